@@ -1,0 +1,75 @@
+"""Identifiers that travel through clients. Both are opaque to them; a gateway needs nothing else to route an ack.
+
+    messageId   m-<topic id>-<partition>-<batch epoch>-<offset>
+    receipt     r-<topic id>-<partition>-<offset>-<group id>-<generation>-<leader epoch>-<attempt>
+
+Topic and group ids are 13 characters of Crockford's base32 (65 bits hold 64 random ones), never names: a topic that is
+deleted and created again is another topic.
+"""
+
+import re
+from typing import NamedTuple
+
+ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+ID_LENGTH = 13
+_ID = rf"[{ALPHABET}]{{{ID_LENGTH}}}"
+_NUMBER = r"(?:0|[1-9][0-9]{0,17})"
+_SMALL = r"(?:0|[1-9][0-9]{0,8})"
+MESSAGE_ID_PATTERN = rf"^m-{_ID}-{_SMALL}-{_SMALL}-{_NUMBER}$"
+RECEIPT_PATTERN = rf"^r-{_ID}-{_SMALL}-{_NUMBER}-{_ID}-{_SMALL}-{_SMALL}-{_SMALL}$"
+_message_id_match = re.compile(MESSAGE_ID_PATTERN[1:-1]).fullmatch
+_receipt_match = re.compile(RECEIPT_PATTERN[1:-1]).fullmatch
+
+
+class MessageId(NamedTuple):
+    """Where a message is: `epoch` is its batch's leader epoch, which tells a truncated log from the original."""
+
+    topic_id: str
+    partition: int
+    epoch: int
+    offset: int
+
+    def __str__(self) -> str:
+        return f"m-{self.topic_id}-{self.partition}-{self.epoch}-{self.offset}"
+
+
+class Receipt(NamedTuple):
+    """One delivery of one message to one consumer.
+
+    `generation` counts the group's seeks in the partition: a seek makes every older receipt stale.
+    (`leader_epoch`, `attempt`) order the deliveries of one generation.
+    """
+
+    topic_id: str
+    partition: int
+    offset: int
+    group_id: str
+    generation: int
+    leader_epoch: int
+    attempt: int
+
+    def __str__(self) -> str:
+        return "r-" + "-".join(map(str, self))
+
+
+def parse_message_id(text: str) -> MessageId | None:
+    """The message id, or None if `text` is not one."""
+    if not _message_id_match(text):
+        return None
+    _, topic_id, partition, epoch, offset = text.split("-")
+    return MessageId(topic_id, int(partition), int(epoch), int(offset))
+
+
+def parse_receipt(text: str) -> Receipt | None:
+    """The receipt, or None if `text` is not one."""
+    if not _receipt_match(text):
+        return None
+    _, topic_id, partition, offset, group_id, generation, epoch, attempt = text.split("-")
+    return Receipt(
+        topic_id, int(partition), int(offset), group_id, int(generation), int(epoch), int(attempt)
+    )
+
+
+def id_from_bits(bits: int) -> str:
+    """The text of a topic, group or directory id from 64 random bits."""
+    return "".join(ALPHABET[(bits >> shift) & 31] for shift in range(60, -1, -5))

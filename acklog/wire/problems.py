@@ -1,0 +1,69 @@
+"""The catalogue of errors: every code that a client can see, once. Codes are never reused or renamed.
+
+openapi.yaml and docs are generated from this table, and a test demands that each code is produced somewhere.
+"""
+
+from enum import Enum
+from typing import NamedTuple
+
+
+class Problem(NamedTuple):
+    """`status` is HTTP's, `retriable` says whether the same request may succeed later, `title` what happened."""
+
+    status: int
+    retriable: bool
+    title: str
+
+
+class ProblemCode(Problem, Enum):
+    # The request itself
+    INVALID_JSON = Problem(400, False, "The body is not valid JSON")
+    INVALID_FIELD = Problem(400, False, "A field has the wrong type, form or range")
+    UNKNOWN_FIELD = Problem(400, False, "A field is not known")
+    MISSING_FIELD = Problem(400, False, "A required field is missing")
+    INVALID_NAME = Problem(400, False, "A topic or group name is not allowed")
+    INVALID_MESSAGE_ID = Problem(400, False, "The messageId was not made by Acklog")
+    INVALID_RECEIPT = Problem(400, False, "The receipt was not made by Acklog")
+    UNSUPPORTED = Problem(400, False, "The feature is not supported yet")
+    BODY_INCOMPLETE = Problem(400, False, "The request body ended early or could not be unpacked")
+    UNAUTHENTICATED = Problem(401, False, "A valid bearer token is required")
+    FORBIDDEN = Problem(403, False, "The token does not allow this")
+    NOT_FOUND = Problem(404, False, "There is nothing at this path")
+    METHOD_NOT_ALLOWED = Problem(405, False, "The path does not take this method")
+    NOT_ACCEPTABLE = Problem(406, False, "None of the accepted content types can be made")
+    REQUEST_TIMEOUT = Problem(408, True, "The request did not arrive in time")
+    REQUEST_TOO_LARGE = Problem(413, False, "The request is larger than the limit")
+    MESSAGE_TOO_LARGE = Problem(413, False, "A message is larger than the limit")
+    TOO_MANY_MESSAGES = Problem(413, False, "The request has more messages than the limit")
+    UNSUPPORTED_MEDIA_TYPE = Problem(415, False, "The content type or encoding is not supported")
+    # What it is about
+    TOPIC_NOT_FOUND = Problem(404, False, "There is no such topic")
+    PARTITION_NOT_FOUND = Problem(404, False, "The topic has no such partition")
+    GROUP_NOT_FOUND = Problem(404, False, "There is no such group")
+    MESSAGE_NOT_FOUND = Problem(404, False, "There is no such message")
+    MESSAGE_EXPIRED = Problem(410, False, "Retention has removed the message")
+    OFFSET_OUT_OF_RANGE = Problem(416, False, "The offset is outside the log")
+    TOPIC_EXISTS = Problem(409, False, "The topic exists with other settings")
+    GROUP_EXISTS = Problem(409, False, "The group exists with other settings")
+    WRONG_GROUP_MODE = Problem(409, False, "The group's mode does not allow this call")
+    RECEIPT_STALE = Problem(409, False, "The message has been leased again since this receipt")
+    NOT_DELIVERED = Problem(409, False, "The message was never delivered to the group")
+    CONFLICT = Problem(409, True, "Someone else changed the same thing at the same time")
+    IDEMPOTENCY_KEY_REUSED = Problem(422, False, "The key was used with another content")
+    # The state of the server
+    OVERLOADED = Problem(429, True, "The server is busy: its buffers are full")
+    DEDUP_WINDOW_FULL = Problem(429, True, "The memory for idempotency keys is full")
+    TOO_MANY_WAITING = Problem(429, True, "Too many requests are waiting for messages")
+    INTERNAL = Problem(500, True, "The server failed")
+    OUTCOME_UNKNOWN = Problem(500, True, "The request may or may not have taken effect")
+    STORAGE_FULL = Problem(503, True, "The disk is full")
+    STORAGE_FAILED = Problem(503, False, "The disk failed: the node stopped serving it")
+    RECORDS_CORRUPT = Problem(503, False, "Stored records are damaged and cannot be served")
+    UNAVAILABLE = Problem(503, True, "The partition has no leader that can serve now")
+    NOT_ENOUGH_REPLICAS = Problem(503, True, "Fewer replicas are in sync than required")
+    SHUTTING_DOWN = Problem(503, True, "The server is shutting down")
+    TIMED_OUT = Problem(504, True, "The request was not done within its deadline")
+
+    @property
+    def problem(self) -> Problem:
+        return self.value

@@ -1,0 +1,33 @@
+"""One message as it stands in a batch's payload: a msgpack array, so that fields can be added at its end."""
+
+import msgspec
+from crc32c import crc32c
+
+
+class Record(msgspec.Struct, array_like=True, gc=False):
+    """A message. `body` holds the bytes as they came in: JSON text when `content_type` is None.
+
+    `timestamp_ms` is the producer's; None means "use the batch's append time".
+    """
+
+    body: bytes
+    key: str | None = None
+    headers: dict[str, str] | None = None
+    tags: list[str] | None = None
+    timestamp_ms: int | None = None
+    content_type: str | None = None
+
+
+def tag_filter_of(records: list[Record]) -> int:
+    """A 64-bit Bloom filter (one hash) over all tags: a zero bit proves that no record has the tag."""
+    bits = 0
+    for record in records:
+        if record.tags:
+            for tag in record.tags:
+                bits |= tag_bit(tag)
+    return bits
+
+
+def tag_bit(tag: str) -> int:
+    """The bit that `tag` sets in a batch's tag filter."""
+    return 1 << (int(crc32c(tag.encode())) & 63)

@@ -1,0 +1,36 @@
+"""Where things are in the coordination store. The only module that spells a key."""
+
+TOPICS = "/acklog/topics/"
+PARTITIONS = "/acklog/partitions/"
+GROUPS = "/acklog/groups/"
+NODES = "/acklog/nodes/"
+OFFSETS = "/acklog/offsets/"
+ROOT = "/acklog/"
+
+
+def topic(name: str) -> str:
+    return f"{TOPICS}{name}"
+
+
+def partition(topic_id: str, partition: int) -> str:
+    return f"{PARTITIONS}{topic_id}/{partition:04d}"
+
+
+def partitions_of(topic_id: str) -> str:
+    return f"{PARTITIONS}{topic_id}/"
+
+
+def group(name: str) -> str:
+    return f"{GROUPS}{name}"
+
+
+def node(node_id: int) -> str:
+    return f"{NODES}{node_id}"
+
+
+def offsets(group_id: str, topic_id: str) -> str:
+    return f"{OFFSETS}{group_id}/{topic_id}"
+
+
+def offsets_of(group_id: str) -> str:
+    return f"{OFFSETS}{group_id}/"
