@@ -65,9 +65,7 @@ def parse_receipt(text: str) -> Receipt | None:
     if not _receipt_match(text):
         return None
     _, topic_id, partition, offset, group_id, generation, epoch, attempt = text.split("-")
-    return Receipt(
-        topic_id, int(partition), int(offset), group_id, int(generation), int(epoch), int(attempt)
-    )
+    return Receipt(topic_id, int(partition), int(offset), group_id, int(generation), int(epoch), int(attempt))
 
 
 def id_from_bits(bits: int) -> str:

@@ -8,8 +8,9 @@ import re
 
 from acklog.wire.limits import NAME_LENGTH_MAX
 
-_NAME = re.compile(r"[A-Za-z0-9._-]{1,%d}" % NAME_LENGTH_MAX)
-NAME_PATTERN = "^(?!\\.{1,2}$)(?!__)[A-Za-z0-9._-]{1,%d}$" % NAME_LENGTH_MAX
+_ALLOWED = rf"[A-Za-z0-9._-]{{1,{NAME_LENGTH_MAX}}}"
+_NAME = re.compile(_ALLOWED)
+NAME_PATTERN = rf"^(?!\.{{1,2}}$)(?!__){_ALLOWED}$"
 
 
 def name_fault(name: str) -> str | None:

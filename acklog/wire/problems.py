@@ -66,4 +66,4 @@ class ProblemCode(Problem, Enum):
 
     @property
     def problem(self) -> Problem:
-        return self.value
+        return Problem(*self.value)

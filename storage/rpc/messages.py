@@ -1,0 +1,236 @@
+"""What a gateway and a storage node say to each other. Values only; `storage.rpc.framing` puts them on a connection.
+
+Every request names partitions by (topic id, partition). `deadline_ms` fields are durations that the caller still has.
+A failed request is answered by an AcklogError; results inside a response carry a code per item.
+"""
+
+import msgspec
+
+from acklog.wire.problems import ProblemCode
+from acklog.wire.record import Record
+
+ACKS_ALL = -1
+
+
+class _Message(msgspec.Struct, array_like=True, gc=False):
+    """Positional on the wire, so fields are only ever added at the end."""
+
+
+# --- produce -------------------------------------------------------------------------------------------------
+
+
+class ProduceRequest(_Message):
+    """Append one unstamped batch. `acks` is ACKS_ALL, or the number of replicas, the leader among them, or 0."""
+
+    topic_id: str
+    partition: int
+    batch: bytes | bytearray
+    acks: int = ACKS_ALL
+    timeout_ms: int = 10_000
+
+
+class KeyedResult(_Message):
+    """What the dedup window knows of the record at `index`: stored at `offset` before, or (`conflict`) with another
+    content. Nothing of the batch was appended."""
+
+    index: int
+    offset: int
+    leader_epoch: int
+    conflict: bool = False
+
+
+class ProduceResponse(_Message):
+    """`base_offset` is -1 where `known` is not empty: the caller sends the rest again without those records."""
+
+    base_offset: int
+    leader_epoch: int
+    append_time_ms: int
+    known: list[KeyedResult] = []
+
+
+# --- receive and settle --------------------------------------------------------------------------------------
+
+
+class ReceiveRequest(_Message):
+    """Lease up to `max_messages` of the topics' partitions that the node leads, waiting up to `wait_ms` for the first.
+
+    `auto_ack`: done (durably) before they are returned. `visibility_ms` None: the group's setting.
+    """
+
+    topic_ids: list[str]
+    group_id: str
+    consumer: str
+    max_messages: int
+    max_bytes: int
+    wait_ms: int = 0
+    visibility_ms: int | None = None
+    auto_ack: bool = False
+
+
+class DeliveredMessage(_Message):
+    """`append_time_ms` is the timestamp of a message whose producer gave none. `receipt` is "" after `auto_ack`."""
+
+    topic_id: str
+    partition: int
+    offset: int
+    leader_epoch: int
+    append_time_ms: int
+    attempt: int
+    receipt: str
+    record: Record
+
+
+class ReceiveResponse(_Message):
+    """`reason` says why there are no messages: EMPTY, DELAYED, ALL_LEASED, IN_FLIGHT_LIMIT, SHUTTING_DOWN."""
+
+    messages: list[DeliveredMessage]
+    reason: str = ""
+
+
+class SettleItem(_Message):
+    """A delivery to settle: what its receipt says. With `attempt` 0 the message itself is meant (ack by messageId)."""
+
+    offset: int
+    generation: int
+    leader_epoch: int
+    attempt: int
+
+
+class SettleRequest(_Message):
+    """Acknowledge, give back, extend or release deliveries of one group in one partition.
+
+    `action`: "ack"; "nack" (`delay_ms`: -1 means by the group's back-off); "extend" (`visibility_ms` from now);
+    "release" (the answer could not be written: the lease returns and the attempt does not count).
+    """
+
+    topic_id: str
+    partition: int
+    group_id: str
+    action: str
+    items: list[SettleItem]
+    delay_ms: int = -1
+    visibility_ms: int = 0
+
+
+class SettleResponse(_Message):
+    """A result per item, in order: "" for success, else the name of a ProblemCode."""
+
+    results: list[str]
+
+
+# --- look ------------------------------------------------------------------------------------------------------
+
+
+class InspectRequest(_Message):
+    """One message and its state per group; leases nothing."""
+
+    topic_id: str
+    partition: int
+    offset: int
+    leader_epoch: int
+
+
+class GroupView(_Message):
+    """A message as one group sees it. `state`: waiting, delayed, leased, deadLettering, done, deadLettered.
+
+    `until_ms` (leased, delayed) is a duration from now; -1 where there is none.
+    """
+
+    group_id: str
+    state: str
+    attempts: int
+    until_ms: int = -1
+    consumer: str = ""
+
+
+class InspectResponse(_Message):
+    record: Record
+    leader_epoch: int
+    append_time_ms: int
+    groups: list[GroupView]
+
+
+class RecordsRequest(_Message):
+    """Raw batches from `offset` on (or the first appended at or after `time_ms`, if that is not -1), committed ones
+    only, waiting up to `wait_ms` when there is nothing yet. At least one batch is returned where there is one, also
+    beyond `max_bytes`."""
+
+    topic_id: str
+    partition: int
+    offset: int
+    time_ms: int = -1
+    max_bytes: int = 4 * 1024 * 1024
+    wait_ms: int = 0
+
+
+class RecordsResponse(_Message):
+    """`batches` holds whole stamped batches; the first may begin before `offset`, the asked-for one.
+
+    `next_offset` is where to go on.
+    """
+
+    batches: bytes
+    offset: int
+    next_offset: int
+    log_start: int
+    high_watermark: int
+
+
+class PositionsRequest(_Message):
+    """The log's bounds and every group's progress, for lag and administration."""
+
+    topic_id: str
+    partition: int
+
+
+class GroupPosition(_Message):
+    """`progress` is the first offset not done; `done_above` counts the done ones above it."""
+
+    group_id: str
+    progress: int
+    done_above: int
+    in_flight: int
+    delayed: int
+    dead_lettered: int
+
+
+class PositionsResponse(_Message):
+    log_start: int
+    high_watermark: int
+    size_bytes: int
+    leader_epoch: int
+    groups: list[GroupPosition]
+
+
+class SeekRequest(_Message):
+    """Set a group's progress. `to`: "earliest", "latest", "offset" (`value`) or "time" (`value`, ms, by append time).
+    An offset beyond the log's bounds is refused with OFFSET_OUT_OF_RANGE."""
+
+    topic_id: str
+    partition: int
+    group_id: str
+    to: str
+    value: int = -1
+    dry_run: bool = False
+
+
+class SeekResponse(_Message):
+    offset: int
+    previous: int
+
+
+# --- failures --------------------------------------------------------------------------------------------------
+
+
+class Failure(_Message):
+    """An AcklogError on the wire."""
+
+    code: str
+    detail: str
+    field: str | None = None
+    retry_after_ms: int | None = None
+
+
+def failure_code(name: str) -> ProblemCode:
+    """The catalogue's code of that name; INTERNAL for one that this version does not know."""
+    return ProblemCode.__members__.get(name, ProblemCode.INTERNAL)
