@@ -1,0 +1,26 @@
+"""Where messages go that a group could not handle: a topic of its own, written before the source forgets them (R29)."""
+
+from typing import NamedTuple, Protocol
+
+from acklog.wire.record import Record
+from cluster.model import Group, Topic
+
+
+class DeadLetter(NamedTuple):
+    """A message that used up its attempts."""
+
+    partition: int
+    offset: int
+    leader_epoch: int
+    append_time_ms: int
+    attempts: int
+    record: Record
+
+
+class DeadLetterSink(Protocol):
+    async def append(self, source: Topic, group: Group, letters: list[DeadLetter]) -> None:
+        """Return when all are durable in the group's dead-letter topic. Raises AcklogError; some may be there then.
+
+        A letter that is appended again within the topic's dedup window is not stored twice.
+        """
+        ...

@@ -1,0 +1,39 @@
+"""Committed records by offset: from the cache where the batch is there, else from the log."""
+
+from acklog.wire.problems import ProblemCode
+from acklog.wire.record import Record
+from cluster.errors import AcklogError
+from storage.log.partition_log import PartitionLog
+from storage.node.batch_cache import BatchCache, CachedBatch
+
+
+class RecordReader:
+    """One partition's records. `read_ahead_bytes` is read at once where the cache has nothing."""
+
+    def __init__(self, log: PartitionLog, cache: BatchCache, *, read_ahead_bytes: int) -> None:
+        self._log = log
+        self._cache = cache
+        self._read_ahead_bytes = read_ahead_bytes
+
+    def cached(self, offset: int) -> CachedBatch | None:
+        return self._cache.find(self._log.key, offset)
+
+    async def batch_at(self, offset: int, *, high_watermark: int) -> CachedBatch:
+        """The batch that holds `offset`. Raises AcklogError: OFFSET_OUT_OF_RANGE, RECORDS_CORRUPT, STORAGE_FAILED."""
+        batch = self.cached(offset)
+        if batch is not None:
+            return batch
+        found: CachedBatch | None = None
+        for stored in await self._log.read(offset, max_bytes=self._read_ahead_bytes, until=high_watermark):
+            cached = self._cache.put(self._log.key, stored.header, stored.data)
+            if stored.header.base_offset <= offset < stored.header.next_offset:
+                found = cached
+        if found is None:
+            raise AcklogError(
+                ProblemCode.OFFSET_OUT_OF_RANGE, f"No record has the offset {offset}.", extra={"offset": offset}
+            )
+        return found
+
+    async def record_at(self, offset: int, *, high_watermark: int) -> tuple[CachedBatch, Record]:
+        batch = await self.batch_at(offset, high_watermark=high_watermark)
+        return batch, batch.records()[offset - batch.header.base_offset]

@@ -1,0 +1,53 @@
+"""What a storage node can be told. Every buffer, wait and cache of it has its limit here."""
+
+from dataclasses import dataclass, field
+
+from storage.log.settings import LogStoreSettings
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSettings:
+    """Sizes are in bytes, times in milliseconds."""
+
+    log_store: LogStoreSettings = field(default_factory=LogStoreSettings)
+
+    partition_inbox_bytes_max: int = 32 * 1024 * 1024
+    """Unflushed appends of one partition; beyond it a send gets OVERLOADED."""
+
+    batch_cache_bytes_max: int = 64 * 1024 * 1024
+    """Batches kept in memory for readers, over all partitions of the node."""
+
+    read_ahead_bytes: int = 256 * 1024
+    """How much a receive reads at once from the disk when its messages are not in the cache."""
+
+    waiting_receives_max: int = 20_000
+    """Long polls of the node; beyond it a receive gets TOO_MANY_WAITING."""
+
+    waiting_records_max: int = 5_000
+    """Waiting reads of records of the node; beyond it TOO_MANY_WAITING."""
+
+    groups_per_partition_max: int = 1_000
+    """Groups with state in one partition; beyond it a first receive gets OVERLOADED."""
+
+    partition_open_timeout_ms: int = 5_000
+    """How long a request waits for a partition that is being opened."""
+
+    partitions_opened_at_once: int = 16
+
+    dedup_window_bytes_max: int = 64 * 1024 * 1024
+    """Memory for the idempotency keys of one partition's window; beyond it DEDUP_WINDOW_FULL."""
+
+    delivery_snapshot_bytes: int = 4 * 1024 * 1024
+    """A partition's delivery log is snapshotted and trimmed when it has grown by this much."""
+
+    delivery_segment_bytes: int = 8 * 1024 * 1024
+
+    expiries_per_step_max: int = 1_000
+    """Leases that one step of a partition's timer gives back, so that a mass expiry does not stall the loop."""
+
+    dead_letters_at_once: int = 100
+    dead_letter_retry_ms: int = 5_000
+
+    retention_interval_ms: int = 30_000
+    projection_interval_ms: int = 1_000
+    """Progress is written to the offset store at most this often."""

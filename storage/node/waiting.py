@@ -1,0 +1,129 @@
+"""Who waits for a topic's messages, and how news reaches them at a cost that does not grow with idle groups.
+
+A `GroupReader` is one group's view of one topic on this node: which of its partitions may have something to deliver,
+and the receives that wait for it. News of a partition (its high watermark moved, a message came back) is recorded only
+for readers with somebody waiting. A receive that comes to a reader without waiters looks at every partition instead.
+"""
+
+import asyncio
+from collections.abc import Iterable
+
+
+class Waiter:
+    """One waiting receive. It may wait at several readers (topics) at once, and is woken once."""
+
+    __slots__ = ("_future", "is_woken")
+
+    def __init__(self) -> None:
+        self.is_woken = False
+        self._future: asyncio.Future[None] | None = None
+
+    def wake(self) -> None:
+        self.is_woken = True
+        self._finish()
+
+    async def wait(self, timeout_ms: int) -> None:
+        """Return when woken, or after `timeout_ms`."""
+        if self.is_woken:
+            return
+        loop = asyncio.get_running_loop()
+        self._future = loop.create_future()
+        timer = loop.call_later(timeout_ms / 1000, self._finish)
+        try:
+            await self._future
+        finally:
+            timer.cancel()
+            self._future = None
+
+    def _finish(self) -> None:
+        if self._future is not None and not self._future.done():
+            self._future.set_result(None)
+
+
+class GroupReader:
+    """One group's readiness in one topic. `ready` holds partitions that may have something, oldest news first."""
+
+    def __init__(self) -> None:
+        self.ready: dict[int, None] = {}
+        self._waiters: dict[Waiter, None] = {}
+
+    @property
+    def has_waiters(self) -> bool:
+        return bool(self._waiters)
+
+    def look_at(self, partitions: Iterable[int]) -> None:
+        """Before a receive: without waiters no news was recorded, so every partition may have something."""
+        if not self._waiters:
+            for partition in partitions:
+                self.ready[partition] = None
+
+    def join(self, waiter: Waiter) -> None:
+        self._waiters[waiter] = None
+
+    def leave(self, waiter: Waiter) -> None:
+        """Passes on what the leaving waiter was woken for and did not take, so that no wake-up is lost with it."""
+        self._waiters.pop(waiter, None)
+        self._wake_next()
+
+    def note(self, partition: int) -> None:
+        """The partition may have something for the group."""
+        self.ready[partition] = None
+        self._wake_next()
+
+    def wake_all(self) -> None:
+        for waiter in list(self._waiters):
+            del self._waiters[waiter]
+            waiter.wake()
+
+    def _wake_next(self) -> None:
+        if self.ready and self._waiters:
+            waiter = next(iter(self._waiters))
+            del self._waiters[waiter]
+            waiter.wake()
+
+
+class TopicReaders:
+    """All groups' readers of one topic on this node."""
+
+    def __init__(self) -> None:
+        self._readers: dict[str, GroupReader] = {}
+        self._waited_at: dict[str, GroupReader] = {}
+
+    def reader(self, group_id: str) -> GroupReader:
+        reader = self._readers.get(group_id)
+        if reader is None:
+            reader = self._readers[group_id] = GroupReader()
+        return reader
+
+    def join(self, group_id: str, waiter: Waiter) -> None:
+        reader = self.reader(group_id)
+        reader.join(waiter)
+        self._waited_at[group_id] = reader
+
+    def leave(self, group_id: str, waiter: Waiter) -> None:
+        self.reader(group_id).leave(waiter)
+
+    def remove_group(self, group_id: str) -> None:
+        self._waited_at.pop(group_id, None)
+        reader = self._readers.pop(group_id, None)
+        if reader is not None:
+            reader.wake_all()
+
+    def note_all(self, partition: int) -> None:
+        """The partition has new messages: news for every group with somebody waiting."""
+        for group_id, reader in list(self._waited_at.items()):
+            if reader.has_waiters:
+                reader.note(partition)
+            if not reader.has_waiters:
+                del self._waited_at[group_id]
+
+    def note(self, group_id: str, partition: int) -> None:
+        """Something came back to one group in the partition."""
+        reader = self._waited_at.get(group_id)
+        if reader is not None and reader.has_waiters:
+            reader.note(partition)
+
+    def wake_everybody(self) -> None:
+        """The node stops, or it leads other partitions than before."""
+        for reader in self._readers.values():
+            reader.wake_all()

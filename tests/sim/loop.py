@@ -1,0 +1,186 @@
+"""A deterministic asyncio: a seeded event loop on virtual time.
+
+The loop never blocks and never looks at the machine: when nothing is ready, time goes on to the next timer's own
+deadline (adding up timeouts would gather float errors). Equal seeds run equal programs in equal order, which the trace
+hash proves; other seeds run them in other orders that asyncio would allow as well. `asyncio.TaskGroup` cancels its
+children in the order of a set, that is of memory addresses, so ready handles are sorted by their task's serial number
+before they are shuffled.
+
+Leans on `_ready`, `_run_once` and `_selector` of asyncio's own base class; `test_loop.py` pins what it needs of them.
+"""
+
+import asyncio
+import hashlib
+import random
+from collections import deque
+from collections.abc import Callable, Coroutine
+from contextvars import Context
+from typing import Any, TypeVar
+
+_Result = TypeVar("_Result")
+
+ITERATIONS_AT_ONE_MOMENT_MAX = 200_000
+PLAIN_CALLBACK = 0
+
+
+class Deadlock(Exception):  # noqa: N818 - a verdict on the program, not an error of the loop
+    """Every task waits and no timer is set: nothing can ever happen again."""
+
+
+class Livelock(Exception):  # noqa: N818
+    """The program goes round and round while no time passes."""
+
+
+class LeavesSimulationError(RuntimeError):
+    """The program tried to use a thread; nothing of that is deterministic."""
+
+
+class SimTask(asyncio.Task[Any]):
+    """A task that knows how many were made before it."""
+
+    serial: int = 0
+
+
+class _NoSelector:
+    """Where a real loop waits for sockets, this one lets time pass."""
+
+    def __init__(self, loop: "SimLoop") -> None:
+        self._loop = loop
+
+    def select(self, timeout: float | None) -> list[Any]:
+        if timeout is None:
+            raise Deadlock(self._loop.describe_tasks())
+        if timeout > 0:
+            self._loop.advance_to_next_timer()
+        return []
+
+    def close(self) -> None:
+        pass
+
+
+class SimLoop(asyncio.BaseEventLoop):
+    """`shuffle=False` keeps asyncio's documented order, for code that leans on it."""
+
+    _ready: deque[asyncio.Handle]
+    _scheduled: list[asyncio.TimerHandle]
+
+    def __init__(self, seed: int, *, shuffle: bool = True) -> None:
+        super().__init__()
+        self._now = 0.0
+        self._random = random.Random(f"loop {seed}")
+        self._shuffle = shuffle
+        self._task_serial = PLAIN_CALLBACK
+        self._trace = hashlib.sha256()
+        self._iterations_at_now = 0
+        self._selector = _NoSelector(self)
+        self._clock_resolution = 1e-9
+        self.set_task_factory(self._make_task)  # type: ignore[arg-type]
+
+    # --- time ---
+
+    def time(self) -> float:
+        return self._now
+
+    def advance_to_next_timer(self) -> None:
+        self._now = max(self._now, self._scheduled[0]._when)  # type: ignore[attr-defined]
+        self._iterations_at_now = 0
+
+    # --- order ---
+
+    def _make_task(
+        self, loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, Any], **options: Any
+    ) -> SimTask:
+        self._task_serial += 1
+        if options.get("name") is None:  # asyncio's own names count over all loops of the process
+            options["name"] = f"task-{self._task_serial}"
+        task = SimTask(coroutine, loop=loop, **options)
+        task.serial = self._task_serial
+        return task
+
+    def _run_once(self) -> None:
+        self._iterations_at_now += 1
+        if self._iterations_at_now > ITERATIONS_AT_ONE_MOMENT_MAX:
+            raise Livelock(self.describe_tasks())
+        if self._ready:
+            self._order_ready()
+        super()._run_once()  # type: ignore[misc]
+
+    def _order_ready(self) -> None:
+        by_owner: dict[int, deque[asyncio.Handle]] = {}
+        for handle in self._ready:
+            by_owner.setdefault(_owner(handle), deque()).append(handle)
+        turns = [serial for serial in sorted(by_owner) for _ in by_owner[serial]]
+        if self._shuffle:
+            if len(by_owner) > 1:
+                self._random.shuffle(turns)
+            self._ready.clear()
+            self._ready.extend(by_owner[serial].popleft() for serial in turns)
+        self._trace.update(repr((self._now, turns)).encode())
+
+    # --- evidence ---
+
+    def note(self, event: object) -> None:
+        """Add something that happened to the trace, so that a difference shows early."""
+        self._trace.update(repr(event).encode())
+
+    @property
+    def trace_hash(self) -> str:
+        """Equal for two runs that did the same in the same order at the same times."""
+        return self._trace.hexdigest()
+
+    def describe_tasks(self) -> str:
+        """What every unfinished task waits at, one a line."""
+        lines = [f"at {self._now:.6f} s, {len(self._scheduled)} timers"]
+        tasks = [task for task in asyncio.all_tasks(self) if isinstance(task, SimTask)]
+        for task in sorted(tasks, key=lambda each: each.serial):
+            stack = task.get_stack(limit=1)
+            place = f"{stack[0].f_code.co_filename}:{stack[0].f_lineno}" if stack else "?"
+            lines.append(f"  {task.serial} {task.get_name()} at {place}")
+        return "\n".join(lines)
+
+    # --- nothing may leave the simulation ---
+
+    def _process_events(self, event_list: list[Any]) -> None:
+        pass
+
+    def _write_to_self(self) -> None:
+        pass
+
+    def call_soon_threadsafe(
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        raise LeavesSimulationError("call_soon_threadsafe: there are no threads in a simulation")
+
+    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> Any:
+        raise LeavesSimulationError(f"run_in_executor: {func!r} would run in a thread")
+
+
+def _owner(handle: asyncio.Handle) -> int:
+    """The serial of the task that the handle steps or wakes."""
+    owner = getattr(handle._callback, "__self__", None)  # type: ignore[attr-defined]
+    return owner.serial if isinstance(owner, SimTask) else PLAIN_CALLBACK
+
+
+def simulate(
+    seed: int, main: Callable[[SimLoop], Coroutine[Any, Any, _Result]], *, shuffle: bool = True
+) -> tuple[_Result, str]:
+    """Run `main(loop)` to its end; returns its result and the trace hash. Tasks that are left are cancelled."""
+    loop = SimLoop(seed, shuffle=shuffle)
+    asyncio.set_event_loop(loop)
+    try:
+        result = loop.run_until_complete(main(loop))
+        trace_hash = loop.trace_hash
+        return result, trace_hash
+    finally:
+        _cancel_leftovers(loop)
+        asyncio.set_event_loop(None)
+        loop.close()
+
+
+def _cancel_leftovers(loop: SimLoop) -> None:
+    tasks = [task for task in asyncio.all_tasks(loop) if isinstance(task, SimTask)]
+    for task in sorted(tasks, key=lambda each: each.serial):
+        task.cancel()
+    if tasks:
+        loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+    loop.run_until_complete(loop.shutdown_asyncgens())
