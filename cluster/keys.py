@@ -5,6 +5,7 @@ PARTITIONS = "/acklog/partitions/"
 GROUPS = "/acklog/groups/"
 NODES = "/acklog/nodes/"
 OFFSETS = "/acklog/offsets/"
+TOMBSTONES = "/acklog/tombstones/"
 ROOT = "/acklog/"
 
 
@@ -34,3 +35,8 @@ def offsets(group_id: str, topic_id: str) -> str:
 
 def offsets_of(group_id: str) -> str:
     return f"{OFFSETS}{group_id}/"
+
+
+def tombstone(deleted_id: str) -> str:
+    """Says that the topic or group with this id was deleted on purpose: only then may its data be removed (R13)."""
+    return f"{TOMBSTONES}{deleted_id}"

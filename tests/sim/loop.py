@@ -106,15 +106,15 @@ class SimLoop(asyncio.BaseEventLoop):
         super()._run_once()  # type: ignore[misc]
 
     def _order_ready(self) -> None:
-        by_owner: dict[int, deque[asyncio.Handle]] = {}
-        for handle in self._ready:
-            by_owner.setdefault(_owner(handle), deque()).append(handle)
-        turns = [serial for serial in sorted(by_owner) for _ in by_owner[serial]]
-        if self._shuffle:
-            if len(by_owner) > 1:
-                self._random.shuffle(turns)
+        turns = [_owner(handle) for handle in self._ready]
+        if self._shuffle and len(turns) > 1:
+            by_owner: dict[int, deque[asyncio.Handle]] = {}
+            for owner, handle in zip(turns, self._ready, strict=True):
+                by_owner.setdefault(owner, deque()).append(handle)
+            turns.sort()
+            self._random.shuffle(turns)
             self._ready.clear()
-            self._ready.extend(by_owner[serial].popleft() for serial in turns)
+            self._ready.extend(by_owner[owner].popleft() for owner in turns)
         self._trace.update(repr((self._now, turns)).encode())
 
     # --- evidence ---
@@ -146,12 +146,14 @@ class SimLoop(asyncio.BaseEventLoop):
     def _write_to_self(self) -> None:
         pass
 
-    def call_soon_threadsafe(
+    def call_soon_threadsafe(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.Handle:
         raise LeavesSimulationError("call_soon_threadsafe: there are no threads in a simulation")
 
-    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> Any:
+    def run_in_executor(  # type: ignore[override]
+        self, executor: Any, func: Callable[..., Any], *args: Any
+    ) -> Any:
         raise LeavesSimulationError(f"run_in_executor: {func!r} would run in a thread")
 
 

@@ -1,0 +1,90 @@
+"""Static bearer tokens.
+
+The file is JSON or TOML:
+
+    {"tokens": [{"name": "orders", "sha256": "<64 hex digits>", "scopes": ["read", "write"], "topics": ["orders.*"]}]}
+
+`token` may stand in the place of `sha256`, for trying things out. Only digests are kept in memory.
+"""
+
+import hashlib
+import hmac
+from typing import Annotated
+
+import msgspec
+
+from acklog.wire.problems import ProblemCode
+from app.auth.principal import Principal, Scope
+from cluster.errors import AcklogError
+
+TOKENS_MAX = 10_000
+TOKEN_BYTES_MAX = 4096
+_SCHEME = "bearer "
+
+
+class TokensFileError(ValueError):
+    """The tokens file cannot be used. The text holds no token."""
+
+
+class _Entry(msgspec.Struct, forbid_unknown_fields=True):
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
+    scopes: Annotated[list[Scope], msgspec.Meta(min_length=1)]
+    topics: list[str] = ["*"]
+    token: Annotated[str, msgspec.Meta(min_length=16, max_length=TOKEN_BYTES_MAX)] | None = None
+    sha256: Annotated[str, msgspec.Meta(pattern="^[0-9a-fA-F]{64}$")] | None = None
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    tokens: Annotated[list[_Entry], msgspec.Meta(max_length=TOKENS_MAX)]
+
+
+class TokenTable:
+    """Digest to principal. The digest of what a client sends is looked up, so neither the lookup's time nor the final
+    comparison tells anything about a token that is not known already."""
+
+    def __init__(self, principals: dict[bytes, Principal]) -> None:
+        self._principals = principals
+
+    def __len__(self) -> int:
+        return len(self._principals)
+
+    def authenticate(self, authorization: str | None) -> Principal:
+        """Who sent this Authorization header; raises AcklogError UNAUTHENTICATED."""
+        if authorization is None:
+            raise AcklogError(ProblemCode.UNAUTHENTICATED, "send the header 'Authorization: Bearer <token>'")
+        if authorization[: len(_SCHEME)].lower() != _SCHEME or len(authorization) > TOKEN_BYTES_MAX + len(_SCHEME):
+            raise AcklogError(ProblemCode.UNAUTHENTICATED, "the Authorization header holds no bearer token")
+        token = authorization[len(_SCHEME) :].strip()
+        digest = hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+        for known, principal in self._candidates(digest):
+            if hmac.compare_digest(known, digest):
+                return principal
+        raise AcklogError(ProblemCode.UNAUTHENTICATED, "the token is not known")
+
+    def _candidates(self, digest: bytes) -> list[tuple[bytes, Principal]]:
+        principal = self._principals.get(digest)
+        return [] if principal is None else [(digest, principal)]
+
+
+def parse_token_table(content: bytes, *, toml: bool = False) -> TokenTable:
+    """The table in the content of a tokens file. Raises TokensFileError."""
+    try:
+        file = msgspec.toml.decode(content, type=_File) if toml else msgspec.json.decode(content, type=_File)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise TokensFileError(f"the tokens file is not valid: {error}") from None
+    principals: dict[bytes, Principal] = {}
+    for entry in file.tokens:
+        digest = _digest(entry)
+        if digest in principals:
+            raise TokensFileError(f"the token of {entry.name!r} is already that of {principals[digest].name!r}")
+        principals[digest] = Principal(entry.name, frozenset(entry.scopes), tuple(entry.topics))
+    return TokenTable(principals)
+
+
+def _digest(entry: _Entry) -> bytes:
+    if (entry.token is None) == (entry.sha256 is None):
+        raise TokensFileError(f"{entry.name!r} needs either token or sha256")
+    if entry.sha256 is not None:
+        return bytes.fromhex(entry.sha256)
+    assert entry.token is not None
+    return hashlib.sha256(entry.token.encode()).digest()

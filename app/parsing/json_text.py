@@ -1,0 +1,100 @@
+"""JSON as it comes in: checked once, decoded into structs, its bodies kept as the bytes they are."""
+
+import re
+from typing import TypeVar
+
+import msgspec
+
+from acklog.wire.limits import JSON_DEPTH_MAX
+from acklog.wire.problems import ProblemCode
+from cluster.errors import AcklogError
+
+_Value = TypeVar("_Value")
+
+SHOWN_CHARACTERS = 100  # of a client's own text in an error's detail
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_AS_SQUARE = bytes.maketrans(b"{}", b"[]")
+_UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*)`(?: - at `\$(?P<path>[^`]*)`)?", re.DOTALL)
+_MISSING = re.compile(r"Object missing required field `(?P<name>.*)`(?: - at `\$(?P<path>[^`]*)`)?", re.DOTALL)
+_OTHER = re.compile(r"(?P<what>.*?)(?: - at `(?:key in )?\$?(?P<path>[^`]*)`)?", re.DOTALL)
+
+
+def check_utf8(text: bytes) -> None:
+    """Raises AcklogError INVALID_JSON. (msgspec does not look at the bytes of a value that it keeps raw.)"""
+    if text.isascii():
+        return
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        raise AcklogError(ProblemCode.INVALID_JSON, f"byte {error.start} is not valid UTF-8") from None
+
+
+def decode(decoder: "msgspec.json.Decoder[_Value]", text: bytes | msgspec.Raw, *, prefix: str = "") -> _Value:
+    """The value; raises AcklogError INVALID_JSON, UNKNOWN_FIELD, MISSING_FIELD or INVALID_FIELD.
+
+    `prefix` is where in the request the text stands: "messages[3]".
+    """
+    try:
+        return decoder.decode(text)
+    except msgspec.ValidationError as error:
+        raise validation_fault(error, prefix=prefix) from None
+    except msgspec.DecodeError as error:
+        raise malformed(error, prefix=prefix) from None
+    except RecursionError:
+        raise too_deep(prefix or "body") from None
+
+
+def malformed(error: Exception, *, prefix: str = "") -> AcklogError:
+    detail = str(error).removeprefix("JSON is malformed: ")
+    return AcklogError(ProblemCode.INVALID_JSON, f"not valid JSON: {detail}", field=prefix or None)
+
+
+def too_deep(field: str) -> AcklogError:
+    return AcklogError(
+        ProblemCode.INVALID_FIELD, f"is nested deeper than {JSON_DEPTH_MAX} objects and arrays", field=field
+    )
+
+
+def validation_fault(error: msgspec.ValidationError, *, prefix: str = "") -> AcklogError:
+    """What msgspec found, with the field's path as a client writes it."""
+    text = str(error)
+    if (match := _UNKNOWN.fullmatch(text)) is not None:
+        field = _path(prefix, match["path"], match["name"])
+        return AcklogError(ProblemCode.UNKNOWN_FIELD, f"{_shown(match['name'])} is not a known field", field=field)
+    if (match := _MISSING.fullmatch(text)) is not None:
+        field = _path(prefix, match["path"], match["name"])
+        return AcklogError(ProblemCode.MISSING_FIELD, f"{_shown(match['name'])} is required", field=field)
+    match = _OTHER.fullmatch(text)
+    assert match is not None
+    what = match["what"].replace("`", "")[:300]
+    return AcklogError(ProblemCode.INVALID_FIELD, what, field=_path(prefix, match["path"], "") or None)
+
+
+def _path(prefix: str, path: str | None, name: str) -> str:
+    parts = [prefix, (path or "").lstrip("."), name[:SHOWN_CHARACTERS]]
+    joined = ""
+    for part in parts:
+        if part:
+            joined += part if not joined or part.startswith("[") else "." + part
+    return joined
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "…")
+
+
+def is_too_deep(text: bytes, *, limit: int = JSON_DEPTH_MAX) -> bool:
+    """Whether valid JSON nests objects and arrays deeper than `limit`.
+
+    Most text has fewer brackets than that. The exact answer for the rest removes innermost pairs, all at once, until
+    nothing is left: one linear pass in C per level, never more than `limit` passes.
+    """
+    if text.count(b"[") + text.count(b"{") <= limit:
+        return False
+    brackets = _STRING.sub(b"", text).translate(_AS_SQUARE, _NOT_BRACKETS)
+    for _ in range(limit):
+        if not brackets:
+            return False
+        brackets = brackets.replace(b"[]", b"")
+    return bool(brackets)

@@ -1,0 +1,139 @@
+"""Query parameters: one declaration each, from which both the parser and openapi.yaml are made.
+
+Unknown parameters are refused, single-valued ones may stand once, and numbers are plain decimal digits: no sign, no
+fraction, no exponent, no digits of other scripts.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from urllib.parse import unquote_plus
+
+from acklog.wire.names import NAME_PATTERN
+from acklog.wire.problems import ProblemCode
+from cluster.errors import AcklogError
+
+PARAMETERS_MAX = 100
+_WHOLE_NUMBER = re.compile(r"-?[0-9]{1,18}")
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """`parse` takes the decoded text and raises ValueError with a sentence that says what is wrong."""
+
+    name: str
+    parse: Callable[[str], object]
+    schema: dict[str, object]
+    description: str = ""
+    values_max: int = 1
+    example: object = None
+    is_supported: bool = True
+    is_required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTable:
+    """The parameters that one call takes."""
+
+    parameters: tuple[Parameter, ...]
+    by_name: dict[str, Parameter] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "by_name", {each.name: each for each in self.parameters})
+
+    def parse(self, query: bytes) -> dict[str, list[object]]:
+        """The values by name, only of what is there. Raises AcklogError UNKNOWN_FIELD, INVALID_FIELD, UNSUPPORTED."""
+        values: dict[str, list[object]] = {}
+        if not query:
+            return values
+        parts = query.split(b"&")
+        if len(parts) > PARAMETERS_MAX:
+            raise AcklogError(ProblemCode.INVALID_FIELD, f"the query has more than {PARAMETERS_MAX} parameters")
+        for part in parts:
+            if not part:
+                continue
+            name, _, text = part.partition(b"=")
+            parameter, value = self._one(_unquote(name, "query"), text)
+            found = values.setdefault(parameter.name, [])
+            if len(found) >= parameter.values_max:
+                times = "once" if parameter.values_max == 1 else f"{parameter.values_max} times"
+                raise AcklogError(ProblemCode.INVALID_FIELD, f"may be given {times} at most", field=parameter.name)
+            found.append(value)
+        return values
+
+    def _one(self, name: str, text: bytes) -> tuple[Parameter, object]:
+        parameter = self.by_name.get(name)
+        if parameter is None:
+            known = ", ".join(self.by_name) or "none"
+            detail = f"{name[:100]!r} is not a known parameter here; known: {known}"
+            raise AcklogError(ProblemCode.UNKNOWN_FIELD, detail, field=name[:100])
+        if not parameter.is_supported:
+            raise AcklogError(ProblemCode.UNSUPPORTED, f"{name} is not supported yet", field=name)
+        try:
+            return parameter, parameter.parse(_unquote(text, name))
+        except ValueError as error:
+            raise AcklogError(ProblemCode.INVALID_FIELD, str(error), field=name) from None
+
+
+def _unquote(text: bytes, field_name: str) -> str:
+    try:
+        return unquote_plus(text.decode(), errors="strict")
+    except UnicodeDecodeError:
+        raise AcklogError(ProblemCode.INVALID_FIELD, "is not valid UTF-8", field=field_name) from None
+
+
+NO_PARAMETERS = QueryTable(())
+
+
+def integer(name: str, minimum: int, maximum: int, description: str, *, default: int | None = None) -> Parameter:
+    def parse(text: str) -> int:
+        if not _WHOLE_NUMBER.fullmatch(text) or not minimum <= int(text) <= maximum:
+            raise ValueError(f"must be a whole number, {minimum} to {maximum}")
+        return int(text)
+
+    schema: dict[str, object] = {"type": "integer", "minimum": minimum, "maximum": maximum}
+    if default is not None:
+        schema["default"] = default
+    return Parameter(name, parse, schema, description)
+
+
+def number(name: str, minimum: int, maximum: int, description: str) -> Parameter:
+    """Whole or decimal (`0.5`), for durations in seconds."""
+
+    def parse(text: str) -> float:
+        if not re.fullmatch(r"-?[0-9]{1,9}(\.[0-9]{1,6})?", text) or not minimum <= float(text) <= maximum:
+            raise ValueError(f"must be a number, {minimum} to {maximum}, with at most 6 decimals")
+        return float(text)
+
+    return Parameter(name, parse, {"type": "number", "minimum": minimum, "maximum": maximum}, description)
+
+
+def text(name: str, length_max: int, description: str, *, length_min: int = 1) -> Parameter:
+    def parse(value: str) -> str:
+        if not length_min <= len(value) <= length_max:
+            raise ValueError(f"must have {length_min} to {length_max} characters")
+        return value
+
+    schema: dict[str, object] = {"type": "string", "minLength": length_min, "maxLength": length_max}
+    return Parameter(name, parse, schema, description)
+
+
+def name(parameter: str, description: str, *, values_max: int = 1) -> Parameter:
+    """The name of a topic or a group. Whether it is one is checked where it is looked up (INVALID_NAME)."""
+    return Parameter(
+        parameter, str, {"type": "string", "pattern": NAME_PATTERN}, description, values_max, example="orders"
+    )
+
+
+def switch(name: str, description: str) -> Parameter:
+    def parse(value: str) -> bool:
+        if value not in {"true", "false"}:
+            raise ValueError("must be true or false")
+        return value == "true"
+
+    return Parameter(name, parse, {"type": "boolean", "default": False}, description)
+
+
+def unsupported(name: str) -> Parameter:
+    """A parameter of the design that this version does not have: refused by name, not as unknown."""
+    return Parameter(name, str, {}, is_supported=False)

@@ -1,0 +1,102 @@
+"""The real dead-letter sink: appends to the group's dead-letter topic through whichever node leads its partitions."""
+
+from collections.abc import Callable
+
+from acklog.wire.batch import DedupKey, encode_batch
+from acklog.wire.limits import HEADER_VALUE_BYTES_MAX
+from acklog.wire.partitioner import partition_for_key
+from acklog.wire.problems import ProblemCode
+from acklog.wire.record import Record
+from cluster.errors import AcklogError
+from cluster.metadata_view import MetadataView
+from cluster.model import Group, Topic, TopicConfig
+from cluster.topics import Topics
+from storage.node.dead_letter_sink import DeadLetter
+from storage.rpc.messages import ProduceRequest
+from storage.rpc.node_api import NodeApi
+
+FINGERPRINT = bytes(8)  # the key names the message itself, whose content never changes
+HEADER_PREFIX = "acklog-dead-letter-"
+
+
+def dead_letter_topic_name(topic: Topic, group: Group) -> str:
+    return group.settings.dead_letter_topic or f"{topic.name}.{group.name}.dlq"
+
+
+class DeadLetterTopics:
+    """Creates the topic on first use, with the source's partition count and retention."""
+
+    def __init__(self, topics: Topics, metadata: MetadataView, client_of: Callable[[int], NodeApi]) -> None:
+        self._topics = topics
+        self._metadata = metadata
+        self._client_of = client_of
+
+    async def append(self, source: Topic, group: Group, letters: list[DeadLetter]) -> None:
+        """See DeadLetterSink. Keys decide the partition, so a key's letters stay in order."""
+        target = await self._topic(source, group)
+        by_partition: dict[int, list[DeadLetter]] = {}
+        for letter in letters:
+            key = letter.record.key
+            number = letter.partition if key is None else partition_for_key(key.encode(), target.partitions)
+            by_partition.setdefault(number % target.partitions, []).append(letter)
+        for number, share in by_partition.items():
+            await self._append_to(target, number, source, group, share)
+
+    async def _topic(self, source: Topic, group: Group) -> Topic:
+        name = dead_letter_topic_name(source, group)
+        topic = self._metadata.topic(name)
+        if topic is not None:
+            return topic
+        return await self._topics.get_or_create(
+            name,
+            partitions=source.partitions,
+            config=TopicConfig(
+                retention_ms=source.config.retention_ms,
+                segment_bytes=source.config.segment_bytes,
+                min_insync_replicas=source.config.min_insync_replicas,
+            ),
+            replication_factor=source.replication_factor,
+        )
+
+    async def _append_to(
+        self, target: Topic, number: int, source: Topic, group: Group, letters: list[DeadLetter]
+    ) -> None:
+        state = self._metadata.partition(target.id, number)
+        if state is None:
+            raise AcklogError(ProblemCode.UNAVAILABLE, f"The topic {target.name} has no leader yet.")
+        left = letters
+        for _ in range(2):
+            keys = [
+                DedupKey(index, f"{group.id}-{source.id}-{letter.partition}-{letter.offset}", FINGERPRINT)
+                for index, letter in enumerate(left)
+            ]
+            batch = encode_batch([_record(letter, source, group) for letter in left], keys=keys)
+            response = await self._client_of(state.leader).produce(ProduceRequest(target.id, number, batch))
+            known = {result.index for result in response.known}
+            if not known:
+                return
+            left = [letter for index, letter in enumerate(left) if index not in known]
+            if not left:
+                return
+        raise AcklogError(ProblemCode.CONFLICT, f"The topic {target.name} changed while dead letters were written.")
+
+
+def _record(letter: DeadLetter, source: Topic, group: Group) -> Record:
+    """The message as it was, with where it came from in its headers."""
+    origin = {
+        "topic": source.name,
+        "partition": str(letter.partition),
+        "offset": str(letter.offset),
+        "group": group.name,
+        "attempts": str(letter.attempts),
+    }
+    headers = dict(letter.record.headers or {})
+    headers |= {HEADER_PREFIX + name: value[:HEADER_VALUE_BYTES_MAX] for name, value in origin.items()}
+    return Record(
+        letter.record.body,
+        letter.record.key,
+        headers,
+        letter.record.tags,
+        letter.record.timestamp_ms if letter.record.timestamp_ms is not None else letter.append_time_ms,
+        letter.record.content_type,
+    )

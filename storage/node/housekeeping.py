@@ -1,0 +1,87 @@
+"""What a node does in the background: retention, the projection of progress, and forgetting deleted groups."""
+
+from collections.abc import Callable
+
+import structlog
+
+from cluster import keys
+from cluster.clock import Clock
+from cluster.coordination import CoordinationError, CoordinationStore
+from cluster.errors import AcklogError
+from cluster.metadata_view import MetadataView
+from cluster.model import RetentionMode
+from storage.node.offset_projection import OffsetProjection
+from storage.node.partition import Partition
+from storage.node.settings import NodeSettings
+
+logger = structlog.get_logger(__name__)
+
+
+class Housekeeping:
+    """One task; each step is bounded and a failing one never stops the others."""
+
+    def __init__(
+        self,
+        partitions: Callable[[], list[Partition]],
+        *,
+        store: CoordinationStore,
+        metadata: MetadataView,
+        clock: Clock,
+        projection: OffsetProjection,
+        settings: NodeSettings,
+        on_group_removed: Callable[[str], None],
+    ) -> None:
+        self._partitions = partitions
+        self._store = store
+        self._metadata = metadata
+        self._clock = clock
+        self._projection = projection
+        self._settings = settings
+        self._on_group_removed = on_group_removed
+        self.bytes_removed = 0
+
+    async def run(self) -> None:
+        next_retention_ms = self._clock.monotonic_ms() + self._settings.retention_interval_ms
+        while True:
+            await self._clock.sleep(self._settings.projection_interval_ms)
+            await self._projection.flush_if_due(self._partitions())
+            if self._clock.monotonic_ms() < next_retention_ms:
+                continue
+            next_retention_ms = self._clock.monotonic_ms() + self._settings.retention_interval_ms
+            for partition in self._partitions():
+                try:
+                    await self.retain(partition)
+                    await self._forget_deleted_groups(partition)
+                except (AcklogError, CoordinationError) as error:
+                    logger.warning(
+                        "housekeeping_failed",
+                        topic=partition.host.topic.name,
+                        partition=partition.number,
+                        reason=str(error),
+                    )
+
+    async def retain(self, partition: Partition) -> None:
+        """Remove whole segments that are past the topic's retention, and say so to the groups that lose by it."""
+        log = partition.host.log
+        config = partition.host.topic.config
+        before_bytes = log.size_bytes
+        if config.retention is RetentionMode.UNTIL_ACKED:
+            progress = [position.progress for position in partition.groups.positions()]
+            if progress:
+                await log.remove_before(min(min(progress), partition.host.high_watermark))
+        await log.retain(
+            retention_ms=config.retention_ms,
+            retention_bytes=config.retention_bytes,
+            keep_keyed_after_ms=self._clock.now_ms() - config.dedup_window_ms,
+        )
+        self.bytes_removed += max(0, before_bytes - log.size_bytes)
+        partition.groups.advance_log_start()
+
+    async def _forget_deleted_groups(self, partition: Partition) -> None:
+        for group_id in partition.groups.group_ids():
+            # A group is forgotten on its tombstone only, never because the metadata looks empty (rule R13).
+            if self._metadata.group_by_id(group_id) is None:
+                tombstone = await self._store.get(keys.tombstone(group_id))
+                if tombstone is not None:
+                    await partition.groups.remove(group_id)
+                    self._on_group_removed(group_id)

@@ -1,0 +1,99 @@
+"""Progress as the offset store shows it: one value per (group, topic), written at most once per interval.
+
+The delivery log is the only authority; this is its projection, for listings and for a partition that has lost its
+delivery state. A value carries, per partition, the leader epoch it comes from and a version that only grows, so an
+older leader's late write never replaces a newer leader's (rule R16).
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+import structlog
+
+from cluster import keys
+from cluster.clock import Clock
+from cluster.coordination import Compare, CompareTarget, CoordinationError, CoordinationStore, Put
+from storage.node.partition import Partition
+
+logger = structlog.get_logger(__name__)
+
+CONFLICT_RETRIES = 5
+
+
+class ProjectedPartition(msgspec.Struct, frozen=True, rename="camel"):
+    """`offset` is the first not done; `done_above` counts the done ones above it."""
+
+    offset: int
+    done_above: int
+    leader_epoch: int
+    version: int
+
+
+class ProjectedOffsets(msgspec.Struct, frozen=True, rename="camel"):
+    """The value of one (group, topic). Keys are partition numbers as text, as JSON wants them."""
+
+    partitions: dict[str, ProjectedPartition]
+
+
+class OffsetProjection:
+    """Writes what changed since the last time; a conflict with another node's write is merged and tried again."""
+
+    def __init__(self, store: CoordinationStore, *, clock: Clock, interval_ms: int) -> None:
+        self._store = store
+        self._clock = clock
+        self._interval_ms = interval_ms
+        self._last_flush_ms = -interval_ms
+        self._written: dict[tuple[str, str], dict[int, tuple[int, int]]] = {}
+
+    async def read(self, group_id: str, topic_id: str) -> dict[int, int]:
+        """The first offset not done, per partition, as last projected. Empty when the store cannot say."""
+        try:
+            item = await self._store.get(keys.offsets(group_id, topic_id))
+        except CoordinationError as error:
+            logger.warning("offset_store_unreadable", group_id=group_id, topic_id=topic_id, reason=str(error))
+            return {}
+        if item is None:
+            return {}
+        value = msgspec.json.decode(item.value, type=ProjectedOffsets)
+        return {int(number): projected.offset for number, projected in value.partitions.items()}
+
+    async def flush_if_due(self, partitions: Iterable[Partition]) -> None:
+        if self._clock.monotonic_ms() - self._last_flush_ms >= self._interval_ms:
+            await self.flush(partitions)
+
+    async def flush(self, partitions: Iterable[Partition]) -> None:
+        """Write every (group, topic) whose progress moved. Failures are logged and tried again the next time."""
+        self._last_flush_ms = self._clock.monotonic_ms()
+        changed: dict[tuple[str, str], dict[int, ProjectedPartition]] = {}
+        for partition in partitions:
+            for position in partition.groups.positions():
+                key = (position.group_id, partition.topic_id)
+                now = (position.progress, position.done_above)
+                if self._written.get(key, {}).get(partition.number) != now:
+                    changed.setdefault(key, {})[partition.number] = ProjectedPartition(
+                        *now, partition.host.leader_epoch, partition.groups.applied_records
+                    )
+        for (group_id, topic_id), projected in changed.items():
+            try:
+                await self._merge(group_id, topic_id, projected)
+            except CoordinationError as error:
+                logger.warning("progress_not_projected", group_id=group_id, topic_id=topic_id, reason=str(error))
+
+    async def _merge(self, group_id: str, topic_id: str, projected: dict[int, ProjectedPartition]) -> None:
+        key = keys.offsets(group_id, topic_id)
+        for _ in range(CONFLICT_RETRIES):
+            item = await self._store.get(key)
+            known = msgspec.json.decode(item.value, type=ProjectedOffsets).partitions if item is not None else {}
+            merged = dict(known)
+            for number, mine in projected.items():
+                theirs = known.get(str(number))
+                if theirs is None or (mine.leader_epoch, mine.version) >= (theirs.leader_epoch, theirs.version):
+                    merged[str(number)] = mine
+            compare = Compare(key, CompareTarget.MOD_REVISION, item.mod_revision if item is not None else 0)
+            put = Put(key, msgspec.json.encode(ProjectedOffsets(merged)))
+            if (await self._store.transact([compare], [put])).succeeded:
+                written = self._written.setdefault((group_id, topic_id), {})
+                for number, mine in projected.items():
+                    written[number] = (mine.offset, mine.done_above)
+                return
+        logger.warning("progress_not_projected", group_id=group_id, topic_id=topic_id, reason="too many conflicts")

@@ -1,0 +1,166 @@
+"""Bringing a partition to life from what is on disk, and removing it for good."""
+
+from collections.abc import Callable
+from functools import partial
+
+import structlog
+
+from acklog.wire.batch import decode_keys
+from cluster import keys
+from cluster.clock import Clock
+from cluster.coordination import CoordinationStore
+from cluster.entropy import Entropy
+from cluster.metadata_view import MetadataView
+from cluster.model import GroupSettings, PartitionState, Topic
+from storage.delivery.dedup_window import DedupWindow
+from storage.delivery.partition_delivery import PartitionDelivery
+from storage.disk.executor import IoExecutor
+from storage.disk.port import Disk
+from storage.log.keys import LogKey, LogKind
+from storage.log.log_store import LogStore
+from storage.log.partition_log import PartitionLog
+from storage.log.settings import LogSettings
+from storage.node.batch_cache import BatchCache
+from storage.node.dead_letter_sink import DeadLetterSink
+from storage.node.delivery_host import DeliveryHost
+from storage.node.partition import Partition
+from storage.node.partition_groups import PartitionGroups
+from storage.node.partition_host import PartitionHost
+from storage.node.record_reader import RecordReader
+from storage.node.settings import NodeSettings
+
+logger = structlog.get_logger(__name__)
+
+_DEDUP_READ_BYTES = 4 * 1024 * 1024
+
+
+class PartitionOpener:
+    """Opens partitions of one node; they share its cache and its ports."""
+
+    def __init__(
+        self,
+        logs: LogStore,
+        *,
+        store: CoordinationStore,
+        metadata: MetadataView,
+        dead_letters: DeadLetterSink,
+        disk: Disk,
+        io: IoExecutor,
+        cache: BatchCache,
+        clock: Clock,
+        entropy: Entropy,
+        settings: NodeSettings,
+        on_high_watermark: Callable[[str, int], None],
+        on_returned: Callable[[str, str, int], None],
+    ) -> None:
+        self._logs = logs
+        self._store = store
+        self._metadata = metadata
+        self._dead_letters = dead_letters
+        self._disk = disk
+        self._io = io
+        self._cache = cache
+        self._clock = clock
+        self._entropy = entropy
+        self._settings = settings
+        self._on_high_watermark = on_high_watermark
+        self._on_returned = on_returned
+
+    async def open(self, topic: Topic, state: PartitionState) -> Partition:
+        """Raises AcklogError when the partition's logs cannot be served."""
+        log = await self._logs.open_log(
+            LogKey(topic.id, state.partition, LogKind.MESSAGES),
+            LogSettings(segment_bytes=topic.config.segment_bytes),
+        )
+        host = PartitionHost(
+            topic,
+            state.partition,
+            log=log,
+            dedup=await self._rebuild_dedup(topic, log),
+            leader_epoch=state.leader_epoch,
+            cache=self._cache,
+            clock=self._clock,
+            settings=self._settings,
+            on_high_watermark=partial(self._on_high_watermark, topic.id),
+        )
+        delivery = await self._open_delivery(topic, state)
+        reader = RecordReader(log, self._cache, read_ahead_bytes=self._settings.read_ahead_bytes)
+        groups = PartitionGroups(
+            host,
+            delivery,
+            reader,
+            metadata=self._metadata,
+            dead_letters=self._dead_letters,
+            clock=self._clock,
+            entropy=self._entropy,
+            settings=self._settings,
+            on_returned=partial(self._on_returned, topic.id),
+        )
+        groups.advance_log_start()
+        groups.arm()
+        return Partition(host, reader, delivery, groups)
+
+    async def _open_delivery(self, topic: Topic, state: PartitionState) -> DeliveryHost:
+        log = await self._logs.open_log(
+            LogKey(topic.id, state.partition, LogKind.DELIVERY),
+            LogSettings(segment_bytes=self._settings.delivery_segment_bytes),
+        )
+        delivery = DeliveryHost(
+            PartitionDelivery(
+                leader_epoch=state.leader_epoch,
+                settings_of=self._group_settings,
+                groups_max=self._settings.groups_per_partition_max,
+            ),
+            log,
+            leader_epoch=state.leader_epoch,
+            clock=self._clock,
+            disk=self._disk,
+            io=self._io,
+            snapshot_path=f"{log.directory}/snapshot",
+            snapshot_bytes=self._settings.delivery_snapshot_bytes,
+        )
+        await delivery.recover()
+        return delivery
+
+    def _group_settings(self, group_id: str) -> GroupSettings:
+        group = self._metadata.group_by_id(group_id)
+        return group.settings if group is not None else GroupSettings()
+
+    async def _rebuild_dedup(self, topic: Topic, log: PartitionLog) -> DedupWindow:
+        """The keys of the last window, from the log itself: what a new leader needs to answer a retry (rule R19)."""
+        window = DedupWindow(
+            window_ms=topic.config.dedup_window_ms, limit_bytes=self._settings.dedup_window_bytes_max
+        )
+        wall_now_ms = self._clock.now_ms()
+        offset = await log.offset_at_time(wall_now_ms - topic.config.dedup_window_ms)
+        while offset < log.log_end:
+            for stored in await log.read_keyed(offset, max_bytes=_DEDUP_READ_BYTES):
+                header = stored.header
+                offset = header.next_offset
+                window.rebuild(
+                    decode_keys(stored.data, header),
+                    header.base_offset,
+                    header.leader_epoch,
+                    age_ms=wall_now_ms - header.append_time_ms,
+                    now_ms=self._clock.monotonic_ms(),
+                )
+        return window
+
+
+async def remove_partition_data(logs: LogStore, store: CoordinationStore, topic_id: str, partition: int) -> bool:
+    """Remove a deleted topic's logs, if its tombstone says that it was deleted on purpose (rule R13)."""
+    if await store.get(keys.tombstone(topic_id)) is None:
+        logger.error("partition_data_kept", topic_id=topic_id, partition=partition, reason="no tombstone")
+        return False
+    for kind in (LogKind.DELIVERY, LogKind.MESSAGES):
+        key = LogKey(topic_id, partition, kind)
+        if key in logs.keys():
+            await logs.remove_log(key)
+    return True
+
+
+async def report_orphans(logs: LogStore, metadata: MetadataView, store: CoordinationStore) -> None:
+    """Logs of topics that the metadata does not know: removed with a tombstone, kept and reported without one."""
+    for key in logs.keys():
+        if metadata.topic_by_id(key.topic_id) is None and key.kind is LogKind.MESSAGES:
+            await remove_partition_data(logs, store, key.topic_id, key.partition)

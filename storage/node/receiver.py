@@ -1,0 +1,141 @@
+"""Receives of one node: which of its partitions have something for a group, and who waits until one has."""
+
+from collections.abc import Callable, Mapping
+
+from acklog.wire.problems import ProblemCode
+from cluster.clock import Clock
+from cluster.errors import AcklogError
+from cluster.model import Group
+from storage.node.partition import Partition
+from storage.node.partition_groups import empty_reason_of
+from storage.node.waiting import TopicReaders, Waiter
+from storage.rpc.messages import DeliveredMessage, ReceiveRequest, ReceiveResponse
+
+TOO_MANY_WAITING_RETRY_MS = 1000
+PartitionsOf = Callable[[str], Mapping[int, Partition]]
+
+
+class Receiver:
+    """`partitions_of(topic_id)` are those that the node leads now."""
+
+    def __init__(self, partitions_of: PartitionsOf, *, clock: Clock, waiting_max: int) -> None:
+        self._partitions_of = partitions_of
+        self._clock = clock
+        self._waiting_max = waiting_max
+        self._topics: dict[str, TopicReaders] = {}
+        self._turn = 0
+        self._is_stopping = False
+        self.waiting = 0
+
+    def readers(self, topic_id: str) -> TopicReaders:
+        readers = self._topics.get(topic_id)
+        if readers is None:
+            readers = self._topics[topic_id] = TopicReaders()
+        return readers
+
+    async def receive(self, request: ReceiveRequest, group: Group) -> ReceiveResponse:
+        """Raises AcklogError: TOO_MANY_WAITING, and what the partitions raise if none of them has messages."""
+        deadline_ms = self._clock.monotonic_ms() + request.wait_ms
+        while True:
+            waiter = self._join(request, group) if request.wait_ms and not self._is_stopping else None
+            try:
+                messages = await self._collect(request, group)
+                left_ms = deadline_ms - self._clock.monotonic_ms()
+                if messages or waiter is None or self._is_stopping or left_ms <= 0:
+                    return ReceiveResponse(messages, "" if messages else self._empty_reason(request, group))
+                await waiter.wait(left_ms)
+            finally:
+                if waiter is not None:
+                    self._leave(request, group, waiter)
+
+    def stop(self) -> None:
+        """Answer everybody who waits, now."""
+        self._is_stopping = True
+        self.wake_everybody()
+
+    def wake_everybody(self) -> None:
+        for readers in self._topics.values():
+            readers.wake_everybody()
+
+    def forget_topic(self, topic_id: str) -> None:
+        readers = self._topics.pop(topic_id, None)
+        if readers is not None:
+            readers.wake_everybody()
+
+    def forget_group(self, group_id: str) -> None:
+        for readers in self._topics.values():
+            readers.remove_group(group_id)
+
+    def _join(self, request: ReceiveRequest, group: Group) -> Waiter:
+        if self.waiting >= self._waiting_max:
+            raise AcklogError(
+                ProblemCode.TOO_MANY_WAITING,
+                f"{self.waiting} requests wait for messages already, the limit is {self._waiting_max}.",
+                retry_after_ms=TOO_MANY_WAITING_RETRY_MS,
+            )
+        self.waiting += 1
+        waiter = Waiter()
+        for topic_id in request.topic_ids:
+            self.readers(topic_id).reader(group.id).look_at(self._partitions_of(topic_id))
+            self.readers(topic_id).join(group.id, waiter)
+        return waiter
+
+    def _leave(self, request: ReceiveRequest, group: Group, waiter: Waiter) -> None:
+        self.waiting -= 1
+        for topic_id in request.topic_ids:
+            self.readers(topic_id).leave(group.id, waiter)
+
+    async def _collect(self, request: ReceiveRequest, group: Group) -> list[DeliveredMessage]:
+        """Messages of the ready partitions, the longest ready first; who gave its share goes to the end."""
+        collected: list[DeliveredMessage] = []
+        failure: AcklogError | None = None
+        bytes_left = request.max_bytes
+        self._turn += 1
+        topics = len(request.topic_ids)
+        try:
+            for turn in range(topics):
+                topic_id = request.topic_ids[(self._turn + turn) % topics]
+                partitions = self._partitions_of(topic_id)
+                reader = self.readers(topic_id).reader(group.id)
+                if not request.wait_ms:
+                    reader.look_at(partitions)
+                for number in list(reader.ready):
+                    wanted = request.max_messages - len(collected)
+                    if wanted <= 0 or (collected and bytes_left <= 0):
+                        return collected
+                    # Taken off before the await: news that comes meanwhile puts it back.
+                    reader.ready.pop(number, None)
+                    partition = partitions.get(number)
+                    if partition is None:
+                        continue
+                    try:
+                        share = await partition.groups.receive(request, group, wanted, bytes_left, not collected)
+                    except AcklogError as error:
+                        failure = error
+                        continue
+                    if share.may_have_more:
+                        reader.ready[number] = None
+                    bytes_left -= share.size_bytes
+                    collected += share.messages
+            if failure is not None and not collected:
+                raise failure
+            return collected
+        except BaseException:
+            self._give_back(collected, group)
+            raise
+
+    def _give_back(self, messages: list[DeliveredMessage], group: Group) -> None:
+        """The caller is gone: nobody will ever see these leases, so they return and no attempt counts."""
+        for message in messages:
+            partition = self._partitions_of(message.topic_id).get(message.partition)
+            if partition is not None:
+                partition.groups.release_delivered(group.id, message)
+
+    def _empty_reason(self, request: ReceiveRequest, group: Group) -> str:
+        if self._is_stopping:
+            return "SHUTTING_DOWN"
+        return empty_reason_of(
+            partition.groups.empty_reason(group.id)
+            for topic_id in request.topic_ids
+            for partition in self._partitions_of(topic_id).values()
+        )
