@@ -35,8 +35,9 @@ class Settings:
 
     host: str = _text("127.0.0.1", "address to listen on")
     port: int = _number(8080, 0, 65_535, "port to listen on; 0 picks a free one")
-    data_directory: str = _text("acklog-data", "where the embedded server keeps everything")
+    data_dir: str = _text("./data", "where the embedded server keeps everything")
     tokens_file: str = _text("", "file of bearer tokens (JSON or TOML); empty: no authentication")
+    insecure: bool = _switch(False, "allow listening on more than loopback without tokens")
     log_level: str = _text("info", "debug, info, warning or error")
 
     auto_create_topics: bool = _switch(True, "a send to an unknown topic creates it")
@@ -110,6 +111,8 @@ def option_parser(program: str = "acklog serve") -> argparse.ArgumentParser:
             option_of(each.name),
             dest=each.name,
             metavar="VALUE",
+            nargs="?" if isinstance(each.default, bool) else None,
+            const="true" if isinstance(each.default, bool) else None,
             help=f"{each.metadata['help']} (default: {each.default!r})".replace("%", "%%"),
         )
     return parser

@@ -20,11 +20,14 @@ class _Message(msgspec.Struct, array_like=True, gc=False):
 
 
 class ProduceRequest(_Message):
-    """Append one unstamped batch. `acks` is ACKS_ALL, or the number of replicas, the leader among them, or 0."""
+    """Append one unstamped batch. `acks` is ACKS_ALL, or the number of replicas, the leader among them, or 0.
+
+    The batch is handed over: the node stamps it in place.
+    """
 
     topic_id: str
     partition: int
-    batch: bytes | bytearray
+    batch: bytearray
     acks: int = ACKS_ALL
     timeout_ms: int = 10_000
 
@@ -229,6 +232,7 @@ class Failure(_Message):
     detail: str
     field: str | None = None
     retry_after_ms: int | None = None
+    extra: dict[str, object] | None = None
 
 
 def failure_code(name: str) -> ProblemCode:

@@ -1,0 +1,65 @@
+# Every target does its own set-up. `make` alone lists them.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+HOST ?= 127.0.0.1
+PORT ?= 8080
+DATA_DIR ?= ./data
+WORKERS ?= auto
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check demo openapi test-thorough test-power-loss sim bench format clean
+
+help: ## what can be made
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+
+$(BIN)/uv:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Acklog needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) \
+	  || { echo "python3 -m venv failed; on Debian: apt-get install python3-venv"; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+
+$(VENV)/.server-installed: pyproject.toml packaging/acklog/pyproject.toml constraints.txt | $(BIN)/uv
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt -e packaging/acklog -e .
+	@touch $@
+
+$(VENV)/.dev-installed: pyproject.toml packaging/acklog/pyproject.toml constraints.txt | $(BIN)/uv
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt \
+	  -e "packaging/acklog[compression]" -e ".[dev]"
+	@touch $@ $(VENV)/.server-installed
+
+run: $(VENV)/.server-installed ## set up and run a server (HOST, PORT, DATA_DIR)
+	@$(BIN)/acklog serve --host $(HOST) --port $(PORT) --data-dir $(DATA_DIR)
+
+test: $(VENV)/.dev-installed ## set up and run all tests that fit into ten minutes
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not slow" $(ARGS)
+
+check: $(VENV)/.dev-installed ## format, lint, types, imports
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev-installed ## bring the code into shape
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+openapi: $(VENV)/.dev-installed ## write openapi.yaml from the app
+	$(BIN)/python -m app.openapi > openapi.yaml
+
+demo: $(VENV)/.dev-installed ## the flights through a server that is killed twice, verified
+	@$(BIN)/python -m examples.flights $(ARGS)
+
+bench: $(VENV)/.dev-installed ## rates and latencies beside the machine's limits
+	@$(BIN)/python -m loadtests.bench $(ARGS)
+
+sim: $(VENV)/.dev-installed ## 500 simulated seeds (SEEDS=0..499)
+	@$(BIN)/python -m tests.sim --seeds $(or $(SEEDS),0..499) --processes 2
+
+test-thorough: $(VENV)/.dev-installed ## the property tests with thousands of examples, and what is marked slow
+	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -n $(WORKERS) tests/property
+	@$(BIN)/python -m pytest -m slow
+
+clean: ## remove what was built, not the data
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

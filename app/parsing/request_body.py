@@ -1,0 +1,154 @@
+"""Reading a request's body: bounded in bytes, in time, and in what it unpacks to.
+
+A body's bytes are counted against the process's allowance from the moment they are known (Content-Length, or as they
+come in) until the request is answered.
+"""
+
+import asyncio
+import zlib
+from types import TracebackType
+
+from starlette.requests import Request
+
+from acklog.wire.limits import REQUEST_BODY_BYTES_MAX
+from acklog.wire.problems import ProblemCode
+from cluster.errors import AcklogError
+
+_GZIP = 16 + zlib.MAX_WBITS
+
+
+class BytesInFlight:
+    """How much of request bodies the process holds."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+        self.held_bytes = 0
+
+    def hold(self) -> "Hold":
+        return Hold(self)
+
+
+class Hold:
+    """One request's part of the allowance, given back when the `with` block ends."""
+
+    __slots__ = ("_all", "size_bytes")
+
+    def __init__(self, all_bytes: BytesInFlight) -> None:
+        self._all = all_bytes
+        self.size_bytes = 0
+
+    def grow_to(self, size_bytes: int) -> None:
+        """Raises AcklogError OVERLOADED; what is held already stays held."""
+        more = size_bytes - self.size_bytes
+        if more <= 0:
+            return
+        if self._all.held_bytes + more > self._all.limit_bytes:
+            detail = f"{self._all.limit_bytes} bytes of request bodies are being handled already"
+            raise AcklogError(ProblemCode.OVERLOADED, detail, retry_after_ms=1000)
+        self._all.held_bytes += more
+        self.size_bytes = size_bytes
+
+    def __enter__(self) -> "Hold":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._all.held_bytes -= self.size_bytes
+        self.size_bytes = 0
+
+
+async def read_body(request: Request, hold: Hold, *, timeout_ms: int) -> bytes:
+    """The whole body, unpacked. Raises AcklogError REQUEST_TOO_LARGE, REQUEST_TIMEOUT, BODY_INCOMPLETE, OVERLOADED,
+    UNSUPPORTED_MEDIA_TYPE."""
+    declared = request.headers.get("content-length")
+    if declared is not None:
+        size = _content_length(declared)
+        if size > REQUEST_BODY_BYTES_MAX:
+            raise _too_large()
+        hold.grow_to(size)
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in {"identity", "", "gzip", "x-gzip"}:
+        detail = f"the content encoding {encoding[:50]!r} is not supported, gzip and identity are"
+        raise AcklogError(ProblemCode.UNSUPPORTED_MEDIA_TYPE, detail, field="Content-Encoding")
+    try:
+        async with asyncio.timeout(timeout_ms / 1000):
+            if encoding in {"gzip", "x-gzip"}:
+                return await _read_gzip(request, hold)
+            return await _read_identity(request, hold)
+    except TimeoutError:
+        detail = f"the body did not arrive within {timeout_ms} ms"
+        raise AcklogError(ProblemCode.REQUEST_TIMEOUT, detail) from None
+
+
+def _content_length(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise AcklogError(ProblemCode.INVALID_FIELD, "is not a length", field="Content-Length")
+    return int(text)
+
+
+def _too_large() -> AcklogError:
+    detail = f"the body has more than {REQUEST_BODY_BYTES_MAX} bytes"
+    return AcklogError(ProblemCode.REQUEST_TOO_LARGE, detail)
+
+
+async def _next_part(request: Request) -> tuple[bytes, bool]:
+    message = await request.receive()
+    if message["type"] == "http.disconnect":
+        raise AcklogError(ProblemCode.BODY_INCOMPLETE, "the client closed the connection within the body")
+    return message.get("body", b""), message.get("more_body", False)
+
+
+async def _read_identity(request: Request, hold: Hold) -> bytes:
+    part, more = await _next_part(request)
+    if not more:
+        if len(part) > REQUEST_BODY_BYTES_MAX:
+            raise _too_large()
+        hold.grow_to(len(part))
+        return part
+    parts = [part]
+    size = len(part)
+    while more:
+        part, more = await _next_part(request)
+        size += len(part)
+        if size > REQUEST_BODY_BYTES_MAX:
+            raise _too_large()
+        hold.grow_to(size)
+        parts.append(part)
+    return b"".join(parts)
+
+
+async def _read_gzip(request: Request, hold: Hold) -> bytes:
+    """Unpacks as the bytes come in, never further than the limit. Several gzip members one behind the other are one
+    body, as RFC 1952 has it."""
+    unpacked = bytearray()
+    unpacker = zlib.decompressobj(_GZIP)
+    packed_bytes = 0
+    has_begun = False
+    more = True
+    while more:
+        part, more = await _next_part(request)
+        packed_bytes += len(part)
+        if packed_bytes > REQUEST_BODY_BYTES_MAX:
+            raise _too_large()
+        while part:
+            if unpacker.eof:
+                unpacker = zlib.decompressobj(_GZIP)
+            has_begun = True
+            part = _unpack(unpacker, part, unpacked, hold)
+    if not has_begun or not unpacker.eof:
+        raise AcklogError(ProblemCode.BODY_INCOMPLETE, "the gzip stream ends early")
+    return bytes(unpacked)
+
+
+def _unpack(unpacker: "zlib._Decompress", part: bytes, unpacked: bytearray, hold: Hold) -> bytes:
+    """Unpack `part` behind `unpacked`; returns what belongs to the next gzip member."""
+    room = REQUEST_BODY_BYTES_MAX - len(unpacked)
+    try:
+        unpacked += unpacker.decompress(part, room + 1)
+    except zlib.error as error:
+        raise AcklogError(ProblemCode.BODY_INCOMPLETE, f"the body is not valid gzip: {error}") from None
+    if len(unpacked) > REQUEST_BODY_BYTES_MAX:
+        raise _too_large()
+    hold.grow_to(len(unpacked))
+    return unpacker.unused_data

@@ -1,0 +1,256 @@
+"""What `POST /messages` takes: a JSON envelope, NDJSON, or raw bytes; all three end as the same `SendCommand`."""
+
+from dataclasses import dataclass
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from acklog.wire import limits
+from acklog.wire.problems import ProblemCode
+from app.parsing import query
+from app.parsing.json_text import check_utf8, decode, malformed, too_deep, validation_fault
+from app.parsing.message import OCTETS, MessageFields, Outgoing, check_dedup_key, outgoing_bytes, outgoing_of
+from app.parsing.names import queue_of
+from cluster.errors import AcklogError
+from storage.rpc.messages import ACKS_ALL
+
+IDEMPOTENCY_KEY_BYTES_MAX = limits.DEDUP_KEY_BYTES_MAX - 8  # room for a separator and the message's number
+JSON_TYPES = frozenset({"application/json", "text/json"})
+NDJSON_TYPES = frozenset({"application/x-ndjson", "application/ndjson", "application/jsonl", "application/json-lines"})
+FORM_TYPE = "application/x-www-form-urlencoded"
+REPLICAS_MAX = 100
+
+
+class _Envelope(MessageFields, forbid_unknown_fields=True, rename="camel", gc=False):
+    queue: str | None = None
+    topic: str | None = None
+    acks: int | str | None = None
+    messages: list[MessageFields] | UnsetType = UNSET
+
+
+class _LooseEnvelope(_Envelope, forbid_unknown_fields=True, rename="camel", gc=False):
+    """As `_Envelope`, with each message left to be decoded on its own."""
+
+    messages: list[Raw] | UnsetType = UNSET  # type: ignore[assignment]
+
+
+_envelope_decoder = msgspec.json.Decoder(_Envelope)
+_loose_decoder = msgspec.json.Decoder(_LooseEnvelope)
+_message_decoder = msgspec.json.Decoder(MessageFields)
+
+Checked = Outgoing | AcklogError
+
+
+@dataclass(frozen=True, slots=True)
+class SendCommand:
+    """`messages` holds, in the request's order, what is to be stored or why it cannot be."""
+
+    queue: str
+    messages: list[Checked]
+    acks: int
+    is_batch: bool
+
+
+SEND_QUERY = query.QueryTable(
+    (
+        query.name("queue", "the topic, where the body does not name it (NDJSON and raw bodies)"),
+        query.name("topic", "another word for queue"),
+        query.Parameter(
+            "acks",
+            lambda value: acks_of(int(value) if value.isascii() and value.isdigit() and len(value) < 5 else value),
+            {"type": "string", "pattern": "^(all|0|[1-9][0-9]?|100)$", "default": "all"},
+            "on how many replicas a message is durable before the answer: all, a number, or 0",
+        ),
+        query.text("key", limits.KEY_BYTES_MAX, "the message's key (raw bodies)", length_min=0),
+        query.integer("partition", 0, limits.PARTITIONS_MAX - 1, "the partition (raw bodies)"),
+        query.Parameter(
+            "tags",
+            str,
+            {"type": "string", "minLength": 1, "maxLength": limits.TAG_BYTES_MAX},
+            "a tag (raw bodies); may repeat",
+            limits.TAGS_MAX,
+        ),
+        query.integer("timestamp", 0, limits.TIMESTAMP_MS_MAX, "the producer's time in ms (raw bodies)"),
+        query.text("dedupId", limits.DEDUP_KEY_BYTES_MAX, "the message's idempotency key (raw bodies)"),
+        query.unsupported("delaySeconds"),
+        query.unsupported("deliverAt"),
+    )
+)
+_FOR_RAW_ONLY = ("key", "partition", "tags", "timestamp", "dedupId")
+
+
+def parse_send(body: bytes, *, content_type: str, query_string: bytes) -> SendCommand:
+    """The messages of one request. Raises AcklogError where the request as a whole is at fault."""
+    parameters = SEND_QUERY.parse(query_string) if query_string else {}
+    media_type = content_type.partition(";")[0].strip().lower()
+    names_queue = "queue" in parameters or "topic" in parameters
+    if media_type in JSON_TYPES or (not names_queue and media_type in {FORM_TYPE, ""}):
+        _refuse_raw_parameters(parameters)
+        return _parse_envelope(body, parameters)
+    queue = queue_of(_first(parameters, "queue"), _first(parameters, "topic"))
+    acks = _first(parameters, "acks")
+    acks_wanted = ACKS_ALL if acks is None else acks
+    if media_type in NDJSON_TYPES:
+        _refuse_raw_parameters(parameters)
+        return SendCommand(queue, _parse_lines(body), acks_wanted, True)
+    return SendCommand(queue, [_raw_message(body, content_type, parameters)], acks_wanted, False)
+
+
+def acks_of(value: int | str | None) -> int:
+    """ACKS_ALL or a number of replicas. Raises ValueError."""
+    if value is None or value == "all":
+        return ACKS_ALL
+    if isinstance(value, int) and 0 <= value <= REPLICAS_MAX:
+        return value
+    raise ValueError(f"must be 'all' or a number of replicas, 0 to {REPLICAS_MAX}")
+
+
+def check_idempotency_key(key: str) -> None:
+    """Raises AcklogError INVALID_FIELD."""
+    check_dedup_key(key, "Idempotency-Key", bytes_max=IDEMPOTENCY_KEY_BYTES_MAX)
+
+
+def _first(parameters: dict[str, list[object]], name: str) -> "object | None":
+    values = parameters.get(name)
+    return values[0] if values else None
+
+
+def _refuse_raw_parameters(parameters: dict[str, list[object]]) -> None:
+    for name in _FOR_RAW_ONLY:
+        if name in parameters:
+            detail = "goes with a raw body; in JSON it is a field of the message"
+            raise AcklogError(ProblemCode.INVALID_FIELD, detail, field=name)
+
+
+def _parse_envelope(body: bytes, parameters: dict[str, list[object]]) -> SendCommand:
+    check_utf8(body)
+    envelope: _Envelope
+    messages: list[Checked]
+    try:
+        envelope = _envelope_decoder.decode(body)
+        batch = envelope.messages
+        messages = [] if batch is UNSET else _check_count(batch) and _check_all(batch)
+    except msgspec.ValidationError:
+        loose = decode(_loose_decoder, body)
+        raws = loose.messages
+        messages = [] if raws is UNSET else _check_count(raws) and _decode_each(raws)
+        envelope = loose
+    except msgspec.DecodeError as error:
+        raise malformed(error) from None
+    except RecursionError:
+        raise too_deep("body") from None
+    is_batch = envelope.messages is not UNSET
+    if is_batch:
+        _refuse_message_fields(envelope)
+    else:
+        messages = [outgoing_of(envelope)]
+    queue = _queue_of_both(envelope, parameters)
+    return SendCommand(queue, messages, _acks_of_both(envelope, parameters), is_batch)
+
+
+def _queue_of_both(envelope: _Envelope, parameters: dict[str, list[object]]) -> str:
+    if not parameters:
+        return queue_of(envelope.queue, envelope.topic)
+    named = _first(parameters, "queue"), _first(parameters, "topic")
+    if named == (None, None):
+        return queue_of(envelope.queue, envelope.topic)
+    in_query = queue_of(*named)  # type: ignore[arg-type]
+    if (envelope.queue, envelope.topic) != (None, None) and queue_of(envelope.queue, envelope.topic) != in_query:
+        raise AcklogError(ProblemCode.INVALID_FIELD, "the query names another queue than the body", field="queue")
+    return in_query
+
+
+def _acks_of_both(envelope: _Envelope, parameters: dict[str, list[object]]) -> int:
+    in_query = _first(parameters, "acks") if parameters else None
+    if envelope.acks is None:
+        return ACKS_ALL if in_query is None else in_query  # type: ignore[return-value]
+    if in_query is not None:
+        raise AcklogError(ProblemCode.INVALID_FIELD, "stands in the query and in the body", field="acks")
+    try:
+        return acks_of(envelope.acks)
+    except ValueError as error:
+        raise AcklogError(ProblemCode.INVALID_FIELD, str(error), field="acks") from None
+
+
+def _check_count(messages: list[MessageFields] | list[Raw] | list[bytes]) -> bool:
+    if not messages:
+        raise AcklogError(ProblemCode.INVALID_FIELD, "must hold at least one message", field="messages")
+    if len(messages) > limits.REQUEST_MESSAGES_MAX:
+        detail = f"the request has more than {limits.REQUEST_MESSAGES_MAX} messages"
+        raise AcklogError(ProblemCode.TOO_MANY_MESSAGES, detail, field="messages")
+    return True
+
+
+def _check_all(batch: list[MessageFields]) -> list[Checked]:
+    messages: list[Checked] = []
+    append = messages.append
+    for fields in batch:
+        try:
+            append(outgoing_of(fields))
+        except AcklogError as fault:
+            append(_at(fault, len(messages)))
+    return messages
+
+
+def _decode_each(raws: list[Raw]) -> list[Checked]:
+    messages: list[Checked] = []
+    for number, raw in enumerate(raws):
+        prefix = f"messages[{number}]"
+        try:
+            messages.append(outgoing_of(_message_decoder.decode(raw), prefix + "."))
+        except AcklogError as fault:
+            messages.append(fault)
+        except msgspec.ValidationError as error:
+            messages.append(validation_fault(error, prefix=prefix))
+    return messages
+
+
+def _at(fault: AcklogError, number: int) -> AcklogError:
+    """The fault, with the message's place before the field's name."""
+    fault.field = f"messages[{number}]" + (f".{fault.field}" if fault.field else "")
+    return fault
+
+
+def _refuse_message_fields(envelope: _Envelope) -> None:
+    """A batch has no message fields of its own: a key beside `messages` would be dropped in silence."""
+    for name in MessageFields.__struct_fields__:
+        value = getattr(envelope, name)
+        if value is not None and value is not UNSET:
+            encoded = dict(zip(MessageFields.__struct_fields__, MessageFields.__struct_encode_fields__, strict=True))
+            detail = "does not go with messages: it belongs into each of them"
+            raise AcklogError(ProblemCode.INVALID_FIELD, detail, field=encoded[name])
+
+
+def _parse_lines(body: bytes) -> list[Checked]:
+    """One message per line; empty lines are skipped and not counted."""
+    lines = [line for line in body.split(b"\n") if line and not line.isspace()]
+    _check_count(lines)
+    is_ascii = body.isascii()
+    messages: list[Checked] = []
+    for number, line in enumerate(lines):
+        prefix = f"messages[{number}]"
+        try:
+            if not is_ascii:
+                check_utf8(line)
+            messages.append(outgoing_of(_message_decoder.decode(line)))
+        except AcklogError as fault:
+            messages.append(_at(fault, number))
+        except msgspec.ValidationError as error:
+            messages.append(validation_fault(error, prefix=prefix))
+        except msgspec.DecodeError as error:
+            messages.append(malformed(error, prefix=prefix))
+        except RecursionError:
+            messages.append(too_deep(prefix + ".body"))
+    return messages
+
+
+def _raw_message(body: bytes, content_type: str, parameters: dict[str, list[object]]) -> Outgoing:
+    return outgoing_bytes(
+        body,
+        content_type or OCTETS,
+        key=_first(parameters, "key"),  # type: ignore[arg-type]
+        partition=_first(parameters, "partition"),  # type: ignore[arg-type]
+        tags=parameters.get("tags"),  # type: ignore[arg-type]
+        timestamp=_first(parameters, "timestamp"),  # type: ignore[arg-type]
+        dedup_id=_first(parameters, "dedupId"),  # type: ignore[arg-type]
+    )

@@ -1,0 +1,109 @@
+"""A bounded set of open files. With thousands of segments, one descriptor each would run the process out of them."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from storage.disk.port import Disk, File
+
+
+class _Entry:
+    __slots__ = ("file", "is_forgotten", "users")
+
+    def __init__(self, file: File) -> None:
+        self.file = file
+        self.users = 0
+        self.is_forgotten = False
+
+
+class OpenFiles:
+    """Files by path; the least recently used one is closed when there are more than `limit`, unless it is in use.
+
+    The lock is the one place where I/O threads and the event loop meet: both use files, and neither waits for a disk
+    while holding it, except to open and close.
+    """
+
+    def __init__(self, disk: Disk, *, limit: int) -> None:
+        self._disk = disk
+        self._limit = limit
+        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @contextmanager
+    def use(self, path: str) -> Iterator[File]:
+        """The file at `path`, opened if need be; raises FileNotFoundError."""
+        entry = self._acquire(path)
+        try:
+            yield entry.file
+        finally:
+            self._release(entry)
+
+    def read_cached(self, path: str, position: int, length: int) -> bytes | None:
+        """What `File.read_cached` says, if the file is open; otherwise None. Never waits for a device."""
+        entry = self._entries.get(path)
+        if entry is None:
+            return None
+        with self._lock:
+            entry.users += 1
+        try:
+            return entry.file.read_cached(position, length)
+        finally:
+            self._release(entry)
+
+    def create(self, path: str) -> None:
+        """A new empty file. One that a crash or a refused append left there is emptied."""
+        try:
+            file = self._disk.create(path)
+        except FileExistsError:
+            with self.use(path) as existing:
+                existing.truncate(0)
+            return
+        with self._lock:
+            self._entries[path] = _Entry(file)
+        self._evict()
+
+    def forget(self, path: str) -> None:
+        """Close the file as soon as nobody uses it: it is about to be removed."""
+        with self._lock:
+            entry = self._entries.pop(path, None)
+            if entry is None:
+                return
+            entry.is_forgotten = True
+            idle = entry.users == 0
+        if idle:
+            entry.file.close()
+
+    def close(self) -> None:
+        for path in list(self._entries):
+            self.forget(path)
+
+    def _acquire(self, path: str) -> _Entry:
+        with self._lock:
+            entry = self._entries.get(path)
+            if entry is None:
+                entry = self._entries[path] = _Entry(self._disk.open(path))
+            else:
+                self._entries.move_to_end(path)
+            entry.users += 1
+        self._evict()
+        return entry
+
+    def _release(self, entry: _Entry) -> None:
+        with self._lock:
+            entry.users -= 1
+            close = entry.is_forgotten and entry.users == 0
+        if close:
+            entry.file.close()
+
+    def _evict(self) -> None:
+        if len(self._entries) <= self._limit:
+            return
+        with self._lock:
+            idle = [path for path, entry in self._entries.items() if not entry.users]
+            closing = [self._entries.pop(path) for path in idle[: len(self._entries) - self._limit]]
+        for entry in closing:
+            entry.file.close()

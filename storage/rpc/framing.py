@@ -1,0 +1,196 @@
+"""Frames on a connection between a gateway and a storage node. Sans-IO: bytes in, frames out, and back.
+
+    offset size field
+    0      1    magic 0xAC
+    1      1    version of this layout
+    2      1    kind: request, response, failure, cancel, cancelled
+    3      1    method of a request or a cancel; 0 in answers
+    4      4    request id, chosen by the caller, unique among its unanswered ones
+    8      4    body length
+    12     4    attachment length
+    16          body, msgpack
+    ...         attachment, as it is: a batch is checksummed by its maker and never re-encoded
+
+All integers are big-endian. Every request is answered by exactly one response, failure or cancelled, in any order.
+Whatever breaks these rules makes the connection worthless: nothing behind the fault can be trusted.
+"""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from acklog.wire.limits import BATCH_BYTES_MAX
+
+Buffer = bytes | bytearray | memoryview
+
+MAGIC = 0xAC
+VERSION = 1
+HEADER_BYTES = 16
+FRAME_BYTES_MAX = BATCH_BYTES_MAX + 1024 * 1024
+"""One batch, or one receive's messages, and what describes them."""
+REQUEST_ID_MAX = 2**32 - 1
+
+_HEADER = struct.Struct(">BBBBIII")
+_NOTHING = memoryview(b"")
+
+
+class FrameKind(IntEnum):
+    REQUEST = 1
+    RESPONSE = 2
+    FAILURE = 3
+    CANCEL = 4
+    CANCELLED = 5
+
+
+class FrameTooLargeError(ValueError):
+    """A frame to be sent exceeds FRAME_BYTES_MAX."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """`body` and `attachment` are views of received bytes that nobody writes to."""
+
+    kind: FrameKind
+    method: int
+    request_id: int
+    body: memoryview = _NOTHING
+    attachment: memoryview = _NOTHING
+
+    @property
+    def size_bytes(self) -> int:
+        return HEADER_BYTES + len(self.body) + len(self.attachment)
+
+
+def encode_frame(
+    kind: FrameKind, *, request_id: int, method: int = 0, body: Buffer = b"", attachment: Buffer = b""
+) -> list[Buffer]:
+    """The frame as buffers to be written one behind the other; a large attachment is not copied.
+
+    Raises FrameTooLargeError.
+    """
+    size_bytes = HEADER_BYTES + len(body) + len(attachment)
+    if size_bytes > FRAME_BYTES_MAX:
+        raise FrameTooLargeError(f"a frame of {size_bytes} bytes exceeds the limit of {FRAME_BYTES_MAX}")
+    header = _HEADER.pack(MAGIC, VERSION, kind, method, request_id, len(body), len(attachment))
+    if not attachment:
+        return [header + body]
+    return [header + body, attachment]
+
+
+class FrameDecoder:
+    """Turns the bytes of one direction of a connection into frames, however they were cut.
+
+    After a fault (`fault` says which) nothing more is decoded; frames before it are still returned.
+    """
+
+    def __init__(self, *, frame_bytes_max: int = FRAME_BYTES_MAX) -> None:
+        self._frame_bytes_max = frame_bytes_max
+        self._head = bytearray()  # an incomplete header
+        self._frame: bytearray | None = None  # an incomplete frame, allocated at its full length
+        self._filled = 0
+        self.fault: str | None = None
+
+    @property
+    def buffered_bytes(self) -> int:
+        """What was received of an incomplete frame."""
+        return self._filled if self._frame is not None else len(self._head)
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """The frames that `data` completes."""
+        frames: list[Frame] = []
+        view = memoryview(data)
+        at = 0
+        while self.fault is None and at < len(view):
+            if self._frame is not None:
+                at = self._fill(view, at, frames)
+            elif self._head or len(view) - at < HEADER_BYTES:
+                at = self._fill_head(view, at, frames)
+            else:
+                at = self._read_frame(view, at, frames)
+        return frames
+
+    def _read_frame(self, view: memoryview, at: int, frames: list[Frame]) -> int:
+        """A frame whose header is whole: taken from `view` without copying when all of it is there."""
+        length = self._frame_length(view[at : at + HEADER_BYTES])
+        if length is None:
+            return len(view)
+        if len(view) - at >= length:
+            frames.append(_split(view[at : at + length]))
+            return at + length
+        self._frame = bytearray(length)
+        self._filled = 0
+        return self._fill(view, at, frames)
+
+    def _fill_head(self, view: memoryview, at: int, frames: list[Frame]) -> int:
+        taken = min(HEADER_BYTES - len(self._head), len(view) - at)
+        self._head += view[at : at + taken]
+        fault = _prefix_fault(self._head)
+        if fault is not None:
+            self._fail(fault)
+        elif len(self._head) == HEADER_BYTES:
+            length = self._frame_length(self._head)
+            if length is not None:
+                self._frame = bytearray(length)
+                self._frame[:HEADER_BYTES] = self._head
+                self._filled = HEADER_BYTES
+                self._head.clear()
+                self._complete(frames)
+        return at + taken
+
+    def _fill(self, view: memoryview, at: int, frames: list[Frame]) -> int:
+        assert self._frame is not None
+        taken = min(len(self._frame) - self._filled, len(view) - at)
+        self._frame[self._filled : self._filled + taken] = view[at : at + taken]
+        self._filled += taken
+        self._complete(frames)
+        return at + taken
+
+    def _complete(self, frames: list[Frame]) -> None:
+        if self._frame is not None and self._filled == len(self._frame):
+            frames.append(_split(memoryview(self._frame).toreadonly()))
+            self._frame = None
+            self._filled = 0
+
+    def _frame_length(self, header: Buffer) -> int | None:
+        """The whole frame's length; None (and a fault) for a header that no peer of ours writes."""
+        fault = _prefix_fault(header)
+        if fault is not None:
+            self._fail(fault)
+            return None
+        *_, body_length, attachment_length = _HEADER.unpack(header)
+        length: int = HEADER_BYTES + body_length + attachment_length
+        if length > self._frame_bytes_max:
+            self._fail(f"a frame of {length} bytes exceeds the limit of {self._frame_bytes_max}")
+            return None
+        return length
+
+    def _fail(self, fault: str) -> None:
+        self.fault = fault
+        self._head.clear()
+        self._frame = None
+        self._filled = 0
+
+
+_KINDS = frozenset(int(kind) for kind in FrameKind)
+
+
+def _prefix_fault(header: Buffer) -> str | None:
+    """What is wrong with the beginning of a header, as far as it is there: garbage is refused at its first byte."""
+    if header[0] != MAGIC:
+        return f"a frame begins with byte 0x{header[0]:02x}, not 0x{MAGIC:02x}: the peer speaks another protocol"
+    if len(header) > 1 and header[1] != VERSION:
+        return f"the peer speaks version {header[1]} of the protocol, this is version {VERSION}"
+    if len(header) > 2 and header[2] not in _KINDS:
+        return f"a frame has the unknown kind {header[2]}"
+    return None
+
+
+def _split(frame: memoryview) -> Frame:
+    _, _, kind, method, request_id, body_length, _ = _HEADER.unpack_from(frame)
+    body_end = HEADER_BYTES + body_length
+    return Frame(FrameKind(kind), method, request_id, frame[HEADER_BYTES:body_end], frame[body_end:])
+
+
+def size_of(buffers: Sequence[Buffer]) -> int:
+    return sum(map(len, buffers))

@@ -1,0 +1,40 @@
+"""The node in the gateway's own process: the same words as over a connection, and the same ownership."""
+
+import msgspec
+
+from storage.rpc import messages
+from storage.rpc.node_api import NodeApi
+
+
+class InProcessNode:
+    """NodeApi passed through. What a caller keeps is never touched by the node.
+
+    A produced batch is copied (1 MiB costs about 0.1 ms), because the node stamps and writes its bytes for as long as
+    the append takes: a caller that gave up waiting and sends the same buffer again would otherwise have it stamped
+    anew while the first append is on its way to the disk. Records in answers may be shared with the node's cache:
+    read them, never change them.
+    """
+
+    def __init__(self, node: NodeApi) -> None:
+        self._node = node
+
+    async def produce(self, request: messages.ProduceRequest) -> messages.ProduceResponse:
+        return await self._node.produce(msgspec.structs.replace(request, batch=bytearray(request.batch)))
+
+    async def receive(self, request: messages.ReceiveRequest) -> messages.ReceiveResponse:
+        return await self._node.receive(request)
+
+    async def settle(self, request: messages.SettleRequest) -> messages.SettleResponse:
+        return await self._node.settle(request)
+
+    async def inspect(self, request: messages.InspectRequest) -> messages.InspectResponse:
+        return await self._node.inspect(request)
+
+    async def records(self, request: messages.RecordsRequest) -> messages.RecordsResponse:
+        return await self._node.records(request)
+
+    async def positions(self, request: messages.PositionsRequest) -> messages.PositionsResponse:
+        return await self._node.positions(request)
+
+    async def seek(self, request: messages.SeekRequest) -> messages.SeekResponse:
+        return await self._node.seek(request)

@@ -1,0 +1,82 @@
+"""The calls of `NodeApi` on the wire: their numbers, types, and which field travels as the frame's attachment."""
+
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from storage.rpc import messages
+from storage.rpc.framing import Buffer
+
+_Request = TypeVar("_Request", bound=msgspec.Struct)
+_Response = TypeVar("_Response", bound=msgspec.Struct)
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class MalformedMessageError(ValueError):
+    """A body that is not the message it should be: the peer runs another version, or is broken."""
+
+
+class _Codec(Generic[_Request]):
+    """One message type. The field `attachment`, a byte string, travels beside the body."""
+
+    def __init__(self, kind: type[_Request], attachment: str | None = None) -> None:
+        self._decoder = msgspec.msgpack.Decoder(kind)
+        self._kind = kind
+        self._attachment = attachment
+        self._attachment_type: type[bytes] | type[bytearray] = bytes
+        if attachment is not None and msgspec.inspect.type_info(kind) is not None:
+            fields = {field.name: field.type for field in msgspec.structs.fields(kind)}
+            self._attachment_type = fields[attachment]
+
+    def encode(self, message: _Request) -> tuple[bytes, Buffer]:
+        if self._attachment is None:
+            return _encode(message), b""
+        attachment: Buffer = getattr(message, self._attachment)
+        return _encode(msgspec.structs.replace(message, **{self._attachment: b""})), attachment
+
+    def decode(self, body: memoryview, attachment: memoryview) -> _Request:
+        """Raises MalformedMessageError. The message keeps nothing of the views."""
+        try:
+            message = self._decoder.decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise MalformedMessageError(f"{self._kind.__name__}: {error}") from error
+        if self._attachment is not None:
+            setattr(message, self._attachment, self._attachment_type(attachment))
+        elif attachment:
+            raise MalformedMessageError(f"{self._kind.__name__} has no attachment")
+        return message
+
+
+class Method(Generic[_Request, _Response]):
+    """`number` never changes. `name` is NodeApi's."""
+
+    def __init__(
+        self,
+        number: int,
+        name: str,
+        request: type[_Request],
+        response: type[_Response],
+        *,
+        request_attachment: str | None = None,
+        response_attachment: str | None = None,
+    ) -> None:
+        self.number = number
+        self.name = name
+        self.request = _Codec(request, request_attachment)
+        self.response = _Codec(response, response_attachment)
+
+
+PRODUCE = Method(1, "produce", messages.ProduceRequest, messages.ProduceResponse, request_attachment="batch")
+RECEIVE = Method(2, "receive", messages.ReceiveRequest, messages.ReceiveResponse)
+SETTLE = Method(3, "settle", messages.SettleRequest, messages.SettleResponse)
+INSPECT = Method(4, "inspect", messages.InspectRequest, messages.InspectResponse)
+RECORDS = Method(5, "records", messages.RecordsRequest, messages.RecordsResponse, response_attachment="batches")
+POSITIONS = Method(6, "positions", messages.PositionsRequest, messages.PositionsResponse)
+SEEK = Method(7, "seek", messages.SeekRequest, messages.SeekResponse)
+
+METHODS: dict[int, Method[Any, Any]] = {
+    method.number: method for method in (PRODUCE, RECEIVE, SETTLE, INSPECT, RECORDS, POSITIONS, SEEK)
+}
+
+FAILURE = _Codec(messages.Failure)
