@@ -1,4 +1,8 @@
-"""The `acklog` command. The server's part (`serve`) is registered by the distribution that brings it."""
+"""The `acklog` command.
+
+A distribution adds commands of its own by an entry point in the group `acklog.commands`: a function that takes the
+command and registers them. That is how the server brings `serve` while this package knows no server.
+"""
 
 from importlib.metadata import entry_points
 
@@ -27,7 +31,7 @@ def options(
 def main() -> None:
     """Run the command line, with every installed distribution's commands."""
     for entry in sorted(entry_points(group=COMMANDS_GROUP), key=lambda found: found.name):
-        command.command(name=entry.name)(entry.load())
+        entry.load()(command)
     command()
 
 

@@ -5,10 +5,10 @@ Same code, same API, same durability as a cluster; only the composition differs,
 
 from dataclasses import dataclass
 
+from acklog.wire.problems import ProblemCode
 from app.auth.tokens import TokenTable
 from app.dependencies import Gateway
 from app.settings import Settings
-from app.shutdown import Shutdown
 from cluster.clock import Clock
 from cluster.controller.embedded import EmbeddedController
 from cluster.coordination import CoordinationStore
@@ -16,9 +16,7 @@ from cluster.entropy import Entropy
 from cluster.errors import AcklogError
 from cluster.groups import Groups
 from cluster.metadata_view import MetadataView
-from cluster.registration import Registration
 from cluster.topics import Topics
-from acklog.wire.problems import ProblemCode
 from storage.disk.executor import IoExecutor
 from storage.disk.port import Disk
 from storage.node.dead_letter_topics import DeadLetterTopics
@@ -47,20 +45,68 @@ class LocalNodes:
 
 @dataclass(slots=True)
 class EmbeddedServer:
-    """Started by `start_embedded`. `gateway` goes to `create_app`."""
+    """Made by `start_embedded`. `gateway` goes to `create_app`."""
 
     gateway: Gateway
     node: StorageNode
     metadata: MetadataView
     controller: EmbeddedController
-    registration: Registration
     store: CoordinationStore
 
-    async def close(self) -> None:
-        """Stop gracefully: long polls answered, writes completed, state checkpointed."""
+    def begin_shutdown(self) -> None:
+        """Answer the long polls and refuse new work; requests under way go on."""
         self.gateway.shutdown.begin()
+        self.node.stop_waiting()
+
+    async def close(self) -> None:
+        """Complete the writes and checkpoint everything. No request may be under way any more."""
+        self.begin_shutdown()
         await self.node.close()
         await self.controller.close()
-        await self.registration.close()
         await self.metadata.close()
         await self.store.close()
+
+
+async def start_embedded(
+    *,
+    store: CoordinationStore,
+    disk: Disk,
+    io: IoExecutor,
+    clock: Clock,
+    entropy: Entropy,
+    settings: Settings,
+    node_settings: NodeSettings,
+    tokens: TokenTable | None = None,
+) -> EmbeddedServer:
+    """Recover everything and be ready to serve. Raises AcklogError when the data directory cannot be served."""
+    metadata = MetadataView(store, clock=clock)
+    await metadata.start()
+    controller = EmbeddedController(store, node_id=NODE_ID, clock=clock)
+    incarnation = await controller.start()
+    topics = Topics(store, metadata, clock=clock, entropy=entropy)
+    nodes = LocalNodes()
+    node = StorageNode(
+        node_id=NODE_ID,
+        incarnation=incarnation,
+        store=store,
+        metadata=metadata,
+        dead_letters=DeadLetterTopics(topics, metadata, nodes.client),
+        disk=disk,
+        io=io,
+        clock=clock,
+        entropy=entropy,
+        settings=node_settings,
+    )
+    await node.start()
+    nodes.attach(InProcessNode(node))
+    gateway = Gateway(
+        metadata=metadata,
+        topics=topics,
+        groups=Groups(store, metadata, clock=clock, entropy=entropy),
+        nodes=nodes,
+        clock=clock,
+        entropy=entropy,
+        settings=settings,
+        tokens=tokens,
+    )
+    return EmbeddedServer(gateway, node, metadata, controller, store)

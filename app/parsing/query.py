@@ -7,6 +7,7 @@ fraction, no exponent, no digits of other scripts.
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import cast
 from urllib.parse import unquote_plus
 
 from acklog.wire.names import NAME_PATTERN
@@ -31,6 +32,48 @@ class Parameter:
     is_required: bool = False
 
 
+class Arguments:
+    """The parsed parameters of one request, with the type that each one's declaration gave it."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self) -> None:
+        self._values: dict[str, list[object]] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._values
+
+    def add(self, name: str, value: object, *, values_max: int) -> bool:
+        """Whether there was room for one more value."""
+        found = self._values.setdefault(name, [])
+        if len(found) >= values_max:
+            return False
+        found.append(value)
+        return True
+
+    def text(self, name: str) -> str | None:
+        return cast("str | None", self._first(name))
+
+    def integer(self, name: str) -> int | None:
+        return cast("int | None", self._first(name))
+
+    def number(self, name: str) -> float | None:
+        return cast("float | None", self._first(name))
+
+    def switch(self, name: str) -> bool:
+        return bool(self._first(name))
+
+    def texts(self, name: str) -> list[str]:
+        return cast("list[str]", self._values.get(name, []))
+
+    def _first(self, name: str) -> object:
+        values = self._values.get(name)
+        return values[0] if values else None
+
+
+NO_ARGUMENTS = Arguments()
+
+
 @dataclass(frozen=True, slots=True)
 class QueryTable:
     """The parameters that one call takes."""
@@ -41,11 +84,9 @@ class QueryTable:
     def __post_init__(self) -> None:
         object.__setattr__(self, "by_name", {each.name: each for each in self.parameters})
 
-    def parse(self, query: bytes) -> dict[str, list[object]]:
-        """The values by name, only of what is there. Raises AcklogError UNKNOWN_FIELD, INVALID_FIELD, UNSUPPORTED."""
-        values: dict[str, list[object]] = {}
-        if not query:
-            return values
+    def parse(self, query: bytes) -> Arguments:
+        """What is there. Raises AcklogError UNKNOWN_FIELD, INVALID_FIELD, MISSING_FIELD, UNSUPPORTED."""
+        arguments = Arguments() if query else NO_ARGUMENTS
         parts = query.split(b"&")
         if len(parts) > PARAMETERS_MAX:
             raise AcklogError(ProblemCode.INVALID_FIELD, f"the query has more than {PARAMETERS_MAX} parameters")
@@ -54,12 +95,13 @@ class QueryTable:
                 continue
             name, _, text = part.partition(b"=")
             parameter, value = self._one(_unquote(name, "query"), text)
-            found = values.setdefault(parameter.name, [])
-            if len(found) >= parameter.values_max:
+            if not arguments.add(parameter.name, value, values_max=parameter.values_max):
                 times = "once" if parameter.values_max == 1 else f"{parameter.values_max} times"
                 raise AcklogError(ProblemCode.INVALID_FIELD, f"may be given {times} at most", field=parameter.name)
-            found.append(value)
-        return values
+        for each in self.parameters:
+            if each.is_required and each.name not in arguments:
+                raise AcklogError(ProblemCode.MISSING_FIELD, f"{each.name} is required", field=each.name)
+        return arguments
 
     def _one(self, name: str, text: bytes) -> tuple[Parameter, object]:
         parameter = self.by_name.get(name)

@@ -11,6 +11,7 @@ from app.parsing import query
 from app.parsing.json_text import check_utf8, decode, malformed, too_deep, validation_fault
 from app.parsing.message import OCTETS, MessageFields, Outgoing, check_dedup_key, outgoing_bytes, outgoing_of
 from app.parsing.names import queue_of
+from app.parsing.query import NO_ARGUMENTS, Arguments
 from cluster.errors import AcklogError
 from storage.rpc.messages import ACKS_ALL
 
@@ -81,19 +82,19 @@ _FOR_RAW_ONLY = ("key", "partition", "tags", "timestamp", "dedupId")
 
 def parse_send(body: bytes, *, content_type: str, query_string: bytes) -> SendCommand:
     """The messages of one request. Raises AcklogError where the request as a whole is at fault."""
-    parameters = SEND_QUERY.parse(query_string) if query_string else {}
+    arguments = SEND_QUERY.parse(query_string)
     media_type = content_type.partition(";")[0].strip().lower()
-    names_queue = "queue" in parameters or "topic" in parameters
+    names_queue = "queue" in arguments or "topic" in arguments
     if media_type in JSON_TYPES or (not names_queue and media_type in {FORM_TYPE, ""}):
-        _refuse_raw_parameters(parameters)
-        return _parse_envelope(body, parameters)
-    queue = queue_of(_first(parameters, "queue"), _first(parameters, "topic"))
-    acks = _first(parameters, "acks")
+        _refuse_raw_parameters(arguments)
+        return _parse_envelope(body, arguments)
+    queue = queue_of(arguments.text("queue"), arguments.text("topic"))
+    acks = arguments.integer("acks")
     acks_wanted = ACKS_ALL if acks is None else acks
     if media_type in NDJSON_TYPES:
-        _refuse_raw_parameters(parameters)
+        _refuse_raw_parameters(arguments)
         return SendCommand(queue, _parse_lines(body), acks_wanted, True)
-    return SendCommand(queue, [_raw_message(body, content_type, parameters)], acks_wanted, False)
+    return SendCommand(queue, [_raw_message(body, content_type, arguments)], acks_wanted, False)
 
 
 def acks_of(value: int | str | None) -> int:
@@ -110,30 +111,23 @@ def check_idempotency_key(key: str) -> None:
     check_dedup_key(key, "Idempotency-Key", bytes_max=IDEMPOTENCY_KEY_BYTES_MAX)
 
 
-def _first(parameters: dict[str, list[object]], name: str) -> "object | None":
-    values = parameters.get(name)
-    return values[0] if values else None
-
-
-def _refuse_raw_parameters(parameters: dict[str, list[object]]) -> None:
+def _refuse_raw_parameters(arguments: Arguments) -> None:
     for name in _FOR_RAW_ONLY:
-        if name in parameters:
+        if name in arguments:
             detail = "goes with a raw body; in JSON it is a field of the message"
             raise AcklogError(ProblemCode.INVALID_FIELD, detail, field=name)
 
 
-def _parse_envelope(body: bytes, parameters: dict[str, list[object]]) -> SendCommand:
+def _parse_envelope(body: bytes, arguments: Arguments) -> SendCommand:
     check_utf8(body)
     envelope: _Envelope
     messages: list[Checked]
     try:
         envelope = _envelope_decoder.decode(body)
-        batch = envelope.messages
-        messages = [] if batch is UNSET else _check_count(batch) and _check_all(batch)
+        messages = _check_all(envelope.messages)
     except msgspec.ValidationError:
         loose = decode(_loose_decoder, body)
-        raws = loose.messages
-        messages = [] if raws is UNSET else _check_count(raws) and _decode_each(raws)
+        messages = _decode_each(loose.messages)
         envelope = loose
     except msgspec.DecodeError as error:
         raise malformed(error) from None
@@ -144,26 +138,26 @@ def _parse_envelope(body: bytes, parameters: dict[str, list[object]]) -> SendCom
         _refuse_message_fields(envelope)
     else:
         messages = [outgoing_of(envelope)]
-    queue = _queue_of_both(envelope, parameters)
-    return SendCommand(queue, messages, _acks_of_both(envelope, parameters), is_batch)
+    queue = _queue_of_both(envelope, arguments)
+    return SendCommand(queue, messages, _acks_of_both(envelope, arguments), is_batch)
 
 
-def _queue_of_both(envelope: _Envelope, parameters: dict[str, list[object]]) -> str:
-    if not parameters:
+def _queue_of_both(envelope: _Envelope, arguments: Arguments) -> str:
+    if arguments is NO_ARGUMENTS:
         return queue_of(envelope.queue, envelope.topic)
-    named = _first(parameters, "queue"), _first(parameters, "topic")
+    named = arguments.text("queue"), arguments.text("topic")
     if named == (None, None):
         return queue_of(envelope.queue, envelope.topic)
-    in_query = queue_of(*named)  # type: ignore[arg-type]
+    in_query = queue_of(*named)
     if (envelope.queue, envelope.topic) != (None, None) and queue_of(envelope.queue, envelope.topic) != in_query:
         raise AcklogError(ProblemCode.INVALID_FIELD, "the query names another queue than the body", field="queue")
     return in_query
 
 
-def _acks_of_both(envelope: _Envelope, parameters: dict[str, list[object]]) -> int:
-    in_query = _first(parameters, "acks") if parameters else None
+def _acks_of_both(envelope: _Envelope, arguments: Arguments) -> int:
+    in_query = arguments.integer("acks")
     if envelope.acks is None:
-        return ACKS_ALL if in_query is None else in_query  # type: ignore[return-value]
+        return ACKS_ALL if in_query is None else in_query
     if in_query is not None:
         raise AcklogError(ProblemCode.INVALID_FIELD, "stands in the query and in the body", field="acks")
     try:
@@ -172,17 +166,19 @@ def _acks_of_both(envelope: _Envelope, parameters: dict[str, list[object]]) -> i
         raise AcklogError(ProblemCode.INVALID_FIELD, str(error), field="acks") from None
 
 
-def _check_count(messages: list[MessageFields] | list[Raw] | list[bytes]) -> bool:
+def _check_count(messages: list[MessageFields] | list[Raw] | list[bytes]) -> None:
     if not messages:
         raise AcklogError(ProblemCode.INVALID_FIELD, "must hold at least one message", field="messages")
     if len(messages) > limits.REQUEST_MESSAGES_MAX:
         detail = f"the request has more than {limits.REQUEST_MESSAGES_MAX} messages"
         raise AcklogError(ProblemCode.TOO_MANY_MESSAGES, detail, field="messages")
-    return True
 
 
-def _check_all(batch: list[MessageFields]) -> list[Checked]:
+def _check_all(batch: list[MessageFields] | UnsetType) -> list[Checked]:
     messages: list[Checked] = []
+    if batch is UNSET:
+        return messages
+    _check_count(batch)
     append = messages.append
     for fields in batch:
         try:
@@ -192,8 +188,11 @@ def _check_all(batch: list[MessageFields]) -> list[Checked]:
     return messages
 
 
-def _decode_each(raws: list[Raw]) -> list[Checked]:
+def _decode_each(raws: list[Raw] | UnsetType) -> list[Checked]:
     messages: list[Checked] = []
+    if raws is UNSET:
+        return messages
+    _check_count(raws)
     for number, raw in enumerate(raws):
         prefix = f"messages[{number}]"
         try:
@@ -244,13 +243,13 @@ def _parse_lines(body: bytes) -> list[Checked]:
     return messages
 
 
-def _raw_message(body: bytes, content_type: str, parameters: dict[str, list[object]]) -> Outgoing:
+def _raw_message(body: bytes, content_type: str, arguments: Arguments) -> Outgoing:
     return outgoing_bytes(
         body,
         content_type or OCTETS,
-        key=_first(parameters, "key"),  # type: ignore[arg-type]
-        partition=_first(parameters, "partition"),  # type: ignore[arg-type]
-        tags=parameters.get("tags"),  # type: ignore[arg-type]
-        timestamp=_first(parameters, "timestamp"),  # type: ignore[arg-type]
-        dedup_id=_first(parameters, "dedupId"),  # type: ignore[arg-type]
+        key=arguments.text("key"),
+        partition=arguments.integer("partition"),
+        tags=arguments.texts("tags"),
+        timestamp=arguments.integer("timestamp"),
+        dedup_id=arguments.text("dedupId"),
     )

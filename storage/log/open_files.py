@@ -21,7 +21,7 @@ class OpenFiles:
     """Files by path; the least recently used one is closed when there are more than `limit`, unless it is in use.
 
     The lock is the one place where I/O threads and the event loop meet: both use files, and neither waits for a disk
-    while holding it, except to open and close.
+    while holding it.
     """
 
     def __init__(self, disk: Disk, *, limit: int) -> None:
@@ -44,10 +44,10 @@ class OpenFiles:
 
     def read_cached(self, path: str, position: int, length: int) -> bytes | None:
         """What `File.read_cached` says, if the file is open; otherwise None. Never waits for a device."""
-        entry = self._entries.get(path)
-        if entry is None:
-            return None
         with self._lock:
+            entry = self._entries.get(path)
+            if entry is None:
+                return None
             entry.users += 1
         try:
             return entry.file.read_cached(position, length)
@@ -84,11 +84,21 @@ class OpenFiles:
     def _acquire(self, path: str) -> _Entry:
         with self._lock:
             entry = self._entries.get(path)
-            if entry is None:
-                entry = self._entries[path] = _Entry(self._disk.open(path))
-            else:
+            if entry is not None:
                 self._entries.move_to_end(path)
+                entry.users += 1
+                return entry
+        file = self._disk.open(path)
+        surplus = None
+        with self._lock:
+            entry = self._entries.get(path)
+            if entry is None:
+                entry = self._entries[path] = _Entry(file)
+            else:  # another thread was faster
+                surplus = file
             entry.users += 1
+        if surplus is not None:
+            surplus.close()
         self._evict()
         return entry
 

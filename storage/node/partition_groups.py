@@ -5,30 +5,55 @@ timer, and tells the waiting receives when something came back.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 import structlog
 
-from acklog.wire.identifiers import Receipt
 from acklog.wire.problems import ProblemCode
 from cluster.clock import Clock
 from cluster.entropy import Entropy
 from cluster.errors import AcklogError
 from cluster.metadata_view import MetadataView
 from cluster.model import Group, StartPosition
-from storage.delivery.group_delivery import GroupDelivery, Lease, Settlement
-from storage.delivery.partition_delivery import PartitionDelivery
+from storage.delivery.group_delivery import GroupDelivery, Lease
+from storage.delivery.records import GroupRemoved, Started
 from storage.node.dead_letter_sink import DeadLetter, DeadLetterSink
 from storage.node.delivery_host import DeliveryHost
 from storage.node.partition_host import PartitionHost
 from storage.node.record_reader import RecordReader
 from storage.node.settings import NodeSettings
-from storage.rpc.messages import DeliveredMessage, ReceiveRequest, SettleItem, SettleRequest
+from storage.rpc.messages import (
+    DeliveredMessage,
+    GroupPosition,
+    GroupView,
+    ReceiveRequest,
+    SettleItem,
+    SettleRequest,
+)
 
 logger = structlog.get_logger(__name__)
 
 FAILED_STEP_RETRY_MS = 1000
-StartOffsets = Callable[[str], "int | None"]
+_REASONS = ("IN_FLIGHT_LIMIT", "ALL_LEASED", "DELAYED", "EMPTY")  # what a consumer should know first
+_RECORD_OVERHEAD_BYTES = 64
+
+
+class Share(NamedTuple):
+    """What one partition gives to a receive."""
+
+    messages: list[DeliveredMessage]
+    size_bytes: int
+    may_have_more: bool
+
+
+_NOTHING = Share([], 0, False)
+
+
+def empty_reason_of(reasons: Iterable[str]) -> str:
+    """The most telling of several partitions' reasons."""
+    found = set(reasons)
+    return next((reason for reason in _REASONS if reason in found), "EMPTY")
 
 
 class PartitionGroups:
@@ -49,6 +74,7 @@ class PartitionGroups:
     ) -> None:
         self._host = host
         self._delivery = delivery
+        self._state = delivery.state
         self._reader = reader
         self._metadata = metadata
         self._dead_letters = dead_letters
@@ -59,7 +85,360 @@ class PartitionGroups:
         self._starting: dict[str, asyncio.Future[None]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = 0
-        self._step_task: asyncio.Task[None] | None = None
+        self._step: asyncio.Task[None] | None = None
         self._is_closed = False
-        self.redelivered = 0
-        self.dead_lettered = 0
+
+    @property
+    def applied_records(self) -> int:
+        return self._state.applied_records
+
+    def group_ids(self) -> list[str]:
+        return self._state.group_ids()
+
+    # --- a group's first contact -----------------------------------------------------------------------------------
+
+    async def start(self, group: Group, projected_offset: int | None) -> None:
+        """Give the group its start position here, durably, unless it has one.
+
+        `projected_offset` is what the offset store knows: a partition that lost its delivery state goes on from there.
+        """
+        if self._state.group(group.id) is not None:
+            return
+        starting = self._starting.get(group.id)
+        if starting is not None:
+            await asyncio.shield(starting)
+            return
+        self._starting[group.id] = starting = asyncio.get_running_loop().create_future()
+        try:
+            self._check_group_limit()
+            await self._delivery.commit(Started(group.id, self._start_offset(group, projected_offset)))
+        finally:
+            # Whoever waited looks for the group's state and finds out whether this worked.
+            del self._starting[group.id]
+            starting.set_result(None)
+
+    def _start_offset(self, group: Group, projected_offset: int | None) -> int:
+        first, last = self._host.log.log_start, self._host.high_watermark
+        if projected_offset is not None:
+            return min(max(projected_offset, first), last)
+        return first if group.settings.start_position is StartPosition.EARLIEST else last
+
+    def _check_group_limit(self) -> None:
+        if len(self._state.group_ids()) >= self._settings.groups_per_partition_max:
+            raise AcklogError(
+                ProblemCode.OVERLOADED,
+                f"The partition has {self._settings.groups_per_partition_max} groups already, that is the limit.",
+                field="group",
+                retry_after_ms=FAILED_STEP_RETRY_MS,
+            )
+
+    async def remove(self, group_id: str) -> None:
+        """Forget a deleted group, durably."""
+        await self._delivery.commit(GroupRemoved(group_id))
+
+    # --- receive ---------------------------------------------------------------------------------------------------
+
+    async def receive(
+        self, request: ReceiveRequest, group: Group, max_messages: int, max_bytes: int, is_first: bool
+    ) -> Share:
+        """Lease messages and read them. The first message of an answer is given whatever its size.
+
+        Raises AcklogError: RECORDS_CORRUPT (the damaged messages stay leased, so that they are tried again later and
+        do not hide the others), STORAGE_FAILED.
+        """
+        state = self._state.group(group.id)
+        if state is None:
+            await self.start(group, None)
+            state = self._state.group(group.id)
+            if state is None:
+                return _NOTHING
+        state.settings = group.settings
+        now_ms = self._clock.monotonic_ms()
+        visibility_ms = group.settings.visibility_ms if request.visibility_ms is None else request.visibility_ms
+        leases = state.receive(
+            consumer=request.consumer,
+            max_messages=max_messages,
+            visibility_ms=visibility_ms,
+            high_watermark=self._host.high_watermark,
+            now_ms=now_ms,
+        )
+        if not leases:
+            return _NOTHING
+        self._arm_at(now_ms + visibility_ms)
+        try:
+            share = await self._read(state, leases, max_bytes, is_first)
+            if request.auto_ack:
+                await self._ack_delivered(state, share.messages)
+        except asyncio.CancelledError:
+            self._release(state, leases)
+            raise
+        return Share(share.messages, share.size_bytes, share.may_have_more or len(leases) == max_messages)
+
+    async def _read(self, state: GroupDelivery, leases: list[Lease], max_bytes: int, is_first: bool) -> Share:
+        """The leased messages up to `max_bytes`; what does not fit is given back and its attempt does not count."""
+        found: list[DeliveredMessage] = []
+        size_bytes = 0
+        topic_id, number = self._host.topic.id, self._host.partition
+        prefix, group_part = f"r-{topic_id}-{number}-", f"-{state.group_id}-"
+        high_watermark = self._host.high_watermark
+        failure: AcklogError | None = None
+        base, end = 0, 0
+        for index, lease in enumerate(leases):
+            offset = lease.offset
+            if not base <= offset < end:
+                try:
+                    batch = await self._reader.batch_at(offset, high_watermark=high_watermark)
+                except AcklogError as error:
+                    if error.code is not ProblemCode.RECORDS_CORRUPT:
+                        self._release(state, leases)
+                        raise
+                    failure = error
+                    continue
+                header, records = batch.header, batch.records()
+                base, end = header.base_offset, header.next_offset
+            record = records[offset - base]
+            length = len(record.body) + _RECORD_OVERHEAD_BYTES
+            if size_bytes + length > max_bytes and (found or not is_first):
+                self._release(state, leases[index:])
+                return Share(found, size_bytes, True)
+            size_bytes += length
+            found.append(
+                DeliveredMessage(
+                    topic_id,
+                    number,
+                    offset,
+                    header.leader_epoch,
+                    header.append_time_ms,
+                    lease.attempt,
+                    f"{prefix}{offset}{group_part}{lease.generation}-{lease.leader_epoch}-{lease.attempt}",
+                    record,
+                )
+            )
+        if failure is not None and not found:
+            raise failure
+        return Share(found, size_bytes, False)
+
+    async def _ack_delivered(self, state: GroupDelivery, delivered: list[DeliveredMessage]) -> None:
+        """At most once: done, durably, before anybody sees the messages."""
+        items = [_item_of(message.receipt) for message in delivered]
+        settlement = state.ack(items, now_ms=self._clock.monotonic_ms(), high_watermark=self._host.high_watermark)
+        if settlement.record is not None:
+            await self._delivery.commit(settlement.record)
+        for message in delivered:
+            message.receipt = ""
+
+    def _release(self, state: GroupDelivery, leases: list[Lease]) -> None:
+        items = [SettleItem(lease.offset, lease.generation, lease.leader_epoch, lease.attempt) for lease in leases]
+        state.release(items, now_ms=self._clock.monotonic_ms())
+        self._on_returned(state.group_id, self._host.partition)
+
+    def release_delivered(self, group_id: str, message: DeliveredMessage) -> None:
+        """The answer with this message could not be written."""
+        state = self._state.group(group_id)
+        if state is not None and message.receipt:
+            state.release([_item_of(message.receipt)], now_ms=self._clock.monotonic_ms())
+            self._on_returned(group_id, self._host.partition)
+
+    def empty_reason(self, group_id: str) -> str:
+        state = self._state.group(group_id)
+        if state is None:
+            return "EMPTY"
+        return state.empty_reason(high_watermark=self._host.high_watermark, now_ms=self._clock.monotonic_ms())
+
+    # --- settle ----------------------------------------------------------------------------------------------------
+
+    async def settle(self, request: SettleRequest, group: Group) -> list[str]:
+        """A result per item: "" or a ProblemCode's name. Acks and nacks are durable on return (rule R25)."""
+        state = self._state.group(group.id)
+        if state is None:
+            return [ProblemCode.NOT_DELIVERED.name] * len(request.items)
+        state.settings = group.settings
+        now_ms = self._clock.monotonic_ms()
+        if request.action == "release":
+            state.release(request.items, now_ms=now_ms)
+            self._on_returned(group.id, self._host.partition)
+            return [""] * len(request.items)
+        if request.action == "ack":
+            settlement = state.ack(request.items, now_ms=now_ms, high_watermark=self._host.high_watermark)
+        elif request.action == "nack":
+            settlement = state.nack(
+                request.items,
+                delay_ms=None if request.delay_ms < 0 else request.delay_ms,
+                jitter=self._entropy.fraction(),
+                now_ms=now_ms,
+                wall_now_ms=self._clock.now_ms(),
+            )
+        elif request.action == "extend":
+            settlement = state.extend(
+                request.items,
+                visibility_ms=request.visibility_ms,
+                now_ms=now_ms,
+                wall_now_ms=self._clock.now_ms(),
+            )
+        else:
+            raise AcklogError(ProblemCode.INVALID_FIELD, f"{request.action!r} is no action.", field="action")
+        if settlement.record is not None:
+            await self._delivery.commit(settlement.record)
+            self._after_return(state)
+        self.arm()
+        return ["" if code is None else code.name for code in settlement.results]
+
+    def _after_return(self, state: GroupDelivery) -> None:
+        """Messages came back, or room in the in-flight window did: somebody may be waiting for either."""
+        self._on_returned(state.group_id, self._host.partition)
+
+    async def seek(self, group: Group, offset: int, *, dry_run: bool) -> int:
+        """Set the group's progress, durably; returns what it was. Every older receipt is stale from then on."""
+        state = self._state.group(group.id)
+        if state is None:
+            raise AcklogError(ProblemCode.UNAVAILABLE, "The group has no state in the partition yet.")
+        previous = state.progress
+        if not dry_run:
+            await self._delivery.commit(state.seek(offset))
+            self._on_returned(group.id, self._host.partition)
+            logger.info(
+                "group_sought",
+                group=group.name,
+                topic=self._host.topic.name,
+                partition=self._host.partition,
+                previous=previous,
+                offset=offset,
+            )
+        return previous
+
+    # --- look ------------------------------------------------------------------------------------------------------
+
+    def positions(self) -> list[GroupPosition]:
+        return [
+            GroupPosition(
+                state.group_id,
+                state.progress,
+                state.done_above_count,
+                state.in_flight_count,
+                state.delayed_count,
+                state.dead_lettered_count,
+            )
+            for state in self._state.groups()
+        ]
+
+    def views(self, offset: int) -> list[GroupView]:
+        """The message at `offset` as every group sees it."""
+        now_ms = self._clock.monotonic_ms()
+        views = []
+        for state in self._state.groups():
+            found = state.describe(offset, high_watermark=self._host.high_watermark, now_ms=now_ms)
+            views.append(GroupView(state.group_id, found.state, found.attempts, found.until_ms, found.consumer))
+        return views
+
+    def advance_log_start(self) -> None:
+        """Retention beats unacknowledged: groups that lose by it jump, and it is logged, counted and visible."""
+        for state in self._state.groups():
+            record = state.advance_log_start(self._host.log.log_start)
+            if record is not None:
+                logger.warning(
+                    "group_jumped_by_retention",
+                    group_id=state.group_id,
+                    topic=self._host.topic.name,
+                    partition=self._host.partition,
+                    to_offset=record.to_offset,
+                    lost=record.lost,
+                )
+                self._delivery.write(record)
+
+    # --- time ------------------------------------------------------------------------------------------------------
+
+    def arm(self) -> None:
+        """Set the timer to the next thing that happens by itself: an expiry, a delay's end, a dead letter's retry."""
+        deadline_ms = self._state.next_deadline()
+        if deadline_ms is not None:
+            self._arm_at(deadline_ms)
+
+    def _arm_at(self, deadline_ms: int) -> None:
+        if self._is_closed or (self._timer is not None and self._timer_ms <= deadline_ms):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        wait_ms = max(deadline_ms - self._clock.monotonic_ms(), 1)
+        self._timer_ms = deadline_ms
+        self._timer = asyncio.get_running_loop().call_later(wait_ms / 1000, self._ring)
+
+    def _ring(self) -> None:
+        self._timer = None
+        if self._step is None and not self._is_closed:
+            self._step = asyncio.get_running_loop().create_task(self._run_step())
+
+    async def _run_step(self) -> None:
+        """Give back what expired, wake who waits for what is due, move dead letters. Arms the timer again."""
+        retry_ms = 0
+        try:
+            for state in self._state.groups():
+                await self._expire(state)
+                await self._move_dead_letters(state)
+                self._on_returned(state.group_id, self._host.partition)
+        except AcklogError as error:
+            logger.warning("delivery_step_failed", topic=self._host.topic.name, reason=str(error))
+            retry_ms = FAILED_STEP_RETRY_MS
+        finally:
+            self._step = None
+            if retry_ms:
+                self._arm_at(self._clock.monotonic_ms() + retry_ms)
+            else:
+                self.arm()
+
+    async def _expire(self, state: GroupDelivery) -> None:
+        group = self._metadata.group_by_id(state.group_id)
+        if group is not None:
+            state.settings = group.settings
+        record = state.expire(
+            jitter=self._entropy.fraction(),
+            now_ms=self._clock.monotonic_ms(),
+            wall_now_ms=self._clock.now_ms(),
+            limit=self._settings.expiries_per_step_max,
+        )
+        if record is not None:
+            await self._delivery.commit(record)
+
+    async def _move_dead_letters(self, state: GroupDelivery) -> None:
+        """First into the dead-letter topic, durably, then done here: a crash in between repeats, never loses (R29)."""
+        group = self._metadata.group_by_id(state.group_id)
+        due = state.dead_letters(limit=self._settings.dead_letters_at_once, now_ms=self._clock.monotonic_ms())
+        if not due or group is None:
+            return
+        offsets = [letter.offset for letter in due]
+        try:
+            letters = []
+            for letter in due:
+                batch, record = await self._reader.record_at(
+                    letter.offset, high_watermark=self._host.high_watermark
+                )
+                letters.append(
+                    DeadLetter(
+                        self._host.partition,
+                        letter.offset,
+                        batch.header.leader_epoch,
+                        batch.header.append_time_ms,
+                        letter.attempts,
+                        record,
+                    )
+                )
+            await self._dead_letters.append(self._host.topic, group, letters)
+            await self._delivery.commit(state.dead_lettered(offsets))
+        except AcklogError as error:
+            logger.warning("dead_letters_delayed", group=group.name, count=len(offsets), reason=str(error))
+            state.dead_letter_failed(
+                offsets, retry_at_ms=self._clock.monotonic_ms() + self._settings.dead_letter_retry_ms
+            )
+
+    async def close(self) -> None:
+        """Stop the timer and whatever it started."""
+        self._is_closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._step is not None:
+            self._step.cancel()
+            await asyncio.gather(self._step, return_exceptions=True)
+
+
+def _item_of(receipt_text: str) -> SettleItem:
+    parts = receipt_text.split("-")
+    return SettleItem(int(parts[3]), int(parts[5]), int(parts[6]), int(parts[7]))

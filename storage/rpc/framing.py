@@ -16,7 +16,6 @@ Whatever breaks these rules makes the connection worthless: nothing behind the f
 """
 
 import struct
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -190,7 +189,3 @@ def _split(frame: memoryview) -> Frame:
     _, _, kind, method, request_id, body_length, _ = _HEADER.unpack_from(frame)
     body_end = HEADER_BYTES + body_length
     return Frame(FrameKind(kind), method, request_id, frame[HEADER_BYTES:body_end], frame[body_end:])
-
-
-def size_of(buffers: Sequence[Buffer]) -> int:
-    return sum(map(len, buffers))

@@ -24,10 +24,8 @@ class _Codec(Generic[_Request]):
         self._decoder = msgspec.msgpack.Decoder(kind)
         self._kind = kind
         self._attachment = attachment
-        self._attachment_type: type[bytes] | type[bytearray] = bytes
-        if attachment is not None and msgspec.inspect.type_info(kind) is not None:
-            fields = {field.name: field.type for field in msgspec.structs.fields(kind)}
-            self._attachment_type = fields[attachment]
+        types = {field.name: field.type for field in msgspec.structs.fields(kind)}
+        self._attachment_type = types[attachment] if attachment is not None else bytes  # bytes or bytearray
 
     def encode(self, message: _Request) -> tuple[bytes, Buffer]:
         if self._attachment is None:

@@ -15,7 +15,5 @@ def release_requests(response: ReceiveResponse) -> list[SettleRequest]:
         request = requests.get(key)
         if request is None:
             request = requests[key] = SettleRequest(*key, action="release", items=[])
-        request.items.append(
-            SettleItem(receipt.offset, receipt.generation, receipt.leader_epoch, receipt.attempt)
-        )
+        request.items.append(SettleItem(receipt.offset, receipt.generation, receipt.leader_epoch, receipt.attempt))
     return list(requests.values())

@@ -12,7 +12,10 @@ class RpcClientSettings:
     """Unanswered bytes of requests to one node; beyond it OVERLOADED."""
 
     request_timeout_ms: int = 15_000
-    """How long an answer may take, on top of what the request itself may wait."""
+    """How long an answer may take, on top of what a long poll may wait."""
+
+    produce_margin_ms: int = 1_000
+    """What an append gets on top of its own `timeout_ms`, so that the node's answer comes first."""
 
     dial_timeout_ms: int = 3_000
 

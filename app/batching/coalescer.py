@@ -1,0 +1,111 @@
+"""Single plain messages of one turn of the event loop share a batch per partition.
+
+Nothing waits for company: what has come in by the end of the turn goes out together. A message completes when its
+batch does; a failure of the batch is the failure of each of its messages.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from acklog.wire.record import Record
+from cluster.errors import AcklogError
+from storage.rpc.messages import ProduceResponse
+
+RECORD_OVERHEAD_BYTES = 64  # of a record's own framing and fields, as the limit of a batch counts them
+
+Append = Callable[[str, int, int, list[Record]], Awaitable[ProduceResponse]]
+
+
+class Placed(NamedTuple):
+    """Where a message was stored; `offset` is -1 where `acks` 0 asked for no offset."""
+
+    epoch: int
+    offset: int
+
+
+@dataclass(slots=True)
+class _Pending:
+    records: list[Record] = field(default_factory=list)
+    waiting: "list[asyncio.Future[Placed]]" = field(default_factory=list)
+    size_bytes: int = 0
+
+
+class Coalescer:
+    """`append(topic id, partition, acks, records)` stores one batch."""
+
+    def __init__(self, append: Append, *, messages_max: int, bytes_max: int, on_flush: Callable[[str], None]) -> None:
+        self._append = append
+        self._messages_max = messages_max
+        self._bytes_max = bytes_max
+        self._on_flush = on_flush
+        self._pending: dict[tuple[str, int, int], _Pending] = {}
+        self._is_scheduled = False
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def add(self, topic_id: str, partition: int, acks: int, record: Record) -> "asyncio.Future[Placed]":
+        """Where the message is, once it is durable as `acks` asks; fails with AcklogError."""
+        loop = asyncio.get_running_loop()
+        place = (topic_id, partition, acks)
+        size = len(record.body) + RECORD_OVERHEAD_BYTES
+        pending = self._pending.get(place)
+        if pending is not None and pending.size_bytes + size > self._bytes_max:
+            self._send(place)
+            pending = None
+        if pending is None:
+            pending = self._pending[place] = _Pending()
+        future: asyncio.Future[Placed] = loop.create_future()
+        pending.records.append(record)
+        pending.waiting.append(future)
+        pending.size_bytes += size
+        if len(pending.records) >= self._messages_max:
+            self._send(place)
+        elif not self._is_scheduled:
+            self._is_scheduled = True
+            loop.call_soon(self._flush)
+        return future
+
+    def _flush(self) -> None:
+        self._is_scheduled = False
+        for place in list(self._pending):
+            self._send(place)
+
+    def _send(self, place: tuple[str, int, int]) -> None:
+        pending = self._pending.pop(place)
+        self._on_flush(place[0])
+        task = asyncio.get_running_loop().create_task(self._store(place, pending))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _store(self, place: tuple[str, int, int], pending: _Pending) -> None:
+        topic_id, partition, acks = place
+        try:
+            answer = await self._append(topic_id, partition, acks, pending.records)
+        except AcklogError as error:
+            _fail(pending, error)
+            return
+        except BaseException as error:
+            _fail(pending, error)
+            raise
+        offset = answer.base_offset
+        step = 1 if offset >= 0 else 0
+        for future in pending.waiting:
+            if not future.done():
+                future.set_result(Placed(answer.leader_epoch, offset))
+            offset += step
+
+
+def _fail(pending: _Pending, error: BaseException) -> None:
+    for future in pending.waiting:
+        if future.done():
+            continue
+        if isinstance(error, asyncio.CancelledError):
+            future.cancel()
+        elif isinstance(error, AcklogError):
+            # One exception object raised in many tasks would collect all of their tracebacks.
+            future.set_exception(
+                AcklogError(error.code, error.detail, field=error.field, retry_after_ms=error.retry_after_ms)
+            )
+        else:
+            future.set_exception(error)

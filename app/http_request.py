@@ -1,0 +1,27 @@
+"""What every endpoint does first: who asks, and with which headers."""
+
+from starlette.requests import Request
+
+from app.auth.principal import ANYONE, Principal
+from app.auth.tokens import TokenTable
+from app.parsing.message import TRACE_HEADERS
+from acklog.wire.limits import HEADER_VALUE_BYTES_MAX
+
+
+def principal_of(request: Request, tokens: TokenTable | None) -> Principal:
+    """Raises AcklogError UNAUTHENTICATED."""
+    return ANYONE if tokens is None else tokens.authenticate(request.headers.get("authorization"))
+
+
+def trace_headers_of(request: Request) -> dict[str, str] | None:
+    """The request's place in a distributed trace (W3C Trace Context), to travel with its messages."""
+    found: dict[str, str] | None = None
+    for name, value in request.scope["headers"]:
+        if name in _TRACE_HEADERS and len(value) <= HEADER_VALUE_BYTES_MAX:
+            if found is None:
+                found = {}
+            found[name.decode("ascii")] = value.decode("latin-1")
+    return found
+
+
+_TRACE_HEADERS = frozenset(name.encode("ascii") for name in TRACE_HEADERS)

@@ -1,0 +1,222 @@
+"""Sending: from checked messages to a result for each of them."""
+
+import asyncio
+from collections.abc import Awaitable
+from dataclasses import dataclass, field
+
+from acklog.wire.batch import encode_batch
+from acklog.wire.partitioner import partition_for_key
+from acklog.wire.problems import ProblemCode
+from acklog.wire.record import Record
+from app.auth.principal import Principal, Scope
+from app.batching.coalescer import Coalescer, Placed
+from app.dependencies import Gateway
+from app.parsing.message import Outgoing
+from app.parsing.send import Checked, SendCommand
+from app.routing import PartitionLeaders, StickyPartitions
+from app.services.catalog import Catalog
+from app.services.keyed_batch import store_keyed
+from cluster.errors import AcklogError
+from cluster.model import Topic
+from storage.rpc.messages import ProduceRequest, ProduceResponse
+
+_COMPOSED = "\n"  # between an idempotency key and a message's number; no dedupId may hold a control character
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Messages that were stored one behind the other: the one at `indexes[i]` of the request is at
+    `base_offset` + i. `base_offset` is -1 where `acks` 0 asked for no offsets."""
+
+    partition: int
+    epoch: int
+    base_offset: int
+    indexes: list[int]
+
+
+@dataclass(slots=True)
+class SendResult:
+    """Every message of the request is in one of `runs`, or in `faults` by its index."""
+
+    topic: Topic
+    count: int
+    is_batch: bool
+    acks: int
+    is_topic_created: bool = False
+    runs: list[Run] = field(default_factory=list)
+    faults: dict[int, AcklogError] = field(default_factory=dict)
+
+    @property
+    def first_fault(self) -> AcklogError:
+        return self.faults[min(self.faults)]
+
+
+@dataclass(slots=True)
+class _Part:
+    """What of a request goes to one partition."""
+
+    indexes: list[int] = field(default_factory=list)
+    messages: list[Outgoing] = field(default_factory=list)
+    is_keyed: bool = False
+
+
+class SendService:
+    def __init__(self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders) -> None:
+        settings = gateway.settings
+        self._settings = settings
+        self._catalog = catalog
+        self._leaders = leaders
+        self._sticky = StickyPartitions(
+            leaders.has_leader, run_bytes=settings.sticky_bytes, topics_max=settings.sticky_topics_max
+        )
+        self._coalescer = Coalescer(
+            self._append_plain,
+            messages_max=settings.coalesced_messages_max,
+            bytes_max=settings.coalesced_bytes_max,
+            on_flush=self._sticky.end_run,
+        )
+
+    async def send(self, command: SendCommand, principal: Principal, idempotency_key: str | None) -> SendResult:
+        """Store what can be stored. Raises AcklogError where the request as a whole is at fault."""
+        principal.require(Scope.WRITE)
+        topic, is_created = await self._catalog.topic_for_send(command.queue, principal)
+        if command.acks > topic.replication_factor:
+            detail = f"is {command.acks}, the topic has {topic.replication_factor} replica(s)"
+            raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="acks")
+        result = SendResult(topic, len(command.messages), command.is_batch, command.acks, is_created)
+        if idempotency_key is not None:
+            _key_all(command.messages, idempotency_key)
+        if len(command.messages) == 1:
+            await self._send_one(command.messages[0], result)
+        else:
+            await self._send_many(command.messages, result)
+        return result
+
+    async def _send_one(self, message: Checked, result: SendResult) -> None:
+        if not isinstance(message, Outgoing):
+            result.faults[0] = message
+            return
+        try:
+            partition = self._partition_of(message, result.topic)
+            if message.dedup_key is not None:
+                await self._send_part(partition, _Part([0], [message], True), result)
+                return
+            placed: Placed = await self._coalescer.add(result.topic.id, partition, result.acks, message.record)
+        except AcklogError as fault:
+            result.faults[0] = fault
+        else:
+            result.runs.append(Run(partition, placed.epoch, placed.offset, [0]))
+
+    async def _send_many(self, messages: list[Checked], result: SendResult) -> None:
+        parts = self._split(messages, result)
+        if len(parts) == 1:
+            for partition, part in parts.items():
+                await self._send_part(partition, part, result)
+        elif parts:
+            sending = [self._send_part(partition, part, result) for partition, part in parts.items()]
+            await asyncio.gather(*sending)
+
+    def _split(self, messages: list[Checked], result: SendResult) -> dict[int, _Part]:
+        """The messages by partition. Those without a key stay together."""
+        topic = result.topic
+        partitions = topic.partitions
+        parts: dict[int, _Part] = {}
+        keyless: list[int] = []
+        keyless_bytes = 0
+        for index, message in enumerate(messages):
+            if not isinstance(message, Outgoing):
+                result.faults[index] = message
+                continue
+            key = message.record.key
+            if key is not None and message.partition is None:
+                partition = partition_for_key(key.encode(), partitions)
+            elif message.partition is None and message.sticks_to is None:
+                keyless.append(index)
+                keyless_bytes += len(message.record.body)
+                continue
+            else:
+                try:
+                    partition = self._partition_of(message, topic)
+                except AcklogError as fault:
+                    fault.field = f"messages[{index}].{fault.field}"
+                    result.faults[index] = fault
+                    continue
+            part = parts.get(partition)
+            if part is None:
+                part = parts[partition] = _Part()
+            part.indexes.append(index)
+            part.messages.append(message)
+            if message.dedup_key is not None:
+                part.is_keyed = True
+        if keyless:
+            part = parts.setdefault(self._sticky.choose(topic, keyless_bytes), _Part())
+            self._sticky.end_run(topic.id)
+            part.indexes.extend(keyless)
+            part.messages.extend([messages[index] for index in keyless])  # type: ignore[misc]
+        return parts
+
+    def _partition_of(self, message: Outgoing, topic: Topic) -> int:
+        """The message's own choice, else by its key, else by its idempotency key (so that a retry lands where the
+        first try did), else where messages without a key go now. Raises AcklogError PARTITION_NOT_FOUND."""
+        record = message.record
+        if message.partition is not None:
+            self._catalog.check_partition(topic, message.partition)
+            return message.partition
+        if record.key is not None:
+            return partition_for_key(record.key.encode(), topic.partitions)
+        if message.sticks_to is not None:
+            return partition_for_key(message.sticks_to.encode(), topic.partitions)
+        return self._sticky.choose(topic, len(record.body))
+
+    async def _send_part(self, partition: int, part: _Part, result: SendResult) -> None:
+        deadline_ms = self._leaders.deadline_in(self._settings.request_timeout_ms)
+        try:
+            if part.is_keyed:
+                await self._send_keyed(partition, part, result, deadline_ms)
+                return
+            batch = encode_batch([message.record for message in part.messages])
+            answer = await self._produce(result.topic.id, partition, batch, result.acks, deadline_ms)
+            result.runs.append(Run(partition, answer.leader_epoch, answer.base_offset, part.indexes))
+        except AcklogError as fault:
+            for index in part.indexes:
+                result.faults.setdefault(index, fault)
+
+    async def _send_keyed(self, partition: int, part: _Part, result: SendResult, deadline_ms: int) -> None:
+        def store(batch: bytearray) -> Awaitable[ProduceResponse]:
+            return self._produce(result.topic.id, partition, batch, result.acks, deadline_ms)
+
+        messages = list(zip(part.indexes, part.messages, strict=True))
+        stored = await store_keyed(store, messages, rounds_max=self._settings.send_rounds_max)
+        result.faults.update(stored.faults)
+        for index, place in stored.placed.items():
+            result.runs.append(Run(partition, place.epoch, place.offset, [index]))
+
+    async def _append_plain(self, topic_id: str, partition: int, acks: int, records: list[Record]) -> ProduceResponse:
+        deadline_ms = self._leaders.deadline_in(self._settings.request_timeout_ms)
+        return await self._produce(topic_id, partition, encode_batch(records), acks, deadline_ms)
+
+    async def _produce(
+        self, topic_id: str, partition: int, batch: bytearray, acks: int, deadline_ms: int
+    ) -> ProduceResponse:
+        try:
+            return await self._leaders.call(
+                topic_id,
+                partition,
+                lambda node, remaining_ms: node.produce(
+                    ProduceRequest(topic_id, partition, batch, acks=acks, timeout_ms=remaining_ms)
+                ),
+                deadline_ms=deadline_ms,
+            )
+        except AcklogError as error:
+            if error.code is ProblemCode.TIMED_OUT:
+                detail = "the message was not confirmed within the deadline; it may be stored all the same"
+                raise AcklogError(ProblemCode.OUTCOME_UNKNOWN, detail) from None
+            raise
+
+
+def _key_all(messages: list[Checked], idempotency_key: str) -> None:
+    """Each message that has no dedupId of its own gets a part of the request's key."""
+    for number, message in enumerate(messages):
+        if isinstance(message, Outgoing) and message.dedup_key is None:
+            message.dedup_key = f"{idempotency_key}{_COMPOSED}{number}"
+            message.sticks_to = idempotency_key

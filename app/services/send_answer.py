@@ -1,0 +1,59 @@
+"""The answer to a send. A batch's results are put together as text: a dictionary per message would cost more than
+everything else that a message costs."""
+
+import msgspec
+
+from app.problems import problem_item, problem_response
+from app.responses import BytesResponse, json_text_response
+from app.services.send import Run, SendResult
+
+_encode = msgspec.json.Encoder().encode
+
+
+def send_response(result: SendResult) -> BytesResponse:
+    """201 (202 for `acks` 0) when all were stored, 207 when some were, the first fault's status when none was."""
+    if not result.faults:
+        status = 202 if result.acks == 0 else 201
+    elif len(result.faults) < result.count:
+        status = 207
+    elif not result.is_batch:
+        return problem_response(result.first_fault)
+    else:
+        fault = result.first_fault
+        fault.extra = {**fault.extra, "failed": result.count, "results": _items(result)}
+        return problem_response(fault)
+    texts = _texts(result)
+    created = ',"topicCreated":true' if result.is_topic_created else ""
+    if not result.is_batch:
+        return json_text_response(f"{texts[0][:-1]}{created}}}\n".encode(), status)
+    joined = ",".join(texts)
+    return json_text_response(f'{{"results":[{joined}],"failed":{len(result.faults)}{created}}}\n'.encode(), status)
+
+
+def _texts(result: SendResult) -> list[str]:
+    """A JSON object per message, in the request's order."""
+    texts = [""] * result.count
+    for run in result.runs:
+        _put_run(run, result.topic.id, texts)
+    for index, fault in result.faults.items():
+        texts[index] = _encode(problem_item(fault)).decode()
+    return texts
+
+
+def _put_run(run: Run, topic_id: str, texts: list[str]) -> None:
+    # Topic ids are of base32 digits, so nothing here needs escaping.
+    offset = run.base_offset
+    if offset < 0:
+        text = f'{{"messageId":null,"partition":{run.partition},"offset":null}}'
+        for index in run.indexes:
+            texts[index] = text
+        return
+    before = f'{{"messageId":"m-{topic_id}-{run.partition}-{run.epoch}-'
+    between = f'","partition":{run.partition},"offset":'
+    for index in run.indexes:
+        texts[index] = f"{before}{offset}{between}{offset}}}"
+        offset += 1
+
+
+def _items(result: SendResult) -> list[dict[str, object]]:
+    return [problem_item(result.faults[index]) for index in range(result.count)]

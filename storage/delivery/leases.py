@@ -1,0 +1,121 @@
+"""The live leases of a group: which message is with which consumer until when.
+
+Leases made by one call share one `Delivery`, and only that has a deadline: leasing a thousand messages costs one heap
+entry and one dictionary update.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from storage.delivery.deadlines import Deadlines
+
+
+class Lease(msgspec.Struct, frozen=True, gc=False):
+    """One delivery of one message: with topic, partition and group, what its receipt says."""
+
+    offset: int
+    attempt: int
+    generation: int
+    leader_epoch: int
+
+
+class Delivery:
+    """Messages that were leased together, at the same attempt. `offsets` may still name some that have left."""
+
+    __slots__ = ("attempt", "consumer", "deadline_ms", "leader_epoch", "live_count", "offsets", "serial")
+
+    def __init__(
+        self,
+        serial: int,
+        offsets: Sequence[int],
+        *,
+        attempt: int,
+        leader_epoch: int,
+        consumer: str,
+        deadline_ms: int,
+    ) -> None:
+        self.serial = serial
+        self.offsets = offsets
+        self.attempt = attempt
+        self.leader_epoch = leader_epoch
+        self.consumer = consumer
+        self.deadline_ms = deadline_ms
+        self.live_count = len(offsets)
+
+
+class LeaseTable:
+    """`by_offset` is for reading only."""
+
+    def __init__(self) -> None:
+        self.by_offset: dict[int, Delivery] = {}
+        self._deliveries: dict[int, Delivery] = {}
+        self._deadlines = Deadlines()
+        self._last_serial = 0
+
+    def __len__(self) -> int:
+        return len(self.by_offset)
+
+    def grant(
+        self, offsets: Sequence[int], *, attempt: int, leader_epoch: int, consumer: str, deadline_ms: int
+    ) -> Delivery:
+        """Lease offsets (at least one) that are not leased. The caller does not change the sequence afterwards."""
+        self._last_serial += 1
+        delivery = Delivery(
+            self._last_serial,
+            offsets,
+            attempt=attempt,
+            leader_epoch=leader_epoch,
+            consumer=consumer,
+            deadline_ms=deadline_ms,
+        )
+        self.by_offset.update(dict.fromkeys(offsets, delivery))
+        self._deliveries[delivery.serial] = delivery
+        self._deadlines.set(delivery.serial, deadline_ms)
+        return delivery
+
+    def remove(self, offset: int) -> Delivery | None:
+        """End the lease of `offset`, if there is one."""
+        delivery = self.by_offset.pop(offset, None)
+        if delivery is None:
+            return None
+        delivery.live_count -= 1
+        if not delivery.live_count:
+            del self._deliveries[delivery.serial]
+            self._deadlines.discard(delivery.serial)
+        elif type(delivery.offsets) is list and 2 * delivery.live_count < len(delivery.offsets):
+            # One long lease must not keep the memory of a thousand that are over; a `range` needs none.
+            delivery.offsets = [each for each in delivery.offsets if self.by_offset.get(each) is delivery]
+        return delivery
+
+    def overdue(self, now_ms: int) -> Iterator[tuple[int, Delivery]]:
+        """Leases whose deadline has passed. A delivery that was iterated to its end is not offered again before
+        `rearm` names one of its messages."""
+        while (serial := self._deadlines.first_due(now_ms)) is not None:
+            delivery = self._deliveries[serial]
+            for offset in delivery.offsets:
+                if self.by_offset.get(offset) is delivery:
+                    yield offset, delivery
+            self._deadlines.discard(serial)
+
+    def rearm(self, offset: int) -> None:
+        """The expiry of this message was not done after all; offer it again."""
+        delivery = self.by_offset.get(offset)
+        if delivery is not None:
+            self._deadlines.set(delivery.serial, delivery.deadline_ms)
+
+    def next_deadline(self) -> int | None:
+        return self._deadlines.next()
+
+    def clear(self) -> None:
+        self.by_offset.clear()
+        self._deliveries.clear()
+        self._deadlines.clear()
+
+    def check_invariants(self) -> None:
+        live: dict[int, int] = {}
+        for offset, delivery in self.by_offset.items():
+            assert offset in delivery.offsets, f"offset {offset} is leased by a delivery that does not name it"
+            live[delivery.serial] = live.get(delivery.serial, 0) + 1
+        counted = {serial: delivery.live_count for serial, delivery in self._deliveries.items()}
+        assert live == counted, "a delivery's count of live leases is wrong"

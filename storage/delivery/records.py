@@ -1,0 +1,158 @@
+"""The records of a partition's delivery log: every change of delivery state that must survive.
+
+They are positional on disk, so fields are only ever added at the end, and a tag is never given to another kind.
+A record says what was decided, never what to decide: applying it needs no settings, so a replay years later, under
+other settings, gives the state that the leader had. Replaying a record twice in a row changes nothing.
+
+`generation` is the group's number of seeks when the decision was made: a record that a seek overtook is void.
+"""
+
+from collections.abc import Iterable, Iterator
+from enum import IntEnum
+
+import msgspec
+
+Buffer = bytes | bytearray | memoryview
+
+DEAD_LETTER = -1
+"""In place of a delay: the attempts are used up, the message goes to the dead-letter topic."""
+
+
+class DeliveryFormatError(ValueError):
+    """The bytes are not delivery records, or a newer version wrote them."""
+
+
+class Cause(IntEnum):
+    """Why a lease ended without success."""
+
+    NACKED = 0
+    EXPIRED = 1
+
+
+class _Record(msgspec.Struct, array_like=True, frozen=True, gc=False, kw_only=True):
+    pass
+
+
+class Started(_Record, tag=1):
+    """The group's first contact with the partition: it reads from `offset` on."""
+
+    group_id: str
+    offset: int
+
+
+class Acked(_Record, tag=2):
+    """Done. `runs` holds offsets as `pack_offsets` writes them; every offset below `delivered_below` had been
+    delivered at least once."""
+
+    group_id: str
+    generation: int
+    runs: list[int]
+    delivered_below: int
+
+
+class ReturnedItem(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`attempts`: how many deliveries count by now; `leader_epoch`: of the last of them. `delay_ms`: DEAD_LETTER, or
+    from the record's `wall_ms` on."""
+
+    offset: int
+    attempts: int
+    delay_ms: int
+    cause: int
+    leader_epoch: int
+
+
+class Returned(_Record, tag=3):
+    """Given back, by the consumer or by expiry. Delays are kept as (wall time, duration), so that no clock jump can
+    hold a message for longer than its own delay."""
+
+    group_id: str
+    generation: int
+    wall_ms: int
+    items: list[ReturnedItem]
+
+
+class DeadLettered(_Record, tag=4):
+    """Done for the group, because the dead-letter topic has them durably (rule R29)."""
+
+    group_id: str
+    generation: int
+    runs: list[int]
+
+
+class Sought(_Record, tag=5):
+    """The group reads from `offset` on; every receipt of an earlier generation is stale."""
+
+    group_id: str
+    generation: int
+    offset: int
+
+
+class Jumped(_Record, tag=6):
+    """Retention removed everything below `to_offset`: what was not done there is lost, and counted when applied."""
+
+    group_id: str
+    to_offset: int
+
+
+class GroupRemoved(_Record, tag=7):
+    group_id: str
+
+
+GroupRecord = Acked | Returned | DeadLettered | Sought | Jumped
+DeliveryRecord = Started | Acked | Returned | DeadLettered | Sought | Jumped | GroupRemoved
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(list[DeliveryRecord])
+
+
+def encode_records(records: list[DeliveryRecord]) -> bytes:
+    return _encoder.encode(records)
+
+
+def decode_records(data: Buffer) -> list[DeliveryRecord]:
+    """Raises DeliveryFormatError for a kind of record that this version does not know, and for damaged bytes."""
+    try:
+        records = _decoder.decode(data)
+    except msgspec.DecodeError as error:
+        raise DeliveryFormatError(
+            f"the delivery log holds something that this version cannot read; a newer one may have written it: {error}"
+        ) from error
+    for record in records:
+        if isinstance(record, Acked | DeadLettered):
+            _check_runs(record.runs)
+    return records
+
+
+def pack_offsets(offsets: Iterable[int]) -> list[int]:
+    """Offsets, in any order, as runs: gap from the end of the run before, length, gap, length, …"""
+    ordered = sorted(set(offsets))
+    if not ordered:
+        return []
+    first, last = ordered[0], ordered[-1]
+    if last - first + 1 == len(ordered):
+        return [first, len(ordered)]
+    runs: list[int] = []
+    end = 0
+    start = following = first
+    for offset in ordered:
+        if offset != following:
+            runs += (start - end, following - start)
+            end, start = following, offset
+        following = offset + 1
+    runs += (start - end, following - start)
+    return runs
+
+
+def unpack_ranges(runs: list[int]) -> Iterator[tuple[int, int]]:
+    """The half-open ranges of `pack_offsets`, ascending."""
+    end = 0
+    pairs = iter(runs)
+    for gap, length in zip(pairs, pairs, strict=True):
+        start = end + gap
+        end = start + length
+        yield start, end
+
+
+def _check_runs(runs: list[int]) -> None:
+    if len(runs) % 2 or any(gap < 0 for gap in runs[::2]) or any(length < 1 for length in runs[1::2]):
+        raise DeliveryFormatError("the delivery log holds a damaged list of offsets")

@@ -1,0 +1,151 @@
+"""The node's journal: what makes a round of many logs durable with one sync.
+
+Files are preallocated with zeros, so that a sync needs no metadata, and reused once a checkpoint covers all their
+entries. The bookkeeping belongs to the event loop; `write` and the functions that make files run in an I/O thread
+and only one of them at a time.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+
+from storage.disk.port import Buffer, Disk, DiskFullError, File
+from storage.log.journal_frame import encode_frame
+
+JOURNAL_DIRECTORY = "journal"
+JOURNAL_SUFFIX = ".journal"
+
+
+class JournalFile:
+    """One file. `position` is where the next frame goes; frames of this use carry `generation`."""
+
+    __slots__ = ("file", "generation", "last_sequence", "number", "position")
+
+    def __init__(self, number: int, file: File) -> None:
+        self.number = number
+        self.file = file
+        self.position = 0
+        self.generation = 0
+        self.last_sequence = 0
+
+
+class Journal:
+    """Writes frames, moves from file to file, and takes files back when they are covered."""
+
+    def __init__(self, disk: Disk, *, journal_key: int, sequence: int, file_bytes: int, files_max: int) -> None:
+        self._disk = disk
+        self._key = journal_key
+        self._file_bytes = file_bytes
+        self._files_max = files_max
+        self._spares: deque[JournalFile] = deque()
+        self._full: deque[JournalFile] = deque()
+        self._active: JournalFile | None = None
+        self._next_number = 0
+        self.sequence = sequence  # of the last frame that is durable
+
+    @property
+    def files(self) -> int:
+        return len(self._spares) + len(self._full) + (self._active is not None)
+
+    @property
+    def full_files(self) -> int:
+        """Files that wait for a checkpoint to cover them."""
+        return len(self._full)
+
+    @property
+    def room_bytes(self) -> int:
+        """What still fits into the file being written."""
+        return self._file_bytes - self._active.position if self._active is not None else 0
+
+    def adopt(self, spare: JournalFile) -> None:
+        """Add a preallocated file, new or found at the start."""
+        self._next_number = max(self._next_number, spare.number + 1)
+        self._spares.append(spare)
+
+    def next_file(self) -> bool:
+        """Go on in a spare file; False if there is none."""
+        if not self._spares:
+            return False
+        if self._active is not None:
+            if self._active.position:
+                self._full.append(self._active)
+            else:
+                self._spares.append(self._active)
+        self._active = self._spares.popleft()
+        self._active.position = 0
+        self._active.generation = self.sequence + 1
+        return True
+
+    def may_grow(self) -> bool:
+        return self.files < self._files_max
+
+    def create_file(self) -> JournalFile:
+        """In an I/O thread: a new preallocated file, durable. Raises DiskFullError and leaves nothing behind."""
+        return create_journal_file(self._disk, self._next_number, self._file_bytes)
+
+    def write(self, entries: Sequence[tuple[bytes, Sequence[Buffer], int]]) -> int:
+        """In an I/O thread: write one frame behind the last one and sync. The bytes it takes; `publish` them then."""
+        active = self._active
+        assert active is not None, "the caller made room"
+        buffers, stored = encode_frame(
+            entries, journal_key=self._key, generation=active.generation, sequence=self.sequence + 1
+        )
+        assert active.position + stored <= self._file_bytes, "the caller made room"
+        active.file.write(active.position, buffers)
+        active.file.sync()
+        return stored
+
+    def publish(self, stored_bytes: int) -> None:
+        """The frame is durable."""
+        active = self._active
+        assert active is not None
+        self.sequence += 1
+        active.position += stored_bytes
+        active.last_sequence = self.sequence
+
+    def trim(self, covered_sequence: int, *, files_kept: int) -> list[JournalFile]:
+        """A durable checkpoint covers all frames up to `covered_sequence`: take their files back.
+
+        The files that are returned are not needed any more; the caller closes and removes them.
+        """
+        while self._full and self._full[0].last_sequence <= covered_sequence:
+            self._spares.append(self._full.popleft())
+        surplus = []
+        while self._spares and self.files > files_kept and len(self._spares) > 1:
+            surplus.append(self._spares.pop())
+        return surplus
+
+    def remove_file(self, journal_file: JournalFile) -> None:
+        """In an I/O thread."""
+        journal_file.file.close()
+        self._disk.remove(journal_path(journal_file.number))
+
+    def close(self) -> None:
+        for journal_file in (*self._spares, *self._full, *([self._active] if self._active else [])):
+            journal_file.file.close()
+
+
+def journal_path(number: int) -> str:
+    return f"{JOURNAL_DIRECTORY}/{number:08d}{JOURNAL_SUFFIX}"
+
+
+def journal_number(name: str) -> int | None:
+    """The number in a journal file's name, None for other files."""
+    digits = name.removesuffix(JOURNAL_SUFFIX)
+    return int(digits) if digits != name and digits.isascii() and digits.isdigit() else None
+
+
+def create_journal_file(disk: Disk, number: int, file_bytes: int) -> JournalFile:
+    """A preallocated file whose size and name are durable; on DiskFullError nothing is left of it."""
+    path = journal_path(number)
+    if disk.exists(path):
+        disk.remove(path)
+    file = disk.create(path)
+    try:
+        file.preallocate(file_bytes)
+        file.sync()
+    except DiskFullError:
+        file.close()
+        disk.remove(path)
+        raise
+    disk.sync_directory(JOURNAL_DIRECTORY)
+    return JournalFile(number, file)

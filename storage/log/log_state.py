@@ -1,0 +1,130 @@
+"""What one log consists of, in memory. Changed by recovery before it is served, afterwards only on the event loop."""
+
+from bisect import bisect_right
+
+from storage.disk.port import Disk
+from storage.log.batch_scanner import BatchScanner
+from storage.log.checkpoint import write_checkpoint
+from storage.log.index import SegmentIndex
+from storage.log.keys import LogKey
+from storage.log.leader_epochs import LeaderEpochs
+from storage.log.open_files import OpenFiles
+from storage.log.recovery_points import RecoveryPoint
+from storage.log.segment import NO_TIME, Segment
+from storage.log.settings import LogSettings
+
+LEADER_EPOCHS_NAME = "leader-epochs"
+
+
+class LogState:
+    """Segments in order (never none; the last one is the active one), bounds, epochs, and what is not synced yet."""
+
+    __slots__ = (
+        "dirty_segments",
+        "epochs",
+        "journal_floor",
+        "key",
+        "last_append_ms",
+        "log_start",
+        "names_are_dirty",
+        "recovery_point",
+        "refused",
+        "segments",
+        "settings",
+        "version",
+    )
+
+    def __init__(self, key: LogKey, settings: LogSettings, point: RecoveryPoint) -> None:
+        self.key = key
+        self.settings = settings
+        self.segments: list[Segment] = []
+        self.log_start = point.log_start
+        self.recovery_point = point.offset
+        self.journal_floor = point.journal_floor
+        self.refused = point.refused
+        self.epochs = LeaderEpochs()
+        self.last_append_ms = NO_TIME
+        self.dirty_segments: dict[Segment, None] = {}
+        self.names_are_dirty = False
+        self.version = 0  # rises when published bytes may change: a reader that sees it change reads again
+
+    @property
+    def active(self) -> Segment:
+        return self.segments[-1]
+
+    @property
+    def log_end(self) -> int:
+        return self.segments[-1].end_offset
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(segment.size_bytes for segment in self.segments)
+
+    @property
+    def epochs_path(self) -> str:
+        return f"{self.key.directory}/{LEADER_EPOCHS_NAME}"
+
+    def segment_at(self, offset: int) -> int:
+        """The number of the segment whose range holds `offset`."""
+        return max(bisect_right(self.segments, offset, key=_base_offset) - 1, 0)
+
+    def add_segment(self, segment: Segment) -> None:
+        """`segment` is the active one from now on."""
+        if segment.index is None:
+            segment.index = SegmentIndex(self.settings.index_interval_bytes)
+        self.segments.append(segment)
+        self.names_are_dirty = True
+
+    def note_batch(self, *, base_offset: int, next_offset: int, epoch: int, append_ms: int, length: int, is_keyed: bool) -> None:
+        """A batch stands at the end of the active segment."""
+        active = self.segments[-1]
+        active.note(
+            base_offset=base_offset, next_offset=next_offset, append_ms=append_ms, length=length, is_keyed=is_keyed
+        )
+        self.dirty_segments[active] = None
+        self.last_append_ms = append_ms
+        if epoch != self.epochs.last_epoch:
+            self.epochs.note(epoch, base_offset)
+        self.epochs.log_end = next_offset
+
+    def point(self) -> RecoveryPoint:
+        return RecoveryPoint(self.recovery_point, self.log_start, self.journal_floor, self.refused)
+
+
+def _base_offset(segment: Segment) -> int:
+    return segment.base_offset
+
+
+def find_cut(files: OpenFiles, segment: Segment, index: SegmentIndex, offset: int) -> tuple[int, int, int]:
+    """(position, offset, append time of the batch before) of the first batch that ends behind `offset`.
+
+    With batches 0-3, 4-9, 10-11 and `offset` 5 it is the place of the batch that begins at 4.
+    """
+    if not len(index):
+        return 0, segment.base_offset, NO_TIME
+    row_offset, position = index.floor(max(offset - 1, segment.base_offset))
+    cut_offset, last_ms = row_offset, NO_TIME
+    with files.use(segment.path) as file:
+        scanner = BatchScanner(file, position=position, size=segment.size_bytes)
+        for header, at in scanner:
+            if header.next_offset > offset:
+                return at, header.base_offset, last_ms
+            last_ms = header.append_time_ms
+            cut_offset = header.next_offset
+        return scanner.position, cut_offset, last_ms
+
+
+def sync_log_files(
+    disk: Disk, files: OpenFiles, directory: str, segments: list[Segment], *, names_are_dirty: bool
+) -> None:
+    """In an I/O thread: make the content of `segments` durable, and their names if they are new."""
+    for segment in segments:
+        with files.use(segment.path) as file:
+            file.sync()
+    if names_are_dirty:
+        disk.sync_directory(directory)
+
+
+def write_epochs(disk: Disk, path: str, payload: bytes) -> None:
+    """In an I/O thread. Durable before the recovery point that relies on it."""
+    write_checkpoint(disk, path, payload)

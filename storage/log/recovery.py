@@ -1,0 +1,323 @@
+"""Bring one log back: load its segments, verify what no checkpoint covers, replay the journal over it.
+
+Below the recovery point everything was durable, so damage there is damage: it is reported, left where it is, and
+reading it is refused. Beyond the recovery point the journal is the authority: a torn tail is cut, and whatever
+completed is in the journal and gets written again.
+"""
+
+import contextlib
+
+import msgspec
+
+from acklog.wire.batch import BatchCorruptError, BatchHeader, verify
+from storage.disk.port import Disk
+from storage.log.batch_scanner import BatchScanner, find_batch_behind
+from storage.log.checkpoint import TEMPORARY_SUFFIX, CheckpointDamagedError, read_checkpoint, read_file
+from storage.log.index import IndexDamagedError, SegmentIndex
+from storage.log.journal_scan import JournalCorruptError
+from storage.log.keys import LogKey
+from storage.log.leader_epochs import LeaderEpochs, leader_epochs_from_bytes
+from storage.log.log_state import LogState, find_cut, sync_log_files, write_epochs
+from storage.log.open_files import OpenFiles
+from storage.log.recovery_points import RecoveryPoint
+from storage.log.report import CorruptPlace, RecoveryReport, TornTail
+from storage.log.segment import INDEX_SUFFIX, SEGMENT_SUFFIX, Segment, segment_base
+from storage.log.settings import LogSettings
+
+
+class LogRecovery:
+    """One log during recovery. Everything here runs in an I/O thread: `load`, then `replay` for each entry of the
+    journal, then `finish`; nothing may be served from `state` before that."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        files: OpenFiles,
+        key: LogKey,
+        *,
+        point: RecoveryPoint,
+        settings: LogSettings,
+        report: RecoveryReport,
+    ) -> None:
+        self._disk = disk
+        self._files = files
+        self._report = report
+        self._directory = key.directory
+        self._durable_end = point.offset
+        self._must_scan = False
+        self._last_ms = -1
+        self.state = LogState(key, settings, point)
+
+    # --- loading ------------------------------------------------------------------------------------------------
+
+    def load(self) -> None:
+        state = self.state
+        bases = self._segments_to_load()
+        self._load_epochs()
+        expected = state.log_start
+        for number, base in enumerate(bases):
+            if base != expected and not self._accept_gap(expected, base):
+                self._remove_segments(bases[number:], expected)
+                break
+            is_last = number + 1 == len(bases)
+            segment, is_cut = self._load_segment(base, next_base=None if is_last else bases[number + 1])
+            state.segments.append(segment)
+            expected = segment.end_offset
+            if is_cut:
+                self._remove_segments(bases[number + 1 :], expected)
+                break
+        if expected < self._durable_end:
+            self._note_damage(expected, self._durable_end, "durable batches are missing")
+            expected = self._durable_end
+        if not state.segments or state.active.end_offset != expected or state.active.index is None:
+            self._start_segment(expected)
+        state.epochs.truncate_to(state.log_end)
+        state.epochs.log_end = state.log_end
+        state.epochs.remove_before(state.log_start)
+        state.last_append_ms = max(segment.last_append_ms for segment in state.segments)
+
+    def _segments_to_load(self) -> list[int]:
+        """Base offsets, without the segments that retention had removed when the power failed."""
+        names = self._disk.list_directory(self._directory)
+        bases = sorted(base for name in names if (base := segment_base(name)) is not None)
+        for name in names:
+            stem = name.removesuffix(INDEX_SUFFIX)
+            if name.endswith(TEMPORARY_SUFFIX) or (stem != name and stem + SEGMENT_SUFFIX not in names):
+                self._remove(f"{self._directory}/{name}")
+        log_start = self.state.log_start
+        while bases and (bases[1] if len(bases) > 1 else max(bases[0] + 1, self._durable_end)) <= log_start:
+            if len(bases) == 1 and bases[0] == log_start:
+                break
+            self._remove_segment(bases.pop(0))
+        return bases
+
+    def _load_epochs(self) -> None:
+        try:
+            payload = read_checkpoint(self._disk, self.state.epochs_path)
+            if payload is not None:
+                self.state.epochs = leader_epochs_from_bytes(payload)
+                return
+        except (CheckpointDamagedError, msgspec.DecodeError, ValueError):
+            pass
+        self._must_scan = True
+        self.state.epochs = LeaderEpochs()
+
+    def _accept_gap(self, expected: int, base: int) -> bool:
+        """Whether to go on at `base` although `expected` should come: only over damage below the recovery point."""
+        if base < expected or base > self._durable_end:
+            return False
+        self._note_damage(expected, base, "durable batches are missing")
+        return True
+
+    def _load_segment(self, base: int, *, next_base: int | None) -> tuple[Segment, bool]:
+        """The segment, and whether its tail was cut. Its index stays in memory if the log may go on in it."""
+        segment = Segment(self._directory, base)
+        with self._files.use(segment.path) as file:
+            file_size = file.size()
+        interval = self.state.settings.index_interval_bytes
+        if not self._must_scan:
+            with contextlib.suppress(IndexDamagedError):
+                content = read_file(self._disk, segment.index_path) or b""
+                index = segment.adopt_index(content, file_size=file_size, interval_bytes=interval)
+                if segment.end_offset <= self._durable_end and segment.end_offset == (next_base or segment.end_offset):
+                    segment.index = index if next_base is None else None
+                    return segment, False
+            segment = Segment(self._directory, base)
+        self._report.indexes_rebuilt += 1
+        is_cut = self._scan_segment(segment, file_size, next_base)
+        return segment, is_cut
+
+    def _scan_segment(self, segment: Segment, file_size: int, next_base: int | None) -> bool:
+        """Rebuild what is known of the segment; true if its tail was cut."""
+        self._report.segments_scanned += 1
+        segment.index = index = SegmentIndex(self.state.settings.index_interval_bytes)
+        durable_end = min(self._durable_end, next_base) if next_base is not None else self._durable_end
+        position = 0
+        while True:
+            with self._files.use(segment.path) as file:
+                problem, position = self._scan_run(segment, BatchScanner(file, position=position, size=file_size))
+                if problem is None:
+                    return False
+                expected = segment.end_offset
+                if expected >= durable_end:
+                    file.truncate(position)
+                    self._torn(expected, file_size - position, problem)
+                    self.state.dirty_segments[segment] = None
+                    return True
+                found = find_batch_behind(
+                    file, position=position, size=file_size, above_offset=expected, chain_end=durable_end
+                )
+            if found is None or found[1] > durable_end:
+                self._note_damage(expected, durable_end, problem)
+                segment.index = None  # nothing may be appended behind the damage
+                segment.size_bytes = position
+                return False
+            position, next_offset = found
+            self._note_damage(expected, next_offset, problem)
+            segment.size_bytes = position
+            segment.end_offset = next_offset
+            index.break_here()
+
+    def _scan_run(self, segment: Segment, scanner: BatchScanner) -> tuple[str | None, int]:
+        """Note batches up to the next problem; (problem, its position)."""
+        for header, position in scanner:
+            if header.base_offset != segment.end_offset:
+                return f"the batch has the offset {header.base_offset}, not {segment.end_offset}", position
+            if header.append_time_ms < self._last_ms:
+                return "the append time falls", position
+            if header.leader_epoch < self.state.epochs.epoch_at(header.base_offset):
+                return "the leader epoch falls", position
+            self._note(segment, header)
+        return scanner.problem, scanner.position
+
+    def _note(self, segment: Segment, header: BatchHeader) -> None:
+        self._report.batches_verified += 1
+        self._last_ms = header.append_time_ms
+        segment.note(
+            base_offset=header.base_offset,
+            next_offset=header.next_offset,
+            append_ms=header.append_time_ms,
+            length=header.length,
+            is_keyed=header.is_keyed,
+        )
+        epochs = self.state.epochs
+        if header.base_offset >= self._durable_end:
+            self.state.dirty_segments[segment] = None
+            if header.leader_epoch != epochs.epoch_at(header.base_offset):
+                epochs.truncate_to(header.base_offset)  # the file was ahead of what is left of the log
+        if header.leader_epoch > epochs.last_epoch:
+            epochs.note(header.leader_epoch, header.base_offset)
+
+    # --- replaying ----------------------------------------------------------------------------------------------
+
+    def replay(self, batches: memoryview) -> None:
+        """What one entry of the journal added to this log; raises JournalCorruptError."""
+        at = 0
+        while at < len(batches) and not self.state.refused:
+            try:
+                header = verify(batches, at)
+            except BatchCorruptError as error:
+                raise JournalCorruptError(f"an entry of log {self.state.key} is damaged: {error.reason}") from error
+            self._replay_batch(header, batches[at : at + header.length])
+            at += header.length
+
+    def _replay_batch(self, header: BatchHeader, data: memoryview) -> None:
+        state = self.state
+        base = header.base_offset
+        if header.next_offset <= self._durable_end:
+            return
+        if base < state.log_end:
+            if self._is_stored(header, data):
+                return
+            self._cut_at(base)
+        if base != state.log_end:
+            state.refused = f"the log ends at {state.log_end}, but the journal goes on at {base}"
+            return
+        active = state.active
+        with self._files.use(active.path) as file:
+            file.write(active.size_bytes, [data])
+        self._report.batches_replayed += 1
+        state.last_append_ms = header.append_time_ms
+        self._note(active, header)
+        state.epochs.log_end = header.next_offset
+
+    def _is_stored(self, header: BatchHeader, data: memoryview) -> bool:
+        segment = self.state.segments[self.state.segment_at(header.base_offset)]
+        index = self._index_of(segment)
+        _, position = index.floor(header.base_offset)
+        with self._files.use(segment.path) as file:
+            for stored, at in BatchScanner(file, position=position, size=segment.size_bytes):
+                if stored.base_offset >= header.base_offset:
+                    return stored.base_offset == header.base_offset and file.read(at, header.length) == data
+        return False
+
+    def _index_of(self, segment: Segment) -> SegmentIndex:
+        """Segments beyond the recovery point were scanned, so they have one."""
+        assert segment.index is not None, f"{segment} was not scanned"
+        return segment.index
+
+    def _cut_at(self, offset: int) -> None:
+        """Drop what contradicts the journal: left by an append that never completed."""
+        state = self.state
+        number = state.segment_at(offset)
+        segment = state.segments[number]
+        index = self._index_of(segment)
+        position, cut_offset, last_ms = find_cut(self._files, segment, index, offset)
+        later = state.segments[number + 1 :]
+        self._torn(cut_offset, segment.size_bytes - position, "the journal has other batches")
+        del state.segments[number + 1 :]
+        for other in later:
+            state.dirty_segments.pop(other, None)
+        self._remove_segments([other.base_offset for other in later], cut_offset)
+        with self._files.use(segment.path) as file:
+            file.truncate(position)
+        cut_segment(segment, index, position=position, end_offset=cut_offset, last_append_ms=last_ms)
+        state.dirty_segments[segment] = None
+        state.epochs.truncate_to(cut_offset)
+
+    # --- finishing ----------------------------------------------------------------------------------------------
+
+    def finish(self) -> None:
+        """Make durable whatever was read or written beyond the recovery point: after a killed process it may be in
+        the page cache only, and a position is reported from now on."""
+        state = self.state
+        segments = list(state.dirty_segments)
+        if segments or state.names_are_dirty:
+            sync_log_files(self._disk, self._files, self._directory, segments, names_are_dirty=True)
+        if state.epochs.is_dirty:
+            write_epochs(self._disk, state.epochs_path, state.epochs.to_bytes())
+            state.epochs.is_dirty = False
+        state.dirty_segments.clear()
+        state.names_are_dirty = False
+        state.recovery_point = max(state.recovery_point, state.log_end)
+        if state.refused:
+            self._report.refused[state.key] = state.refused
+
+    # --- pieces -------------------------------------------------------------------------------------------------
+
+    def _start_segment(self, base: int) -> None:
+        segment = Segment(self._directory, base)
+        self._files.create(segment.path)
+        self.state.add_segment(segment)
+        self.state.dirty_segments[segment] = None
+
+    def _remove_segments(self, bases: list[int], offset: int) -> None:
+        """Segments beyond the recovery point that nothing leads up to."""
+        for base in reversed(bases):
+            with self._files.use(Segment(self._directory, base).path) as file:
+                size = file.size()
+            self._torn(offset, size, "nothing leads up to the segment")
+            self._remove_segment(base)
+
+    def _remove_segment(self, base: int) -> None:
+        segment = Segment(self._directory, base)
+        self._files.forget(segment.path)
+        if self._disk.exists(segment.index_path):
+            self._remove(segment.index_path)
+        self._remove(segment.path)
+
+    def _remove(self, path: str) -> None:
+        self._disk.remove(path)
+        self.state.names_are_dirty = True
+
+    def _torn(self, offset: int, size_bytes: int, reason: str) -> None:
+        if size_bytes:
+            self._report.torn_tails.append(TornTail(self.state.key, offset, size_bytes, reason))
+
+    def _note_damage(self, offset: int, next_offset: int, reason: str) -> None:
+        self._report.corrupt_places.append(CorruptPlace(self.state.key, offset, next_offset, reason))
+
+
+def cut_segment(
+    segment: Segment, index: SegmentIndex, *, position: int, end_offset: int, last_append_ms: int
+) -> None:
+    """Bring what is known of a segment in line with its file, which was cut at `position`."""
+    index.truncate(position)
+    segment.index = index
+    segment.index_is_stored = False
+    segment.size_bytes = position
+    segment.end_offset = end_offset
+    if not position:
+        segment.first_append_ms = segment.last_append_ms = segment.last_keyed_ms = -1
+    elif last_append_ms >= 0:
+        segment.last_append_ms = last_append_ms

@@ -1,0 +1,49 @@
+"""The node-wide checkpoint of what is durable outside the journal."""
+
+import msgspec
+
+from storage.disk.port import Disk
+from storage.log.checkpoint import CheckpointDamagedError, read_checkpoint, write_checkpoint
+
+RECOVERY_POINTS_PATH = "recovery-points"
+
+
+class RecoveryPoint(msgspec.Struct, array_like=True):
+    """Of one log.
+
+    offset          everything below is durable in segments; damage there is damage, not a torn tail
+    log_start       segments that end at or below are to be removed
+    journal_floor   journal entries of this sequence and below are not replayed: the log was truncated since
+    refused         why the log takes no requests, "" if it does: entries of the journal could not be placed
+    """
+
+    offset: int = 0
+    log_start: int = 0
+    journal_floor: int = 0
+    refused: str = ""
+
+
+class RecoveryPoints(msgspec.Struct, array_like=True):
+    """`logs` and `removed` go by the text of the key.
+
+    covered_sequence  frames of the journal up to this one are not needed by any log
+    is_clean          written by an orderly stop
+    removed           removed logs and their journal floors, as long as the journal may still have entries of theirs
+    """
+
+    covered_sequence: int = 0
+    is_clean: bool = False
+    logs: dict[str, RecoveryPoint] = {}
+    removed: dict[str, int] = {}
+
+
+def write_recovery_points(disk: Disk, points: RecoveryPoints) -> None:
+    write_checkpoint(disk, RECOVERY_POINTS_PATH, msgspec.msgpack.encode(points))
+
+
+def read_recovery_points(disk: Disk) -> RecoveryPoints:
+    """Raises CheckpointDamagedError, also when there is none."""
+    payload = read_checkpoint(disk, RECOVERY_POINTS_PATH)
+    if payload is None:
+        raise CheckpointDamagedError(f"{RECOVERY_POINTS_PATH} is missing")
+    return msgspec.msgpack.decode(payload, type=RecoveryPoints)

@@ -1,0 +1,267 @@
+"""Serves a storage node to the gateways that dial it."""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from acklog.wire.problems import ProblemCode
+from cluster.errors import AcklogError
+from storage.rpc import messages
+from storage.rpc.framing import Buffer, Frame, FrameDecoder, FrameKind, encode_frame
+from storage.rpc.methods import FAILURE, METHODS, MalformedMessageError, Method
+from storage.rpc.node_api import NodeApi
+from storage.rpc.release import release_requests
+from storage.rpc.settings import RpcServerSettings
+from storage.rpc.transport import Listener, Stream, Transport
+
+logger = structlog.get_logger(__name__)
+
+
+class NodeServer:
+    """Create, `start`, and `close` when the node has stopped waiting."""
+
+    def __init__(self, node: NodeApi, transport: Transport, *, settings: RpcServerSettings) -> None:
+        self._node = node
+        self._transport = transport
+        self._settings = settings
+        self._listener: Listener | None = None
+        self._connections: dict[ServerConnection, None] = {}
+
+    async def start(self, address: str) -> None:
+        """Raises OSError when the address cannot be used."""
+        self._listener = await self._transport.listen(address, self._accept)
+
+    @property
+    def address(self) -> str:
+        assert self._listener is not None, "start comes first"
+        return self._listener.address
+
+    @property
+    def connections(self) -> int:
+        return len(self._connections)
+
+    async def close(self) -> None:
+        """Accept no more, answer what is open with SHUTTING_DOWN, hang up."""
+        if self._listener is not None:
+            await self._listener.close()
+        await asyncio.gather(*(connection.close() for connection in list(self._connections)))
+
+    def _accept(self) -> "ServerConnection":
+        return ServerConnection(
+            self._node, settings=self._settings, on_began=self._connection_began, on_ended=self._connection_ended
+        )
+
+    def _connection_began(self, connection: "ServerConnection") -> bool:
+        if len(self._connections) >= self._settings.connections_max:
+            logger.warning("rpc.too_many_connections", limit=self._settings.connections_max)
+            return False
+        self._connections[connection] = None
+        return True
+
+    def _connection_ended(self, connection: "ServerConnection") -> None:
+        self._connections.pop(connection, None)
+
+
+@dataclass(slots=True, eq=False)
+class _Serving:
+    """A request being served. `is_unwanted`: its caller gave up or is gone."""
+
+    task: asyncio.Task[list[Buffer]]
+    size_bytes: int
+    is_unwanted: bool = False
+
+    def give_up(self) -> None:
+        """Once only: a second cancel would hit the returning of leases."""
+        if not self.is_unwanted:
+            self.is_unwanted = True
+            self.task.cancel()
+
+
+class ServerConnection:
+    """Implements `storage.rpc.transport.StreamHandler`.
+
+    Back-pressure: while too many requests are being served, or the peer does not read its answers, the stream is not
+    read. What one read brought beyond the limit waits in `_waiting`; cancels overtake it.
+    """
+
+    def __init__(
+        self,
+        node: NodeApi,
+        *,
+        settings: RpcServerSettings,
+        on_began: Callable[["ServerConnection"], bool],
+        on_ended: Callable[["ServerConnection"], None],
+    ) -> None:
+        self._node = node
+        self._calls: dict[int, Callable[[Any], Awaitable[Any]]] = {
+            number: getattr(node, method.name) for number, method in METHODS.items()
+        }
+        self._settings = settings
+        self._on_began = on_began
+        self._on_ended = on_ended
+        self._decoder = FrameDecoder()
+        self._stream: Stream | None = None
+        self._serving: dict[int, _Serving] = {}
+        self._serving_bytes = 0
+        self._waiting: deque[Frame] = deque()
+        self._is_writing_paused = False
+        self._is_reading_paused = False
+
+    @property
+    def serving(self) -> int:
+        return len(self._serving)
+
+    async def close(self) -> None:
+        self._waiting.clear()
+        tasks = [serving.task for serving in self._serving.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(0)  # the tasks' answers are written by their done callbacks
+        if self._stream is not None:
+            self._stream.close()
+
+    # --- what the stream says ---
+
+    def stream_began(self, stream: Stream) -> None:
+        self._stream = stream
+        if not self._on_began(self):
+            stream.abort()
+
+    def bytes_received(self, data: bytes) -> None:
+        for frame in self._decoder.feed(data):
+            if frame.kind is FrameKind.REQUEST:
+                self._waiting.append(frame)
+            elif frame.kind is FrameKind.CANCEL:
+                self._cancel(frame.request_id)
+            else:
+                self._distrust(f"the peer sent a frame of kind {frame.kind.name}")
+        if self._decoder.fault is not None:
+            self._distrust(self._decoder.fault)
+        self._serve_waiting()
+
+    def writing_paused(self) -> None:
+        self._is_writing_paused = True
+        self._serve_waiting()
+
+    def writing_resumed(self) -> None:
+        self._is_writing_paused = False
+        self._serve_waiting()
+
+    def stream_ended(self, error: Exception | None) -> None:
+        self._stream = None
+        self._waiting.clear()
+        for serving in self._serving.values():
+            serving.give_up()
+        self._on_ended(self)
+
+    # --- requests ---
+
+    def _serve_waiting(self) -> None:
+        while self._waiting and self._has_room(self._waiting[0].size_bytes):
+            self._serve(self._waiting.popleft())
+        must_pause = bool(self._waiting) or self._is_writing_paused
+        if self._stream is not None and must_pause != self._is_reading_paused:
+            self._is_reading_paused = must_pause
+            if must_pause:
+                self._stream.pause_reading()
+            else:
+                self._stream.resume_reading()
+
+    def _has_room(self, size_bytes: int) -> bool:
+        if self._is_writing_paused:
+            return False
+        if not self._serving:
+            return True
+        return (
+            len(self._serving) < self._settings.requests_per_connection_max
+            and self._serving_bytes + size_bytes <= self._settings.request_bytes_per_connection_max
+        )
+
+    def _serve(self, frame: Frame) -> None:
+        if frame.request_id in self._serving:
+            self._distrust(f"the peer used request id {frame.request_id} twice at once")
+            return
+        method = METHODS.get(frame.method)
+        if method is None:
+            self._write(_failure(frame.request_id, AcklogError(ProblemCode.UNSUPPORTED, "the node has no such call")))
+            return
+        try:
+            request = method.request.decode(frame.body, frame.attachment)
+        except MalformedMessageError as error:
+            logger.exception("rpc.malformed_request", method=method.name)
+            self._write(_failure(frame.request_id, AcklogError(ProblemCode.UNSUPPORTED, str(error))))
+            return
+        task = asyncio.get_running_loop().create_task(self._answer(frame.request_id, method, request))
+        self._serving[frame.request_id] = _Serving(task, frame.size_bytes)
+        self._serving_bytes += frame.size_bytes
+        task.add_done_callback(lambda done: self._served(frame.request_id, done))
+
+    def _cancel(self, request_id: int) -> None:
+        """An answered request stays answered: the peer gives the leases in that answer back itself."""
+        serving = self._serving.get(request_id)
+        if serving is not None:
+            serving.give_up()
+            return
+        for frame in self._waiting:
+            if frame.request_id == request_id:
+                self._waiting.remove(frame)
+                self._write(encode_frame(FrameKind.CANCELLED, request_id=request_id))
+                return
+
+    async def _answer(self, request_id: int, method: Method[Any, Any], request: Any) -> list[Buffer]:
+        """The frame that answers the request; leases in an answer that nobody will read go back to the node."""
+        response: Any = None
+        try:
+            response = await self._calls[method.number](request)
+            if not self._serving[request_id].is_unwanted:
+                body, attachment = method.response.encode(response)
+                return encode_frame(FrameKind.RESPONSE, request_id=request_id, body=body, attachment=attachment)
+            answer = encode_frame(FrameKind.CANCELLED, request_id=request_id)
+        except AcklogError as error:
+            return _failure(request_id, error)
+        except Exception:
+            logger.exception("rpc.request_failed", method=method.name)
+            answer = _failure(request_id, AcklogError(ProblemCode.INTERNAL, "the node failed to serve the request"))
+        if isinstance(response, messages.ReceiveResponse):
+            await self._release(response)
+        return answer
+
+    def _served(self, request_id: int, task: "asyncio.Task[list[Buffer]]") -> None:
+        """Exactly one answer, also for a task that was cancelled before its first step."""
+        serving = self._serving.pop(request_id)
+        self._serving_bytes -= serving.size_bytes
+        if not task.cancelled():
+            answer = task.result()
+        elif serving.is_unwanted:
+            answer = encode_frame(FrameKind.CANCELLED, request_id=request_id)
+        else:
+            answer = _failure(request_id, AcklogError(ProblemCode.SHUTTING_DOWN, "the node is shutting down"))
+        self._write(answer)
+        self._serve_waiting()
+
+    async def _release(self, response: messages.ReceiveResponse) -> None:
+        for request in release_requests(response):
+            try:
+                await self._node.settle(request)
+            except AcklogError as error:  # the leases end by themselves, later
+                logger.info("rpc.release_failed", error=str(error), leases=len(request.items))
+
+    def _write(self, buffers: list[Buffer]) -> None:
+        if self._stream is not None:
+            self._stream.write(buffers)
+
+    def _distrust(self, fault: str) -> None:
+        if self._stream is not None:
+            logger.error("rpc.protocol_fault", peer=self._stream.peer, fault=fault)
+            self._stream.abort()
+
+
+def _failure(request_id: int, error: AcklogError) -> list[Buffer]:
+    failure = messages.Failure(error.code.name, error.detail, error.field, error.retry_after_ms, error.extra or None)
+    body, _ = FAILURE.encode(failure)
+    return encode_frame(FrameKind.FAILURE, request_id=request_id, body=body)
