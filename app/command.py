@@ -25,14 +25,16 @@ def serve(context: typer.Context) -> None:
         option_parser().print_help()
         return
     # Imported here, so that --help and a mistake in the settings answer at once.
-    from app.logging import configure_logging
-    from app.server import run
     from storage.log.errors import DataDirectoryError
+
+    from app.logging import configure_logging
+    from app.node_settings import load_node_settings
+    from app.server import run
 
     try:
         settings = Settings.load(os.environ, context.args)
         configure_logging(settings.log_level)
-        run(settings)
+        run(settings, load_node_settings(os.environ))
     except SettingsError as error:
         _fail(str(error), exit_code=2)
     except FileLockedError:

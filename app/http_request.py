@@ -5,7 +5,8 @@ from starlette.requests import Request
 from app.auth.principal import ANYONE, Principal
 from app.auth.tokens import TokenTable
 from app.parsing.message import TRACE_HEADERS
-from acklog.wire.limits import HEADER_VALUE_BYTES_MAX
+
+TRACE_VALUE_BYTES_MAX = 512  # what W3C Trace Context asks implementations to carry of `tracestate`
 
 
 def principal_of(request: Request, tokens: TokenTable | None) -> Principal:
@@ -17,10 +18,10 @@ def trace_headers_of(request: Request) -> dict[str, str] | None:
     """The request's place in a distributed trace (W3C Trace Context), to travel with its messages."""
     found: dict[str, str] | None = None
     for name, value in request.scope["headers"]:
-        if name in _TRACE_HEADERS and len(value) <= HEADER_VALUE_BYTES_MAX:
+        if name in _TRACE_HEADERS and len(value) <= TRACE_VALUE_BYTES_MAX and value.isascii():
             if found is None:
                 found = {}
-            found[name.decode("ascii")] = value.decode("latin-1")
+            found[name.decode("ascii")] = value.decode("ascii")
     return found
 
 

@@ -47,10 +47,7 @@ class PartitionLeaders:
     def leaders(self, topic_ids: list[str]) -> list[int]:
         """The nodes that lead some partition of these topics, by number."""
         found = {
-            state.leader
-            for topic_id in topic_ids
-            for state in self._metadata.partitions(topic_id)
-            if state.leader >= 0
+            state.leader for topic_id in topic_ids for state in self._metadata.partitions(topic_id) if state.leader >= 0
         }
         return sorted(found)
 

@@ -7,6 +7,7 @@ import sys
 
 import structlog
 import uvicorn
+from cluster.sqlite_store import SqliteStore
 
 from app.app import create_app
 from app.auth.tokens import TokenTable
@@ -14,7 +15,6 @@ from app.embedded import EmbeddedServer, start_embedded
 from app.http_protocol import make_http_protocol
 from app.settings import Settings, SettingsError
 from cluster.runtime import SteadyClock, SystemEntropy
-from cluster.sqlite_store import SqliteStore
 from storage.disk.real_disk import RealDisk
 from storage.disk.thread_executor import ThreadExecutor
 from storage.node.settings import NodeSettings

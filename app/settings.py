@@ -8,6 +8,8 @@ from typing import Any
 from acklog.wire import limits
 
 ENVIRONMENT_PREFIX = "ACKLOG_"
+NODE_PREFIX = "ACKLOG_NODE_"  # the storage node's own, see `app.node_settings`
+NODE_PREFIX = "ACKLOG_NODE_"  # read by app.node_settings
 _MIB = 1024 * 1024
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
@@ -38,6 +40,7 @@ class Settings:
     data_dir: str = _text("./data", "where the embedded server keeps everything")
     tokens_file: str = _text("", "file of bearer tokens (JSON or TOML); empty: no authentication")
     insecure: bool = _switch(False, "allow listening on more than loopback without tokens")
+    insecure: bool = _switch(False, "listen on other machines' networks without a tokens file")
     log_level: str = _text("info", "debug, info, warning or error")
 
     auto_create_topics: bool = _switch(True, "a send to an unknown topic creates it")
@@ -82,7 +85,7 @@ class Settings:
         known = {each.name: each for each in fields(cls)}
         values: dict[str, Any] = {}
         for variable in sorted(environment):
-            if not variable.startswith(ENVIRONMENT_PREFIX):
+            if not variable.startswith(ENVIRONMENT_PREFIX) or variable.startswith(NODE_PREFIX):
                 continue
             name = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
             if name not in known:
@@ -110,7 +113,7 @@ def option_parser(program: str = "acklog serve") -> argparse.ArgumentParser:
         parser.add_argument(
             option_of(each.name),
             dest=each.name,
-            metavar="VALUE",
+            **({"nargs": "?", "const": "true", "metavar": "true|false"} if isinstance(each.default, bool) else {"metavar": "VALUE"}),
             nargs="?" if isinstance(each.default, bool) else None,
             const="true" if isinstance(each.default, bool) else None,
             help=f"{each.metadata['help']} (default: {each.default!r})".replace("%", "%%"),

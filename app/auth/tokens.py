@@ -9,6 +9,7 @@ The file is JSON or TOML:
 
 import hashlib
 import hmac
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -44,6 +45,15 @@ class TokenTable:
 
     def __init__(self, principals: dict[bytes, Principal]) -> None:
         self._principals = principals
+
+    @classmethod
+    def load(cls, path: str) -> "TokenTable":
+        """Read a tokens file, TOML if it is named so. Raises TokensFileError."""
+        try:
+            content = Path(path).read_bytes()
+        except OSError as error:
+            raise TokensFileError(f"the tokens file {path} cannot be read: {error.strerror}") from None
+        return parse_token_table(content, toml=path.endswith(".toml"))
 
     def __len__(self) -> int:
         return len(self._principals)

@@ -15,7 +15,7 @@ from cluster.errors import AcklogError
 
 OCTETS = "application/octet-stream"
 TRACE_HEADERS = ("traceparent", "tracestate")
-_CONTENT_TYPE = re.compile(r"[\x20-\x7e]{1,%d}" % limits.CONTENT_TYPE_BYTES_MAX)
+_CONTENT_TYPE = re.compile(rf"[\x20-\x7e]{{1,{limits.CONTENT_TYPE_BYTES_MAX}}}")
 _BODY_BYTES_MAX = limits.MESSAGE_BODY_BYTES_MAX
 _KEY_SURELY_FITS = limits.KEY_BYTES_MAX // 4  # a character has at most 4 bytes in UTF-8
 _NULL = b"null"

@@ -3,7 +3,7 @@
 from difflib import get_close_matches
 
 from acklog.wire.problems import ProblemCode
-from app.auth.principal import Principal, Scope
+from app.auth.principal import Principal
 from app.dependencies import Gateway
 from app.parsing.names import check_name
 from cluster.errors import AcklogError

@@ -28,9 +28,7 @@ class KeyedResult:
     faults: dict[int, AcklogError] = field(default_factory=dict)
 
 
-async def store_keyed(
-    store: Store, messages: list[tuple[int, Outgoing]], *, rounds_max: int
-) -> KeyedResult:
+async def store_keyed(store: Store, messages: list[tuple[int, Outgoing]], *, rounds_max: int) -> KeyedResult:
     """Store what the window does not know. What it knows gets its first ids, and the rest is sent again without it.
 
     `messages` are (index in the request, message); `store` appends one batch. A failure of `store` is the fault of
@@ -75,9 +73,7 @@ def key_reused() -> AcklogError:
     )
 
 
-def _take(
-    answer: ProduceResponse, sent: list[tuple[int, Outgoing]], result: KeyedResult
-) -> list[tuple[int, Outgoing]]:
+def _take(answer: ProduceResponse, sent: list[tuple[int, Outgoing]], result: KeyedResult) -> list[tuple[int, Outgoing]]:
     """Note what the answer says; returns what has to be sent again."""
     if not answer.known:
         step = 1 if answer.base_offset >= 0 else 0

@@ -24,6 +24,9 @@ class Deadlines:
     def __contains__(self, key: int) -> bool:
         return key in self._at
 
+    def get(self, key: int) -> int | None:
+        return self._at.get(key)
+
     def set(self, key: int, deadline_ms: int) -> None:
         """Give the key this deadline, whatever it had before."""
         if self._at.get(key) == deadline_ms:

@@ -29,7 +29,7 @@ class Cause(IntEnum):
     EXPIRED = 1
 
 
-class _Record(msgspec.Struct, array_like=True, frozen=True, gc=False, kw_only=True):
+class _Record(msgspec.Struct, array_like=True, frozen=True, gc=False):
     pass
 
 
@@ -88,10 +88,11 @@ class Sought(_Record, tag=5):
 
 
 class Jumped(_Record, tag=6):
-    """Retention removed everything below `to_offset`: what was not done there is lost, and counted when applied."""
+    """Retention removed everything below `to_offset`; `lost` messages of it were not done when that was noticed."""
 
     group_id: str
     to_offset: int
+    lost: int
 
 
 class GroupRemoved(_Record, tag=7):

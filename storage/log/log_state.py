@@ -1,8 +1,9 @@
 """What one log consists of, in memory. Changed by recovery before it is served, afterwards only on the event loop."""
 
+import contextlib
 from bisect import bisect_right
 
-from storage.disk.port import Disk
+from storage.disk.port import Disk, DiskFullError
 from storage.log.batch_scanner import BatchScanner
 from storage.log.checkpoint import write_checkpoint
 from storage.log.index import SegmentIndex
@@ -128,3 +129,41 @@ def sync_log_files(
 def write_epochs(disk: Disk, path: str, payload: bytes) -> None:
     """In an I/O thread. Durable before the recovery point that relies on it."""
     write_checkpoint(disk, path, payload)
+
+
+def cut_segment(
+    segment: Segment, index: SegmentIndex, *, position: int, end_offset: int, last_append_ms: int
+) -> None:
+    """Bring what is known of a segment in line with its file, which was cut at `position`."""
+    index.truncate(position)
+    segment.index = index
+    segment.index_is_stored = False
+    segment.size_bytes = position
+    segment.end_offset = end_offset
+    if not position:
+        segment.first_append_ms = segment.last_append_ms = segment.last_keyed_ms = -1
+    elif last_append_ms >= 0:
+        segment.last_append_ms = last_append_ms
+
+
+def store_index(disk: Disk, segment: Segment) -> None:
+    """In an I/O thread: write the index of a closed segment and let go of it. Not synced, as it can be rebuilt."""
+    if segment.index is None:
+        return
+    if not segment.index_is_stored:
+        write_index(disk, segment)
+    segment.index = None
+
+
+def write_index(disk: Disk, segment: Segment) -> None:
+    """In an I/O thread. A full disk only costs a rebuild later."""
+    content = segment.encode_index()
+    if disk.exists(segment.index_path):
+        disk.remove(segment.index_path)
+    with contextlib.suppress(DiskFullError):
+        file = disk.create(segment.index_path)
+        try:
+            file.write(0, [content])
+        finally:
+            file.close()
+    segment.index_is_stored = True

@@ -17,7 +17,7 @@ from storage.log.index import IndexDamagedError, SegmentIndex
 from storage.log.journal_scan import JournalCorruptError
 from storage.log.keys import LogKey
 from storage.log.leader_epochs import LeaderEpochs, leader_epochs_from_bytes
-from storage.log.log_state import LogState, find_cut, sync_log_files, write_epochs
+from storage.log.log_state import LogState, cut_segment, find_cut, store_index, sync_log_files, write_epochs
 from storage.log.open_files import OpenFiles
 from storage.log.recovery_points import RecoveryPoint
 from storage.log.report import CorruptPlace, RecoveryReport, TornTail
@@ -43,8 +43,9 @@ class LogRecovery:
         self._files = files
         self._report = report
         self._directory = key.directory
-        self._durable_end = point.offset
+        self._durable_end = max(point.offset, point.log_start)
         self._must_scan = False
+        self._damage = ""
         self._last_ms = -1
         self.state = LogState(key, settings, point)
 
@@ -56,6 +57,9 @@ class LogRecovery:
         self._load_epochs()
         expected = state.log_start
         for number, base in enumerate(bases):
+            if base < min(expected, self._durable_end):
+                state.refused = f"the segment at {base} begins before the previous one ends, at {expected}"
+                break
             if base != expected and not self._accept_gap(expected, base):
                 self._remove_segments(bases[number:], expected)
                 break
@@ -67,7 +71,7 @@ class LogRecovery:
                 self._remove_segments(bases[number + 1 :], expected)
                 break
         if expected < self._durable_end:
-            self._note_damage(expected, self._durable_end, "durable batches are missing")
+            self._note_gap(expected, self._durable_end)
             expected = self._durable_end
         if not state.segments or state.active.end_offset != expected or state.active.index is None:
             self._start_segment(expected)
@@ -84,10 +88,7 @@ class LogRecovery:
             stem = name.removesuffix(INDEX_SUFFIX)
             if name.endswith(TEMPORARY_SUFFIX) or (stem != name and stem + SEGMENT_SUFFIX not in names):
                 self._remove(f"{self._directory}/{name}")
-        log_start = self.state.log_start
-        while bases and (bases[1] if len(bases) > 1 else max(bases[0] + 1, self._durable_end)) <= log_start:
-            if len(bases) == 1 and bases[0] == log_start:
-                break
+        while bases and bases[0] < self.state.log_start:  # the log start is always where a segment begins
             self._remove_segment(bases.pop(0))
         return bases
 
@@ -106,7 +107,7 @@ class LogRecovery:
         """Whether to go on at `base` although `expected` should come: only over damage below the recovery point."""
         if base < expected or base > self._durable_end:
             return False
-        self._note_damage(expected, base, "durable batches are missing")
+        self._note_gap(expected, base)
         return True
 
     def _load_segment(self, base: int, *, next_base: int | None) -> tuple[Segment, bool]:
@@ -148,7 +149,7 @@ class LogRecovery:
                     file, position=position, size=file_size, above_offset=expected, chain_end=durable_end
                 )
             if found is None or found[1] > durable_end:
-                self._note_damage(expected, durable_end, problem)
+                self._damage = problem
                 segment.index = None  # nothing may be appended behind the damage
                 segment.size_bytes = position
                 return False
@@ -267,6 +268,8 @@ class LogRecovery:
         if state.epochs.is_dirty:
             write_epochs(self._disk, state.epochs_path, state.epochs.to_bytes())
             state.epochs.is_dirty = False
+        for segment in state.segments[:-1]:
+            store_index(self._disk, segment)
         state.dirty_segments.clear()
         state.names_are_dirty = False
         state.recovery_point = max(state.recovery_point, state.log_end)
@@ -304,20 +307,9 @@ class LogRecovery:
         if size_bytes:
             self._report.torn_tails.append(TornTail(self.state.key, offset, size_bytes, reason))
 
+    def _note_gap(self, offset: int, next_offset: int) -> None:
+        self._note_damage(offset, next_offset, self._damage or "durable batches are missing")
+        self._damage = ""
+
     def _note_damage(self, offset: int, next_offset: int, reason: str) -> None:
         self._report.corrupt_places.append(CorruptPlace(self.state.key, offset, next_offset, reason))
-
-
-def cut_segment(
-    segment: Segment, index: SegmentIndex, *, position: int, end_offset: int, last_append_ms: int
-) -> None:
-    """Bring what is known of a segment in line with its file, which was cut at `position`."""
-    index.truncate(position)
-    segment.index = index
-    segment.index_is_stored = False
-    segment.size_bytes = position
-    segment.end_offset = end_offset
-    if not position:
-        segment.first_append_ms = segment.last_append_ms = segment.last_keyed_ms = -1
-    elif last_append_ms >= 0:
-        segment.last_append_ms = last_append_ms

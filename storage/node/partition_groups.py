@@ -16,8 +16,8 @@ from cluster.entropy import Entropy
 from cluster.errors import AcklogError
 from cluster.metadata_view import MetadataView
 from cluster.model import Group, StartPosition
-from storage.delivery.group_delivery import GroupDelivery, Lease
-from storage.delivery.records import GroupRemoved, Started
+from storage.delivery.group_delivery import GroupDelivery, Lease, Settlement
+from storage.delivery.records import Acked, GroupRemoved, Returned, Started
 from storage.node.dead_letter_sink import DeadLetter, DeadLetterSink
 from storage.node.delivery_host import DeliveryHost
 from storage.node.partition_host import PartitionHost
@@ -221,7 +221,7 @@ class PartitionGroups:
     async def _ack_delivered(self, state: GroupDelivery, delivered: list[DeliveredMessage]) -> None:
         """At most once: done, durably, before anybody sees the messages."""
         items = [_item_of(message.receipt) for message in delivered]
-        settlement = state.ack(items, now_ms=self._clock.monotonic_ms(), high_watermark=self._host.high_watermark)
+        settlement = state.ack(items, high_watermark=self._host.high_watermark)
         if settlement.record is not None:
             await self._delivery.commit(settlement.record)
         for message in delivered:
@@ -229,14 +229,14 @@ class PartitionGroups:
 
     def _release(self, state: GroupDelivery, leases: list[Lease]) -> None:
         items = [SettleItem(lease.offset, lease.generation, lease.leader_epoch, lease.attempt) for lease in leases]
-        state.release(items, now_ms=self._clock.monotonic_ms())
+        state.release(items)
         self._on_returned(state.group_id, self._host.partition)
 
     def release_delivered(self, group_id: str, message: DeliveredMessage) -> None:
         """The answer with this message could not be written."""
         state = self._state.group(group_id)
         if state is not None and message.receipt:
-            state.release([_item_of(message.receipt)], now_ms=self._clock.monotonic_ms())
+            state.release([_item_of(message.receipt)])
             self._on_returned(group_id, self._host.partition)
 
     def empty_reason(self, group_id: str) -> str:
@@ -253,26 +253,28 @@ class PartitionGroups:
         if state is None:
             return [ProblemCode.NOT_DELIVERED.name] * len(request.items)
         state.settings = group.settings
-        now_ms = self._clock.monotonic_ms()
         if request.action == "release":
-            state.release(request.items, now_ms=now_ms)
+            state.release(request.items)
             self._on_returned(group.id, self._host.partition)
             return [""] * len(request.items)
+        high_watermark = self._host.high_watermark
+        settlement: Settlement[Acked] | Settlement[Returned]
         if request.action == "ack":
-            settlement = state.ack(request.items, now_ms=now_ms, high_watermark=self._host.high_watermark)
+            settlement = state.ack(request.items, high_watermark=high_watermark)
         elif request.action == "nack":
             settlement = state.nack(
                 request.items,
                 delay_ms=None if request.delay_ms < 0 else request.delay_ms,
                 jitter=self._entropy.fraction(),
-                now_ms=now_ms,
+                high_watermark=high_watermark,
                 wall_now_ms=self._clock.now_ms(),
             )
         elif request.action == "extend":
             settlement = state.extend(
                 request.items,
                 visibility_ms=request.visibility_ms,
-                now_ms=now_ms,
+                high_watermark=high_watermark,
+                now_ms=self._clock.monotonic_ms(),
                 wall_now_ms=self._clock.now_ms(),
             )
         else:
@@ -390,7 +392,6 @@ class PartitionGroups:
         if group is not None:
             state.settings = group.settings
         record = state.expire(
-            jitter=self._entropy.fraction(),
             now_ms=self._clock.monotonic_ms(),
             wall_now_ms=self._clock.now_ms(),
             limit=self._settings.expiries_per_step_max,

@@ -115,7 +115,7 @@ class ClientConnection:
 
     def abort_if_silent_since(self, moment_ms: int) -> None:
         """A peer that has said nothing since is taken for gone: the connection may be half open."""
-        if self._last_received_ms < moment_ms and self._stream is not None:
+        if self._last_received_ms <= moment_ms and self._stream is not None:
             logger.warning("rpc.peer_is_silent", peer=self._stream.peer)
             self._stream.abort()
 

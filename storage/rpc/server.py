@@ -121,7 +121,6 @@ class ServerConnection:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.sleep(0)  # the tasks' answers are written by their done callbacks
         if self._stream is not None:
             self._stream.close()
 

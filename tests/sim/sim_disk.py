@@ -106,7 +106,7 @@ class SimDisk:
     def power_loss(self, rng: random.Random) -> None:
         """Every unsynced write is kept, dropped or torn and every unsynced name kept or undone, each on its own."""
         with self._guard:
-            for node in sorted(set(self._names.files().values()), key=lambda each: each.serial):
+            for node in self._names.files().values():
                 _content(node).lose_power(rng)
             self._names.lose_power(rng)
             for node in self._names.files().values():  # names that came back
@@ -252,14 +252,13 @@ class SimDisk:
             elif self._is_failing(operation):
                 content.change(Write(position, data[: self._random.randint(0, len(data))]))
                 raise _device_error(path)
-            growth = max(0, position + len(data) - max(position, len(content.current)))
-            excess = growth - max(0, self.capacity_bytes - self.used_bytes)
-            kept = data[: len(data) - max(0, excess)]
+            end_max = len(content.current) + max(0, self.capacity_bytes - self.used_bytes)
+            kept = data[: max(0, end_max - position)]
             if kept:
                 content.change(Write(position, kept))
             if is_last:
                 raise SimulatedPowerLoss
-            if excess > 0:
+            if len(kept) < len(data):
                 raise _full_error(path)
 
     def truncate_file(self, node: Node, path: str, size: int) -> None:

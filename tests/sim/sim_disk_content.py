@@ -1,4 +1,4 @@
-"""What a simulated disk holds of one file: what is durable, what is only in the page cache, what a power loss leaves."""
+"""What a simulated disk holds of one file: what is durable, what only the page cache has, what a power loss leaves."""
 
 import random
 from dataclasses import dataclass

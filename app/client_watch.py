@@ -1,0 +1,73 @@
+"""Knowing that a client has gone while its request waits: leases must not be given to nobody."""
+
+import asyncio
+from collections.abc import Coroutine
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, TypeVar
+
+from starlette.types import Receive
+
+from app.shutdown import Shutdown
+
+_Result = TypeVar("_Result")
+
+
+class ClientWatch:
+    """Watches one request's connection, and the server's shutdown, from `__aenter__` until `close`.
+
+    The request's body must have been read before: what still comes in is dropped.
+    """
+
+    def __init__(self, receive: Receive, shutdown: Shutdown) -> None:
+        self._receive = receive
+        self._shutdown = shutdown
+        self._waiting: asyncio.Task[Any] | None = None
+        self._watching: asyncio.Task[None] | None = None
+        self.is_gone = False
+
+    async def __aenter__(self) -> "ClientWatch":
+        self._watching = asyncio.get_running_loop().create_task(self._watch())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is not None:
+            await self.close()
+
+    async def close(self) -> None:
+        watching, self._watching = self._watching, None
+        if watching is not None:
+            watching.cancel()
+            with suppress(asyncio.CancelledError):
+                await watching
+
+    async def wait(self, work: Coroutine[Any, Any, _Result]) -> _Result | None:
+        """What `work` returns; None when it was given up because the client is gone or the server stops."""
+        stop = self._shutdown.subscribe(self._give_up)
+        waiting = self._waiting = asyncio.get_running_loop().create_task(work)
+        if self.is_gone or self._shutdown.has_begun:
+            self._give_up()
+        try:
+            return await waiting
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            return None
+        finally:
+            stop()
+            self._waiting = None
+
+    async def _watch(self) -> None:
+        while True:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                break
+        self.is_gone = True
+        self._give_up()
+
+    def _give_up(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()

@@ -1,0 +1,109 @@
+"""uvicorn's HTTP protocol with limits: on the time and bytes of headers, on URLs, on pipelining, on connections.
+
+A body's time and size are bounded where it is read (`app.parsing.request_body`).
+"""
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from app.settings import Settings
+
+_REFUSALS = {
+    414: b"HTTP/1.1 414 URI Too Long\r\n",
+    431: b"HTTP/1.1 431 Request Header Fields Too Large\r\n",
+    408: b"HTTP/1.1 408 Request Timeout\r\n",
+    503: b"HTTP/1.1 503 Service Unavailable\r\n",
+}
+
+
+class LimitedHttpProtocol(HttpToolsProtocol):
+    """`settings` is set by `make_http_protocol`: uvicorn makes one of these per connection itself."""
+
+    settings: Settings
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._header_bytes = 0
+        self._header_timer: asyncio.TimerHandle | None = None
+        self._is_refused = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > self.settings.connections_max:
+            self._refuse(503)
+            return
+        # A connection that sends nothing is closed as one that sends its headers too slowly.
+        self._start_header_timer()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_header_timer()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_refused:
+            return
+        super().data_received(data)
+        if len(self.pipeline) > self.settings.pipelined_requests_max:
+            # Reading was paused at the first queued request: these came in one piece, so the client does not wait.
+            self._refuse(503)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._header_bytes = 0
+        if self._header_timer is None:
+            self._start_header_timer()
+
+    def on_url(self, url: bytes) -> None:
+        super().on_url(url)
+        if len(self.url) > self.settings.url_bytes_max:
+            self._refuse(414)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._header_bytes += len(name) + len(value)
+        if self._header_bytes > self.settings.header_bytes_max:
+            self._refuse(431)
+            return
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._stop_header_timer()
+        if not self._is_refused:
+            super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        if not self._is_refused:
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        if not self._is_refused:
+            super().on_message_complete()
+
+    def _start_header_timer(self) -> None:
+        self._header_timer = self.loop.call_later(self.settings.header_timeout_ms / 1000, self._headers_are_late)
+
+    def _stop_header_timer(self) -> None:
+        if self._header_timer is not None:
+            self._header_timer.cancel()
+            self._header_timer = None
+
+    def _headers_are_late(self) -> None:
+        self._header_timer = None
+        self._refuse(408)
+
+    def _refuse(self, status: int) -> None:
+        """Answer without a body and close: what follows on the connection cannot be trusted any more. While an
+        earlier request is being answered the connection is closed only, so that answers do not get mixed up."""
+        if self._is_refused or self.transport.is_closing():
+            return
+        self._is_refused = True
+        self._stop_header_timer()
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.write(_REFUSALS[status] + b"content-length: 0\r\nconnection: close\r\n\r\n")
+        self.transport.close()
+
+
+def make_http_protocol(settings: Settings) -> type[asyncio.Protocol]:
+    """The protocol class for `uvicorn.Config(http=...)`."""
+    return type("GatewayHttpProtocol", (LimitedHttpProtocol,), {"settings": settings})

@@ -1,0 +1,55 @@
+"""A stored message as a client sees it. Bodies are embedded as the bytes that they came in as."""
+
+import base64
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from acklog.wire.record import Record
+
+_encode = msgspec.json.Encoder().encode
+
+
+class MessageView(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
+    """Fields without a value are left out. Times are in milliseconds since 1970."""
+
+    queue: str
+    partition: int
+    offset: int
+    timestamp: int
+    append_time: int
+    message_id: str | UnsetType = UNSET
+    receipt: str | UnsetType = UNSET
+    attempt: int | UnsetType = UNSET
+    key: str | UnsetType = UNSET
+    body: Raw | UnsetType = UNSET
+    body_base64: str | UnsetType = UNSET
+    content_type: str | UnsetType = UNSET
+    headers: dict[str, str] | UnsetType = UNSET
+    tags: list[str] | UnsetType = UNSET
+    groups: list[dict[str, object]] | UnsetType = UNSET
+
+
+def view_of(record: Record, *, queue: str, partition: int, offset: int, append_time_ms: int) -> MessageView:
+    timestamp = record.timestamp_ms
+    view = MessageView(queue, partition, offset, append_time_ms if timestamp is None else timestamp, append_time_ms)
+    if record.key is not None:
+        view.key = record.key
+    if record.content_type is None:
+        view.body = Raw(record.body)
+    else:
+        view.body_base64 = base64.b64encode(record.body).decode("ascii")
+        view.content_type = record.content_type
+    if record.headers:
+        view.headers = record.headers
+    if record.tags:
+        view.tags = record.tags
+    return view
+
+
+def encode_line(view: MessageView) -> bytes:
+    """One line of NDJSON. Valid JSON has line breaks between tokens only, so a space can stand for each."""
+    line = _encode(view)
+    if b"\n" in line or b"\r" in line:
+        line = line.replace(b"\n", b" ").replace(b"\r", b" ")
+    return line + b"\n"

@@ -1,0 +1,47 @@
+"""The storage node's settings from the environment: ACKLOG_NODE_ and the field's name, all whole numbers.
+
+They are for operators who know why; the command line keeps to the settings that everybody needs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from app.settings import NODE_PREFIX, SettingsError
+from storage.log.settings import LogStoreSettings
+from storage.node.settings import NodeSettings
+
+
+def numeric_settings(kind: type[NodeSettings] | type[LogStoreSettings]) -> dict[str, int]:
+    """Names and defaults of the fields that can be set."""
+    defaults = kind()
+    return {
+        each.name: getattr(defaults, each.name)
+        for each in fields(kind)
+        if isinstance(getattr(defaults, each.name), int)
+    }
+
+
+def load_node_settings(environment: Mapping[str, str]) -> NodeSettings:
+    """Raises SettingsError naming the variable."""
+    of_node = numeric_settings(NodeSettings)
+    of_log_store = numeric_settings(LogStoreSettings)
+    node_values: dict[str, Any] = {}
+    log_store_values: dict[str, Any] = {}
+    for variable in sorted(environment):
+        if not variable.startswith(NODE_PREFIX):
+            continue
+        name = variable.removeprefix(NODE_PREFIX).lower()
+        if name not in of_node and name not in of_log_store:
+            raise SettingsError(f"{variable} is no setting of Acklog")
+        try:
+            value = int(environment[variable])
+        except ValueError:
+            raise SettingsError(f"{variable} is {environment[variable]!r}, it must be a whole number") from None
+        if value < 0:
+            raise SettingsError(f"{variable} is {value}, it must not be negative")
+        (node_values if name in of_node else log_store_values)[name] = value
+    try:
+        return NodeSettings(log_store=LogStoreSettings(**log_store_values), **node_values)
+    except ValueError as error:
+        raise SettingsError(f"The {NODE_PREFIX}* settings do not fit together: {error}") from error

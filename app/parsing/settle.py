@@ -1,0 +1,133 @@
+"""What `POST /ack`, `/nack` and `/extend` take."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from acklog.wire import limits
+from acklog.wire.identifiers import MessageId, Receipt, parse_message_id, parse_receipt
+from acklog.wire.problems import ProblemCode
+from app.parsing.json_text import check_utf8, decode
+from app.parsing.receive import DEFAULT_GROUP
+from cluster.errors import AcklogError
+
+
+class _AckBody(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
+    receipt: str | None = None
+    receipts: list[Any] | None = None
+    message_id: str | None = None
+    message_ids: list[Any] | None = None
+    group: str | None = None
+
+
+class _NackBody(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
+    receipt: str | None = None
+    receipts: list[Any] | None = None
+    delay_seconds: float | None = None
+
+
+class _ExtendBody(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
+    visibility_seconds: float | None = None
+    receipt: str | None = None
+    receipts: list[Any] | None = None
+
+
+_ack_decoder = msgspec.json.Decoder(_AckBody)
+_nack_decoder = msgspec.json.Decoder(_NackBody)
+_extend_decoder = msgspec.json.Decoder(_ExtendBody)
+
+Item = Receipt | MessageId | AcklogError
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """`items` holds, in the request's order, what is to be settled or why it cannot be. `group` goes with message
+    ids. `delay_ms` -1: by the group's back-off."""
+
+    action: str
+    items: list[Item]
+    is_batch: bool
+    group: str = DEFAULT_GROUP
+    delay_ms: int = -1
+    visibility_ms: int = 0
+
+
+def parse_ack(text: bytes) -> Settlement:
+    """Raises AcklogError."""
+    check_utf8(text)
+    body = decode(_ack_decoder, text)
+    _exactly_one(receipt=body.receipt, receipts=body.receipts, messageId=body.message_id, messageIds=body.message_ids)
+    if body.group is not None and body.message_id is None and body.message_ids is None:
+        raise AcklogError(ProblemCode.INVALID_FIELD, "goes with messageId: a receipt names its group", field="group")
+    group = DEFAULT_GROUP if body.group is None else body.group
+    if body.message_id is not None or body.message_ids is not None:
+        items = _items(body.message_id, body.message_ids, "messageId")
+        return Settlement("ack", items, body.message_ids is not None, group)
+    return Settlement("ack", _items(body.receipt, body.receipts, "receipt"), body.receipts is not None, group)
+
+
+def parse_nack(text: bytes) -> Settlement:
+    """Raises AcklogError."""
+    check_utf8(text)
+    body = decode(_nack_decoder, text)
+    _exactly_one(receipt=body.receipt, receipts=body.receipts)
+    delay_ms = -1
+    if body.delay_seconds is not None:
+        delay_ms = _milliseconds(body.delay_seconds, limits.NACK_DELAY_SECONDS_MAX, "delaySeconds")
+    items = _items(body.receipt, body.receipts, "receipt")
+    return Settlement("nack", items, body.receipts is not None, delay_ms=delay_ms)
+
+
+def parse_extend(text: bytes) -> Settlement:
+    """Raises AcklogError."""
+    check_utf8(text)
+    body = decode(_extend_decoder, text)
+    if body.visibility_seconds is None:
+        raise AcklogError(ProblemCode.MISSING_FIELD, "visibilitySeconds is required", field="visibilitySeconds")
+    visibility_ms = _milliseconds(body.visibility_seconds, limits.VISIBILITY_SECONDS_MAX, "visibilitySeconds")
+    _exactly_one(receipt=body.receipt, receipts=body.receipts)
+    items = _items(body.receipt, body.receipts, "receipt")
+    return Settlement("extend", items, body.receipts is not None, visibility_ms=visibility_ms)
+
+
+def _exactly_one(**fields: object) -> None:
+    given = [name for name, value in fields.items() if value is not None]
+    names = ", ".join(fields)
+    if not given:
+        raise AcklogError(ProblemCode.MISSING_FIELD, f"one of {names} is required", field=next(iter(fields)))
+    if len(given) > 1:
+        raise AcklogError(ProblemCode.INVALID_FIELD, f"give only one of {names}", field=given[1])
+
+
+def _items(single: str | None, several: list[Any] | None, field: str) -> list[Item]:
+    if single is not None:
+        return [_item(single, field, field)]
+    assert several is not None
+    plural = field + "s"
+    if not several:
+        raise AcklogError(ProblemCode.INVALID_FIELD, "must hold at least one", field=plural)
+    if len(several) > limits.RECEIPTS_MAX:
+        detail = f"the request has more than {limits.RECEIPTS_MAX} {plural}"
+        raise AcklogError(ProblemCode.TOO_MANY_MESSAGES, detail, field=plural)
+    return [_item(value, field, f"{plural}[{index}]") for index, value in enumerate(several)]
+
+
+def _item(value: object, kind: str, field: str) -> Item:
+    if not isinstance(value, str):
+        return AcklogError(ProblemCode.INVALID_FIELD, "must be a string", field=field)
+    if kind == "receipt":
+        receipt = parse_receipt(value)
+        if receipt is None:
+            return AcklogError(ProblemCode.INVALID_RECEIPT, "is not a receipt from Acklog", field=field)
+        return receipt
+    message_id = parse_message_id(value)
+    if message_id is None:
+        return AcklogError(ProblemCode.INVALID_MESSAGE_ID, "is not a messageId from Acklog", field=field)
+    return message_id
+
+
+def _milliseconds(seconds: float, maximum: int, field: str) -> int:
+    if not 0 <= seconds <= maximum:
+        raise AcklogError(ProblemCode.INVALID_FIELD, f"must be 0 to {maximum}", field=field)
+    return round(seconds * 1000)

@@ -1,0 +1,40 @@
+"""`/ack`, `/nack`, `/extend`: what becomes of a delivery."""
+
+from collections.abc import Callable
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.http_request import principal_of
+from app.parsing.query import NO_PARAMETERS
+from app.parsing.request_body import read_body
+from app.parsing.settle import Settlement, parse_ack, parse_extend, parse_nack
+from app.services.registry import Services
+from app.services.settle_answer import settle_response
+
+
+def settlements_router(services: Services) -> APIRouter:
+    router = APIRouter(tags=["settlements"])
+
+    async def settle(request: Request, parse: Callable[[bytes], Settlement]) -> Response:
+        principal = principal_of(request, services.gateway.tokens)
+        NO_PARAMETERS.parse(request.scope["query_string"])
+        with services.bytes_in_flight.hold() as hold:
+            body = await read_body(request, hold, timeout_ms=services.settings.body_timeout_ms)
+            settlement = parse(body)
+            return settle_response(settlement, await services.settle.settle_all(settlement, principal))
+
+    @router.post("/ack", operation_id="acknowledge")
+    async def acknowledge(request: Request) -> Response:
+        return await settle(request, parse_ack)
+
+    @router.post("/nack", operation_id="giveBack")
+    async def give_back(request: Request) -> Response:
+        return await settle(request, parse_nack)
+
+    @router.post("/extend", operation_id="extend")
+    async def extend(request: Request) -> Response:
+        return await settle(request, parse_extend)
+
+    return router

@@ -1,0 +1,182 @@
+"""What a group has durably done in a partition: the part of its delivery state that is only ever changed by records.
+
+Replaying the delivery log into this class gives what the leader had; leases and queues are derived beside it
+(`group_delivery`). Its snapshot holds committed facts only, so snapshot plus the log's tail equals the whole log
+(rule R24).
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from storage.delivery.offset_ranges import OffsetRanges
+from storage.delivery.records import DEAD_LETTER, Acked, Jumped, ReturnedItem, Sought, unpack_ranges
+
+
+class Retry(msgspec.Struct, gc=False):
+    """A message that was given back: `attempts` deliveries of it count, the last by the leader of `leader_epoch`.
+
+    It may be leased again `delay_ms` after `wall_ms`; DEAD_LETTER means that its attempts are used up.
+    """
+
+    attempts: int
+    leader_epoch: int
+    wall_ms: int
+    delay_ms: int
+
+    @property
+    def is_dead_lettering(self) -> bool:
+        return self.delay_ms == DEAD_LETTER
+
+    def remaining_ms(self, wall_now_ms: int) -> int:
+        """The delay that is left. No clock jump can make it longer than the delay itself."""
+        return min(max(self.wall_ms + self.delay_ms - wall_now_ms, 0), max(self.delay_ms, 0))
+
+
+class GroupSnapshot(msgspec.Struct, array_like=True, gc=False):
+    """The committed state of a group. Positional on disk: fields are only ever added at the end.
+
+    `done` and `dead_lettered` are half-open ranges, `retries` (offset, attempts, leader epoch, wall ms, delay ms).
+    """
+
+    group_id: str
+    generation: int
+    progress: int
+    done: list[tuple[int, int]]
+    retries: list[tuple[int, int, int, int, int]]
+    delivered_below: int
+    dead_lettered: list[tuple[int, int]]
+    dead_lettered_count: int
+    lost_count: int
+
+
+class GroupProgress:
+    """`progress` is the first offset not done; every offset below it is.
+
+    `delivered_below`: below it every message has been delivered at least once in this generation, as far as the
+    records say. `retries` is for reading only.
+    """
+
+    def __init__(self, offset: int, *, dead_lettered_ranges_max: int) -> None:
+        self.generation = 0
+        self.progress = offset
+        self.delivered_below = offset
+        self.retries: dict[int, Retry] = {}
+        self.done_above = OffsetRanges()
+        self.dead_lettered_count = 0
+        self.lost_count = 0
+        self._dead_lettered = OffsetRanges()
+        self._dead_lettered_ranges_max = dead_lettered_ranges_max
+
+    def is_done(self, offset: int) -> bool:
+        """Acknowledged, dead-lettered, lost to retention, or skipped by a seek."""
+        return offset < self.progress or offset in self.done_above
+
+    def is_dead_lettered(self, offset: int) -> bool:
+        """Done that way, and not forgotten since."""
+        return offset in self._dead_lettered
+
+    def acked(self, record: Acked) -> None:
+        for start, end in unpack_ranges(record.runs):
+            self._done(start, end)
+        self.delivered_below = max(self.delivered_below, record.delivered_below)
+
+    def dead_lettered(self, runs: list[int]) -> None:
+        """What was acknowledged meanwhile stays acknowledged."""
+        for start, end in unpack_ranges(runs):
+            for offset in range(start, end):
+                if not self.is_done(offset):
+                    self._done(offset, offset + 1)
+                    self._dead_lettered.add(offset, offset + 1)
+                    self.dead_lettered_count += 1
+        while self._dead_lettered.range_count > self._dead_lettered_ranges_max:
+            self._dead_lettered.remove_first()
+
+    def returned(self, item: ReturnedItem, wall_ms: int) -> Retry | None:
+        """None if the message is done."""
+        if self.is_done(item.offset):
+            return None
+        retry = self.retries[item.offset] = Retry(item.attempts, item.leader_epoch, wall_ms, item.delay_ms)
+        return retry
+
+    def sought(self, record: Sought) -> bool:
+        """False if a later seek has overtaken this one."""
+        if record.generation <= self.generation:
+            return False
+        self.generation = record.generation
+        self.progress = self.delivered_below = record.offset
+        self.retries.clear()
+        self.done_above.clear()
+        self._dead_lettered.remove_from(record.offset)
+        return True
+
+    def jumped(self, record: Jumped) -> bool:
+        """False if the group has got there by itself."""
+        if record.to_offset <= self.progress:
+            return False
+        self.lost_count += record.lost
+        self._done(self.progress, record.to_offset)
+        self.delivered_below = max(self.delivered_below, self.progress)
+        return True
+
+    def snapshot(self, group_id: str) -> GroupSnapshot:
+        return GroupSnapshot(
+            group_id,
+            self.generation,
+            self.progress,
+            list(self.done_above),
+            [
+                (offset, retry.attempts, retry.leader_epoch, retry.wall_ms, retry.delay_ms)
+                for offset, retry in sorted(self.retries.items())
+            ],
+            self.delivered_below,
+            list(self._dead_lettered),
+            self.dead_lettered_count,
+            self.lost_count,
+        )
+
+    def restore(self, snapshot: GroupSnapshot) -> None:
+        """Fill a new object with what `snapshot` wrote."""
+        self.generation = snapshot.generation
+        self.progress = snapshot.progress
+        self.delivered_below = snapshot.delivered_below
+        self.dead_lettered_count = snapshot.dead_lettered_count
+        self.lost_count = snapshot.lost_count
+        for start, end in snapshot.done:
+            self.done_above.add(start, end)
+        for start, end in snapshot.dead_lettered:
+            self._dead_lettered.add(start, end)
+        for offset, *fields in snapshot.retries:
+            self.retries[offset] = Retry(*fields)
+
+    def check_invariants(self) -> None:
+        previous_end = self.progress
+        for start, end in self.done_above:
+            assert previous_end < start < end, "progress is not the first offset not done"
+            previous_end = end
+        for offset in self.retries:
+            assert not self.is_done(offset), f"offset {offset} is done and waits for a retry"
+        assert self._dead_lettered.range_count <= self._dead_lettered_ranges_max
+
+    def _done(self, start: int, end: int) -> None:
+        start = max(start, self.progress)
+        if start >= end:
+            return
+        if self.retries:
+            for offset in self._retries_within(start, end):
+                del self.retries[offset]
+        if start == self.progress:
+            self.progress = end
+            self.done_above.remove_below(end)
+        else:
+            self.done_above.add(start, end)
+        following = self.done_above.end_of(self.progress)
+        if following is not None:
+            self.progress = following
+            self.done_above.remove_below(following)
+
+    def _retries_within(self, start: int, end: int) -> Iterator[int]:
+        """Costs as much as the smaller of the range and the retries: a jump may be a billion offsets long."""
+        if end - start <= len(self.retries):
+            return iter([offset for offset in range(start, end) if offset in self.retries])
+        return iter([offset for offset in self.retries if start <= offset < end])

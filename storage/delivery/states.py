@@ -1,0 +1,98 @@
+"""The states of a message within a group, and what may happen in each: as data.
+
+The state machine asks `accepts` before it settles anything but a live lease, the property tests hold every transition
+that they see against `TRANSITIONS`, and docs/delivery.md shows `render_diagram()` and `render_table()`.
+"""
+
+from enum import Enum
+
+
+class MessageState(Enum):
+    WAITING = "waiting"
+    LEASED = "leased"
+    DELAYED = "delayed"
+    DEAD_LETTERING = "deadLettering"
+    DONE = "done"
+    DEAD_LETTERED = "deadLettered"
+
+
+class Event(Enum):
+    """What happens to a message. `ack`, `nack` and `extend` come with a receipt that is valid (or, for an ack, with a
+    message id)."""
+
+    RECEIVE = "receive"
+    ACK = "ack"
+    NACK = "nack"
+    EXTEND = "extend"
+    RELEASE = "answer not written"
+    EXPIRE = "deadline passed"
+    GIVE_UP = "attempts used up"
+    DUE = "delay over"
+    DEAD_LETTER = "in the dead-letter topic"
+    SEEK_TO = "seek to or before it"
+    SEEK_PAST = "seek past it"
+    RETAIN = "removed by retention"
+    RESTART = "restart or failover"
+
+
+_S, _E = MessageState, Event
+
+_SETTLED = (_S.DONE, _S.DEAD_LETTERED)
+
+TRANSITIONS: dict[tuple[MessageState, Event], MessageState] = {
+    (_S.WAITING, _E.RECEIVE): _S.LEASED,
+    (_S.WAITING, _E.ACK): _S.DONE,
+    (_S.WAITING, _E.NACK): _S.DELAYED,
+    (_S.WAITING, _E.EXTEND): _S.LEASED,
+    (_S.WAITING, _E.GIVE_UP): _S.DEAD_LETTERING,
+    (_S.LEASED, _E.ACK): _S.DONE,
+    (_S.LEASED, _E.NACK): _S.DELAYED,
+    (_S.LEASED, _E.EXTEND): _S.LEASED,
+    (_S.LEASED, _E.RELEASE): _S.WAITING,
+    (_S.LEASED, _E.EXPIRE): _S.WAITING,
+    (_S.LEASED, _E.GIVE_UP): _S.DEAD_LETTERING,
+    (_S.LEASED, _E.RESTART): _S.WAITING,
+    (_S.DELAYED, _E.DUE): _S.WAITING,
+    (_S.DELAYED, _E.ACK): _S.DONE,
+    (_S.DELAYED, _E.NACK): _S.DELAYED,
+    (_S.DELAYED, _E.EXTEND): _S.LEASED,
+    (_S.DELAYED, _E.GIVE_UP): _S.DEAD_LETTERING,
+    (_S.DEAD_LETTERING, _E.ACK): _S.DONE,
+    (_S.DEAD_LETTERING, _E.NACK): _S.DEAD_LETTERING,
+    (_S.DEAD_LETTERING, _E.DEAD_LETTER): _S.DEAD_LETTERED,
+    (_S.DONE, _E.ACK): _S.DONE,
+    (_S.DEAD_LETTERED, _E.ACK): _S.DEAD_LETTERED,
+    **{(state, _E.SEEK_TO): _S.WAITING for state in _S},
+    **{(state, _E.SEEK_PAST): state if state in _SETTLED else _S.DONE for state in _S},
+    **{(state, _E.RETAIN): state if state in _SETTLED else _S.DONE for state in _S},
+}
+
+_EXPLAINED_IN_TEXT = (_E.SEEK_TO, _E.SEEK_PAST, _E.RETAIN)
+
+
+def accepts(state: MessageState, event: Event) -> bool:
+    """Whether the event has a meaning in the state."""
+    return (state, event) in TRANSITIONS
+
+
+def render_diagram() -> str:
+    """A Mermaid state diagram. Seeks and retention are left out: they lead from everywhere to one place each."""
+    lines = ["stateDiagram-v2", f"    [*] --> {_S.WAITING.value}"]
+    for (state, event), following in TRANSITIONS.items():
+        if event not in _EXPLAINED_IN_TEXT and not (state is following and state in _SETTLED):
+            lines.append(f"    {state.value} --> {following.value}: {event.value}")
+    lines += [f"    {state.value} --> [*]" for state in _SETTLED]
+    return "\n".join(lines) + "\n"
+
+
+def render_table() -> str:
+    """A Markdown table: a row per event, a column per state."""
+    states = list(_S)
+    lines = [
+        "| | " + " | ".join(state.value for state in states) + " |",
+        "|---" * (len(states) + 1) + "|",
+    ]
+    for event in _E:
+        cells = (TRANSITIONS.get((state, event)) for state in states)
+        lines.append(f"| {event.value} | " + " | ".join(cell.value if cell else "" for cell in cells) + " |")
+    return "\n".join(lines) + "\n"

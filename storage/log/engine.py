@@ -1,0 +1,50 @@
+"""What the parts of one log store share: its ports, its limits, and whether it has failed."""
+
+from collections.abc import Callable
+
+from acklog.wire.problems import ProblemCode
+from cluster.clock import Clock
+from cluster.errors import AcklogError
+from storage.disk.executor import IoExecutor
+from storage.disk.port import Disk
+from storage.log.index_cache import IndexCache
+from storage.log.log_state import LogState
+from storage.log.open_files import OpenFiles
+from storage.log.settings import LogStoreSettings
+
+
+class Engine:
+    """One per data directory. `failure` is set once and for ever: the directory is not served any more."""
+
+    def __init__(self, *, disk: Disk, io: IoExecutor, clock: Clock, settings: LogStoreSettings) -> None:
+        self.disk = disk
+        self.io = io
+        self.clock = clock
+        self.settings = settings
+        self.files = OpenFiles(disk, limit=settings.open_files_max)
+        self.indexes = IndexCache(limit=settings.closed_indexes_max)
+        self.dirty: dict[LogState, None] = {}
+        self.failure: str | None = None
+        self.is_closing = False
+        self.on_failure: Callable[[], None] = lambda: None
+
+    def fail(self, reason: str) -> None:
+        """Stop serving: what is on the disk is not known any more, and trying again would hide it (rule R11)."""
+        if self.failure is None:
+            self.failure = reason
+            self.on_failure()
+
+    def failed(self) -> AcklogError:
+        return AcklogError(ProblemCode.STORAGE_FAILED, f"the data directory is not served any more: {self.failure}")
+
+    def full(self) -> AcklogError:
+        return AcklogError(
+            ProblemCode.STORAGE_FULL, "there is no space left on the disk", retry_after_ms=self.settings.retry_after_ms
+        )
+
+    def check(self, state: LogState) -> None:
+        """Raise what keeps the log from being served."""
+        if self.failure is not None:
+            raise self.failed()
+        if state.refused:
+            raise AcklogError(ProblemCode.RECORDS_CORRUPT, f"log {state.key} is not served: {state.refused}")

@@ -1,0 +1,168 @@
+"""Background work: sync segments, write the recovery points, and only then take journal files back.
+
+Everything here that touches files runs under one lock, so that a checkpoint never describes a state that another one
+is about to change. A holder of the lock never waits for a round of the group commit that may need the lock.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from functools import partial
+
+from cluster.errors import AcklogError
+from storage.disk.port import DiskFullError
+from storage.log.engine import Engine
+from storage.log.journal import Journal
+from storage.log.keys import LogKey
+from storage.log.log_state import LogState, sync_log_files, write_epochs, write_index
+from storage.log.recovery_points import RecoveryPoints, write_recovery_points
+from storage.log.segment import Segment
+
+
+class Maintenance:
+    """Keeps the journal short. `removed` holds the journal floors of removed logs while the journal needs them."""
+
+    def __init__(
+        self, engine: Engine, journal: Journal, *, states: dict[LogKey, LogState], removed: dict[str, int]
+    ) -> None:
+        self._engine = engine
+        self._journal = journal
+        self._states = states
+        self._removed = removed
+        self._covered_sequence = journal.sequence
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self.lock = asyncio.Lock()
+
+    def start(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def stop(self) -> None:
+        """The caller has set `engine.is_closing`. A sync that is under way ends first."""
+        self._wake.set()
+        if self._task is not None:
+            await self._task
+            self._task = None
+
+    def wake(self) -> None:
+        """Sync soon: the journal has grown, or the store has failed or is closing."""
+        self._wake.set()
+
+    @property
+    def journal_sequence(self) -> int:
+        """Of the last frame: the floor for a log that no round in flight has."""
+        return self._journal.sequence
+
+    async def _run(self) -> None:
+        engine = self._engine
+        while engine.failure is None and not engine.is_closing:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(engine.settings.sync_interval_ms / 1000):
+                    await self._wake.wait()
+            self._wake.clear()
+            if engine.dirty and engine.failure is None and not engine.is_closing:
+                with contextlib.suppress(AcklogError):  # a full disk: the next turn tries again
+                    async with self.lock:
+                        await self._sync(pause_ms=0 if self._journal.full_files else engine.settings.sync_pause_ms)
+
+    async def sync_now(self) -> None:
+        """Sync everything that is published and free the journal; raises STORAGE_FULL, STORAGE_FAILED."""
+        async with self.lock:
+            await self._sync(pause_ms=0)
+
+    async def close_cleanly(self) -> None:
+        """As `sync_now`, with the indexes of the active segments and the mark of an orderly stop."""
+        async with self.lock:
+            await self._sync(pause_ms=0)
+            actives = [state.active for state in self._states.values() if state.active.index is not None]
+            await self.run(partial(self._write_indexes, actives))
+            await self.write_points(is_clean=True)
+
+    def _write_indexes(self, segments: list[Segment]) -> None:
+        for segment in segments:
+            if not segment.index_is_stored:
+                write_index(self._engine.disk, segment)
+
+    async def _sync(self, *, pause_ms: int) -> None:
+        engine = self._engine
+        if engine.failure is not None:
+            raise engine.failed()
+        sequence = self._journal.sequence
+        states = list(engine.dirty)
+        ends = [state.log_end for state in states]
+        batches = [list(state.dirty_segments) for state in states]
+        engine.dirty.clear()
+        for state in states:
+            state.dirty_segments.clear()
+        try:
+            for state, end, segments in zip(states, ends, batches, strict=True):
+                await self._sync_log(state, segments)
+                state.recovery_point = max(state.recovery_point, end)
+                if pause_ms:
+                    await engine.clock.sleep(pause_ms)
+            await self.write_points(covered_sequence=sequence)
+        except AcklogError:
+            for state, segments in zip(states, batches, strict=True):
+                engine.dirty[state] = None
+                for segment in segments:
+                    state.dirty_segments[segment] = None
+            raise
+        for surplus in self._journal.trim(sequence, files_kept=engine.settings.journal_files_kept):
+            await self.run(partial(self._journal.remove_file, surplus))
+
+    async def _sync_log(self, state: LogState, segments: list[Segment]) -> None:
+        engine = self._engine
+        names_are_dirty, state.names_are_dirty = state.names_are_dirty, False
+        epochs = state.epochs.to_bytes() if state.epochs.is_dirty else None
+        state.epochs.is_dirty = False
+        closed = [segment for segment in segments if segment is not state.active and segment.index is not None]
+
+        def work() -> None:
+            sync_log_files(
+                engine.disk, engine.files, state.key.directory, segments, names_are_dirty=names_are_dirty
+            )
+            if epochs is not None:
+                write_epochs(engine.disk, state.epochs_path, epochs)
+            for segment in closed:
+                if not segment.index_is_stored:
+                    write_index(engine.disk, segment)
+
+        try:
+            await self.run(work)
+        except AcklogError:
+            state.names_are_dirty = state.names_are_dirty or names_are_dirty
+            state.epochs.is_dirty = state.epochs.is_dirty or epochs is not None
+            raise
+        for segment in closed:
+            index, segment.index = segment.index, None
+            if index is not None:
+                engine.indexes.put(segment, index)
+
+    async def write_points(self, *, covered_sequence: int | None = None, is_clean: bool = False) -> None:
+        """The caller has the lock. Raises STORAGE_FULL, STORAGE_FAILED."""
+        covered = self._covered_sequence if covered_sequence is None else covered_sequence
+        points = RecoveryPoints(
+            covered_sequence=covered,
+            is_clean=is_clean,
+            logs={str(key): state.point() for key, state in self._states.items()},
+            removed={key: floor for key, floor in self._removed.items() if floor > covered},
+        )
+        await self.run(partial(write_recovery_points, self._engine.disk, points))
+        self._covered_sequence = covered
+        for key in [key for key, floor in self._removed.items() if floor <= covered]:
+            del self._removed[key]
+
+    async def run(self, function: Callable[[], None]) -> None:
+        """Disk work in an I/O thread. A full disk is STORAGE_FULL; any other failure ends the store."""
+        engine = self._engine
+        if engine.failure is not None:
+            raise engine.failed()
+        try:
+            await engine.io.run(function)
+        except DiskFullError:
+            raise engine.full() from None
+        except BaseException as error:
+            engine.fail(f"the disk failed: {error!r}")
+            if isinstance(error, OSError):
+                raise engine.failed() from error
+            raise

@@ -1,0 +1,265 @@
+"""One log: append, read, find by time, cut at either end."""
+
+import asyncio
+from enum import Enum
+from functools import partial
+
+from acklog.wire.batch import check_unstamped
+from acklog.wire.problems import ProblemCode
+from cluster.errors import AcklogError
+from storage.log.engine import Engine
+from storage.log.group_commit import GroupCommit
+from storage.log.index import IndexDamagedError, SegmentIndex
+from storage.log.keys import LogKey
+from storage.log.leader_epochs import LeaderEpochs
+from storage.log.log_state import LogState
+from storage.log.maintenance import Maintenance
+from storage.log.retention import Retained, remove_before, retain
+from storage.log.round import Appended, LogQueue
+from storage.log.segment import Segment
+from storage.log.segment_reader import Damage, StoredBatch, load_index, parse_batches
+from storage.log.truncation import truncate_to
+
+
+class Space(Enum):
+    """Which space an append may use: RESERVED ones (acknowledgements) also what is kept back from NORMAL ones."""
+
+    NORMAL = "normal"
+    RESERVED = "reserved"
+
+
+class PartitionLog:
+    """A log of batches. All state changes on the event loop; offsets are exclusive at the end.
+
+    Every call raises AcklogError: STORAGE_FAILED once the data directory has failed, RECORDS_CORRUPT where stored
+    batches are damaged.
+    """
+
+    def __init__(self, engine: Engine, commit: GroupCommit, maintenance: Maintenance, state: LogState) -> None:
+        self._engine = engine
+        self._commit = commit
+        self._maintenance = maintenance
+        self._state = state
+        self._queue = LogQueue(state)
+
+    @property
+    def key(self) -> LogKey:
+        return self._state.key
+
+    @property
+    def log_start(self) -> int:
+        return self._state.log_start
+
+    @property
+    def log_end(self) -> int:
+        """The end of what is durable."""
+        return self._state.log_end
+
+    @property
+    def size_bytes(self) -> int:
+        return self._state.size_bytes
+
+    @property
+    def last_leader_epoch(self) -> int:
+        """-1 when nothing was ever appended."""
+        return self._state.epochs.last_epoch
+
+    @property
+    def leader_epochs(self) -> LeaderEpochs:
+        return self._state.epochs
+
+    def append(
+        self, batch: bytearray, *, leader_epoch: int, space: Space = Space.NORMAL
+    ) -> "asyncio.Future[Appended]":
+        """Append an unstamped batch; the future is done when it is durable. Offsets follow the order of the calls.
+
+        The log stamps `batch` in place and owns it from here on. Raises BatchCorruptError for bytes that are not an
+        unharmed batch, ValueError for an epoch below an earlier one, and AcklogError: OVERLOADED when too much is
+        waiting. The future may fail with STORAGE_FULL (nothing was stored) or STORAGE_FAILED (nobody knows).
+        """
+        count, flags = check_unstamped(batch)
+        return self._commit.append(
+            self._queue,
+            batch,
+            count=count,
+            flags=flags,
+            leader_epoch=leader_epoch,
+            is_reserved=space is Space.RESERVED,
+        )
+
+    async def read(self, offset: int, *, max_bytes: int, until: int | None = None) -> list[StoredBatch]:
+        """Whole verified batches from the one that holds `offset` on, those that begin below `until`.
+
+        At least one if there is any, also beyond `max_bytes`; fewer than would fit is possible. Raises
+        OFFSET_OUT_OF_RANGE (extra: log_start, log_end) and RECORDS_CORRUPT (extra: offset, next_offset: where to go
+        on behind the damage).
+        """
+        engine, state = self._engine, self._state
+        max_bytes = min(max_bytes, engine.settings.read_bytes_max)
+        batches: list[StoredBatch] = []
+        while True:
+            engine.check(state)
+            if not batches:
+                self._check_range(offset)
+            end = state.log_end if until is None else min(until, state.log_end)
+            if offset >= end:
+                return batches
+            version = state.version
+            segment = state.segments[state.segment_at(offset)]
+            try:
+                found = await self._read_segment(segment, offset, max_bytes)
+            except FileNotFoundError:
+                if segment not in state.segments:
+                    continue  # it was removed meanwhile
+                raise self._corrupt(Damage(offset, segment.end_offset, "the segment's file is missing")) from None
+            if state.version != version:
+                continue
+            if isinstance(found, Damage):
+                if batches:
+                    return batches
+                raise self._corrupt(found)
+            for batch in found:
+                if batch.header.base_offset >= end or (batches and max_bytes < batch.header.length):
+                    return batches
+                batches.append(batch)
+                max_bytes -= batch.header.length
+            offset = batches[-1].header.next_offset
+            if max_bytes <= 0 or offset < segment.end_offset:
+                return batches
+
+    async def offset_at_time(self, time_ms: int) -> int:
+        """The base offset of the first batch appended at `time_ms` or later; the log end if there is none."""
+        state = self._state
+        self._engine.check(state)
+        for segment in list(state.segments):
+            if segment.last_append_ms < time_ms or segment.size_bytes == 0:
+                continue
+            index = await self._index(segment)
+            if not len(index):
+                continue
+            offset = max(index.offset_before_time(time_ms), state.log_start)
+            while offset < segment.end_offset:
+                for batch in await self.read(offset, max_bytes=2 * index.interval_bytes, until=segment.end_offset):
+                    if batch.header.append_time_ms >= time_ms:
+                        return batch.header.base_offset
+                    offset = batch.header.next_offset
+        return state.log_end
+
+    async def truncate_to(self, offset: int) -> None:
+        """Cut the log so that it ends at `offset`, or before the batch that `offset` is in the middle of.
+
+        With batches 0-3, 4-9, 10-11: `truncate_to(10)` leaves 0-9, `truncate_to(5)` leaves 0-3, `truncate_to(12)`
+        changes nothing. Appends that wait are appended behind the cut. Durable on return: after a crash the cut
+        batches do not come back. Raises OFFSET_OUT_OF_RANGE below the log start.
+        """
+        self._engine.check(self._state)
+        if offset < self.log_start:
+            raise self._out_of_range(offset)
+        await truncate_to(self._engine, self._commit, self._maintenance, self._queue, offset)
+
+    async def remove_before(self, offset: int) -> int:
+        """Drop the segments that end at or below `offset`, never the active one; the new log start."""
+        self._engine.check(self._state)
+        await remove_before(self._engine, self._maintenance, self._state, offset)
+        return self.log_start
+
+    async def retain(
+        self,
+        *,
+        retention_ms: int,
+        retention_bytes: int,
+        not_after_offset: int | None = None,
+        keep_keyed_after_ms: int | None = None,
+    ) -> Retained:
+        """Drop whole segments that are too old or too much, oldest first; -1 means no limit.
+
+        A segment is too old when its last batch was appended more than `retention_ms` ago; the active one is closed
+        and dropped then, too. Segments are too much while the log without the oldest one still has
+        `retention_bytes`. Kept in any case: what ends above `not_after_offset`, and what has keyed batches appended
+        after `keep_keyed_after_ms`.
+        """
+        self._engine.check(self._state)
+        return await retain(
+            self._engine,
+            self._commit,
+            self._maintenance,
+            self._queue,
+            retention_ms=retention_ms,
+            retention_bytes=retention_bytes,
+            not_after_offset=not_after_offset,
+            keep_keyed_after_ms=keep_keyed_after_ms,
+        )
+
+    def abandon(self, error: AcklogError) -> None:
+        """The log is being removed: fail what waits, take nothing more."""
+        self._state.refused = error.detail
+        self._commit.fail_all(error, of_log=self._queue)
+
+    async def hold(self) -> None:
+        await self._commit.hold(self._queue)
+
+    def release(self) -> None:
+        self._commit.release(self._queue)
+
+    # --- pieces -------------------------------------------------------------------------------------------------
+
+    def _check_range(self, offset: int) -> None:
+        if not self.log_start <= offset <= self.log_end:
+            raise self._out_of_range(offset)
+
+    def _out_of_range(self, offset: int) -> AcklogError:
+        return AcklogError(
+            ProblemCode.OFFSET_OUT_OF_RANGE,
+            f"offset {offset} is outside the log, which goes from {self.log_start} to {self.log_end}",
+            extra={"log_start": self.log_start, "log_end": self.log_end},
+        )
+
+    def _corrupt(self, damage: Damage) -> AcklogError:
+        return AcklogError(
+            ProblemCode.RECORDS_CORRUPT,
+            f"log {self.key} is damaged at offset {damage.offset}: {damage.reason}",
+            extra={"offset": damage.offset, "next_offset": damage.next_offset},
+        )
+
+    async def _read_segment(self, segment: Segment, offset: int, max_bytes: int) -> list[StoredBatch] | Damage:
+        following = self._following(segment)
+        if offset >= segment.end_offset:  # damage that recovery found
+            return Damage(offset, following, "durable batches are missing")
+        index = await self._index(segment)
+        if not len(index):
+            return Damage(offset, following, "no batch of the segment is valid")
+        _, position = index.floor(offset)
+        length = min(max_bytes + index.interval_bytes, segment.size_bytes - position)
+        while True:
+            data = self._engine.files.read_cached(segment.path, position, length)
+            if data is None:
+                data = await self._run(partial(_read, self._engine, segment.path, position, length))
+            parsed = parse_batches(data, offset)
+            if isinstance(parsed, int):  # the first batch needs more bytes
+                if parsed <= length or position + parsed > segment.size_bytes:
+                    parsed = Damage(offset, offset, "the batch goes on behind the end of the segment")
+                else:
+                    length = parsed
+                    continue
+            if isinstance(parsed, Damage):
+                following = index.following(parsed.offset) or following
+                return Damage(offset, max(parsed.next_offset, following), parsed.reason)
+            return parsed
+
+    def _following(self, segment: Segment) -> int:
+        segments = self._state.segments
+        number = self._state.segment_at(segment.base_offset) + 1
+        return segments[number].base_offset if number < len(segments) else segment.end_offset
+
+    async def _index(self, segment: Segment) -> SegmentIndex:
+        index = self._engine.indexes.get(segment)
+        if index is None:
+            interval = self._state.settings.index_interval_bytes
+            index = await self._run(
+                partial(load_index, self._engine.disk, self._engine.files, segment, interval_bytes=interval)
+            )
+            self._engine.indexes.put(segment, index)
+        return index
+
+    async def _run(self, function: "partial[_Result]") -> "_Result":
+        return await self._engine.io.run(function)

@@ -1,0 +1,93 @@
+"""Everything impure comes through a port. What goes round one is found here, with what to use instead."""
+
+import pytest
+
+from tests.architecture.bans import FORGOTTEN_TASK, UNORDERED, Violation, violations
+from tests.architecture.source_tree import product_modules
+
+# (module, ban): why it may. An exception that is not needed any more fails the test, so the table only shrinks.
+ALLOWED = {
+    ("cluster/runtime.py", "time"): "is the real clock",
+    ("cluster/runtime.py", "random"): "is the real entropy",
+    ("cluster/runtime.py", "secrets"): "is the real entropy",
+    ("storage/disk/real_disk.py", "os"): "is the real disk",
+    ("storage/disk/real_disk.py", "fcntl"): "is the real disk",
+    ("storage/disk/thread_executor.py", "concurrent.futures"): "is the real executor",
+    ("storage/disk/thread_executor.py", "run_in_executor"): "is the real executor",
+    ("storage/log/open_files.py", "threading"): "guards a cache of file handles that only I/O threads use",
+    ("app/command.py", "os"): "hands the environment to the settings",
+    ("app/server.py", "socket"): "names the type of the sockets that uvicorn is given",
+}
+
+
+def test_the_product_keeps_to_its_ports() -> None:
+    found = [
+        f"{module.path}:{violation.line}: {violation.ban} is banned; {violation.instead}"
+        for module in product_modules()
+        for violation in violations(module.source)
+        if (module.path, violation.ban) not in ALLOWED
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_every_exception_is_still_needed() -> None:
+    needed = {
+        (module.path, violation.ban) for module in product_modules() for violation in violations(module.source)
+    }
+    assert sorted(set(ALLOWED) - needed) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "ban"),
+    [
+        ("import time\n", "time"),
+        ("def late():\n    from time import monotonic as now\n", "time"),
+        ("import os.path\n", "os"),
+        ("from os import urandom\n", "os"),
+        ("import random\n", "random"),
+        ("from uuid import uuid4\n", "uuid"),
+        ("from concurrent import futures\n", "concurrent.futures"),
+        ("import socket as s\n", "socket"),
+        ("from datetime import datetime as d\nx = d.now()\n", "datetime.datetime.now"),
+        ("import datetime\nx = datetime.datetime.utcnow\n", "datetime.datetime.utcnow"),
+        ("import asyncio\nasync def f(t): await asyncio.wait(t)\n", "asyncio.wait"),
+        ("from asyncio import to_thread\n", "asyncio.to_thread"),
+        ("import asyncio as a\nx = a.as_completed\n", "asyncio.as_completed"),
+        ("def f(loop): loop.run_in_executor(None, f)\n", "run_in_executor"),
+        ("def f(): return open('x')\n", "open"),
+        ("x = id(3)\n", "id"),
+        ("x = hash('a')\n", "hash"),
+        ("def f(path): return path.read_bytes()\n", "read_bytes"),
+        ("for x in {1, 2}: pass\n", UNORDERED),
+        ("seen = set()\nx = [y for y in seen]\n", UNORDERED),
+        ("class A:\n    def __init__(self):\n        self.s: set[int] = set()\n        x = list(self.s)\n", UNORDERED),
+        ("def f(s: frozenset[int]): return next(iter(s))\n", UNORDERED),
+        ("def f(s: set[int], t): return [*(s | t)]\n", UNORDERED),
+        ("def f(loop, c): loop.create_task(c)\n", FORGOTTEN_TASK),
+    ],
+)
+def test_what_is_banned_is_found(source: str, ban: str) -> None:
+    assert ban in {violation.ban for violation in violations(source)}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import asyncio\nasync def f(t): await asyncio.wait_for(t, 1)\n",
+        "def f(clock): return clock.time()\n",
+        "s = {1}\nx = sorted(s)\ny = 1 in s\nz = sum(n for n in s)\nt = {n + 1 for n in s}\n",
+        "def f(loop, c):\n    task = loop.create_task(c)\n    return task\n",
+        "from datetime import datetime\nx = datetime.fromtimestamp(0)\n",
+        "d = {1: 2}\nfor key in d: pass\n",
+        "from cluster.clock import open\nx = open()\n",
+        "x = 'import time'\n",
+    ],
+)
+def test_what_is_harmless_is_not(source: str) -> None:
+    assert violations(source) == []
+
+
+def test_a_violation_says_where_and_what_to_use() -> None:
+    [violation] = violations("x = 1\ny = hash(x)\n")
+    assert violation == Violation(2, "hash", violation.instead)
+    assert "crc32c" in violation.instead

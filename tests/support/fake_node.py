@@ -1,0 +1,104 @@
+"""A NodeApi whose answers a test decides."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from acklog.wire.identifiers import Receipt
+from acklog.wire.record import Record
+from storage.rpc import messages
+
+TOPIC_ID = "0123456789abc"
+GROUP_ID = "cba9876543210"
+
+ANSWERS: dict[str, Any] = {
+    "produce": messages.ProduceResponse(7, 3, 1_700_000_000_000, [messages.KeyedResult(1, 5, 2, True)]),
+    "receive": messages.ReceiveResponse(
+        [
+            messages.DeliveredMessage(
+                TOPIC_ID,
+                2,
+                offset,
+                3,
+                1_700_000_000_000,
+                1,
+                str(Receipt(TOPIC_ID, 2, offset, GROUP_ID, 0, 3, 1)),
+                Record(b'{"a":1}', "key", {"h": "v"}, ["tag"], 1, "text/plain"),
+            )
+            for offset in (7, 8)
+        ]
+    ),
+    "settle": messages.SettleResponse(["", "RECEIPT_STALE"]),
+    "inspect": messages.InspectResponse(
+        Record(b"x"), 3, 1_700_000_000_000, [messages.GroupView(GROUP_ID, "leased", 1, 5000, "me")]
+    ),
+    "records": messages.RecordsResponse(bytes(range(256)) * 1000, 5, 105, 0, 200),
+    "positions": messages.PositionsResponse(0, 200, 4096, 3, [messages.GroupPosition(GROUP_ID, 5, 1, 2, 0, 0)]),
+    "seek": messages.SeekResponse(5, 9),
+}
+REQUESTS: dict[str, Any] = {
+    "produce": messages.ProduceRequest(TOPIC_ID, 2, bytearray(b"batch" * 1000), acks=1, timeout_ms=5000),
+    "receive": messages.ReceiveRequest([TOPIC_ID], GROUP_ID, "me", 10, 1000, wait_ms=5000, visibility_ms=0),
+    "settle": messages.SettleRequest(
+        TOPIC_ID, 2, GROUP_ID, "nack", [messages.SettleItem(7, 0, 3, 1)], delay_ms=5, visibility_ms=6
+    ),
+    "inspect": messages.InspectRequest(TOPIC_ID, 2, 7, 3),
+    "records": messages.RecordsRequest(TOPIC_ID, 2, 5, time_ms=6, max_bytes=7, wait_ms=8),
+    "positions": messages.PositionsRequest(TOPIC_ID, 2),
+    "seek": messages.SeekRequest(TOPIC_ID, 2, GROUP_ID, "offset", 5, True),
+}
+
+
+class FakeNode:
+    """Answers from ANSWERS. `hold` keeps calls of one kind waiting; `behave` replaces one."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, Any]] = []
+        self.cancelled: list[str] = []
+        self._gates: dict[str, asyncio.Event] = {}
+        self._behaviours: dict[str, Callable[[Any], Any]] = {}
+
+    def hold(self, name: str) -> asyncio.Event:
+        """Calls of `name` wait until the returned event is set."""
+        gate = self._gates[name] = asyncio.Event()
+        return gate
+
+    def behave(self, name: str, behaviour: Callable[[Any], Any]) -> None:
+        """`behaviour(request)` is the answer, or raises it."""
+        self._behaviours[name] = behaviour
+
+    def calls(self, name: str) -> list[Any]:
+        return [request for seen, request in self.seen if seen == name]
+
+    async def _call(self, name: str, request: Any) -> Any:
+        self.seen.append((name, request))
+        try:
+            if name in self._gates:
+                await self._gates[name].wait()
+        except asyncio.CancelledError:
+            self.cancelled.append(name)
+            raise
+        if name in self._behaviours:
+            return self._behaviours[name](request)
+        return ANSWERS[name]
+
+    async def produce(self, request: messages.ProduceRequest) -> messages.ProduceResponse:
+        return await self._call("produce", request)  # type: ignore[no-any-return]
+
+    async def receive(self, request: messages.ReceiveRequest) -> messages.ReceiveResponse:
+        return await self._call("receive", request)  # type: ignore[no-any-return]
+
+    async def settle(self, request: messages.SettleRequest) -> messages.SettleResponse:
+        return await self._call("settle", request)  # type: ignore[no-any-return]
+
+    async def inspect(self, request: messages.InspectRequest) -> messages.InspectResponse:
+        return await self._call("inspect", request)  # type: ignore[no-any-return]
+
+    async def records(self, request: messages.RecordsRequest) -> messages.RecordsResponse:
+        return await self._call("records", request)  # type: ignore[no-any-return]
+
+    async def positions(self, request: messages.PositionsRequest) -> messages.PositionsResponse:
+        return await self._call("positions", request)  # type: ignore[no-any-return]
+
+    async def seek(self, request: messages.SeekRequest) -> messages.SeekResponse:
+        return await self._call("seek", request)  # type: ignore[no-any-return]
