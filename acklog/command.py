@@ -12,7 +12,9 @@ from acklog import __version__
 
 COMMANDS_GROUP = "acklog.commands"
 
-command = typer.Typer(name="acklog", help="A durable message queue over HTTP.", no_args_is_help=True, add_completion=True)
+command = typer.Typer(
+    name="acklog", help="A durable message queue over HTTP.", no_args_is_help=True, add_completion=True
+)
 
 
 def _print_version(is_wanted: bool) -> None:

@@ -8,8 +8,8 @@ from fastapi import FastAPI
 from acklog import __version__
 from app.dependencies import Gateway
 from app.problems import install_problem_handlers
-from app.routers.messages import messages_router
-from app.routers.settlements import settlements_router
+from app.routers.messages import add_messages
+from app.routers.settlements import add_settlements
 from app.services.registry import Services
 
 
@@ -23,7 +23,7 @@ def create_app(gateway: Gateway) -> FastAPI:
         gateway.shutdown.begin()
 
     app = FastAPI(title="Acklog", version=__version__, lifespan=lifespan, redirect_slashes=False)
-    app.include_router(messages_router(services))
-    app.include_router(settlements_router(services))
+    add_messages(app.router, services)
+    add_settlements(app.router, services)
     install_problem_handlers(app)
     return app

@@ -10,16 +10,14 @@ from acklog.wire.record import Record
 _encode = msgspec.json.Encoder().encode
 
 
-class MessageView(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
+class MessageView(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True, gc=False):
     """Fields without a value are left out. Times are in milliseconds since 1970."""
 
+    message_id: str
+    receipt: str | UnsetType = UNSET
     queue: str
     partition: int
     offset: int
-    timestamp: int
-    append_time: int
-    message_id: str | UnsetType = UNSET
-    receipt: str | UnsetType = UNSET
     attempt: int | UnsetType = UNSET
     key: str | UnsetType = UNSET
     body: Raw | UnsetType = UNSET
@@ -27,12 +25,21 @@ class MessageView(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
     content_type: str | UnsetType = UNSET
     headers: dict[str, str] | UnsetType = UNSET
     tags: list[str] | UnsetType = UNSET
-    groups: list[dict[str, object]] | UnsetType = UNSET
+    timestamp: int
+    append_time: int
 
 
-def view_of(record: Record, *, queue: str, partition: int, offset: int, append_time_ms: int) -> MessageView:
+def view_of(record: Record, *, message_id: str, queue: str, partition: int, offset: int, append_time_ms: int) -> MessageView:
+    """The record as a client sees it; `receipt` and `attempt` are for the caller to add."""
     timestamp = record.timestamp_ms
-    view = MessageView(queue, partition, offset, append_time_ms if timestamp is None else timestamp, append_time_ms)
+    view = MessageView(
+        message_id=message_id,
+        queue=queue,
+        partition=partition,
+        offset=offset,
+        timestamp=append_time_ms if timestamp is None else timestamp,
+        append_time=append_time_ms,
+    )
     if record.key is not None:
         view.key = record.key
     if record.content_type is None:

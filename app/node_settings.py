@@ -8,11 +8,12 @@ from dataclasses import fields
 from typing import Any
 
 from app.settings import NODE_PREFIX, SettingsError
+from storage.delivery.settings import DeliverySettings
 from storage.log.settings import LogStoreSettings
 from storage.node.settings import NodeSettings
 
 
-def numeric_settings(kind: type[NodeSettings] | type[LogStoreSettings]) -> dict[str, int]:
+def numeric_settings(kind: type[NodeSettings] | type[LogStoreSettings] | type[DeliverySettings]) -> dict[str, int]:
     """Names and defaults of the fields that can be set."""
     defaults = kind()
     return {
@@ -26,13 +27,21 @@ def load_node_settings(environment: Mapping[str, str]) -> NodeSettings:
     """Raises SettingsError naming the variable."""
     of_node = numeric_settings(NodeSettings)
     of_log_store = numeric_settings(LogStoreSettings)
+    of_delivery = numeric_settings(DeliverySettings)
     node_values: dict[str, Any] = {}
     log_store_values: dict[str, Any] = {}
+    delivery_values: dict[str, Any] = {}
     for variable in sorted(environment):
         if not variable.startswith(NODE_PREFIX):
             continue
         name = variable.removeprefix(NODE_PREFIX).lower()
-        if name not in of_node and name not in of_log_store:
+        if name in of_node:
+            values = node_values
+        elif name in of_log_store:
+            values = log_store_values
+        elif name in of_delivery:
+            values = delivery_values
+        else:
             raise SettingsError(f"{variable} is no setting of Acklog")
         try:
             value = int(environment[variable])
@@ -40,8 +49,12 @@ def load_node_settings(environment: Mapping[str, str]) -> NodeSettings:
             raise SettingsError(f"{variable} is {environment[variable]!r}, it must be a whole number") from None
         if value < 0:
             raise SettingsError(f"{variable} is {value}, it must not be negative")
-        (node_values if name in of_node else log_store_values)[name] = value
+        values[name] = value
     try:
-        return NodeSettings(log_store=LogStoreSettings(**log_store_values), **node_values)
+        return NodeSettings(
+            log_store=LogStoreSettings(**log_store_values),
+            delivery=DeliverySettings(**delivery_values),
+            **node_values,
+        )
     except ValueError as error:
         raise SettingsError(f"The {NODE_PREFIX}* settings do not fit together: {error}") from error

@@ -39,7 +39,6 @@ class Settings:
     port: int = _number(8080, 0, 65_535, "port to listen on; 0 picks a free one")
     data_dir: str = _text("./data", "where the embedded server keeps everything")
     tokens_file: str = _text("", "file of bearer tokens (JSON or TOML); empty: no authentication")
-    insecure: bool = _switch(False, "allow listening on more than loopback without tokens")
     insecure: bool = _switch(False, "listen on other machines' networks without a tokens file")
     log_level: str = _text("info", "debug, info, warning or error")
 

@@ -12,7 +12,7 @@ Three stores implement it (SQLite when embedded, memory for simulation, etcd in 
 - A write that raises OutcomeUnknownError may or may not have happened, or happen yet: read back, guarded by a compare.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
@@ -143,6 +143,16 @@ class Lease:
     ttl_ms: int
 
 
+class Watch(Protocol):
+    """An async iterator for one reader. Ends after `aclose`; raises CompactedError, CoordinationUnavailableError."""
+
+    def __aiter__(self) -> "Watch": ...
+
+    async def __anext__(self) -> WatchBatch: ...
+
+    async def aclose(self) -> None: ...
+
+
 class CoordinationStore(Protocol):
     async def get(self, key: str) -> KeyValue | None: ...
 
@@ -167,8 +177,8 @@ class CoordinationStore(Protocol):
         """End the lease and delete its keys; raises LeaseLostError when it has ended."""
         ...
 
-    def watch(self, prefix: str, start_revision: int) -> AsyncIterator[WatchBatch]:
-        """Changes under `prefix` from `start_revision` (inclusive) on. Close the iterator to stop (`aclose`)."""
+    def watch(self, prefix: str, start_revision: int) -> Watch:
+        """Changes under `prefix` from `start_revision` (inclusive) on. Close it to stop (`aclose`)."""
         ...
 
     async def compact(self, revision: int) -> None:

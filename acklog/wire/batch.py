@@ -45,6 +45,7 @@ _STAMP_CRC_AT = 28
 _CONTENT_CRC_AT = 32
 _CONTENT_AT = 36
 _CRC = struct.Struct(">I")
+_UNSTAMPED = struct.Struct(">4sI24xIH2xI36xI")
 
 CODEC_MASK = 0x07
 FLAG_KEYED = 0x08
@@ -245,6 +246,22 @@ def verify_unstamped(buffer: Buffer) -> BatchHeader:
         raise BatchCorruptError(f"the batch says {header.length} bytes, there are {len(buffer)}")
     _verify_content(buffer, 0, header)
     return header
+
+
+def check_unstamped(buffer: Buffer) -> tuple[int, int]:
+    """(record count, flags) of a batch that has not been appended yet and fills `buffer` exactly: the checks of
+    `verify_unstamped` without decoding the rest of the header. Raises BatchCorruptError."""
+    size = len(buffer)
+    if size < HEADER_BYTES:
+        raise BatchCorruptError(f"only {size} bytes are left, a header has {HEADER_BYTES}")
+    magic, length, content_crc, flags, count, keys_length = _UNSTAMPED.unpack_from(buffer)
+    with memoryview(buffer) as view:
+        if magic != MAGIC or length != size or size > BATCH_BYTES_MAX or crc32c(view[_CONTENT_AT:]) != content_crc:
+            verify_unstamped(buffer)
+            raise BatchCorruptError("the batch is not whole")
+    if count < 1 or HEADER_BYTES + keys_length > size:
+        raise BatchCorruptError("the batch has no records, or more bytes of keys than bytes")
+    return count, flags
 
 
 def _verify_content(buffer: Buffer, at: int, header: BatchHeader) -> None:

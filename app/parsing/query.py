@@ -52,21 +52,22 @@ class Arguments:
         return True
 
     def text(self, name: str) -> str | None:
-        return cast("str | None", self._first(name))
+        return cast("str | None", self.value(name))
 
     def integer(self, name: str) -> int | None:
-        return cast("int | None", self._first(name))
+        return cast("int | None", self.value(name))
 
     def number(self, name: str) -> float | None:
-        return cast("float | None", self._first(name))
+        return cast("float | None", self.value(name))
 
     def switch(self, name: str) -> bool:
-        return bool(self._first(name))
+        return bool(self.value(name))
 
     def texts(self, name: str) -> list[str]:
         return cast("list[str]", self._values.get(name, []))
 
-    def _first(self, name: str) -> object:
+    def value(self, name: str) -> object:
+        """The first value, or None."""
         values = self._values.get(name)
         return values[0] if values else None
 

@@ -16,8 +16,7 @@ from app.services.registry import Services
 from app.services.send_answer import send_response
 
 
-def messages_router(services: Services) -> APIRouter:
-    router = APIRouter(tags=["messages"])
+def add_messages(router: APIRouter, services: Services) -> None:
     settings = services.settings
     tokens = services.gateway.tokens
 
@@ -55,7 +54,6 @@ def messages_router(services: Services) -> APIRouter:
                 write_timeout_ms=settings.write_timeout_ms,
             )
 
-    return router
 
 
 def add_headers(messages: list[Checked], headers: dict[str, str]) -> None:

@@ -14,8 +14,7 @@ from app.services.registry import Services
 from app.services.settle_answer import settle_response
 
 
-def settlements_router(services: Services) -> APIRouter:
-    router = APIRouter(tags=["settlements"])
+def add_settlements(router: APIRouter, services: Services) -> None:
 
     async def settle(request: Request, parse: Callable[[bytes], Settlement]) -> Response:
         principal = principal_of(request, services.gateway.tokens)
@@ -37,4 +36,3 @@ def settlements_router(services: Services) -> APIRouter:
     async def extend(request: Request) -> Response:
         return await settle(request, parse_extend)
 
-    return router

@@ -11,6 +11,7 @@ from app.parsing.receive import ReceiveCommand
 from app.routing import PartitionLeaders
 from app.services.catalog import Catalog
 from app.services.settle import Delivery, SettleService
+from app.services.waiting import WaitingRequests
 from cluster.errors import AcklogError
 from storage.rpc.messages import DeliveredMessage, ReceiveRequest, ReceiveResponse, SettleItem
 
@@ -36,8 +37,8 @@ class ReceiveService:
         self._catalog = catalog
         self._leaders = leaders
         self._settle = settle
+        self._waiting = waiting
         self._turn = 0
-        self.waiting_requests = 0
 
     async def receive(self, command: ReceiveCommand, principal: Principal, watch: ClientWatch) -> Received:
         """Raises AcklogError. When the client is gone the result is empty, and nothing stays leased."""
@@ -56,7 +57,9 @@ class ReceiveService:
         )
         response = await self._poll(request, wait_ms=0)
         if not response.messages and command.wait_ms > 0:
-            response = await self._wait(request, command.wait_ms, watch) or ReceiveResponse([], SHUTTING_DOWN)
+            with self._waiting.one_more():
+                waited = await watch.wait(self._poll_until(request, command.wait_ms))
+            response = waited or ReceiveResponse([], SHUTTING_DOWN)
         received.messages = response.messages
         received.reason = "" if response.messages else response.reason or EMPTY
         if watch.is_gone:
@@ -74,17 +77,6 @@ class ReceiveService:
                 deliveries.append(Delivery(receipt.topic_id, receipt.partition, receipt.group_id, item))
         if deliveries:
             await self._settle.settle(deliveries, "release")
-
-    async def _wait(self, request: ReceiveRequest, wait_ms: int, watch: ClientWatch) -> ReceiveResponse | None:
-        limit = self._gateway.settings.waiting_requests_max
-        if self.waiting_requests >= limit:
-            detail = f"{limit} requests are waiting for messages already; ask again with waitSeconds=0, or later"
-            raise AcklogError(ProblemCode.TOO_MANY_WAITING, detail, retry_after_ms=1000)
-        self.waiting_requests += 1
-        try:
-            return await watch.wait(self._poll_until(request, wait_ms))
-        finally:
-            self.waiting_requests -= 1
 
     async def _poll_until(self, request: ReceiveRequest, wait_ms: int) -> ReceiveResponse:
         deadline_ms = self._leaders.deadline_in(wait_ms)

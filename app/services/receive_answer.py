@@ -74,12 +74,12 @@ class LeasedResponse(BytesResponse):
 def delivered_view(message: DeliveredMessage, queue: str) -> MessageView:
     view = view_of(
         message.record,
+        message_id=str(MessageId(message.topic_id, message.partition, message.leader_epoch, message.offset)),
         queue=queue,
         partition=message.partition,
         offset=message.offset,
         append_time_ms=message.append_time_ms,
     )
-    view.message_id = str(MessageId(message.topic_id, message.partition, message.leader_epoch, message.offset))
     view.attempt = message.attempt
     if message.receipt:
         view.receipt = message.receipt

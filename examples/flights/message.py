@@ -1,7 +1,7 @@
 """One line of the input as a message: what goes over the wire, and the digest by which it is known again."""
 
+from dataclasses import dataclass
 from hashlib import blake2b
-from typing import NamedTuple
 
 import msgspec
 
@@ -14,7 +14,8 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
     tags: list[str] | None = None
 
 
-class Message(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Message:
     """`index` is its place in the input; `line` is sent exactly as it stands there."""
 
     index: int

@@ -1,4 +1,4 @@
-"""Producers: each key belongs to one of them, and each sends one batch after the other, so every key keeps its order."""
+"""Producers: a key belongs to one of them, and each sends one batch after the other, so every key keeps its order."""
 
 import asyncio
 import zlib

@@ -9,6 +9,8 @@ nobody has seen.
 from typing import Protocol
 
 from acklog.wire.problems import ProblemCode
+from storage.delivery.group_state import GroupState
+from storage.delivery.states import Event, MessageState, accepts
 
 BY_MESSAGE_ID = 0
 """In place of an attempt: the message itself is meant."""
@@ -27,24 +29,42 @@ class SettleItem(Protocol):
     def attempt(self) -> int: ...
 
 
-def forged(item: SettleItem, *, generation: int, leader_epoch: int, high_watermark: int) -> bool:
-    """Whether no leader up to this one can have made the receipt, whatever became of the message."""
-    return item.offset >= high_watermark or item.generation > generation or item.leader_epoch > leader_epoch
-
-
 def judge(
-    item: SettleItem, *, generation: int, leader_epoch: int, newest: tuple[int, int] | None
+    item: SettleItem, event: Event, state: GroupState, *, leader_epoch: int, high_watermark: int
 ) -> ProblemCode | None:
-    """`newest` is the newest known delivery of the message, as (leader epoch, attempt); None for success.
+    """None if the item may do this to its message; an ack of a message that is done is a success.
 
-    Returns RECEIPT_STALE or INVALID_RECEIPT.
+    Returns RECEIPT_STALE, INVALID_RECEIPT; for a message id also NOT_DELIVERED, MESSAGE_NOT_FOUND.
     """
+    offset, generation = item.offset, state.progress.generation
+    if item.attempt == BY_MESSAGE_ID:
+        return _judge_message_id(offset, event, state, high_watermark)
+    if offset >= high_watermark or item.generation > generation or item.leader_epoch > leader_epoch:
+        return ProblemCode.INVALID_RECEIPT
+    message_state = state.message_state(offset)
+    if not accepts(message_state, event):
+        return ProblemCode.RECEIPT_STALE
+    if message_state in (MessageState.DONE, MessageState.DEAD_LETTERED):
+        return None
     if item.generation < generation:
         return ProblemCode.RECEIPT_STALE
-    given = (item.leader_epoch, item.attempt)
+    given, newest = (item.leader_epoch, item.attempt), state.newest_delivery(offset)
     if given == newest:
         return None
     if newest is not None and given < newest:
         return ProblemCode.RECEIPT_STALE
     # Newer than all that is known: a lease of an earlier leader, forgotten in the failover, or an invention.
     return ProblemCode.INVALID_RECEIPT if item.leader_epoch == leader_epoch else None
+
+
+def _judge_message_id(offset: int, event: Event, state: GroupState, high_watermark: int) -> ProblemCode | None:
+    if event is not Event.ACK:
+        return ProblemCode.INVALID_RECEIPT
+    if offset >= high_watermark:
+        return ProblemCode.MESSAGE_NOT_FOUND
+    was_delivered = (
+        offset < max(state.cursor, state.progress.delivered_below)
+        or state.is_tracked(offset)
+        or state.progress.is_done(offset)
+    )
+    return None if was_delivered else ProblemCode.NOT_DELIVERED

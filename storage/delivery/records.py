@@ -33,14 +33,14 @@ class _Record(msgspec.Struct, array_like=True, frozen=True, gc=False):
     pass
 
 
-class Started(_Record, tag=1):
+class Started(_Record, frozen=True, tag=1):
     """The group's first contact with the partition: it reads from `offset` on."""
 
     group_id: str
     offset: int
 
 
-class Acked(_Record, tag=2):
+class Acked(_Record, frozen=True, tag=2):
     """Done. `runs` holds offsets as `pack_offsets` writes them; every offset below `delivered_below` had been
     delivered at least once."""
 
@@ -61,7 +61,7 @@ class ReturnedItem(msgspec.Struct, array_like=True, frozen=True, gc=False):
     leader_epoch: int
 
 
-class Returned(_Record, tag=3):
+class Returned(_Record, frozen=True, tag=3):
     """Given back, by the consumer or by expiry. Delays are kept as (wall time, duration), so that no clock jump can
     hold a message for longer than its own delay."""
 
@@ -71,7 +71,7 @@ class Returned(_Record, tag=3):
     items: list[ReturnedItem]
 
 
-class DeadLettered(_Record, tag=4):
+class DeadLettered(_Record, frozen=True, tag=4):
     """Done for the group, because the dead-letter topic has them durably (rule R29)."""
 
     group_id: str
@@ -79,7 +79,7 @@ class DeadLettered(_Record, tag=4):
     runs: list[int]
 
 
-class Sought(_Record, tag=5):
+class Sought(_Record, frozen=True, tag=5):
     """The group reads from `offset` on; every receipt of an earlier generation is stale."""
 
     group_id: str
@@ -87,7 +87,7 @@ class Sought(_Record, tag=5):
     offset: int
 
 
-class Jumped(_Record, tag=6):
+class Jumped(_Record, frozen=True, tag=6):
     """Retention removed everything below `to_offset`; `lost` messages of it were not done when that was noticed."""
 
     group_id: str
@@ -95,7 +95,7 @@ class Jumped(_Record, tag=6):
     lost: int
 
 
-class GroupRemoved(_Record, tag=7):
+class GroupRemoved(_Record, frozen=True, tag=7):
     group_id: str
 
 

@@ -92,5 +92,7 @@ class Disk(Protocol):
     def free_bytes(self) -> int: ...
 
     def lock(self, path: str) -> None:
-        """Hold an exclusive lock on the file until the process ends; raises FileLockedError."""
+        """Hold an exclusive lock on the file until the process ends; fine if this object holds it already.
+
+        Raises FileLockedError."""
         ...

@@ -178,6 +178,8 @@ class RealDisk:
 
     def lock(self, path: str) -> None:
         full_path = self._full_path(path)
+        if full_path in self._locks:
+            return
         with _name_errors():
             descriptor = _Descriptor(os.open(full_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640))
         try:

@@ -1,10 +1,10 @@
 """Atomic checkpoints: a file that holds either the old content or the new one, and can tell when it is damaged.
 
-    offset size field
-    0      4    magic "AKC1"
-    4      4    CRC-32C over bytes 8 to the end
-    8      8    length of the payload
-    16          payload
+offset size field
+0      4    magic "AKC1"
+4      4    CRC-32C over bytes 8 to the end
+8      8    length of the payload
+16          payload
 """
 
 import contextlib

@@ -76,7 +76,9 @@ class LogState:
         self.segments.append(segment)
         self.names_are_dirty = True
 
-    def note_batch(self, *, base_offset: int, next_offset: int, epoch: int, append_ms: int, length: int, is_keyed: bool) -> None:
+    def note_batch(
+        self, *, base_offset: int, next_offset: int, epoch: int, append_ms: int, length: int, is_keyed: bool
+    ) -> None:
         """A batch stands at the end of the active segment."""
         active = self.segments[-1]
         active.note(
@@ -131,9 +133,7 @@ def write_epochs(disk: Disk, path: str, payload: bytes) -> None:
     write_checkpoint(disk, path, payload)
 
 
-def cut_segment(
-    segment: Segment, index: SegmentIndex, *, position: int, end_offset: int, last_append_ms: int
-) -> None:
+def cut_segment(segment: Segment, index: SegmentIndex, *, position: int, end_offset: int, last_append_ms: int) -> None:
     """Bring what is known of a segment in line with its file, which was cut at `position`."""
     index.truncate(position)
     segment.index = index

@@ -3,13 +3,14 @@
 import asyncio
 from enum import Enum
 from functools import partial
+from typing import TypeVar
 
 from acklog.wire.batch import check_unstamped
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
 from storage.log.engine import Engine
 from storage.log.group_commit import GroupCommit
-from storage.log.index import IndexDamagedError, SegmentIndex
+from storage.log.index import SegmentIndex
 from storage.log.keys import LogKey
 from storage.log.leader_epochs import LeaderEpochs
 from storage.log.log_state import LogState
@@ -20,12 +21,19 @@ from storage.log.segment import Segment
 from storage.log.segment_reader import Damage, StoredBatch, load_index, parse_batches
 from storage.log.truncation import truncate_to
 
+_Result = TypeVar("_Result")
+
 
 class Space(Enum):
     """Which space an append may use: RESERVED ones (acknowledgements) also what is kept back from NORMAL ones."""
 
     NORMAL = "normal"
     RESERVED = "reserved"
+
+
+def _read(engine: Engine, path: str, position: int, length: int) -> bytes:
+    with engine.files.use(path) as file:
+        return file.read(position, length)
 
 
 class PartitionLog:
@@ -68,9 +76,7 @@ class PartitionLog:
     def leader_epochs(self) -> LeaderEpochs:
         return self._state.epochs
 
-    def append(
-        self, batch: bytearray, *, leader_epoch: int, space: Space = Space.NORMAL
-    ) -> "asyncio.Future[Appended]":
+    def append(self, batch: bytearray, *, leader_epoch: int, space: Space = Space.NORMAL) -> "asyncio.Future[Appended]":
         """Append an unstamped batch; the future is done when it is durable. Offsets follow the order of the calls.
 
         The log stamps `batch` in place and owns it from here on. Raises BatchCorruptError for bytes that are not an
@@ -144,6 +150,14 @@ class PartitionLog:
                         return batch.header.base_offset
                     offset = batch.header.next_offset
         return state.log_end
+
+    def keyed_ranges_since(self, time_ms: int) -> list[tuple[int, int]]:
+        """Offset ranges, ends exclusive, outside of which no keyed batch was appended at `time_ms` or later."""
+        return [
+            (segment.base_offset, segment.end_offset)
+            for segment in self._state.segments
+            if segment.last_keyed_ms >= time_ms
+        ]
 
     async def truncate_to(self, offset: int) -> None:
         """Cut the log so that it ends at `offset`, or before the batch that `offset` is in the middle of.
@@ -236,14 +250,12 @@ class PartitionLog:
                 data = await self._run(partial(_read, self._engine, segment.path, position, length))
             parsed = parse_batches(data, offset)
             if isinstance(parsed, int):  # the first batch needs more bytes
-                if parsed <= length or position + parsed > segment.size_bytes:
-                    parsed = Damage(offset, offset, "the batch goes on behind the end of the segment")
-                else:
-                    length = parsed
+                if position + parsed <= segment.size_bytes:
+                    length = min(max(parsed, 2 * length), segment.size_bytes - position)
                     continue
-            if isinstance(parsed, Damage):
-                following = index.following(parsed.offset) or following
-                return Damage(offset, max(parsed.next_offset, following), parsed.reason)
+                parsed = Damage(offset, offset, "the batch that holds it is damaged, and the last one of its segment")
+            if isinstance(parsed, Damage) and parsed.next_offset <= offset:
+                return Damage(offset, index.following(offset) or following, parsed.reason)
             return parsed
 
     def _following(self, segment: Segment) -> int:
@@ -261,5 +273,5 @@ class PartitionLog:
             self._engine.indexes.put(segment, index)
         return index
 
-    async def _run(self, function: "partial[_Result]") -> "_Result":
+    async def _run(self, function: "partial[_Result]") -> _Result:
         return await self._engine.io.run(function)

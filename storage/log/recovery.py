@@ -11,7 +11,7 @@ import msgspec
 
 from acklog.wire.batch import BatchCorruptError, BatchHeader, verify
 from storage.disk.port import Disk
-from storage.log.batch_scanner import BatchScanner, find_batch_behind
+from storage.log.batch_scanner import CHUNK_BYTES, BatchScanner, find_batch_behind
 from storage.log.checkpoint import TEMPORARY_SUFFIX, CheckpointDamagedError, read_checkpoint, read_file
 from storage.log.index import IndexDamagedError, SegmentIndex
 from storage.log.journal_scan import JournalCorruptError
@@ -46,6 +46,7 @@ class LogRecovery:
         self._durable_end = max(point.offset, point.log_start)
         self._must_scan = False
         self._damage = ""
+        self._write_again_from: dict[Segment, int] = {}
         self._last_ms = -1
         self.state = LogState(key, settings, point)
 
@@ -168,6 +169,8 @@ class LogRecovery:
                 return "the append time falls", position
             if header.leader_epoch < self.state.epochs.epoch_at(header.base_offset):
                 return "the leader epoch falls", position
+            if header.base_offset >= self._durable_end:
+                self._write_again_from.setdefault(segment, position)
             self._note(segment, header)
         return scanner.problem, scanner.position
 
@@ -260,9 +263,15 @@ class LogRecovery:
 
     def finish(self) -> None:
         """Make durable whatever was read or written beyond the recovery point: after a killed process it may be in
-        the page cache only, and a position is reported from now on."""
+        the page cache only, and a position is reported from now on.
+
+        What was read is written again first: if the last process ended because a sync had failed, the kernel may
+        hold those pages as clean, and syncing them would do nothing.
+        """
         state = self.state
         segments = list(state.dirty_segments)
+        for segment in segments:
+            self._write_again(segment)
         if segments or state.names_are_dirty:
             sync_log_files(self._disk, self._files, self._directory, segments, names_are_dirty=True)
         if state.epochs.is_dirty:
@@ -275,6 +284,14 @@ class LogRecovery:
         state.recovery_point = max(state.recovery_point, state.log_end)
         if state.refused:
             self._report.refused[state.key] = state.refused
+
+    def _write_again(self, segment: Segment) -> None:
+        position = self._write_again_from.get(segment, segment.size_bytes)
+        with self._files.use(segment.path) as file:
+            while position < segment.size_bytes:
+                chunk = file.read(position, min(CHUNK_BYTES, segment.size_bytes - position))
+                file.write(position, [chunk])
+                position += len(chunk)
 
     # --- pieces -------------------------------------------------------------------------------------------------
 

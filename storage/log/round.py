@@ -24,7 +24,7 @@ class Pending(NamedTuple):
 
     log: "LogQueue"
     batch: bytearray
-    count: int
+    records: int
     flags: int
     leader_epoch: int
     is_reserved: bool
@@ -87,7 +87,7 @@ class RoundPart:
         self.items.append(item)
         self._position += length
         self.size_bytes += length
-        self.next_offset += item.count
+        self.next_offset += item.records
 
     def publish(self) -> None:
         """On the loop, when the round is durable: readers see the batches, and their appends are done."""
@@ -100,7 +100,7 @@ class RoundPart:
                 state.add_segment(write.segment)
             for batch in write.buffers:
                 item = next(items)
-                next_offset = offset + item.count
+                next_offset = offset + item.records
                 state.note_batch(
                     base_offset=offset,
                     next_offset=next_offset,

@@ -1,20 +1,27 @@
-"""Runs a partition's delivery state over its delivery log: the only place that writes one or applies to the other.
+"""Runs a partition's delivery state over its delivery log: only this writes the one and applies to the other.
 
 A decision's record goes to the log first; when it is durable it is applied and its waiter answered (rules R24, R25).
 Records of one loop turn share a batch. When an append fails, its records are aborted and every waiter gets the error.
 """
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
+
+import structlog
 
 from acklog.wire.batch import encode_opaque_batch, opaque_payload
 from cluster.clock import Clock
+from cluster.errors import AcklogError
 from storage.delivery.partition_delivery import PartitionDelivery
 from storage.delivery.records import DeliveryRecord, decode_records, encode_records
 from storage.disk.executor import IoExecutor
-from storage.disk.port import Disk
+from storage.disk.port import Disk, DiskFailedError, DiskFullError
 from storage.log.checkpoint import read_checkpoint, write_checkpoint
-from storage.log.partition_log import Appended, PartitionLog, Space
+from storage.log.partition_log import PartitionLog, Space
+from storage.log.round import Appended
+
+logger = structlog.get_logger(__name__)
 
 _READ_BYTES = 4 * 1024 * 1024
 _SNAPSHOT_OFFSET_BYTES = 8
@@ -36,6 +43,7 @@ class DeliveryHost:
         io: IoExecutor,
         snapshot_path: str,
         snapshot_bytes: int,
+        on_disk_failed: Callable[[str], None],
     ) -> None:
         self.state = state
         self.snapshots_taken = 0
@@ -46,6 +54,7 @@ class DeliveryHost:
         self._io = io
         self._snapshot_path = snapshot_path
         self._snapshot_bytes = snapshot_bytes
+        self._on_disk_failed = on_disk_failed
         self._pending: list[Waiting] = []
         self._applied_offset = log.log_end
         self._bytes_since_snapshot = 0
@@ -147,13 +156,18 @@ class DeliveryHost:
     async def _snapshot(self) -> None:
         """Write the committed state, then trim the log below it. The state and its offset are taken in one step."""
         offset = self._applied_offset
-        payload = offset.to_bytes(_SNAPSHOT_OFFSET_BYTES, "big") + self.state.snapshot(
-            now_ms=self._clock.monotonic_ms(), wall_now_ms=self._clock.now_ms()
-        )
+        payload = offset.to_bytes(_SNAPSHOT_OFFSET_BYTES, "big") + self.state.snapshot()
         self._bytes_since_snapshot = 0
         try:
             await self._io.run(partial(write_checkpoint, self._disk, self._snapshot_path, payload))
             await self._log.remove_before(offset)
             self.snapshots_taken += 1
+        except DiskFullError as error:
+            # The log keeps what the snapshot would have replaced; the next one comes after as many bytes again.
+            logger.warning("delivery_snapshot_postponed", path=self._snapshot_path, reason=str(error))
+        except DiskFailedError as error:
+            self._on_disk_failed(f"the delivery snapshot {self._snapshot_path} could not be made durable: {error}")
+        except AcklogError as error:
+            logger.warning("delivery_log_not_trimmed", path=self._snapshot_path, reason=str(error))
         finally:
             self._snapshotting = None

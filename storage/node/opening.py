@@ -3,23 +3,28 @@
 from collections.abc import Callable
 from functools import partial
 
+import msgspec
 import structlog
 
-from acklog.wire.batch import decode_keys
+from acklog.wire.batch import BatchCorruptError, decode_keys
+from acklog.wire.problems import ProblemCode
 from cluster import keys
 from cluster.clock import Clock
 from cluster.coordination import CoordinationStore
 from cluster.entropy import Entropy
+from cluster.errors import AcklogError
 from cluster.metadata_view import MetadataView
 from cluster.model import GroupSettings, PartitionState, Topic
 from storage.delivery.dedup_window import DedupWindow
 from storage.delivery.partition_delivery import PartitionDelivery
+from storage.delivery.records import DeliveryFormatError
 from storage.disk.executor import IoExecutor
-from storage.disk.port import Disk
+from storage.disk.port import Disk, DiskFullError
+from storage.log.checkpoint import CheckpointDamagedError
 from storage.log.keys import LogKey, LogKind
-from storage.log.log_store import LogStore
 from storage.log.partition_log import PartitionLog
 from storage.log.settings import LogSettings
+from storage.log.store import LogStore
 from storage.node.batch_cache import BatchCache
 from storage.node.dead_letter_sink import DeadLetterSink
 from storage.node.delivery_host import DeliveryHost
@@ -67,7 +72,19 @@ class PartitionOpener:
         self._on_returned = on_returned
 
     async def open(self, topic: Topic, state: PartitionState) -> Partition:
-        """Raises AcklogError when the partition's logs cannot be served."""
+        """Raises AcklogError when the partition's logs cannot be served: RECORDS_CORRUPT, STORAGE_FULL, STORAGE_FAILED.
+
+        A damaged snapshot or delivery log refuses this partition and no other: to go on without it would deliver
+        acknowledged messages again.
+        """
+        try:
+            return await self._open(topic, state)
+        except (CheckpointDamagedError, DeliveryFormatError, BatchCorruptError, msgspec.DecodeError) as error:
+            raise AcklogError(ProblemCode.RECORDS_CORRUPT, f"The partition's state is damaged: {error}") from error
+        except DiskFullError as error:
+            raise AcklogError(ProblemCode.STORAGE_FULL, f"The partition cannot be opened: {error}") from error
+
+    async def _open(self, topic: Topic, state: PartitionState) -> Partition:
         log = await self._logs.open_log(
             LogKey(topic.id, state.partition, LogKind.MESSAGES),
             LogSettings(segment_bytes=topic.config.segment_bytes),
@@ -110,14 +127,16 @@ class PartitionOpener:
                 leader_epoch=state.leader_epoch,
                 settings_of=self._group_settings,
                 groups_max=self._settings.groups_per_partition_max,
+                settings=self._settings.delivery,
             ),
             log,
             leader_epoch=state.leader_epoch,
             clock=self._clock,
             disk=self._disk,
             io=self._io,
-            snapshot_path=f"{log.directory}/snapshot",
+            snapshot_path=f"{log.key.directory}/snapshot",
             snapshot_bytes=self._settings.delivery_snapshot_bytes,
+            on_disk_failed=self._logs.fail,
         )
         await delivery.recover()
         return delivery
@@ -128,22 +147,23 @@ class PartitionOpener:
 
     async def _rebuild_dedup(self, topic: Topic, log: PartitionLog) -> DedupWindow:
         """The keys of the last window, from the log itself: what a new leader needs to answer a retry (rule R19)."""
-        window = DedupWindow(
-            window_ms=topic.config.dedup_window_ms, limit_bytes=self._settings.dedup_window_bytes_max
-        )
+        window = DedupWindow(window_ms=topic.config.dedup_window_ms, limit_bytes=self._settings.dedup_window_bytes_max)
         wall_now_ms = self._clock.now_ms()
-        offset = await log.offset_at_time(wall_now_ms - topic.config.dedup_window_ms)
-        while offset < log.log_end:
-            for stored in await log.read_keyed(offset, max_bytes=_DEDUP_READ_BYTES):
-                header = stored.header
-                offset = header.next_offset
-                window.rebuild(
-                    decode_keys(stored.data, header),
-                    header.base_offset,
-                    header.leader_epoch,
-                    age_ms=wall_now_ms - header.append_time_ms,
-                    now_ms=self._clock.monotonic_ms(),
-                )
+        since_ms = wall_now_ms - topic.config.dedup_window_ms
+        for first, end in log.keyed_ranges_since(since_ms):
+            offset = max(first, log.log_start)
+            while offset < end:
+                for stored in await log.read(offset, max_bytes=_DEDUP_READ_BYTES, until=end):
+                    header = stored.header
+                    offset = header.next_offset
+                    if header.is_keyed and header.append_time_ms >= since_ms:
+                        window.rebuild(
+                            decode_keys(stored.data, header),
+                            header.base_offset,
+                            header.leader_epoch,
+                            age_ms=wall_now_ms - header.append_time_ms,
+                            now_ms=self._clock.monotonic_ms(),
+                        )
         return window
 
 

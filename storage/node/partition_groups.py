@@ -124,7 +124,7 @@ class PartitionGroups:
         return first if group.settings.start_position is StartPosition.EARLIEST else last
 
     def _check_group_limit(self) -> None:
-        if len(self._state.group_ids()) >= self._settings.groups_per_partition_max:
+        if self._state.is_full:
             raise AcklogError(
                 ProblemCode.OVERLOADED,
                 f"The partition has {self._settings.groups_per_partition_max} groups already, that is the limit.",
@@ -409,9 +409,7 @@ class PartitionGroups:
         try:
             letters = []
             for letter in due:
-                batch, record = await self._reader.record_at(
-                    letter.offset, high_watermark=self._host.high_watermark
-                )
+                batch, record = await self._reader.record_at(letter.offset, high_watermark=self._host.high_watermark)
                 letters.append(
                     DeadLetter(
                         self._host.partition,
@@ -423,7 +421,9 @@ class PartitionGroups:
                     )
                 )
             await self._dead_letters.append(self._host.topic, group, letters)
-            await self._delivery.commit(state.dead_lettered(offsets))
+            done = state.dead_lettered(offsets)
+            if done.runs:  # else all were acknowledged or sought away meanwhile
+                await self._delivery.commit(done)
         except AcklogError as error:
             logger.warning("dead_letters_delayed", group=group.name, count=len(offsets), reason=str(error))
             state.dead_letter_failed(

@@ -24,7 +24,8 @@ from cluster.clock import Clock
 from cluster.errors import AcklogError
 from cluster.model import Topic
 from storage.delivery.dedup_window import DedupWindow
-from storage.log.partition_log import Appended, PartitionLog
+from storage.log.partition_log import PartitionLog
+from storage.log.round import Appended
 from storage.node.batch_cache import BatchCache
 from storage.node.settings import NodeSettings
 from storage.rpc.messages import ACKS_ALL, KeyedResult, ProduceRequest, ProduceResponse
@@ -88,7 +89,7 @@ class PartitionHost:
             known = await self._known(keys)
             if known:
                 return ProduceResponse(-1, self.leader_epoch, -1, known)
-            token = self._reserve(keys)
+            token = self._dedup.reserve(keys, self._clock.monotonic_ms())
         waiter = self._append(request, header, token)
         if waiter is None:
             return ProduceResponse(-1, self.leader_epoch, -1)
@@ -170,19 +171,16 @@ class PartitionHost:
     async def _known(self, keys: list[DedupKey]) -> list[KeyedResult]:
         """What the window knows of the keys, after those that are being written have got their outcome."""
         while True:
-            verdict = self._dedup.check(keys, self._clock.monotonic_ms())
+            try:
+                verdict = self._dedup.check(keys, self._clock.monotonic_ms())
+            except ValueError as error:
+                raise AcklogError(ProblemCode.INVALID_FIELD, f"{error}.", field="batch") from error
             if not verdict.pending:
                 return [
                     KeyedResult(known.index, known.offset, known.leader_epoch, known.conflict)
                     for known in verdict.known
                 ]
             await self._wait_for_dedup(verdict.pending[0])
-
-    def _reserve(self, keys: list[DedupKey]) -> int:
-        try:
-            return self._dedup.reserve(keys, self._clock.monotonic_ms())
-        except ValueError as error:
-            raise AcklogError(ProblemCode.INVALID_FIELD, str(error), field="batch") from error
 
     async def _wait_for_dedup(self, token: int) -> None:
         """Return when the append that holds `token` has ended, either way."""

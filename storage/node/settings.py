@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from storage.delivery.settings import DeliverySettings
 from storage.log.settings import LogStoreSettings
 
 
@@ -10,6 +11,7 @@ class NodeSettings:
     """Sizes are in bytes, times in milliseconds."""
 
     log_store: LogStoreSettings = field(default_factory=LogStoreSettings)
+    delivery: DeliverySettings = field(default_factory=DeliverySettings)
 
     partition_inbox_bytes_max: int = 32 * 1024 * 1024
     """Unflushed appends of one partition; beyond it a send gets OVERLOADED."""

@@ -18,7 +18,7 @@ from cluster.metadata_view import MetadataView
 from cluster.model import Group, GroupMode, PartitionState, Topic
 from storage.disk.executor import IoExecutor
 from storage.disk.port import Disk
-from storage.log.log_store import LogStore
+from storage.log.store import LogStore
 from storage.node.batch_cache import BatchCache
 from storage.node.dead_letter_sink import DeadLetterSink
 from storage.node.housekeeping import Housekeeping
@@ -165,9 +165,7 @@ class StorageNode:
                 if state.leader == self.node_id and state.leader_incarnation == self.incarnation:
                     wanted[topic.id, state.partition] = (topic, state)
         gone = [
-            partition
-            for partition in self._all_partitions()
-            if (partition.topic_id, partition.number) not in wanted
+            partition for partition in self._all_partitions() if (partition.topic_id, partition.number) not in wanted
         ]
         for partition in gone:
             await self._close_partition(partition)
@@ -175,9 +173,9 @@ class StorageNode:
         missing = [key for key in wanted if key[1] not in self._topics.get(key[0], {})]
         await asyncio.gather(*(self._open_partition(*wanted[key], permits) for key in missing))
         for topic, state in wanted.values():
-            partition = self._topics.get(topic.id, {}).get(state.partition)
-            if partition is not None:
-                partition.host.topic = topic
+            held = self._topics.get(topic.id, {}).get(state.partition)
+            if held is not None:
+                held.host.topic = topic
         if missing or gone:
             self._started_groups.clear()
             self._receiver.wake_everybody()
@@ -244,9 +242,7 @@ class StorageNode:
 
     async def _wait_until_open(self, topic_id: str, number: int) -> None:
         state = self._metadata.partition(topic_id, number)
-        is_mine = (
-            state is not None and state.leader == self.node_id and state.leader_incarnation == self.incarnation
-        )
+        is_mine = state is not None and state.leader == self.node_id and state.leader_incarnation == self.incarnation
         if not is_mine or (topic_id, number) in self._failures:
             return
         future = self._opened.setdefault((topic_id, number), asyncio.get_running_loop().create_future())
@@ -292,9 +288,7 @@ class StorageNode:
         ]
         opened = [await self._partition(topic_id, number) for number in led]
         projected = await self._projection.read(group.id, topic_id) if opened else {}
-        await asyncio.gather(
-            *(partition.groups.start(group, projected.get(partition.number)) for partition in opened)
-        )
+        await asyncio.gather(*(partition.groups.start(group, projected.get(partition.number)) for partition in opened))
         self._started_groups.add((group.id, topic_id))
 
     async def settle(self, request: messages.SettleRequest) -> messages.SettleResponse:
@@ -402,9 +396,7 @@ class StorageNode:
         if self.failure is not None:
             raise AcklogError(ProblemCode.STORAGE_FAILED, self.failure)
 
-    async def _within(
-        self, timeout_ms: int, answer: Awaitable[messages.ProduceResponse]
-    ) -> messages.ProduceResponse:
+    async def _within(self, timeout_ms: int, answer: Awaitable[messages.ProduceResponse]) -> messages.ProduceResponse:
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 return await answer

@@ -14,7 +14,11 @@ ALLOWED = {
     ("storage/disk/real_disk.py", "fcntl"): "is the real disk",
     ("storage/disk/thread_executor.py", "concurrent.futures"): "is the real executor",
     ("storage/disk/thread_executor.py", "run_in_executor"): "is the real executor",
+    ("storage/rpc/tcp_transport.py", "create_connection"): "is the real transport",
+    ("storage/rpc/tcp_transport.py", "create_server"): "is the real transport",
     ("storage/log/open_files.py", "threading"): "guards a cache of file handles that only I/O threads use",
+    ("app/auth/tokens.py", "pathlib"): "reads the tokens file once, before the event loop serves",
+    ("app/auth/tokens.py", "read_bytes"): "reads the tokens file once, before the event loop serves",
     ("app/command.py", "os"): "hands the environment to the settings",
     ("app/server.py", "socket"): "names the type of the sockets that uvicorn is given",
 }

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -186,6 +187,10 @@ class ServerProcess:
             answer = connection.getresponse()
             received = {name.lower(): value for name, value in answer.getheaders()}
             return Answer(answer.status, received, answer.read())
+
+    def open_connection(self, *, seconds: float = 30) -> socket.socket:
+        """A bare TCP connection, for clients that do not behave."""
+        return socket.create_connection((self.host, self.port), timeout=seconds)
 
     def send(self, queue: str, body: object, **fields: object) -> dict[str, Any]:
         """Send one message; returns its messageId, partition and offset."""

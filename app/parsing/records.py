@@ -1,0 +1,99 @@
+"""What `GET /topics/{topic}/partitions/{partition}/records` takes."""
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+from acklog.wire import limits
+from acklog.wire.problems import ProblemCode
+from app.parsing import query
+from cluster.errors import AcklogError
+
+OFFSET_MAX = 10**18 - 1
+_PARTITION = re.compile(r"[0-9]{1,9}")
+
+
+class FirstOffset(Enum):
+    """Where to begin."""
+
+    GIVEN = "given"  # at an offset, or a time
+    EARLIEST = "earliest"
+    LATEST = "latest"
+
+
+def _parse_offset(text: str) -> int | FirstOffset:
+    if text in {"earliest", "latest"}:
+        return FirstOffset(text)
+    if not re.fullmatch(r"[0-9]{1,18}", text):
+        raise ValueError(f"must be earliest, latest or a whole number, 0 to {OFFSET_MAX}")
+    return int(text)
+
+
+RECORDS_QUERY = query.QueryTable(
+    (
+        query.Parameter(
+            "offset",
+            _parse_offset,
+            {"type": "string", "pattern": "^(earliest|latest|[0-9]{1,18})$", "default": "earliest"},
+            "the first offset to read: a number, earliest or latest",
+        ),
+        query.integer(
+            "time", 0, limits.TIMESTAMP_MS_MAX, "begin with what was appended at this time (ms since 1970) or later"
+        ),
+        query.integer(
+            "maxBytes",
+            1,
+            limits.RECEIVE_BYTES_MAX,
+            "bytes of batches at most; one batch is returned even if it is larger",
+            default=limits.RECEIVE_BYTES_DEFAULT,
+        ),
+        query.number("waitSeconds", 0, limits.WAIT_SECONDS_MAX, "how long to wait when there is nothing yet"),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordsCommand:
+    """`offset` counts with FirstOffset.GIVEN and `time_ms` -1."""
+
+    topic: str
+    partition: int
+    first: FirstOffset
+    offset: int
+    time_ms: int
+    max_bytes: int
+    wait_ms: int
+
+
+def parse_records(topic: str, partition: str, query_string: bytes) -> RecordsCommand:
+    """Raises AcklogError."""
+    arguments = RECORDS_QUERY.parse(query_string)
+    if "offset" in arguments and "time" in arguments:
+        raise AcklogError(ProblemCode.INVALID_FIELD, "give either offset or time", field="time")
+    time_ms = arguments.integer("time")
+    asked = arguments.value("offset")
+    first = FirstOffset.GIVEN
+    offset = 0
+    if isinstance(asked, FirstOffset):
+        first = asked
+    elif isinstance(asked, int):
+        offset = asked
+    elif time_ms is None:
+        first = FirstOffset.EARLIEST
+    return RecordsCommand(
+        topic=topic,
+        partition=partition_number(partition),
+        first=first,
+        offset=offset,
+        time_ms=-1 if time_ms is None else time_ms,
+        max_bytes=arguments.integer("maxBytes") or limits.RECEIVE_BYTES_DEFAULT,
+        wait_ms=round((arguments.number("waitSeconds") or 0) * 1000),
+    )
+
+
+def partition_number(text: str) -> int:
+    """The number of a partition in a path. Raises AcklogError INVALID_FIELD."""
+    if not _PARTITION.fullmatch(text) or int(text) >= limits.PARTITIONS_MAX:
+        detail = f"must be a whole number, 0 to {limits.PARTITIONS_MAX - 1}"
+        raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="partition")
+    return int(text)

@@ -1,0 +1,76 @@
+"""Looking at one message; nothing is leased."""
+
+import msgspec
+
+from acklog.wire.identifiers import MessageId, parse_message_id
+from acklog.wire.problems import ProblemCode
+from app.auth.principal import Principal, Scope
+from app.dependencies import Gateway
+from app.message_view import MessageView, view_of
+from app.routing import PartitionLeaders
+from app.services.catalog import Catalog
+from cluster.errors import AcklogError
+from storage.rpc.messages import GroupView, InspectRequest
+
+
+class GroupState(msgspec.Struct, rename="camel", omit_defaults=True):
+    """`until` is when a lease or a delay ends, in milliseconds since 1970."""
+
+    group: str
+    state: str
+    attempts: int
+    until: int | msgspec.UnsetType = msgspec.UNSET
+    consumer: str = ""
+
+
+class InspectedView(MessageView, kw_only=True):
+    groups: list[GroupState]
+
+
+class LookService:
+    def __init__(self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders) -> None:
+        self._gateway = gateway
+        self._catalog = catalog
+        self._leaders = leaders
+
+    async def look(self, text: str, principal: Principal) -> InspectedView:
+        """Raises AcklogError INVALID_MESSAGE_ID, TOPIC_NOT_FOUND, MESSAGE_NOT_FOUND, MESSAGE_EXPIRED."""
+        principal.require(Scope.READ)
+        message_id = parse_message_id(text)
+        if message_id is None:
+            raise AcklogError(ProblemCode.INVALID_MESSAGE_ID, "is not a messageId from Acklog", field="messageId")
+        topic = self._catalog.topic_by_id(message_id.topic_id, principal)
+        if topic is None:
+            detail = "the topic was deleted, or never existed"
+            raise AcklogError(ProblemCode.TOPIC_NOT_FOUND, detail, field="messageId")
+        if message_id.partition >= topic.partitions:
+            detail = f"{topic.name!r} has no partition {message_id.partition}"
+            raise AcklogError(ProblemCode.PARTITION_NOT_FOUND, detail, field="messageId")
+        return await self._inspect(message_id, topic.name)
+
+    async def _inspect(self, message_id: MessageId, queue: str) -> InspectedView:
+        topic_id, partition, epoch, offset = message_id
+        request = InspectRequest(topic_id, partition, offset, epoch)
+        response = await self._leaders.call(
+            topic_id,
+            partition,
+            lambda node, _remaining_ms: node.inspect(request),
+            deadline_ms=self._leaders.deadline_in(self._gateway.settings.request_timeout_ms),
+        )
+        view = view_of(
+            response.record,
+            message_id=str(message_id),
+            queue=queue,
+            partition=partition,
+            offset=offset,
+            append_time_ms=response.append_time_ms,
+        )
+        fields = {name: getattr(view, name) for name in MessageView.__struct_fields__}
+        return InspectedView(**fields, groups=[self._group_state(group) for group in response.groups])
+
+    def _group_state(self, group: GroupView) -> GroupState:
+        name = self._catalog.group_name(group.group_id)
+        state = GroupState(name or group.group_id, group.state, group.attempts, consumer=group.consumer)
+        if group.until_ms >= 0:
+            state.until = self._gateway.clock.now_ms() + group.until_ms
+        return state

@@ -1,0 +1,99 @@
+"""Reading the log as it is: no group, no lease."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from acklog.wire.batch import BatchHeader, decode_records, verify
+from acklog.wire.identifiers import MessageId
+from acklog.wire.problems import ProblemCode
+from acklog.wire.record import Record
+from app.auth.principal import Principal, Scope
+from app.client_watch import ClientWatch
+from app.dependencies import Gateway
+from app.parsing.records import FirstOffset, RecordsCommand
+from app.routing import PartitionLeaders
+from app.services.catalog import Catalog
+from app.services.waiting import WaitingRequests
+from cluster.errors import AcklogError
+from cluster.model import Topic
+from storage.rpc.messages import PositionsRequest, RecordsRequest, RecordsResponse
+
+
+@dataclass(frozen=True, slots=True)
+class RecordsRead:
+    """Whole batches, as stored; the first may begin before `response.offset`."""
+
+    topic: Topic
+    partition: int
+    response: RecordsResponse
+
+    def records(self) -> Iterator[tuple[BatchHeader, int, Record]]:
+        """(header of its batch, offset, record) of each message from the asked-for offset on.
+
+        Raises AcklogError RECORDS_CORRUPT.
+        """
+        batches = self.response.batches
+        at = 0
+        while at < len(batches):
+            try:
+                header = verify(batches, at)
+                records = [] if header.is_control else decode_records(batches, header, at)
+            except ValueError as error:  # BatchCorruptError, or a payload that cannot be unpacked or decoded
+                raise AcklogError(ProblemCode.RECORDS_CORRUPT, f"a stored batch is damaged: {error}") from None
+            for number, record in enumerate(records):
+                offset = header.base_offset + number
+                if offset >= self.response.offset:
+                    yield header, offset, record
+            at += header.length
+
+    def message_id(self, header: BatchHeader, offset: int) -> str:
+        return str(MessageId(self.topic.id, self.partition, header.leader_epoch, offset))
+
+
+class RecordsService:
+    def __init__(
+        self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders, waiting: WaitingRequests
+    ) -> None:
+        self._settings = gateway.settings
+        self._catalog = catalog
+        self._leaders = leaders
+        self._waiting = waiting
+
+    async def read(self, command: RecordsCommand, principal: Principal, watch: ClientWatch) -> RecordsRead:
+        """Raises AcklogError. A wait that is given up (the client is gone, the server stops) reads without waiting."""
+        principal.require(Scope.READ)
+        topic = self._catalog.topic(command.topic, principal, field="topic")
+        self._catalog.check_partition(topic, command.partition)
+        request = RecordsRequest(
+            topic.id, command.partition, await self._first_offset(topic, command), command.time_ms, command.max_bytes
+        )
+        if command.first is FirstOffset.EARLIEST:
+            request.time_ms = 0  # every batch was appended after 1970
+        response: RecordsResponse | None = None
+        if command.wait_ms > 0:
+            request.wait_ms = command.wait_ms
+            with self._waiting.one_more():
+                response = await watch.wait(self._call(request))
+            request.wait_ms = 0
+        if response is None:
+            response = await self._call(request)
+        return RecordsRead(topic, command.partition, response)
+
+    async def _first_offset(self, topic: Topic, command: RecordsCommand) -> int:
+        if command.first is not FirstOffset.LATEST:
+            return command.offset
+        positions = await self._leaders.call(
+            topic.id,
+            command.partition,
+            lambda node, _remaining_ms: node.positions(PositionsRequest(topic.id, command.partition)),
+            deadline_ms=self._leaders.deadline_in(self._settings.request_timeout_ms),
+        )
+        return positions.high_watermark
+
+    async def _call(self, request: RecordsRequest) -> RecordsResponse:
+        return await self._leaders.call(
+            request.topic_id,
+            request.partition,
+            lambda node, _remaining_ms: node.records(request),
+            deadline_ms=self._leaders.deadline_in(self._settings.request_timeout_ms + request.wait_ms),
+        )

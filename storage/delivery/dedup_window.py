@@ -1,0 +1,185 @@
+"""Which idempotency keys a partition has seen within its window, and where their messages are (rules R19, R28).
+
+A key is unknown, pending (its batch is being appended) or known at an offset. Nothing is forgotten before it is
+`window_ms` old; when the memory for keys is used up, new ones are refused instead. The keys themselves are durable in
+the batches of the log, so a new leader rebuilds the window from there.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from acklog.wire.batch import DedupKey
+from acklog.wire.problems import ProblemCode
+from cluster.errors import AcklogError
+
+FINGERPRINT_BYTES = 8
+ENTRY_OVERHEAD_BYTES = 320
+"""What an entry costs beside its key's bytes: objects, dictionary and queue slots (CPython 3.11, rounded up)."""
+
+_FULL_RETRY_MS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class KnownKey:
+    """The key of the record at `index` was used by the message at `offset`; `conflict`: with another content."""
+
+    index: int
+    offset: int
+    leader_epoch: int
+    conflict: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the window knows about a batch's keys. `pending` names the appends, by token, whose outcome decides about
+    the others; where both lists are empty the batch may be appended."""
+
+    known: list[KnownKey]
+    pending: list[int]
+
+
+class _Entry:
+    """`token` until it is committed, then 0 and the message's place."""
+
+    __slots__ = ("expires_at_ms", "fingerprint", "leader_epoch", "offset", "token")
+
+    def __init__(self, fingerprint: bytes, token: int) -> None:
+        self.fingerprint = fingerprint
+        self.token = token
+        self.offset = -1
+        self.leader_epoch = -1
+        self.expires_at_ms = 0
+
+
+class DedupWindow:
+    """`limit_bytes` bounds the memory for keys, pending ones included."""
+
+    def __init__(self, *, window_ms: int, limit_bytes: int) -> None:
+        self.size_bytes = 0
+        self._window_ms = window_ms
+        self._limit_bytes = limit_bytes
+        self._entries: dict[str, _Entry] = {}
+        self._expiries: deque[tuple[int, str]] = deque()
+        self._reserved: dict[int, list[DedupKey]] = {}
+        self._last_token = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def check(self, keys: Iterable[DedupKey], now_ms: int) -> Verdict:
+        """Raises ValueError if two records of the batch have the same key."""
+        self._expire(now_ms)
+        known: list[KnownKey] = []
+        pending: dict[int, None] = {}
+        seen: set[str] = set()
+        for each in keys:
+            if each.key in seen:
+                raise ValueError(f"two records of the batch have the key {each.key!r}")
+            seen.add(each.key)
+            entry = self._entries.get(each.key)
+            if entry is None:
+                continue
+            if entry.token:
+                # Even with another content: if that append fails, the key is free.
+                pending[entry.token] = None
+            else:
+                conflict = entry.fingerprint != each.fingerprint[:FINGERPRINT_BYTES]
+                known.append(KnownKey(each.index, entry.offset, entry.leader_epoch, conflict))
+        return Verdict(known, list(pending))
+
+    def reserve(self, keys: list[DedupKey], now_ms: int) -> int:
+        """Mark keys, all of them unknown, as pending; returns the token for `commit` or `abort`.
+
+        Raises AcklogError(DEDUP_WINDOW_FULL), or ValueError if a key is known or twice in the batch; then nothing has
+        changed.
+        """
+        verdict = self.check(keys, now_ms)
+        if verdict.known or verdict.pending:
+            raise ValueError("a key of the batch is in the window already")
+        needed_bytes = sum(_cost_bytes(each.key) for each in keys)
+        if self.size_bytes + needed_bytes > self._limit_bytes:
+            oldest_ms = self._expiries[0][0] - now_ms if self._expiries else _FULL_RETRY_MS
+            raise AcklogError(
+                ProblemCode.DEDUP_WINDOW_FULL,
+                f"The keys of the last {self._window_ms} ms take {self.size_bytes} of {self._limit_bytes} bytes, "
+                f"these need {needed_bytes}.",
+                retry_after_ms=max(oldest_ms, 1),
+            )
+        self._last_token += 1
+        token = self._last_token
+        for each in keys:
+            self._entries[each.key] = _Entry(each.fingerprint[:FINGERPRINT_BYTES], token)
+        self.size_bytes += needed_bytes
+        self._reserved[token] = keys
+        return token
+
+    def commit(self, token: int, base_offset: int, leader_epoch: int, now_ms: int) -> None:
+        """The batch was appended at `base_offset`: the window of its keys begins now. Raises KeyError for a token that
+        is not pending."""
+        for each in self._reserved.pop(token):
+            entry = self._entries[each.key]
+            entry.token = 0
+            self._place(each, entry, base_offset, leader_epoch, now_ms + self._window_ms)
+
+    def abort(self, token: int) -> None:
+        """The batch was not appended: its keys are unknown again. Raises KeyError for a token that is not pending."""
+        for each in self._reserved.pop(token):
+            del self._entries[each.key]
+            self.size_bytes -= _cost_bytes(each.key)
+
+    def rebuild(
+        self, keys: Iterable[DedupKey], base_offset: int, leader_epoch: int, *, age_ms: int, now_ms: int
+    ) -> None:
+        """Learn the keys of a batch in the log, in the order of the log; `age_ms` by its append time.
+
+        A clock that went back makes an age negative: it counts as 0, so that nothing is forgotten early. The memory
+        limit does not apply: what is in the log has to be known.
+        """
+        expires_at_ms = now_ms - max(age_ms, 0) + self._window_ms
+        if expires_at_ms <= now_ms:
+            return
+        for each in keys:
+            entry = self._entries.get(each.key)
+            if entry is None:
+                entry = self._entries[each.key] = _Entry(b"", 0)
+                self.size_bytes += _cost_bytes(each.key)
+            entry.fingerprint = each.fingerprint[:FINGERPRINT_BYTES]
+            self._place(each, entry, base_offset, leader_epoch, expires_at_ms)
+
+    def next_deadline(self) -> int | None:
+        """When the next key may be forgotten; every call forgets what is due, so no timer needs to be set for it."""
+        return self._expiries[0][0] if self._expiries else None
+
+    def check_invariants(self) -> None:
+        """Raises AssertionError."""
+        pending = {each.key: token for token, keys in self._reserved.items() for each in keys}
+        assert self.size_bytes == sum(map(_cost_bytes, self._entries))
+        assert all(pending.get(key, 0) == entry.token for key, entry in self._entries.items())
+        assert pending.keys() <= self._entries.keys()
+        queued = {key: expires_at_ms for expires_at_ms, key in self._expiries}
+        for key, entry in self._entries.items():
+            assert entry.token or queued.get(key) == entry.expires_at_ms, f"{key!r} will never be forgotten"
+
+    def _place(self, each: DedupKey, entry: _Entry, base_offset: int, leader_epoch: int, expires_at_ms: int) -> None:
+        entry.offset = base_offset + each.index
+        entry.leader_epoch = leader_epoch
+        # The queue stays in order: append times may go backwards, then the younger batch's keys stay a little longer.
+        if self._expiries:
+            expires_at_ms = max(expires_at_ms, self._expiries[-1][0])
+        entry.expires_at_ms = expires_at_ms
+        self._expiries.append((expires_at_ms, each.key))
+
+    def _expire(self, now_ms: int) -> None:
+        expiries = self._expiries
+        while expiries and expiries[0][0] <= now_ms:
+            expires_at_ms, key = expiries.popleft()
+            entry = self._entries.get(key)
+            # A key that was used again has a later place in the queue; a rebuilt one may have several.
+            if entry is not None and not entry.token and entry.expires_at_ms == expires_at_ms:
+                del self._entries[key]
+                self.size_bytes -= _cost_bytes(key)
+
+
+def _cost_bytes(key: str) -> int:
+    return ENTRY_OVERHEAD_BYTES + len(key.encode())

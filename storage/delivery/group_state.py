@@ -1,0 +1,241 @@
+"""All state of one group in one partition, and how records change it.
+
+`GroupDelivery` decides by it; `apply` is the same for a decision that became durable and for a replay; `abort` undoes a
+decision whose record could not be written. Between decision and either an offset is *pending*: it is leased to nobody
+else and does not expire.
+
+Where a message is, from the group's progress upwards: below `cursor` each one is done, leased, released, in the
+retries or pending; from `cursor` on each one is fresh, except for a few that old receipts or a replay speak of.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from storage.delivery.dead_letter_queue import DeadLetterQueue
+from storage.delivery.group_progress import GroupProgress, GroupSnapshot, Retry
+from storage.delivery.leases import Delivery, LeaseTable
+from storage.delivery.pending_offsets import PendingOffsets
+from storage.delivery.records import (
+    Acked,
+    DeadLettered,
+    GroupRecord,
+    Jumped,
+    Returned,
+    Sought,
+    unpack_ranges,
+)
+from storage.delivery.return_queue import ReturnQueue
+from storage.delivery.states import MessageState
+
+
+class GroupState:
+    """`released` are leases whose answer was not written (None: a message that the cursor passed while it was
+    pending); `ahead_until` is the end of what is known at or above the cursor."""
+
+    def __init__(self, group_id: str, *, start_offset: int, dead_lettered_ranges_max: int) -> None:
+        self.group_id = group_id
+        self.progress = GroupProgress(start_offset, dead_lettered_ranges_max=dead_lettered_ranges_max)
+        self.leases = LeaseTable()
+        self.released: dict[int, Delivery | None] = {}
+        self.returns = ReturnQueue()
+        self.dead_letters = DeadLetterQueue()
+        self.pending = PendingOffsets()
+        self.cursor = start_offset
+        self.ahead_until = start_offset
+        self.jumping_to = -1
+
+    # --- questions -------------------------------------------------------------------------------------------------
+
+    def is_tracked(self, offset: int) -> bool:
+        """Whether a message that is not done is anything but fresh (or pending)."""
+        return offset in self.leases.by_offset or offset in self.released or offset in self.progress.retries
+
+    def message_state(self, offset: int) -> MessageState:
+        """As of the last call that knew the time."""
+        if offset in self.leases.by_offset:
+            return MessageState.LEASED
+        if self.progress.is_done(offset):
+            return MessageState.DEAD_LETTERED if self.progress.is_dead_lettered(offset) else MessageState.DONE
+        retry = self.progress.retries.get(offset)
+        if retry is not None and retry.is_dead_lettering:
+            return MessageState.DEAD_LETTERING
+        return MessageState.WAITING if self.returns.delayed_until(offset) is None else MessageState.DELAYED
+
+    def newest_delivery(self, offset: int) -> tuple[int, int] | None:
+        """The newest delivery of a message, as (leader epoch, attempt), as far as it is remembered."""
+        delivery = self.leases.by_offset.get(offset) or self.released.get(offset)
+        if delivery is not None:
+            return delivery.leader_epoch, delivery.attempt
+        retry = self.progress.retries.get(offset)
+        return None if retry is None else (retry.leader_epoch, retry.attempts)
+
+    # --- leases ----------------------------------------------------------------------------------------------------
+
+    def take_fresh(self, room: int, high_watermark: int) -> Sequence[int]:
+        """Move the cursor over up to `room` fresh offsets."""
+        taken: list[int] = []
+        known_until = min(self.ahead_until, high_watermark)
+        while self.cursor < known_until and len(taken) < room:
+            offset = self.cursor
+            done_until = self.progress.done_above.end_of(offset)
+            if done_until is not None:
+                self.cursor = done_until
+                continue
+            self.cursor += 1
+            if offset not in self.pending and not self.is_tracked(offset):
+                taken.append(offset)
+        stop = min(self.cursor + room - len(taken), high_watermark)
+        fresh = range(self.cursor, max(self.cursor, stop))
+        self.cursor = fresh.stop
+        return [*taken, *fresh] if taken else fresh
+
+    def take_back(self, offsets: Iterable[int]) -> None:
+        """Take messages from wherever they are, so that they can be leased to whom they were delivered before."""
+        for offset in offsets:
+            self.leases.remove(offset)
+            self.released.pop(offset, None)
+            self.returns.discard(offset)
+            self.ahead_until = max(self.ahead_until, offset + 1)
+
+    # --- pending ---------------------------------------------------------------------------------------------------
+
+    def mark_pending(self, offsets: Iterable[int], *, end: int) -> None:
+        """A record with these offsets, all below `end`, is on its way to the log."""
+        self.pending.mark(offsets)
+        self.ahead_until = max(self.ahead_until, end)
+
+    def abort(self, record: GroupRecord, *, now_ms: int) -> None:
+        """The record could not be written: everything is as before. Leases keep their deadline."""
+        if isinstance(record, Jumped):
+            self.jumping_to = -1
+        elif isinstance(record, Sought) or record.generation != self.progress.generation:
+            return
+        elif isinstance(record, Returned):
+            self._put_back((item.offset for item in record.items), now_ms)
+        else:
+            for start, end in unpack_ranges(record.runs):
+                self._put_back(range(start, end), now_ms)
+
+    def _put_back(self, offsets: Iterable[int], now_ms: int) -> None:
+        for offset in offsets:
+            self.pending.unmark((offset,))
+            if offset in self.pending or self.progress.is_done(offset):
+                continue
+            retry = self.progress.retries.get(offset)
+            if offset in self.leases.by_offset:
+                self.leases.rearm(offset)
+            elif retry is not None and retry.is_dead_lettering:
+                self.dead_letters.put(offset, now_ms)
+            elif offset not in self.returns and (retry is not None or offset < self.cursor):
+                # It came due, or the cursor came by, while it was pending.
+                if retry is None:
+                    self.released.setdefault(offset, None)
+                self.returns.put_first(offset)
+
+    # --- apply -----------------------------------------------------------------------------------------------------
+
+    def apply(self, record: GroupRecord, *, now_ms: int, wall_now_ms: int) -> None:
+        """Make a durable record true. A record of an earlier generation is void: a seek was logged before it."""
+        if isinstance(record, Sought):
+            if self.progress.sought(record):
+                self._forget_everything(record.offset)
+        elif isinstance(record, Jumped):
+            self.jumping_to = -1
+            self._forget_within(self.progress.progress, record.to_offset)
+            self.progress.jumped(record)
+        elif record.generation == self.progress.generation:
+            if isinstance(record, Returned):
+                self._apply_returned(record, now_ms, wall_now_ms)
+            else:
+                self._apply_done(record)
+        self.cursor = max(self.cursor, self.progress.progress)
+
+    def _apply_done(self, record: Acked | DeadLettered) -> None:
+        for start, end in unpack_ranges(record.runs):
+            self.pending.unmark(range(start, end))
+            self._forget_within(start, end)
+            self.ahead_until = max(self.ahead_until, end)
+        if isinstance(record, Acked):
+            self.progress.acked(record)
+        else:
+            self.progress.dead_lettered(record.runs)
+
+    def _apply_returned(self, record: Returned, now_ms: int, wall_now_ms: int) -> None:
+        for item in record.items:
+            offset = item.offset
+            self.pending.unmark((offset,))
+            retry = self.progress.returned(item, record.wall_ms)
+            if retry is None:
+                continue
+            self.leases.remove(offset)
+            self.released.pop(offset, None)
+            self._queue(offset, retry, now_ms=now_ms, wall_now_ms=wall_now_ms)
+
+    def _queue(self, offset: int, retry: Retry, *, now_ms: int, wall_now_ms: int) -> None:
+        self.ahead_until = max(self.ahead_until, offset + 1)
+        if not retry.is_dead_lettering:
+            self.returns.put(offset, now_ms + retry.remaining_ms(wall_now_ms), now_ms=now_ms)
+        elif offset not in self.dead_letters:
+            self.returns.discard(offset)
+            self.dead_letters.put(offset, now_ms)
+
+    def _forget_within(self, start: int, end: int) -> None:
+        """Drop what is kept beside the progress for a range that is about to be done. Costs as much as the smaller of
+        the range and what is kept: retention may jump over a billion messages."""
+        leased, released, retries = self.leases.by_offset, self.released, self.progress.retries
+        offsets: Iterable[int] = range(start, end)
+        if end - start > len(leased) + len(released) + len(retries):
+            offsets = [offset for kept in (leased, released, retries) for offset in kept if start <= offset < end]
+        if not released and not retries:
+            for offset in offsets:
+                self.leases.remove(offset)
+            return
+        for offset in offsets:
+            self.leases.remove(offset)
+            released.pop(offset, None)
+            self.returns.discard(offset)
+            self.dead_letters.discard(offset)
+
+    def _forget_everything(self, offset: int) -> None:
+        self.leases.clear()
+        self.released.clear()
+        self.returns.clear()
+        self.dead_letters.clear()
+        self.pending.clear()
+        self.cursor = self.ahead_until = offset
+        self.jumping_to = -1
+
+    # --- snapshots and checks --------------------------------------------------------------------------------------
+
+    def snapshot(self) -> GroupSnapshot:
+        """Committed facts only: no lease, nothing pending."""
+        return self.progress.snapshot(self.group_id)
+
+    def restore(self, snapshot: GroupSnapshot, *, now_ms: int, wall_now_ms: int) -> None:
+        """Fill a new object: every message that is not done is waiting or delayed again."""
+        self.progress.restore(snapshot)
+        self.cursor = self.progress.progress
+        self.ahead_until = max(self.cursor, self.progress.done_above.end)
+        for offset, retry in self.progress.retries.items():
+            self._queue(offset, retry, now_ms=now_ms, wall_now_ms=wall_now_ms)
+
+    def check_invariants(self) -> None:
+        """Raises AssertionError. Costs as much as there are messages in flight."""
+        progress, cursor = self.progress, self.cursor
+        progress.check_invariants()
+        self.leases.check_invariants()
+        assert cursor >= progress.progress, "the cursor is behind the progress"
+        kept = {*self.leases.by_offset, *self.released, *progress.retries}
+        for offset in kept:
+            assert not progress.is_done(offset), f"offset {offset} is done and still kept"
+            assert offset < max(cursor, self.ahead_until), f"the fresh scan would deliver offset {offset} twice"
+        for offset in self.released:
+            assert offset not in self.leases.by_offset, f"offset {offset} is leased and released"
+        for offset, retry in progress.retries.items():
+            queued = offset in self.returns or offset in self.leases.by_offset or offset in self.pending
+            assert (offset in self.dead_letters or offset in self.pending) if retry.is_dead_lettering else queued, (
+                f"offset {offset} was given back and is in no queue"
+            )
+        known = {*kept, *self.pending.counts}
+        below = sum(1 for offset in known if offset < cursor and not progress.is_done(offset))
+        done_below = progress.done_above.count_below(cursor)
+        assert cursor - progress.progress == below + done_below, "the cursor has passed a message and nobody knows it"

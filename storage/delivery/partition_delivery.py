@@ -1,0 +1,131 @@
+"""The delivery state of one partition: all groups that read it. Knows nothing of logs or disks.
+
+A host writes the records that the groups decide, in any batches, and calls `apply` with them in the order of the log,
+or `abort` with those that could not be written. A restart is `restore` of the last snapshot and `apply` of the records
+after it.
+"""
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from cluster.model import GroupSettings
+from storage.delivery.group_delivery import GroupDelivery
+from storage.delivery.group_progress import GroupSnapshot
+from storage.delivery.records import Buffer, DeliveryFormatError, DeliveryRecord, GroupRemoved, Started
+from storage.delivery.settings import DeliverySettings
+
+SNAPSHOT_VERSION = 1
+
+
+class _Snapshot(msgspec.Struct, array_like=True, gc=False):
+    version: int
+    groups: list[GroupSnapshot]
+
+
+class _Version(msgspec.Struct, array_like=True, gc=False):
+    version: int
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decode_snapshot = msgspec.msgpack.Decoder(_Snapshot).decode
+_decode_version = msgspec.msgpack.Decoder(_Version).decode
+
+
+_DEFAULT_SETTINGS = DeliverySettings()
+
+
+class PartitionDelivery:
+    """`settings_of` knows a group's settings by its id; a group object's `settings` may be replaced later."""
+
+    def __init__(
+        self,
+        *,
+        leader_epoch: int,
+        settings_of: Callable[[str], GroupSettings],
+        groups_max: int,
+        settings: DeliverySettings = _DEFAULT_SETTINGS,
+    ) -> None:
+        self.leader_epoch = leader_epoch
+        self.applied_records = 0
+        self._settings_of = settings_of
+        self._groups_max = groups_max
+        self._settings = settings
+        self._groups: dict[str, GroupDelivery] = {}
+
+    def group(self, group_id: str) -> GroupDelivery | None:
+        """None before the group's first contact (its `Started` record)."""
+        return self._groups.get(group_id)
+
+    def groups(self) -> list[GroupDelivery]:
+        return list(self._groups.values())
+
+    def group_ids(self) -> list[str]:
+        return list(self._groups)
+
+    @property
+    def is_full(self) -> bool:
+        """No further group may start. Records that start one are applied all the same: the log is right."""
+        return len(self._groups) >= self._groups_max
+
+    def apply(self, records: Iterable[DeliveryRecord], *, now_ms: int, wall_now_ms: int) -> None:
+        """The records are durable. One of a group that is not there (removed before it in the log) is void."""
+        for record in records:
+            self.applied_records += 1
+            if isinstance(record, Started):
+                if record.group_id not in self._groups:
+                    self._groups[record.group_id] = self._new_group(record.group_id, record.offset)
+            elif isinstance(record, GroupRemoved):
+                self._groups.pop(record.group_id, None)
+            else:
+                group = self._groups.get(record.group_id)
+                if group is not None:
+                    group.apply(record, now_ms=now_ms, wall_now_ms=wall_now_ms)
+
+    def abort(self, records: Iterable[DeliveryRecord], *, now_ms: int) -> None:
+        """The records could not be written: the decisions are undone."""
+        for record in records:
+            if not isinstance(record, Started | GroupRemoved):
+                group = self._groups.get(record.group_id)
+                if group is not None:
+                    group.abort(record, now_ms=now_ms)
+
+    def next_deadline(self) -> int | None:
+        """When the first of the groups wants `expire` and `dead_letters` called."""
+        deadlines = (group.next_deadline() for group in self._groups.values())
+        return min((deadline for deadline in deadlines if deadline is not None), default=None)
+
+    def snapshot(self) -> bytes:
+        """What the applied records say; leases and undecided settlements are left out. Equal states, equal bytes."""
+        groups = [self._groups[group_id].snapshot() for group_id in sorted(self._groups)]
+        return _encoder.encode(_Snapshot(SNAPSHOT_VERSION, groups))
+
+    def restore(self, data: Buffer, *, now_ms: int, wall_now_ms: int) -> None:
+        """Fill a new object. Raises DeliveryFormatError for a snapshot of a newer version and for damaged bytes."""
+        try:
+            version = _decode_version(data).version
+            if version != SNAPSHOT_VERSION:
+                raise DeliveryFormatError(
+                    f"the snapshot has version {version}, this version of the server reads {SNAPSHOT_VERSION}"
+                )
+            snapshots = _decode_snapshot(data).groups
+        except msgspec.DecodeError as error:
+            raise DeliveryFormatError(f"the snapshot of the delivery state is damaged: {error}") from error
+        for snapshot in snapshots:
+            group = self._new_group(snapshot.group_id, snapshot.progress)
+            group.restore(snapshot, now_ms=now_ms, wall_now_ms=wall_now_ms)
+            self._groups[snapshot.group_id] = group
+
+    def check_invariants(self) -> None:
+        """Raises AssertionError."""
+        for group in self._groups.values():
+            group.check_invariants()
+
+    def _new_group(self, group_id: str, start_offset: int) -> GroupDelivery:
+        return GroupDelivery(
+            group_id,
+            leader_epoch=self.leader_epoch,
+            settings=self._settings_of(group_id),
+            start_offset=start_offset,
+            delivery_settings=self._settings,
+        )

@@ -1,0 +1,239 @@
+"""The storage engine of a node: all logs of one data directory, one journal, one group commit."""
+
+from functools import partial
+
+from acklog.wire.problems import ProblemCode
+from cluster.clock import Clock
+from cluster.entropy import Entropy
+from cluster.errors import AcklogError
+from storage.disk.executor import IoExecutor
+from storage.disk.port import Disk
+from storage.log.checkpoint import CheckpointDamagedError
+from storage.log.data_directory import DirectoryMeta, open_data_directory
+from storage.log.engine import Engine
+from storage.log.group_commit import GroupCommit
+from storage.log.journal import Journal
+from storage.log.journal_scan import JournalCorruptError, scan_journal
+from storage.log.keys import LogKey
+from storage.log.log_state import LogState
+from storage.log.maintenance import Maintenance
+from storage.log.opening import (
+    find_logs,
+    make_log_directory,
+    remove_log_directory,
+    replay_frame,
+    take_journal_files,
+)
+from storage.log.partition_log import PartitionLog
+from storage.log.recovery import LogRecovery
+from storage.log.recovery_points import RecoveryPoint, RecoveryPoints, read_recovery_points
+from storage.log.report import RecoveryReport
+from storage.log.segment import Segment
+from storage.log.settings import LogSettings, LogStoreSettings
+
+
+class LogStore:
+    """One per data directory, opened by one process at a time.
+
+    `report` says what recovery found; `directory_id` was made with the directory; `failure` is why nothing is served,
+    None if all is well.
+    """
+
+    def __init__(self, engine: Engine, meta: DirectoryMeta) -> None:
+        """For `open` only."""
+        self._engine = engine
+        self._meta = meta
+        self._states: dict[LogKey, LogState] = {}
+        self._logs: dict[LogKey, PartitionLog] = {}
+        self._removed: dict[str, int] = {}
+        self._journal: Journal | None = None
+        self.report = RecoveryReport()
+
+    @property
+    def directory_id(self) -> str:
+        return self._meta.directory_id
+
+    @property
+    def failure(self) -> str | None:
+        return self._engine.failure
+
+    def fail(self, reason: str) -> None:
+        """Stop serving the directory for ever: something in it that acknowledgements rest on could not be synced."""
+        self._engine.fail(reason)
+
+    @property
+    def pending_bytes(self) -> int:
+        """Bytes of the appends that wait for the disk."""
+        return self._commit.pending_bytes
+
+    @classmethod
+    async def open(
+        cls, *, disk: Disk, io: IoExecutor, clock: Clock, entropy: Entropy, settings: LogStoreSettings | None = None
+    ) -> "LogStore":
+        """Recover the directory, or make a new one; raises FileLockedError, DataDirectoryError and OSError.
+
+        A store whose journal or recovery points are damaged opens with `failure` set and changes nothing on the disk.
+        """
+        meta = await io.run(partial(open_data_directory, disk, entropy))
+        store = cls(Engine(disk=disk, io=io, clock=clock, settings=settings or LogStoreSettings()), meta)
+        started_ms = clock.monotonic_ms()
+        try:
+            sequence = await store._recover()
+        except (CheckpointDamagedError, JournalCorruptError) as error:
+            store._engine.fail(str(error))
+            sequence = 0
+        await store._start(sequence)
+        store.report.duration_ms = clock.monotonic_ms() - started_ms
+        return store
+
+    # --- recovery -----------------------------------------------------------------------------------------------
+
+    async def _recover(self) -> int:
+        """Load, verify and replay; the sequence of the journal's last frame."""
+        disk, io, key = self._engine.disk, self._engine.io, self._meta.journal_key
+        points = await io.run(partial(read_recovery_points, disk))
+        scan = await io.run(partial(scan_journal, disk, journal_key=key, covered_sequence=points.covered_sequence))
+        found = await io.run(partial(find_logs, disk, points))
+        self.report.was_clean = points.is_clean
+        recoveries: dict[str, LogRecovery] = {}
+        for log_key in found.present:
+            recovery = self._recovery(log_key, points)
+            await io.run(recovery.load)
+            recoveries[str(log_key)] = recovery
+        for place in scan.frames:
+            await io.run(
+                partial(replay_frame, disk, place, recoveries, points=points, journal_key=key, report=self.report)
+            )
+        for log_key in found.removed:
+            await io.run(partial(remove_log_directory, disk, log_key))
+        for recovery in recoveries.values():
+            await io.run(recovery.finish)
+            self._states[recovery.state.key] = recovery.state
+        self.report.logs = len(recoveries)
+        return scan.last_sequence
+
+    def _recovery(self, key: LogKey, points: RecoveryPoints) -> LogRecovery:
+        return LogRecovery(
+            self._engine.disk,
+            self._engine.files,
+            key,
+            point=points.logs.get(str(key)) or RecoveryPoint(),
+            settings=self._engine.settings.recovery_log,
+            report=self.report,
+        )
+
+    async def _start(self, sequence: int) -> None:
+        engine, settings = self._engine, self._engine.settings
+        journal = Journal(
+            engine.disk,
+            journal_key=self._meta.journal_key,
+            sequence=sequence,
+            file_bytes=settings.journal_file_bytes,
+            files_max=settings.journal_files_max,
+        )
+        self._journal = journal
+        self._maintenance = Maintenance(engine, journal, states=self._states, removed=self._removed)
+        self._commit = GroupCommit(engine, journal, sync_now=self._maintenance.sync_now)
+        for state in self._states.values():
+            self._logs[state.key] = PartitionLog(engine, self._commit, self._maintenance, state)
+        if engine.failure is not None:
+            return
+        # From here on every log is covered up to its end, so no file of the journal is needed.
+        await self._maintenance.write_points(covered_sequence=sequence)
+        spares = await engine.io.run(
+            partial(
+                take_journal_files,
+                engine.disk,
+                file_bytes=settings.journal_file_bytes,
+                files_kept=settings.journal_files_kept,
+            )
+        )
+        for spare in spares:
+            journal.adopt(spare)
+        engine.on_failure = self._maintenance.wake
+        self._maintenance.start()
+
+    # --- logs ---------------------------------------------------------------------------------------------------
+
+    def keys(self) -> list[LogKey]:
+        return sorted(self._logs)
+
+    async def open_log(self, key: LogKey, settings: LogSettings) -> PartitionLog:
+        """The log, made if there is none: its directory is durable on return. An existing one gets the settings."""
+        engine = self._engine
+        if engine.failure is not None:
+            raise engine.failed()
+        if key not in self._logs:
+            async with self._maintenance.lock:
+                if key not in self._logs:
+                    self._logs[key] = await self._create_log(key, settings)
+        log = self._logs[key]
+        self._states[key].settings = settings
+        return log
+
+    async def _create_log(self, key: LogKey, settings: LogSettings) -> PartitionLog:
+        engine = self._engine
+        state = LogState(key, settings, RecoveryPoint(journal_floor=self._removed.get(str(key), 0)))
+        segment = Segment(key.directory, 0)
+
+        def work() -> None:
+            make_log_directory(engine.disk, key)
+            engine.files.create(segment.path)
+            engine.disk.sync_directory(key.directory)
+
+        if self._removed.pop(str(key), None) is not None:  # or a crash would remove the new log for the old one
+            self._states[key] = state
+            state.add_segment(segment)
+            await self._maintenance.write_points()
+            state.segments.clear()
+        await self._maintenance.run(work)
+        state.add_segment(segment)
+        state.names_are_dirty = False
+        self._states[key] = state
+        return PartitionLog(engine, self._commit, self._maintenance, state)
+
+    async def remove_log(self, key: LogKey) -> None:
+        """Delete the log for ever; fine if there is none. Appends that wait fail with TOPIC_NOT_FOUND."""
+        log = self._logs.get(key)
+        if log is None:
+            return
+        log.abandon(AcklogError(ProblemCode.TOPIC_NOT_FOUND, "the log has been removed"))
+        await log.hold()
+        engine = self._engine
+        async with self._maintenance.lock:
+            if engine.failure is not None:
+                raise engine.failed()
+            if self._logs.get(key) is not log:
+                return
+            del self._logs[key]
+            state = self._states.pop(key)
+            engine.dirty.pop(state, None)
+            self._removed[str(key)] = self._maintenance.journal_sequence
+            await self._maintenance.write_points()
+
+            def work() -> None:
+                for segment in state.segments:
+                    engine.files.forget(segment.path)
+                remove_log_directory(engine.disk, key)
+
+            await self._maintenance.run(work)
+
+    async def sync(self) -> None:
+        """Sync what is published and trim the journal now, rather than at the next interval."""
+        await self._maintenance.sync_now()
+
+    async def close(self) -> None:
+        """Wait for pending appends, sync everything, write the checkpoints and mark the directory as clean."""
+        engine = self._engine
+        if engine.is_closing:
+            return
+        engine.is_closing = True
+        await self._commit.drain()
+        await self._maintenance.stop()
+        if engine.failure is None:
+            await self._maintenance.close_cleanly()
+        if self._journal is not None:
+            self._journal.close()
+        engine.files.close()
+        if engine.failure is None:
+            engine.failure = "it was closed"

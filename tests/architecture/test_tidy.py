@@ -1,0 +1,217 @@
+"""Size, shape and cleanliness of the source. What is not kept yet stands in a table that may only shrink."""
+
+import ast
+import re
+
+import pytest
+
+from tests.architecture.source_tree import (
+    Module,
+    functions,
+    product_modules,
+    python_modules,
+    text_files,
+)
+
+MODULE_LINES_MAX = 400
+FUNCTION_LINES_MAX = 70
+
+# Path, or path and function: how many lines it may have until it is taken apart.
+LONG_MODULES: dict[str, int] = {
+    "storage/node/partition_groups.py": 460,
+    "storage/node/storage_node.py": 430,
+}
+LONG_FUNCTIONS: dict[tuple[str, str], int] = {}
+
+# `__init__.py` files with more than re-exports, and why.
+CODE_IN_INIT = {"acklog/__init__.py": "says the installed version, which is where every tool looks for it"}
+
+UNFINISHED = re.compile(r"\b(?:TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
+MACHINE_PATHS = re.compile(r"(?<![\w.-])/(?:work|root|home|tmp|Users|mnt|opt)(?:/|\b)")
+REGISTRY_HOSTS = re.compile(
+    r"pypi\.org|pythonhosted\.org|registry\.npmjs|crates\.io|rubygems\.org|proxy\.golang\.org|"
+    r"(?:index|registry-1?)\.docker\.io|repo1?\.maven|conda\.anaconda\.org",
+    re.IGNORECASE,
+)
+ROUTE_METHODS = frozenset(
+    {"add_api_route", "api_route", "delete", "exception_handler", "get", "head", "middleware", "options", "patch"}
+    | {"post", "put", "route", "trace"}
+)
+
+
+def test_modules_are_short() -> None:
+    """One noun per file: a long module is a sign that two things live in it."""
+    found = {module.path: module.source.count("\n") for module in python_modules()}
+    too_long = {path: lines for path, lines in found.items() if lines > LONG_MODULES.get(path, MODULE_LINES_MAX)}
+    assert too_long == {}
+
+
+def test_functions_are_short() -> None:
+    found = {
+        (module.path, function.name): lines
+        for module in python_modules()
+        for function, lines in _lengths(module)
+        if lines > FUNCTION_LINES_MAX
+    }
+    too_long = {place: lines for place, lines in found.items() if lines > LONG_FUNCTIONS.get(place, 0)}
+    assert too_long == {}
+
+
+def test_the_tables_of_exceptions_shrink() -> None:
+    """What has become short leaves the table, so that it stays short."""
+    long_modules = [module.path for module in python_modules() if module.source.count("\n") > MODULE_LINES_MAX]
+    long_functions = [
+        (module.path, function.name)
+        for module in python_modules()
+        for function, lines in _lengths(module)
+        if lines > FUNCTION_LINES_MAX
+    ]
+    with_code = [module.path for module in python_modules() if module.is_package and _code_in(module)]
+    assert sorted(set(LONG_MODULES) - set(long_modules)) == []
+    assert sorted(set(LONG_FUNCTIONS) - set(long_functions)) == []
+    assert sorted(set(CODE_IN_INIT) - set(with_code)) == []
+
+
+def _lengths(module: Module) -> list[tuple[ast.FunctionDef | ast.AsyncFunctionDef, int]]:
+    return [(each, (each.end_lineno or each.lineno) - each.lineno + 1) for each in functions(module.tree)]
+
+
+def test_packages_hold_no_code_of_their_own() -> None:
+    found = [
+        f"{module.path}:{line}"
+        for module in python_modules()
+        if module.is_package and module.path not in CODE_IN_INIT
+        for line in _code_in(module)
+    ]
+    assert found == []
+
+
+def _code_in(module: Module) -> list[int]:
+    """Lines of an `__init__.py` with anything but a docstring, imports and `__all__`."""
+    return [node.lineno for node in module.tree.body if not _is_re_export(node)]
+
+
+def _is_re_export(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return True
+    if isinstance(node, ast.Expr):
+        return isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    return isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["__all__"]
+
+
+def test_every_module_says_what_it_is() -> None:
+    found = [
+        module.path
+        for module in python_modules()
+        if not module.is_package and not module.path.startswith("tests/unit/") and not ast.get_docstring(module.tree)
+    ]
+    assert found == []
+
+
+def test_nothing_is_left_unfinished() -> None:
+    found = [
+        f"{path}:{number}"
+        for path, content in text_files()
+        for number, line in enumerate(content.splitlines(), start=1)
+        if UNFINISHED.search(line)
+    ]
+    assert found == []
+
+
+def test_endpoints_run_on_the_event_loop() -> None:
+    """A plain `def` endpoint or dependency runs in a thread of the framework's: outside the simulation, and slower."""
+    found = [
+        f"{module.path}:{line}"
+        for module in product_modules()
+        if module.path.startswith("app/")
+        for line in _plain_endpoints(module.tree)
+    ]
+    assert found == []
+
+
+def _plain_endpoints(tree: ast.Module) -> list[int]:
+    plain = {node.name: node.lineno for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    lines = [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and any(_is_route(decorator) for decorator in node.decorator_list)
+    ]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            is_registration = isinstance(node.func, ast.Attribute) and node.func.attr in {"add_api_route", "add_route"}
+            is_dependency = isinstance(node.func, ast.Name) and node.func.id in {"Depends", "Security"}
+            for argument in node.args if is_registration or is_dependency else ():
+                if isinstance(argument, ast.Name) and argument.id in plain:
+                    lines.append(plain[argument.id])
+    return sorted(lines)
+
+
+def _is_route(decorator: ast.expr) -> bool:
+    return (
+        isinstance(decorator, ast.Call)
+        and isinstance(decorator.func, ast.Attribute)
+        and decorator.func.attr in ROUTE_METHODS
+    )
+
+
+def test_the_product_knows_no_machine() -> None:
+    """Paths of somebody's machine in the product's strings; defaults are relative, the rest is a setting."""
+    found = [
+        f"{module.path}:{node.lineno}: {node.value[:60]!r}"
+        for module in product_modules()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and MACHINE_PATHS.search(node.value)
+    ]
+    assert found == []
+
+
+def test_the_repository_names_no_package_registry() -> None:
+    """Where packages come from is the business of each machine's own set-up."""
+    found = [
+        f"{path}:{number}"
+        for path, content in text_files()
+        if path != "tests/architecture/test_tidy.py"
+        for number, line in enumerate(content.splitlines(), start=1)
+        if REGISTRY_HOSTS.search(line)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        ("@router.get('/x')\ndef f(): ...\n", [2]),
+        ("@router.get('/x')\nasync def f(): ...\n", []),
+        ("def f(): ...\nrouter.add_api_route('/x', f)\n", [1]),
+        ("def f(): ...\nasync def g(x=Depends(f)): ...\n", [1]),
+        ("@cache.setting('x')\ndef f(): ...\n", []),
+    ],
+)
+def test_plain_endpoints_are_found(source: str, lines: list[int]) -> None:
+    assert _plain_endpoints(ast.parse(source)) == lines
+
+
+@pytest.mark.parametrize(
+    ("text", "is_found"),
+    [
+        ("/tm" "p/x", True),
+        ("open /home", True),
+        ("file:///root/a", True),
+        ("/homepage", False),
+        ("a/tm" "p", False),
+        ("/topics/{topic}", False),
+        ("/working", False),
+    ],
+)
+def test_machine_paths_are_found(text: str, is_found: bool) -> None:
+    assert (MACHINE_PATHS.search(text) is not None) is is_found
+
+
+def test_code_in_a_package_is_found() -> None:
+    module = Module("x/__init__.py", '"""Doc."""\n\nimport a\n\n__all__ = ["a"]\nx = 1\n\n\ndef f(): ...\n')
+    assert _code_in(module) == [6, 9]
+
+
+def test_unfinished_work_is_found() -> None:
+    assert UNFINISHED.search("# TO" "DO: later")
+    assert not UNFINISHED.search("a hackathon, a todo list")

@@ -1,0 +1,255 @@
+"""Invariants of delivery: leases, acknowledgements, attempts, dead letters, progress."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from tests.sim.checkers import (
+    LeasePlace,
+    ReceiptOrder,
+    final_log,
+    final_records,
+    highest_before,
+    lease_place_of,
+    receipt_order_of,
+)
+from tests.sim.history import AutoAckedAnswerLost, Delivered, History, Outcome, ProgressRead, Settled
+
+
+@dataclass(frozen=True, slots=True)
+class _Lease:
+    """The time within which a delivery surely was leased: after its answer was there, before anything could end it."""
+
+    delivered: Delivered
+    from_ms: float
+    until_ms: float
+
+
+class OneLeaseAtATime:
+    """7. Within a leader epoch, no message is delivered again while a lease of it surely lives, nor any attempt
+    twice."""
+
+    def check(self, history: History) -> list[str]:
+        endings: dict[tuple[LeasePlace, ReceiptOrder], list[Settled]] = defaultdict(list)
+        for settled in history.of(Settled):
+            endings[lease_place_of(settled), receipt_order_of(settled)].append(settled)
+        leases: dict[LeasePlace, list[_Lease]] = defaultdict(list)
+        attempts: set[tuple[LeasePlace, ReceiptOrder]] = set()
+        violations = []
+        for delivered in history.of(Delivered):
+            if delivered.is_auto_acked:
+                continue
+            place, order = lease_place_of(delivered), receipt_order_of(delivered)
+            if (place, order) in attempts:
+                violations.append(f"{place}: attempt {order} was delivered twice")
+            attempts.add((place, order))
+            leases[place].append(_sure_lease(delivered, endings[place, order]))
+        for place, found in leases.items():
+            violations += [
+                f"{place}: leased from {lease.from_ms} to {lease.until_ms} at least, "
+                f"delivered again in [{other.delivered.began_ms}, {other.delivered.ended_ms}]"
+                for lease in found
+                for other in found
+                if self._is_within(lease, other.delivered)
+            ]
+        return violations
+
+    @staticmethod
+    def _is_within(lease: _Lease, other: Delivered) -> bool:
+        mine = lease.delivered
+        same_term = (mine.generation, mine.leader_epoch) == (other.generation, other.leader_epoch)
+        is_within = lease.from_ms < other.began_ms and other.ended_ms < lease.until_ms
+        return same_term and mine.attempt != other.attempt and is_within
+
+
+def _sure_lease(delivered: Delivered, endings: list[Settled]) -> _Lease:
+    until_ms = delivered.began_ms + delivered.visibility_ms
+    for settled in sorted(endings, key=lambda each: each.began_ms):
+        if settled.outcome is Outcome.FAILED:
+            continue
+        if settled.action != "extend":
+            until_ms = min(until_ms, settled.began_ms)
+            break
+        extended_ms = settled.began_ms + settled.visibility_ms
+        if settled.outcome is Outcome.UNKNOWN:
+            until_ms = min(until_ms, extended_ms)
+        elif settled.began_ms < until_ms:
+            until_ms = extended_ms
+    return _Lease(delivered, delivered.ended_ms, until_ms)
+
+
+class StaleReceiptsAreRefused:
+    """7, R22. No receipt is accepted after a newer lease of its message was handed out; an ack may be, if the message
+    was (or may have been) done already, for then it is idempotent."""
+
+    def check(self, history: History) -> list[str]:
+        deliveries: dict[LeasePlace, list[Delivered]] = defaultdict(list)
+        acks: dict[LeasePlace, list[Settled]] = defaultdict(list)
+        auto_acked: set[LeasePlace] = set()
+        for event in history.events:
+            if isinstance(event, Delivered):
+                if event.is_auto_acked:
+                    auto_acked.add(lease_place_of(event))
+                else:
+                    deliveries[lease_place_of(event)].append(event)
+            elif isinstance(event, Settled) and event.action == "ack" and event.outcome is not Outcome.FAILED:
+                acks[lease_place_of(event)].append(event)
+        violations = []
+        for settled in history.of(Settled):
+            place = lease_place_of(settled)
+            if settled.outcome is not Outcome.OK or place in auto_acked:
+                continue
+            newer = [
+                other
+                for other in deliveries[place]
+                if receipt_order_of(other) > receipt_order_of(settled) and other.ended_ms < settled.began_ms
+            ]
+            was_done = settled.action == "ack" and any(
+                ack is not settled and ack.began_ms < settled.ended_ms for ack in acks[place]
+            )
+            if newer and not was_done:
+                violations.append(
+                    f"{place}: {settled.action} with receipt {receipt_order_of(settled)} was accepted after "
+                    f"{receipt_order_of(newer[0])} had been delivered"
+                )
+        return violations
+
+
+class AcknowledgedIsNeverDeliveredAgain:
+    """7, R25. After an ack was answered with success (or the message was acknowledged with its delivery), no receive
+    of this group that begins later gets the message."""
+
+    def check(self, history: History) -> list[str]:
+        done_ms: dict[LeasePlace, float] = {}
+        for event in history.events:
+            is_ack = isinstance(event, Settled) and event.action == "ack" and event.outcome is Outcome.OK
+            if is_ack or (isinstance(event, Delivered) and event.is_auto_acked):
+                place = lease_place_of(event)  # type: ignore[arg-type]
+                done_ms[place] = min(done_ms.get(place, event.ended_ms), event.ended_ms)
+        return [
+            f"{lease_place_of(delivered)} was acknowledged at {done_ms[lease_place_of(delivered)]}, a receive at "
+            f"{delivered.began_ms} got it again"
+            for delivered in history.of(Delivered)
+            if lease_place_of(delivered) in done_ms and delivered.began_ms > done_ms[lease_place_of(delivered)]
+        ]
+
+
+class AttemptsAreLimited:
+    """7. No delivery has an attempt beyond the group's limit, and attempts begin at 1."""
+
+    def __init__(self, *, max_attempts: dict[str, int]) -> None:
+        self._max_attempts = max_attempts
+
+    def check(self, history: History) -> list[str]:
+        return [
+            f"{lease_place_of(delivered)} was delivered as attempt {delivered.attempt} of "
+            f"{self._max_attempts[delivered.group]}"
+            for delivered in history.of(Delivered)
+            if not 1 <= delivered.attempt <= self._max_attempts[delivered.group]
+        ]
+
+
+class EverythingIsDoneInTheEnd:
+    """7, 13. After faults have stopped, every message of the log was acknowledged by each group (maybe in a request
+    whose answer was lost), or is in the group's dead-letter topic; and the node says that nothing is left."""
+
+    def __init__(self, *, dead_letter_queues: dict[tuple[str, str], str]) -> None:
+        """`dead_letter_queues` names the dead-letter topic of each (group, queue)."""
+        self._dead_letter_queues = dead_letter_queues
+
+    def check(self, history: History) -> list[str]:
+        done = {lease_place_of(event) for event in history.of(Delivered) if event.is_auto_acked}
+        done |= {
+            lease_place_of(event)
+            for event in history.of(Settled)
+            if event.action == "ack" and event.outcome is not Outcome.FAILED
+        }
+        lost: dict[tuple[str, str], int] = defaultdict(int)
+        for event in history.of(AutoAckedAnswerLost):
+            lost[event.group, event.queue] += event.messages_max
+        log = final_log(history)
+        violations = []
+        for (group, queue), dead_letter_queue in sorted(self._dead_letter_queues.items()):
+            dead = {record.uid for (name, _), records in log.items() if name == dead_letter_queue for record in records}
+            missing = [
+                f"{record.uid} at {(queue, partition, record.offset)} was never done for {group}, nor dead-lettered"
+                for (name, partition), records in log.items()
+                if name == queue
+                for record in records
+                if (group, queue, partition, record.offset) not in done and record.uid not in dead
+            ]
+            violations += missing[lost[group, queue] :]
+        return violations + self._unfinished(history)
+
+    @staticmethod
+    def _unfinished(history: History) -> list[str]:
+        return [
+            f"{read.group} is at {read.progress} of {read.queue}/{read.partition}, which ends at {read.high_watermark}"
+            for read in history.of(ProgressRead)
+            if read.is_final and (read.progress != read.high_watermark or read.in_flight)
+        ]
+
+
+class AutoAckedIsDeliveredOnce:
+    """A message that was acknowledged with its delivery is delivered so once."""
+
+    def check(self, history: History) -> list[str]:
+        seen = set()
+        violations = []
+        for delivered in history.of(Delivered):
+            if delivered.is_auto_acked:
+                if lease_place_of(delivered) in seen:
+                    violations.append(f"{lease_place_of(delivered)} was delivered twice with autoAck")
+                seen.add(lease_place_of(delivered))
+        return violations
+
+
+class DeadLettersAreOnce:
+    """R29. A message is in a dead-letter topic once, and only if its last attempt was used up."""
+
+    def __init__(self, *, dead_letter_queues: dict[tuple[str, str], str]) -> None:
+        self._dead_letter_queues = dead_letter_queues
+
+    def check(self, history: History) -> list[str]:
+        copies_in_log: dict[tuple[str, str], int] = defaultdict(int)
+        for place, record in final_records(history):
+            copies_in_log[place[0], record.uid] += 1
+        violations = []
+        for (_, queue), dead_letter_queue in sorted(self._dead_letter_queues.items()):
+            for (name, uid), copies in copies_in_log.items():
+                if name == dead_letter_queue and copies > copies_in_log.get((queue, uid), 0):
+                    violations.append(f"{uid} is {copies} times in {name}")
+        return violations
+
+
+class ProgressNeverFalls:
+    """7, R24. A group's progress in a partition, as the node tells it, never falls, crashes or not."""
+
+    def check(self, history: History) -> list[str]:
+        looks: dict[tuple[str, str, int], list[ProgressRead]] = defaultdict(list)
+        for event in history.of(ProgressRead):
+            looks[event.group, event.queue, event.partition].append(event)
+        return [
+            f"{group} in {queue}/{partition}: progress fell from {earlier.progress} to {later.progress}"
+            for (group, queue, partition), found in looks.items()
+            for earlier, later in highest_before(found, lambda look: look.progress)
+            if later.progress < earlier.progress
+        ]
+
+
+class ReplayEqualsLiveState:
+    """10. What a node tells of a group's durable state before it stops, with nothing under way, it tells after it has
+    replayed its delivery logs. The last two final looks at each group and partition are compared."""
+
+    def check(self, history: History) -> list[str]:
+        looks: dict[tuple[str, str, int], list[tuple[int, int, int]]] = defaultdict(list)
+        for read in history.of(ProgressRead):
+            if read.is_final:
+                state = (read.progress, read.done_above, read.dead_lettered)
+                looks[read.group, read.queue, read.partition].append(state)
+        violations = []
+        for where, states in looks.items():
+            if len(states) < 2:
+                violations.append(f"{where}: there are not two looks to compare")
+            elif states[-2] != states[-1]:
+                violations.append(f"{where}: (progress, done above, dead-lettered) {states[-2]} became {states[-1]}")
+        return violations

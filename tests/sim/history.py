@@ -1,0 +1,161 @@
+"""What clients asked and what they were told: the evidence that the checkers judge.
+
+Events stand in the order in which they ended. Times are in milliseconds of one clock that never falls (virtual in a
+simulation, monotonic with real processes): `began_ms` before the request left, `ended_ms` after its answer was there,
+so a request took effect somewhere in between, or, if its outcome is unknown, at any time after `began_ms`, or never.
+"""
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import TypeVar
+
+import msgspec
+
+
+class Outcome(Enum):
+    OK = "ok"
+    FAILED = "failed"  # certainly without effect
+    UNKNOWN = "unknown"
+
+
+class _Event(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    began_ms: float
+    ended_ms: float
+
+
+class Sent(_Event, frozen=True, kw_only=True):
+    """One message of a send. `uid` is the client's own and stands in the body; sending again uses the same one.
+
+    `sender` sends one request after the other; `request` numbers them, `index` is the place in a batch.
+    `partition`, `offset`, `epoch` are what the answer said, -1 without one.
+    """
+
+    sender: str
+    request: int
+    index: int
+    uid: str
+    queue: str
+    body: str
+    outcome: Outcome
+    code: str = ""
+    key: str | None = None
+    dedup_id: str | None = None
+    partition: int = -1
+    offset: int = -1
+    epoch: int = -1
+
+
+class Delivered(_Event, frozen=True, kw_only=True):
+    """One message of an answer to a receive that a client got whole. `visibility_ms` is the lease's length.
+
+    (generation, leader epoch, attempt) are the receipt's; `is_auto_acked` messages have none.
+    """
+
+    group: str
+    consumer: str
+    queue: str
+    partition: int
+    offset: int
+    epoch: int
+    uid: str
+    body: str
+    attempt: int
+    generation: int = -1
+    leader_epoch: int = -1
+    visibility_ms: int = 0
+    is_auto_acked: bool = False
+
+
+class Settled(_Event, frozen=True, kw_only=True):
+    """One receipt of an ack, a nack or an extension."""
+
+    action: str
+    group: str
+    queue: str
+    partition: int
+    offset: int
+    generation: int
+    leader_epoch: int
+    attempt: int
+    outcome: Outcome
+    code: str = ""
+    visibility_ms: int = 0
+
+
+class AutoAckedAnswerLost(_Event, frozen=True, kw_only=True):
+    """A receive with autoAck whose answer never came: up to so many messages are done without anybody having them."""
+
+    group: str
+    queue: str
+    messages_max: int
+
+
+class ReadRecord(msgspec.Struct, frozen=True):
+    offset: int
+    epoch: int
+    uid: str
+    body: str
+    append_time_ms: int = -1
+
+
+class LogRead(_Event, frozen=True, kw_only=True):
+    """A read of a partition's log as it is. `is_final` marks the one after everything, which is complete."""
+
+    reader: str
+    queue: str
+    partition: int
+    offset: int
+    next_offset: int
+    log_start: int
+    high_watermark: int
+    records: list[ReadRecord]
+    is_final: bool = False
+
+
+class ProgressRead(_Event, frozen=True, kw_only=True):
+    """A group's progress in a partition, as the node tells it."""
+
+    group: str
+    queue: str
+    partition: int
+    leader_epoch: int
+    high_watermark: int
+    progress: int
+    done_above: int
+    in_flight: int
+    dead_lettered: int
+    is_final: bool = False
+
+
+class Faulted(_Event, frozen=True, kw_only=True):
+    """Something was done to the system. `kind`: "crash", "restart", ..."""
+
+    kind: str
+    detail: str = ""
+
+
+Event = Sent | Delivered | Settled | AutoAckedAnswerLost | LogRead | ProgressRead | Faulted
+_Kind = TypeVar("_Kind", Sent, Delivered, Settled, AutoAckedAnswerLost, LogRead, ProgressRead, Faulted)
+
+
+class History:
+    """Append only."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def add(self, event: Event) -> None:
+        self.events.append(event)
+
+    def of(self, kind: type[_Kind]) -> Iterator[_Kind]:
+        return (event for event in self.events if isinstance(event, kind))
+
+    def to_json_lines(self) -> bytes:
+        return b"".join(msgspec.json.encode(event) + b"\n" for event in self.events)
+
+    @classmethod
+    def from_json_lines(cls, text: bytes) -> "History":
+        history = cls()
+        decoder = msgspec.json.Decoder(Event)
+        history.events.extend(decoder.decode(line) for line in text.splitlines())
+        return history

@@ -1,0 +1,181 @@
+"""A gateway's surroundings in memory: metadata, administration, one node."""
+
+import itertools
+from collections.abc import Callable
+
+from acklog.wire.identifiers import id_from_bits
+from acklog.wire.problems import ProblemCode
+from app.auth.tokens import TokenTable
+from app.dependencies import Gateway
+from app.settings import Settings
+from cluster.errors import AcklogError
+from cluster.model import Group, GroupMode, GroupSettings, NodeRegistration, PartitionState, Topic, TopicConfig
+from storage.rpc.node_api import NodeApi
+from tests.support.manual_clock import ManualClock
+from tests.support.memory_node import LEADER_EPOCH, MemoryNode
+
+NODE_ID = 1
+
+
+class FixedEntropy:
+    """Counts instead of drawing."""
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)
+
+    def bits64(self) -> int:
+        return next(self._numbers) * 0x9E3779B97F4A7C15 & (1 << 64) - 1
+
+    def fraction(self) -> float:
+        return 0.5
+
+
+class MemoryMetadata:
+    def __init__(self) -> None:
+        self.topics_by_name: dict[str, Topic] = {}
+        self.groups_by_name: dict[str, Group] = {}
+        self.leaderless: set[tuple[str, int]] = set()
+        self.registrations = [NodeRegistration(NODE_ID, 1, "dir", "local")]
+
+    @property
+    def revision(self) -> int:
+        return 1
+
+    def topic(self, name: str) -> Topic | None:
+        return self.topics_by_name.get(name)
+
+    def topic_by_id(self, topic_id: str) -> Topic | None:
+        return next((topic for topic in self.topics_by_name.values() if topic.id == topic_id), None)
+
+    def topics(self) -> list[Topic]:
+        return [self.topics_by_name[name] for name in sorted(self.topics_by_name)]
+
+    def partition(self, topic_id: str, partition: int) -> PartitionState | None:
+        topic = self.topic_by_id(topic_id)
+        if topic is None or partition >= topic.partitions:
+            return None
+        leader = -1 if (topic_id, partition) in self.leaderless else NODE_ID
+        return PartitionState(topic_id, partition, (NODE_ID,), (NODE_ID,), leader, 1, LEADER_EPOCH)
+
+    def partitions(self, topic_id: str) -> list[PartitionState]:
+        topic = self.topic_by_id(topic_id)
+        states = [self.partition(topic_id, number) for number in range(topic.partitions if topic else 0)]
+        return [state for state in states if state is not None]
+
+    def group(self, name: str) -> Group | None:
+        return self.groups_by_name.get(name)
+
+    def group_by_id(self, group_id: str) -> Group | None:
+        return next((group for group in self.groups_by_name.values() if group.id == group_id), None)
+
+    def groups(self) -> list[Group]:
+        return [self.groups_by_name[name] for name in sorted(self.groups_by_name)]
+
+    def nodes(self) -> list[NodeRegistration]:
+        return self.registrations
+
+    async def wait_for(self, revision: int) -> None:
+        return
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        return lambda: None
+
+
+class MemoryTopics:
+    def __init__(self, metadata: MemoryMetadata, entropy: FixedEntropy) -> None:
+        self._metadata = metadata
+        self._entropy = entropy
+
+    async def create(self, name: str, *, partitions: int, config: TopicConfig, replication_factor: int) -> Topic:
+        existing = self._metadata.topic(name)
+        if existing is not None:
+            if (existing.partitions, existing.config) != (partitions, config):
+                raise AcklogError(ProblemCode.TOPIC_EXISTS, f"{name!r} exists with other settings")
+            return existing
+        topic = Topic(id_from_bits(self._entropy.bits64()), name, partitions, replication_factor, 5, config)
+        self._metadata.topics_by_name[name] = topic
+        return topic
+
+    async def get_or_create(
+        self, name: str, *, partitions: int, config: TopicConfig, replication_factor: int
+    ) -> Topic:
+        return self._metadata.topic(name) or await self.create(
+            name, partitions=partitions, config=config, replication_factor=replication_factor
+        )
+
+    async def update(self, name: str, *, partitions: int | None = None, config: TopicConfig | None = None) -> Topic:
+        old = self._metadata.topics_by_name[name]
+        if partitions is not None and partitions < old.partitions:
+            raise AcklogError(ProblemCode.INVALID_FIELD, "partitions cannot be taken away", field="partitions")
+        topic = Topic(
+            old.id, name, partitions or old.partitions, old.replication_factor, old.created_at_ms, config or old.config
+        )
+        self._metadata.topics_by_name[name] = topic
+        return topic
+
+    async def delete(self, name: str) -> None:
+        if self._metadata.topics_by_name.pop(name, None) is None:
+            raise AcklogError(ProblemCode.TOPIC_NOT_FOUND, f"there is no topic {name!r}")
+
+
+class MemoryGroups:
+    def __init__(self, metadata: MemoryMetadata, entropy: FixedEntropy) -> None:
+        self._metadata = metadata
+        self._entropy = entropy
+
+    async def create(self, name: str, *, mode: GroupMode, settings: GroupSettings) -> Group:
+        existing = self._metadata.group(name)
+        if existing is not None:
+            if (existing.mode, existing.settings) != (mode, settings):
+                raise AcklogError(ProblemCode.GROUP_EXISTS, f"{name!r} exists with other settings")
+            return existing
+        group = Group(id_from_bits(self._entropy.bits64()), name, 5, mode, settings)
+        self._metadata.groups_by_name[name] = group
+        return group
+
+    async def get_or_create(self, name: str, *, mode: GroupMode, settings: GroupSettings) -> Group:
+        return self._metadata.group(name) or await self.create(name, mode=mode, settings=settings)
+
+    async def update(self, name: str, *, settings: GroupSettings) -> Group:
+        old = self._metadata.groups_by_name[name]
+        group = Group(old.id, name, old.created_at_ms, old.mode, settings)
+        self._metadata.groups_by_name[name] = group
+        return group
+
+    async def delete(self, name: str) -> None:
+        if self._metadata.groups_by_name.pop(name, None) is None:
+            raise AcklogError(ProblemCode.GROUP_NOT_FOUND, f"there is no group {name!r}")
+
+
+class OneNode:
+    def __init__(self, node: NodeApi) -> None:
+        self._node = node
+
+    def client(self, node_id: int) -> NodeApi:
+        assert node_id == NODE_ID
+        return self._node
+
+
+class MemoryWorld:
+    """Everything around one gateway."""
+
+    def __init__(self, settings: Settings | None = None, tokens: TokenTable | None = None) -> None:
+        self.node = MemoryNode()
+        self.metadata = MemoryMetadata()
+        self.clock = ManualClock()
+        entropy = FixedEntropy()
+        self.topics = MemoryTopics(self.metadata, entropy)
+        self.groups = MemoryGroups(self.metadata, entropy)
+        self.gateway = Gateway(
+            metadata=self.metadata,
+            topics=self.topics,
+            groups=self.groups,
+            nodes=OneNode(self.node),
+            clock=self.clock,
+            entropy=entropy,
+            settings=settings or Settings(),
+            tokens=tokens,
+        )
+
+    async def topic(self, name: str = "orders", *, partitions: int = 8) -> Topic:
+        return await self.topics.create(name, partitions=partitions, config=TopicConfig(), replication_factor=1)

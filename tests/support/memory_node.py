@@ -1,0 +1,226 @@
+"""A storage node in memory that keeps every promise of `NodeApi` which a gateway relies on, and no other: no disk, no
+time. A lease ends only when it is settled."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from acklog.wire.batch import decode_keys, decode_records, read_header, stamp, verify_unstamped
+from acklog.wire.identifiers import Receipt
+from acklog.wire.problems import ProblemCode
+from acklog.wire.record import Record
+from cluster.errors import AcklogError
+from storage.rpc import messages
+
+LEADER_EPOCH = 3
+APPEND_TIME_MS = 1_700_000_000_000
+
+
+@dataclass(slots=True)
+class _Lease:
+    attempt: int
+    is_live: bool = True
+
+
+@dataclass(slots=True)
+class _Reader:
+    """One group's state in one partition."""
+
+    progress: int = 0
+    done: set[int] = field(default_factory=set)
+    leases: dict[int, _Lease] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Log:
+    batches: list[bytes] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)
+    keys: dict[str, tuple[int, bytes]] = field(default_factory=dict)
+    readers: dict[str, _Reader] = field(default_factory=dict)
+
+
+class MemoryNode:
+    """`fail` makes the next calls of one kind raise; `seen` holds every request."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, Any]] = []
+        self._logs: dict[tuple[str, int], _Log] = {}
+        self._failures: dict[str, list[Exception]] = {}
+        self._appended = asyncio.Event()
+        self.before_produce: Callable[[messages.ProduceRequest], None] | None = None
+
+    def fail(self, name: str, *errors: Exception) -> None:
+        self._failures.setdefault(name, []).extend(errors)
+
+    def calls(self, name: str) -> list[Any]:
+        return [request for seen, request in self.seen if seen == name]
+
+    def stored(self, topic_id: str) -> list[Record]:
+        """Every record of the topic, by partition."""
+        return [
+            record for place in sorted(self._logs) if place[0] == topic_id for record in self._logs[place].records
+        ]
+
+    def log(self, topic_id: str, partition: int) -> _Log:
+        return self._logs.setdefault((topic_id, partition), _Log())
+
+    def live_leases(self, topic_id: str) -> int:
+        return sum(
+            lease.is_live
+            for place, log in self._logs.items()
+            if place[0] == topic_id
+            for reader in log.readers.values()
+            for lease in reader.leases.values()
+        )
+
+    def _note(self, name: str, request: Any) -> None:
+        self.seen.append((name, request))
+        failures = self._failures.get(name)
+        if failures:
+            raise failures.pop(0)
+
+    async def produce(self, request: messages.ProduceRequest) -> messages.ProduceResponse:
+        self._note("produce", request)
+        if self.before_produce is not None:
+            self.before_produce(request)
+        batch = bytearray(request.batch)
+        header = verify_unstamped(batch)
+        log = self.log(request.topic_id, request.partition)
+        keys = decode_keys(batch, header)
+        assert len({key.key for key in keys}) == len(keys), "a key stands twice in one batch"
+        known = []
+        for key in keys:
+            before = log.keys.get(key.key)
+            if before is not None:
+                is_conflict = before[1] != key.fingerprint
+                known.append(messages.KeyedResult(key.index, before[0], LEADER_EPOCH, is_conflict))
+        if known:
+            return messages.ProduceResponse(-1, LEADER_EPOCH, APPEND_TIME_MS, known)
+        base = len(log.records)
+        stamp(batch, base_offset=base, leader_epoch=LEADER_EPOCH, append_time_ms=APPEND_TIME_MS)
+        log.batches.append(bytes(batch))
+        log.records.extend(decode_records(batch, header))
+        for key in keys:
+            log.keys[key.key] = (base + key.index, key.fingerprint)
+        self._appended.set()
+        self._appended = asyncio.Event()
+        return messages.ProduceResponse(-1 if request.acks == 0 else base, LEADER_EPOCH, APPEND_TIME_MS)
+
+    async def receive(self, request: messages.ReceiveRequest) -> messages.ReceiveResponse:
+        self._note("receive", request)
+        while True:
+            leased = self._lease(request)
+            if leased or request.wait_ms == 0:
+                return messages.ReceiveResponse(leased, "" if leased else "EMPTY")
+            try:
+                async with asyncio.timeout(request.wait_ms / 1000):
+                    await self._appended.wait()
+            except TimeoutError:
+                return messages.ReceiveResponse([], "EMPTY")
+
+    def _lease(self, request: messages.ReceiveRequest) -> list[messages.DeliveredMessage]:
+        leased: list[messages.DeliveredMessage] = []
+        size = 0
+        for place in sorted(self._logs):
+            if place[0] not in request.topic_ids:
+                continue
+            log = self._logs[place]
+            reader = log.readers.setdefault(request.group_id, _Reader())
+            for offset in range(reader.progress, len(log.records)):
+                lease = reader.leases.get(offset)
+                if offset in reader.done or (lease is not None and lease.is_live):
+                    continue
+                record = log.records[offset]
+                if len(leased) >= request.max_messages or (leased and size + len(record.body) > request.max_bytes):
+                    return leased
+                size += len(record.body)
+                attempt = 1 if lease is None else lease.attempt + 1
+                if request.auto_ack:
+                    reader.done.add(offset)
+                    receipt = ""
+                else:
+                    reader.leases[offset] = _Lease(attempt)
+                    receipt = str(Receipt(*place, offset, request.group_id, 0, LEADER_EPOCH, attempt))
+                leased.append(
+                    messages.DeliveredMessage(*place, offset, LEADER_EPOCH, APPEND_TIME_MS, attempt, receipt, record)
+                )
+        return leased
+
+    async def settle(self, request: messages.SettleRequest) -> messages.SettleResponse:
+        self._note("settle", request)
+        reader = self.log(request.topic_id, request.partition).readers.setdefault(request.group_id, _Reader())
+        return messages.SettleResponse([self._settle(reader, request.action, item) for item in request.items])
+
+    def _settle(self, reader: _Reader, action: str, item: messages.SettleItem) -> str:
+        lease = reader.leases.get(item.offset)
+        if item.offset in reader.done:
+            return ""
+        if lease is None:
+            return "NOT_DELIVERED"
+        if item.attempt not in {0, lease.attempt}:
+            return "RECEIPT_STALE"
+        if action == "ack":
+            reader.done.add(item.offset)
+        if action in {"ack", "nack", "release"}:
+            lease.is_live = False
+        if action == "release":
+            lease.attempt -= 1
+        return ""
+
+    async def inspect(self, request: messages.InspectRequest) -> messages.InspectResponse:
+        self._note("inspect", request)
+        log = self.log(request.topic_id, request.partition)
+        if request.offset >= len(log.records) or request.leader_epoch != LEADER_EPOCH:
+            raise AcklogError(ProblemCode.MESSAGE_NOT_FOUND, "there is no such message")
+        groups = []
+        for group_id, reader in log.readers.items():
+            lease = reader.leases.get(request.offset)
+            state = "done" if request.offset in reader.done else "leased" if lease and lease.is_live else "waiting"
+            groups.append(messages.GroupView(group_id, state, lease.attempt if lease else 0, -1, ""))
+        return messages.InspectResponse(log.records[request.offset], LEADER_EPOCH, APPEND_TIME_MS, groups)
+
+    async def records(self, request: messages.RecordsRequest) -> messages.RecordsResponse:
+        self._note("records", request)
+        log = self.log(request.topic_id, request.partition)
+        end = len(log.records)
+        offset = request.offset if request.time_ms < 0 else (0 if request.time_ms <= APPEND_TIME_MS else end)
+        if not 0 <= offset <= end:
+            raise AcklogError(ProblemCode.OFFSET_OUT_OF_RANGE, f"the log holds 0 to {end}", field="offset")
+        chosen, next_offset = b"", offset
+        for batch in log.batches:
+            header = read_header(batch)
+            if header.next_offset > offset and (not chosen or len(chosen) + len(batch) <= request.max_bytes):
+                chosen += batch
+                next_offset = header.next_offset
+        return messages.RecordsResponse(chosen, offset, next_offset, 0, end)
+
+    async def positions(self, request: messages.PositionsRequest) -> messages.PositionsResponse:
+        self._note("positions", request)
+        log = self.log(request.topic_id, request.partition)
+        groups = []
+        for group_id, reader in log.readers.items():
+            progress = reader.progress
+            while progress in reader.done:
+                progress += 1
+            above = sum(offset > progress for offset in reader.done)
+            live = sum(lease.is_live for lease in reader.leases.values())
+            groups.append(messages.GroupPosition(group_id, progress, above, live, 0, 0))
+        size = sum(len(batch) for batch in log.batches)
+        return messages.PositionsResponse(0, len(log.records), size, LEADER_EPOCH, groups)
+
+    async def seek(self, request: messages.SeekRequest) -> messages.SeekResponse:
+        self._note("seek", request)
+        log = self.log(request.topic_id, request.partition)
+        reader = log.readers.setdefault(request.group_id, _Reader())
+        end = len(log.records)
+        targets = {"earliest": 0, "latest": end, "offset": request.value, "time": 0}
+        target = targets[request.to]
+        if not 0 <= target <= end:
+            raise AcklogError(ProblemCode.OFFSET_OUT_OF_RANGE, f"the log holds 0 to {end}", field="to.offset")
+        previous = reader.progress
+        if not request.dry_run:
+            reader.progress = target
+            reader.done.clear()
+            reader.leases.clear()
+        return messages.SeekResponse(target, previous)
