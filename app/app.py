@@ -4,13 +4,23 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
+from fastapi.telemetry import TelemetryConfig
 
 from acklog import __version__
 from app.dependencies import Gateway
+from app.observation import ObservedApplication
 from app.problems import install_problem_handlers
+from app.routers.groups import add_groups
 from app.routers.messages import add_messages
+from app.routers.operations import add_operations
+from app.routers.records import add_records
 from app.routers.settlements import add_settlements
+from app.routers.topics import add_topics
 from app.services.registry import Services
+
+# Tracing is the gateway's own business (`traceparent` travels with messages); the framework's would cost each request
+# a tenth of its time even when nothing listens.
+_NO_TELEMETRY: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False}
 
 
 def create_app(gateway: Gateway) -> FastAPI:
@@ -22,8 +32,13 @@ def create_app(gateway: Gateway) -> FastAPI:
         yield
         gateway.shutdown.begin()
 
-    app = FastAPI(title="Acklog", version=__version__, lifespan=lifespan, redirect_slashes=False)
+    app = FastAPI(title="Acklog", version=__version__, lifespan=lifespan, redirect_slashes=False, telemetry=_NO_TELEMETRY)
     add_messages(app.router, services)
     add_settlements(app.router, services)
+    add_records(app.router, services)
+    add_topics(app.router, services)
+    add_groups(app.router, services)
+    add_operations(app.router, services)
     install_problem_handlers(app)
+    app.add_middleware(ObservedApplication, metrics=services.metrics)
     return app

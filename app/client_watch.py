@@ -14,7 +14,8 @@ _Result = TypeVar("_Result")
 
 
 class ClientWatch:
-    """Watches one request's connection, and the server's shutdown, from `__aenter__` until `close`.
+    """Watches one request's connection, and the server's shutdown, until the `async with` block
+    ends, or beyond it after `hand_over`.
 
     The request's body must have been read before: what still comes in is dropped.
     """
@@ -24,6 +25,7 @@ class ClientWatch:
         self._shutdown = shutdown
         self._waiting: asyncio.Task[Any] | None = None
         self._watching: asyncio.Task[None] | None = None
+        self._is_handed_over = False
         self.is_gone = False
 
     async def __aenter__(self) -> "ClientWatch":
@@ -33,8 +35,13 @@ class ClientWatch:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if error is not None:
+        if error is not None or not self._is_handed_over:
             await self.close()
+
+    def hand_over(self) -> "ClientWatch":
+        """The answer goes on watching when the block has ended, and closes the watch itself."""
+        self._is_handed_over = True
+        return self
 
     async def close(self) -> None:
         watching, self._watching = self._watching, None
@@ -46,7 +53,8 @@ class ClientWatch:
     async def wait(self, work: Coroutine[Any, Any, _Result]) -> _Result | None:
         """What `work` returns; None when it was given up because the client is gone or the server stops."""
         stop = self._shutdown.subscribe(self._give_up)
-        waiting = self._waiting = asyncio.get_running_loop().create_task(work)
+        waiting: asyncio.Task[_Result] = asyncio.get_running_loop().create_task(work)
+        self._waiting = waiting
         if self.is_gone or self._shutdown.has_begun:
             self._give_up()
         try:

@@ -80,7 +80,7 @@ async def start_embedded(
     tokens: TokenTable | None = None,
 ) -> EmbeddedServer:
     """Recover everything and be ready to serve. Raises AcklogError when the data directory cannot be served."""
-    metadata = MetadataView(store, clock=clock)
+    metadata = MetadataView(store, clock)
     await metadata.start()
     controller = EmbeddedController(store, node_id=NODE_ID, clock=clock)
     incarnation = await controller.start()

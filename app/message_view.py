@@ -29,7 +29,9 @@ class MessageView(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=Tr
     append_time: int
 
 
-def view_of(record: Record, *, message_id: str, queue: str, partition: int, offset: int, append_time_ms: int) -> MessageView:
+def view_of(
+    record: Record, *, message_id: str, queue: str, partition: int, offset: int, append_time_ms: int
+) -> MessageView:
     """The record as a client sees it; `receipt` and `attempt` are for the caller to add."""
     timestamp = record.timestamp_ms
     view = MessageView(

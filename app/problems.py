@@ -10,6 +10,7 @@ from starlette.routing import BaseRoute, Match
 
 from acklog.wire.problems import ProblemCode
 from app.responses import BytesResponse, json_response
+from cluster.coordination import CoordinationError, OutcomeUnknownError
 from cluster.errors import AcklogError
 
 CONTENT_TYPE = "application/problem+json"
@@ -77,11 +78,18 @@ def install_problem_handlers(app: FastAPI) -> None:
         _logger.error("unexpected HTTP error of the framework", exc_info=error)
         return problem_response(AcklogError(ProblemCode.INTERNAL, "the server failed"))
 
+    async def coordination(_request: Request, error: Exception) -> BytesResponse:
+        if isinstance(error, OutcomeUnknownError):
+            detail = "the change may or may not have been made: read it back"
+            return problem_response(AcklogError(ProblemCode.OUTCOME_UNKNOWN, detail))
+        return problem_response(AcklogError(ProblemCode.UNAVAILABLE, "the coordination store cannot be reached now"))
+
     async def unexpected(_request: Request, _error: Exception) -> BytesResponse:
         return problem_response(AcklogError(ProblemCode.INTERNAL, "the server failed; its log says why"))
 
     app.add_exception_handler(AcklogError, expected)
     app.add_exception_handler(HTTPException, framework)
+    app.add_exception_handler(CoordinationError, coordination)
     app.add_exception_handler(Exception, unexpected)
 
 

@@ -74,9 +74,13 @@ async def serve(settings: Settings, node_settings: NodeSettings) -> None:
     tokens = TokenTable.load(settings.tokens_file) if settings.tokens_file else None
     disk = RealDisk(settings.data_dir)
     disk.lock("lock")
-    io = ThreadExecutor(IO_THREADS)
+    io = ThreadExecutor(threads=IO_THREADS, name="acklog-io")
     clock = SteadyClock()
-    store = await SqliteStore.open(f"{settings.data_dir}/{COORDINATION_FILE}", clock=clock)
+    store = await SqliteStore.open(
+        f"{settings.data_dir}/{COORDINATION_FILE}",
+        blocking=ThreadExecutor(threads=1, name="acklog-sqlite"),
+        clock=clock,
+    )
     embedded = await start_embedded(
         store=store,
         disk=disk,

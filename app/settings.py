@@ -112,7 +112,7 @@ def option_parser(program: str = "acklog serve") -> argparse.ArgumentParser:
         parser.add_argument(
             option_of(each.name),
             dest=each.name,
-            **({"nargs": "?", "const": "true", "metavar": "true|false"} if isinstance(each.default, bool) else {"metavar": "VALUE"}),
+            metavar="true|false" if isinstance(each.default, bool) else "VALUE",
             nargs="?" if isinstance(each.default, bool) else None,
             const="true" if isinstance(each.default, bool) else None,
             help=f"{each.metadata['help']} (default: {each.default!r})".replace("%", "%%"),

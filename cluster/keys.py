@@ -6,6 +6,7 @@ GROUPS = "/acklog/groups/"
 NODES = "/acklog/nodes/"
 OFFSETS = "/acklog/offsets/"
 TOMBSTONES = "/acklog/tombstones/"
+INCARNATIONS = "/acklog/incarnations/"
 ROOT = "/acklog/"
 
 
@@ -40,3 +41,8 @@ def offsets_of(group_id: str) -> str:
 def tombstone(deleted_id: str) -> str:
     """Says that the topic or group with this id was deleted on purpose: only then may its data be removed (R13)."""
     return f"{TOMBSTONES}{deleted_id}"
+
+
+def incarnation(node_id: int) -> str:
+    """The counter of the node's starts."""
+    return f"{INCARNATIONS}{node_id}"

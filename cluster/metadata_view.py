@@ -1,45 +1,217 @@
 """A watch-fed copy of topics, partitions, groups and nodes: what gateways route by and nodes act on."""
 
+import asyncio
+import heapq
 from collections.abc import Callable
-from typing import Protocol
+from dataclasses import dataclass, field
 
+import structlog
+
+from cluster import keys
+from cluster.backoff import Backoff
+from cluster.clock import Clock
+from cluster.coordination import (
+    CompactedError,
+    CoordinationError,
+    CoordinationStore,
+    CoordinationUnavailableError,
+    Watch,
+    WatchBatch,
+)
+from cluster.metadata_state import MetadataState
 from cluster.model import Group, NodeRegistration, PartitionState, Topic
 
+_log = structlog.get_logger(__name__)
 
-class MetadataView(Protocol):
-    """Answers come from memory and may lag behind the store; `wait_for` closes the gap after a write of one's own."""
+
+@dataclass(frozen=True, slots=True)
+class MetadataViewSettings:
+    backoff: Backoff = field(default_factory=Backoff)
+    """Between tries to reach the store."""
+
+    waiters_max: int = 100_000
+    """Calls of `wait_for` that wait at the same time; one more is refused as unavailable."""
+
+
+class MetadataView:
+    """Answers come from memory and may lag behind the store; `wait_for` closes the gap after a write of one's own.
+
+    While the store cannot be reached, the view shows what it last knew.
+    """
+
+    def __init__(self, store: CoordinationStore, clock: Clock, settings: MetadataViewSettings | None = None) -> None:
+        self._store = store
+        self._clock = clock
+        self._settings = settings or MetadataViewSettings()
+        self._state = MetadataState()
+        self._revision = 0
+        self._listeners: dict[int, Callable[[], None]] = {}
+        self._listener_serial = 0
+        self._waiters: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._waiter_serial = 0
+        self._task: asyncio.Task[None] | None = None
+        self._stopped_because: str | None = None
+
+    # --- life ---
+
+    async def start(self) -> None:
+        """Returns once the first listing is read; waits for a store that cannot be reached."""
+        failures = 0
+        while not await self._try_to_list():
+            failures += 1
+            await self._clock.sleep(self._settings.backoff.delay_ms(failures))
+        self._task = asyncio.create_task(self._follow(), name="metadata view")
+
+    async def close(self) -> None:
+        self._stop("the metadata view is closed")
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    # --- looking up ---
 
     @property
-    def revision(self) -> int: ...
+    def revision(self) -> int:
+        return self._revision
 
-    def topic(self, name: str) -> Topic | None: ...
+    def topic(self, name: str) -> Topic | None:
+        return self._state.topic(name)
 
-    def topic_by_id(self, topic_id: str) -> Topic | None: ...
+    def topic_by_id(self, topic_id: str) -> Topic | None:
+        return self._state.topic_by_id(topic_id)
 
     def topics(self) -> list[Topic]:
         """By name."""
-        ...
+        return self._state.topics()
 
-    def partition(self, topic_id: str, partition: int) -> PartitionState | None: ...
+    def partition(self, topic_id: str, partition: int) -> PartitionState | None:
+        return self._state.partition(topic_id, partition)
 
     def partitions(self, topic_id: str) -> list[PartitionState]:
         """The known ones, by number; complete when there are `Topic.partitions` of them."""
-        ...
+        return self._state.partitions(topic_id)
 
-    def group(self, name: str) -> Group | None: ...
+    def group(self, name: str) -> Group | None:
+        return self._state.group(name)
 
-    def group_by_id(self, group_id: str) -> Group | None: ...
+    def group_by_id(self, group_id: str) -> Group | None:
+        return self._state.group_by_id(group_id)
 
     def groups(self) -> list[Group]:
         """By name."""
-        ...
+        return self._state.groups()
 
-    def nodes(self) -> list[NodeRegistration]: ...
+    def nodes(self) -> list[NodeRegistration]:
+        """By node id."""
+        return self._state.nodes()
+
+    # --- changes ---
 
     async def wait_for(self, revision: int) -> None:
-        """Return once the view shows `revision` or a later one."""
-        ...
+        """Return once the view shows `revision` or a later one. The caller bounds the time.
+
+        Raises CoordinationUnavailableError once the view is closed, or when too many wait.
+        """
+        if self._revision >= revision:
+            return
+        if self._stopped_because is not None:
+            raise CoordinationUnavailableError(self._stopped_because)
+        if len(self._waiters) >= self._settings.waiters_max:
+            self._forget_cancelled_waiters()
+        if len(self._waiters) >= self._settings.waiters_max:
+            raise CoordinationUnavailableError(f"{len(self._waiters)} calls wait for the metadata already")
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiter_serial += 1
+        heapq.heappush(self._waiters, (revision, self._waiter_serial, waiter))
+        await waiter
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` after every change; returns how to stop it. Listeners must not block."""
-        ...
+        self._listener_serial += 1
+        serial = self._listener_serial
+        self._listeners[serial] = listener
+
+        def stop() -> None:
+            self._listeners.pop(serial, None)
+
+        return stop
+
+    # --- following the store ---
+
+    async def _follow(self) -> None:
+        try:
+            failures = 0
+            while True:
+                revision_before = self._revision
+                is_compacted = await self._watch_until_it_breaks()
+                if self._revision > revision_before:
+                    failures = 0
+                if is_compacted and await self._try_to_list():
+                    failures = 0
+                    continue
+                failures += 1
+                await self._clock.sleep(self._settings.backoff.delay_ms(failures))
+        except Exception as error:
+            _log.exception("metadata_view_failed")
+            self._stop(f"the metadata view failed: {error!r}")
+            raise
+
+    async def _watch_until_it_breaks(self) -> bool:
+        """Apply what comes; True if the history is compacted, False if the store cannot be reached."""
+        watch: Watch | None = None
+        try:
+            watch = self._store.watch(keys.ROOT, self._revision + 1)
+            async for batch in watch:
+                self._apply(batch)
+        except CompactedError:
+            return True
+        except CoordinationError as error:
+            _log.warning("metadata_watch_broken", reason=str(error))
+        finally:
+            if watch is not None:
+                await watch.aclose()
+        return False
+
+    async def _try_to_list(self) -> bool:
+        try:
+            listing = await self._store.list(keys.ROOT)
+        except CoordinationError as error:
+            _log.warning("metadata_listing_failed", reason=str(error))
+            return False
+        self._state = MetadataState(listing.items)
+        for key, reason in self._state.undecodable.items():
+            _log.error("metadata_undecodable", key=key, reason=reason)
+        self._advance(listing.revision)
+        self._notify()
+        return True
+
+    def _apply(self, batch: WatchBatch) -> None:
+        is_metadata = False
+        for event in batch.events:
+            is_metadata = self._state.apply(event) or is_metadata
+        self._advance(batch.revision)
+        if is_metadata:
+            self._notify()
+
+    def _advance(self, revision: int) -> None:
+        self._revision = max(self._revision, revision)
+        while self._waiters and self._waiters[0][0] <= self._revision:
+            _, _, waiter = heapq.heappop(self._waiters)
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def _notify(self) -> None:
+        for listener in list(self._listeners.values()):
+            listener()
+
+    def _forget_cancelled_waiters(self) -> None:
+        self._waiters = [entry for entry in self._waiters if not entry[2].done()]
+        heapq.heapify(self._waiters)
+
+    def _stop(self, reason: str) -> None:
+        if self._stopped_because is None:
+            self._stopped_because = reason
+        waiters, self._waiters = self._waiters, []
+        for _, _, waiter in waiters:
+            if not waiter.done():
+                waiter.set_exception(CoordinationUnavailableError(self._stopped_because))

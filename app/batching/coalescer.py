@@ -13,7 +13,7 @@ from acklog.wire.record import Record
 from cluster.errors import AcklogError
 from storage.rpc.messages import ProduceResponse
 
-RECORD_OVERHEAD_BYTES = 64  # of a record's own framing and fields, as the limit of a batch counts them
+RECORD_OVERHEAD_BYTES = 192  # of a record's framing, timestamp and content type
 
 Append = Callable[[str, int, int, list[Record]], Awaitable[ProduceResponse]]
 
@@ -48,7 +48,7 @@ class Coalescer:
         """Where the message is, once it is durable as `acks` asks; fails with AcklogError."""
         loop = asyncio.get_running_loop()
         place = (topic_id, partition, acks)
-        size = len(record.body) + RECORD_OVERHEAD_BYTES
+        size = _size_of(record)
         pending = self._pending.get(place)
         if pending is not None and pending.size_bytes + size > self._bytes_max:
             self._send(place)
@@ -94,6 +94,18 @@ class Coalescer:
             if not future.done():
                 future.set_result(Placed(answer.leader_epoch, offset))
             offset += step
+
+
+def _size_of(record: Record) -> int:
+    """About the record's bytes in a batch, never less for what a message's limits leave unbounded together."""
+    size = len(record.body) + RECORD_OVERHEAD_BYTES
+    if record.key is not None:
+        size += 4 * len(record.key)
+    if record.headers is not None:
+        size += sum(4 * (len(name) + len(value)) + 4 for name, value in record.headers.items())
+    if record.tags is not None:
+        size += sum(4 * len(tag) + 2 for tag in record.tags)
+    return size
 
 
 def _fail(pending: _Pending, error: BaseException) -> None:

@@ -68,7 +68,7 @@ def outgoing_of(fields: MessageFields, prefix: str = "") -> Outgoing:
     body = bytes(raw)
     if len(body) > _BODY_BYTES_MAX:
         raise _too_large(prefix)
-    if is_too_deep(body):
+    if body.count(b"[") + body.count(b"{") > limits.JSON_DEPTH_MAX and is_too_deep(body):
         raise too_deep(prefix + "body")
     key = fields.key
     if key is not None and len(key) > _KEY_SURELY_FITS:

@@ -12,6 +12,7 @@ from starlette.requests import Request
 
 from acklog.wire.limits import REQUEST_BODY_BYTES_MAX
 from acklog.wire.problems import ProblemCode
+from app.http_request import RequestHeaders
 from cluster.errors import AcklogError
 
 _GZIP = 16 + zlib.MAX_WBITS
@@ -58,22 +59,22 @@ class Hold:
         self.size_bytes = 0
 
 
-async def read_body(request: Request, hold: Hold, *, timeout_ms: int) -> bytes:
+async def read_body(request: Request, headers: RequestHeaders, hold: Hold, *, timeout_ms: int) -> bytes:
     """The whole body, unpacked. Raises AcklogError REQUEST_TOO_LARGE, REQUEST_TIMEOUT, BODY_INCOMPLETE, OVERLOADED,
     UNSUPPORTED_MEDIA_TYPE."""
-    declared = request.headers.get("content-length")
+    declared = headers.get(b"content-length")
     if declared is not None:
         size = _content_length(declared)
         if size > REQUEST_BODY_BYTES_MAX:
             raise _too_large()
         hold.grow_to(size)
-    encoding = request.headers.get("content-encoding", "identity").strip().lower()
-    if encoding not in {"identity", "", "gzip", "x-gzip"}:
+    encoding = (headers.get(b"content-encoding") or "identity").strip().lower()
+    if encoding not in {"identity", "gzip", "x-gzip"}:
         detail = f"the content encoding {encoding[:50]!r} is not supported, gzip and identity are"
         raise AcklogError(ProblemCode.UNSUPPORTED_MEDIA_TYPE, detail, field="Content-Encoding")
     try:
         async with asyncio.timeout(timeout_ms / 1000):
-            if encoding in {"gzip", "x-gzip"}:
+            if encoding != "identity":
                 return await _read_gzip(request, hold)
             return await _read_identity(request, hold)
     except TimeoutError:

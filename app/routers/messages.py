@@ -5,12 +5,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.client_watch import ClientWatch
-from app.http_request import principal_of, trace_headers_of
+from app.http_request import RequestHeaders, principal_of
 from app.parsing.accept import chosen_type
 from app.parsing.message import Outgoing
+from app.parsing.query import NO_PARAMETERS
 from app.parsing.receive import parse_receive
 from app.parsing.request_body import read_body
 from app.parsing.send import Checked, check_idempotency_key, parse_send
+from app.responses import json_response
 from app.services.receive_answer import RECEIVE_TYPES, LeasedResponse, encode_received
 from app.services.registry import Services
 from app.services.send_answer import send_response
@@ -20,40 +22,47 @@ def add_messages(router: APIRouter, services: Services) -> None:
     settings = services.settings
     tokens = services.gateway.tokens
 
-    @router.post("/messages", operation_id="sendMessages")
+    @router.post("/messages", operation_id="sendMessages", tags=["messages"])
     async def send_messages(request: Request) -> Response:
-        principal = principal_of(request, tokens)
-        headers = request.headers
-        idempotency_key = headers.get("idempotency-key")
+        headers = RequestHeaders(request)
+        principal = principal_of(headers, tokens)
+        idempotency_key = headers.get(b"idempotency-key")
         if idempotency_key is not None:
             check_idempotency_key(idempotency_key)
         with services.bytes_in_flight.hold() as hold:
-            body = await read_body(request, hold, timeout_ms=settings.body_timeout_ms)
-            content_type = headers.get("content-type", "")
+            body = await read_body(request, headers, hold, timeout_ms=settings.body_timeout_ms)
+            content_type = headers.get(b"content-type") or ""
             command = parse_send(body, content_type=content_type, query_string=request.scope["query_string"])
-            trace_headers = trace_headers_of(request)
+            trace_headers = headers.trace()
             if trace_headers is not None:
                 add_headers(command.messages, trace_headers)
             result = await services.send.send(command, principal, idempotency_key)
             return send_response(result)
 
-    @router.get("/messages", operation_id="receiveMessages")
+    @router.get("/messages", operation_id="receiveMessages", tags=["messages"])
     async def receive_messages(request: Request) -> Response:
-        principal = principal_of(request, tokens)
-        media_type = chosen_type(request.headers.get("accept"), RECEIVE_TYPES)
+        headers = RequestHeaders(request)
+        principal = principal_of(headers, tokens)
+        media_type = chosen_type(headers.get(b"accept"), RECEIVE_TYPES)
         command = parse_receive(request.scope["query_string"])
         async with ClientWatch(request.receive, services.gateway.shutdown) as watch:
             received = await services.receive.receive(command, principal, watch)
-            body, headers = encode_received(received, media_type)
+            body, answer_headers = encode_received(received, media_type)
             return LeasedResponse(
                 body,
                 media_type,
-                headers,
-                watch=watch,
+                answer_headers,
+                watch=watch.hand_over(),
                 release=lambda: services.receive.release(received),
                 write_timeout_ms=settings.write_timeout_ms,
             )
 
+    @router.get("/messages/{messageId}", operation_id="lookAtMessage", tags=["messages"])
+    async def look_at_message(request: Request) -> Response:
+        headers = RequestHeaders(request)
+        principal = principal_of(headers, tokens)
+        NO_PARAMETERS.parse(request.scope["query_string"])
+        return json_response(await services.look.look(request.path_params["messageId"], principal))
 
 
 def add_headers(messages: list[Checked], headers: dict[str, str]) -> None:

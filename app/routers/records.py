@@ -5,7 +5,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.client_watch import ClientWatch
-from app.http_request import principal_of
+from app.http_request import RequestHeaders, principal_of
 from app.parsing.accept import chosen_type
 from app.parsing.records import parse_records
 from app.services.records_answer import RECORDS_TYPES, records_response
@@ -15,11 +15,11 @@ from app.services.registry import Services
 def add_records(router: APIRouter, services: Services) -> None:
     @router.get("/topics/{topic}/partitions/{partition}/records", operation_id="readRecords", tags=["records"])
     async def read_records(request: Request) -> Response:
-        principal = principal_of(request, services.gateway.tokens)
-        media_type = chosen_type(request.headers.get("accept"), RECORDS_TYPES)
+        headers = RequestHeaders(request)
+        principal = principal_of(headers, services.gateway.tokens)
+        media_type = chosen_type(headers.get(b"accept"), RECORDS_TYPES)
         path = request.path_params
         command = parse_records(path["topic"], path["partition"], request.scope["query_string"])
         async with ClientWatch(request.receive, services.gateway.shutdown) as watch:
             read = await services.records.read(command, principal, watch)
-            await watch.close()
         return records_response(read, media_type)

@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.http_request import principal_of
+from app.http_request import RequestHeaders, principal_of
 from app.parsing.query import NO_PARAMETERS
 from app.parsing.request_body import read_body
 from app.parsing.settle import Settlement, parse_ack, parse_extend, parse_nack
@@ -17,22 +17,22 @@ from app.services.settle_answer import settle_response
 def add_settlements(router: APIRouter, services: Services) -> None:
 
     async def settle(request: Request, parse: Callable[[bytes], Settlement]) -> Response:
-        principal = principal_of(request, services.gateway.tokens)
+        headers = RequestHeaders(request)
+        principal = principal_of(headers, services.gateway.tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
         with services.bytes_in_flight.hold() as hold:
-            body = await read_body(request, hold, timeout_ms=services.settings.body_timeout_ms)
+            body = await read_body(request, headers, hold, timeout_ms=services.settings.body_timeout_ms)
             settlement = parse(body)
             return settle_response(settlement, await services.settle.settle_all(settlement, principal))
 
-    @router.post("/ack", operation_id="acknowledge")
+    @router.post("/ack", operation_id="acknowledge", tags=["settlements"])
     async def acknowledge(request: Request) -> Response:
         return await settle(request, parse_ack)
 
-    @router.post("/nack", operation_id="giveBack")
+    @router.post("/nack", operation_id="giveBack", tags=["settlements"])
     async def give_back(request: Request) -> Response:
         return await settle(request, parse_nack)
 
-    @router.post("/extend", operation_id="extend")
+    @router.post("/extend", operation_id="extend", tags=["settlements"])
     async def extend(request: Request) -> Response:
         return await settle(request, parse_extend)
-

@@ -1,5 +1,6 @@
 """Receiving: leases for a consumer, from the nodes that lead the topics' partitions."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from acklog.wire.identifiers import parse_receipt
@@ -7,6 +8,7 @@ from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal, Scope
 from app.client_watch import ClientWatch
 from app.dependencies import Gateway
+from app.metrics import Metrics
 from app.parsing.receive import ReceiveCommand
 from app.routing import PartitionLeaders
 from app.services.catalog import Catalog
@@ -32,12 +34,21 @@ class Received:
 
 
 class ReceiveService:
-    def __init__(self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders, settle: SettleService) -> None:
+    def __init__(
+        self,
+        gateway: Gateway,
+        catalog: Catalog,
+        leaders: PartitionLeaders,
+        settle: SettleService,
+        waiting: WaitingRequests,
+        metrics: Metrics,
+    ) -> None:
         self._gateway = gateway
         self._catalog = catalog
         self._leaders = leaders
         self._settle = settle
         self._waiting = waiting
+        self._metrics = metrics
         self._turn = 0
 
     async def receive(self, command: ReceiveCommand, principal: Principal, watch: ClientWatch) -> Received:
@@ -65,6 +76,8 @@ class ReceiveService:
         if watch.is_gone:
             await self.release(received)
             received.messages = []
+        for topic_id, count in Counter(message.topic_id for message in received.messages).items():
+            self._metrics.count_received(received.queues[topic_id], group.name, count)
         return received
 
     async def release(self, received: Received) -> None:
@@ -76,6 +89,7 @@ class ReceiveService:
                 item = SettleItem(receipt.offset, receipt.generation, receipt.leader_epoch, receipt.attempt)
                 deliveries.append(Delivery(receipt.topic_id, receipt.partition, receipt.group_id, item))
         if deliveries:
+            self._metrics.count_released(len(deliveries))
             await self._settle.settle(deliveries, "release")
 
     async def _poll_until(self, request: ReceiveRequest, wait_ms: int) -> ReceiveResponse:

@@ -51,9 +51,7 @@ class RecordsRead:
 
 
 class RecordsService:
-    def __init__(
-        self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders, waiting: WaitingRequests
-    ) -> None:
+    def __init__(self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders, waiting: WaitingRequests) -> None:
         self._settings = gateway.settings
         self._catalog = catalog
         self._leaders = leaders

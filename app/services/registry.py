@@ -5,21 +5,31 @@ from app.metrics import Metrics
 from app.parsing.request_body import BytesInFlight
 from app.routing import PartitionLeaders
 from app.services.catalog import Catalog
+from app.services.groups import GroupService
+from app.services.look import LookService
 from app.services.receive import ReceiveService
+from app.services.records import RecordsService
 from app.services.send import SendService
 from app.services.settle import SettleService
+from app.services.topics import TopicService
+from app.services.waiting import WaitingRequests
 
 
 class Services:
-    """What the routers call. Each service stands alone: the same ones serve any other front end."""
+    """What the routers call. The services know nothing of HTTP: the same ones serve any other front end."""
 
     def __init__(self, gateway: Gateway) -> None:
         self.gateway = gateway
         self.settings = gateway.settings
         self.metrics = Metrics(names_max=gateway.settings.metric_names_max)
         self.bytes_in_flight = BytesInFlight(gateway.settings.request_bytes_in_flight_max)
-        self.catalog = Catalog(gateway)
-        self.leaders = PartitionLeaders(gateway.metadata, gateway.nodes, gateway.clock, gateway.entropy)
-        self.send = SendService(gateway, self.catalog, self.leaders)
-        self.settle = SettleService(gateway, self.catalog, self.leaders)
-        self.receive = ReceiveService(gateway, self.catalog, self.leaders, self.settle)
+        self.waiting = WaitingRequests(gateway.settings.waiting_requests_max)
+        catalog = Catalog(gateway)
+        leaders = PartitionLeaders(gateway.metadata, gateway.nodes, gateway.clock, gateway.entropy)
+        self.send = SendService(gateway, catalog, leaders, self.metrics)
+        self.settle = SettleService(gateway, catalog, leaders, self.metrics)
+        self.receive = ReceiveService(gateway, catalog, leaders, self.settle, self.waiting, self.metrics)
+        self.look = LookService(gateway, catalog, leaders)
+        self.records = RecordsService(gateway, catalog, leaders, self.waiting)
+        self.topics = TopicService(gateway, catalog, leaders)
+        self.groups = GroupService(gateway, catalog, leaders)

@@ -11,6 +11,7 @@ from acklog.wire.record import Record
 from app.auth.principal import Principal, Scope
 from app.batching.coalescer import Coalescer, Placed
 from app.dependencies import Gateway
+from app.metrics import Metrics
 from app.parsing.message import Outgoing
 from app.parsing.send import Checked, SendCommand
 from app.routing import PartitionLeaders, StickyPartitions
@@ -61,11 +62,12 @@ class _Part:
 
 
 class SendService:
-    def __init__(self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders) -> None:
+    def __init__(self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders, metrics: Metrics) -> None:
         settings = gateway.settings
         self._settings = settings
         self._catalog = catalog
         self._leaders = leaders
+        self._metrics = metrics
         self._sticky = StickyPartitions(
             leaders.has_leader, run_bytes=settings.sticky_bytes, topics_max=settings.sticky_topics_max
         )
@@ -90,6 +92,9 @@ class SendService:
             await self._send_one(command.messages[0], result)
         else:
             await self._send_many(command.messages, result)
+        self._metrics.count_sent(topic.name, result.count - len(result.faults))
+        for fault in result.faults.values():
+            self._metrics.count_refused(fault.code.name)
         return result
 
     async def _send_one(self, message: Checked, result: SendResult) -> None:

@@ -1,6 +1,7 @@
 """Settling deliveries: acknowledge, give back, extend; each item gets a result of its own."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -8,11 +9,14 @@ from acklog.wire.identifiers import MessageId, Receipt
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal, Scope
 from app.dependencies import Gateway
+from app.metrics import Metrics
 from app.parsing.settle import Settlement
 from app.routing import PartitionLeaders
 from app.services.catalog import Catalog
 from cluster.errors import AcklogError
 from storage.rpc.messages import SettleItem, SettleRequest, failure_code
+
+DONE = "done"
 
 
 class Delivery(NamedTuple):
@@ -25,10 +29,11 @@ class Delivery(NamedTuple):
 
 
 class SettleService:
-    def __init__(self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders) -> None:
+    def __init__(self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders, metrics: Metrics) -> None:
         self._settings = gateway.settings
         self._catalog = catalog
         self._leaders = leaders
+        self._metrics = metrics
 
     async def settle_all(self, settlement: Settlement, principal: Principal) -> list[AcklogError | None]:
         """A result per item, in order: None for done. Raises AcklogError where the request itself is at fault."""
@@ -79,6 +84,8 @@ class SettleService:
                 await settle_place(place, indexes)
         elif places:
             await asyncio.gather(*[settle_place(place, indexes) for place, indexes in places.items()])
+        for result, count in Counter(DONE if fault is None else fault.code.name for fault in results).items():
+            self._metrics.count_settled(action, result, count)
         return results
 
     async def _call(self, request: SettleRequest) -> list[str]:

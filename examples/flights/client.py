@@ -70,18 +70,14 @@ class LogPage(msgspec.Struct, rename="camel"):
     high_watermark: int
 
 
-class _PartitionLag(msgspec.Struct, rename="camel"):
-    partition: int
-    lag: int
-
-
-class _TopicOffsets(msgspec.Struct, rename="camel"):
+class _Progress(msgspec.Struct):
     topic: str
-    partitions: list[_PartitionLag]
+    partition: int
+    lag: int | None = None
 
 
-class _GroupOffsets(msgspec.Struct, rename="camel"):
-    topics: list[_TopicOffsets]
+class _GroupOffsets(msgspec.Struct):
+    offsets: list[_Progress]
 
 
 @dataclass(slots=True)
@@ -142,10 +138,10 @@ class AcklogClient:
         return msgspec.json.decode(answer, type=LogPage)
 
     async def lags(self, group: str, topic: str) -> dict[int, int]:
-        """The group's lag by partition."""
-        answer = await self._retrying("GET", f"/groups/{group}/offsets")
-        found = msgspec.json.decode(answer, type=_GroupOffsets)
-        return {each.partition: each.lag for one in found.topics if one.topic == topic for each in one.partitions}
+        """The group's lag by partition, of those whose lag is known."""
+        answer = await self._retrying("GET", f"/groups/{group}/offsets?topic={topic}")
+        found = msgspec.json.decode(answer, type=_GroupOffsets).offsets
+        return {each.partition: each.lag for each in found if each.topic == topic and each.lag is not None}
 
     async def _retrying(
         self, method: str, url: str, *, body: bytes | None = None, headers: Mapping[str, str] | None = None

@@ -46,5 +46,7 @@ class Engine:
         """Raise what keeps the log from being served."""
         if self.failure is not None:
             raise self.failed()
+        if state.is_removed:
+            raise AcklogError(ProblemCode.TOPIC_NOT_FOUND, state.refused)
         if state.refused:
             raise AcklogError(ProblemCode.RECORDS_CORRUPT, f"log {state.key} is not served: {state.refused}")

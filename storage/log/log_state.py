@@ -23,6 +23,7 @@ class LogState:
     __slots__ = (
         "dirty_segments",
         "epochs",
+        "is_removed",
         "journal_floor",
         "key",
         "last_append_ms",
@@ -43,6 +44,7 @@ class LogState:
         self.recovery_point = point.offset
         self.journal_floor = point.journal_floor
         self.refused = point.refused
+        self.is_removed = False
         self.epochs = LeaderEpochs()
         self.last_append_ms = NO_TIME
         self.dirty_segments: dict[Segment, None] = {}

@@ -6,7 +6,8 @@ is about to change. A holder of the lock never waits for a round of the group co
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 
 from cluster.errors import AcklogError
@@ -32,7 +33,8 @@ class Maintenance:
         self._covered_sequence = journal.sequence
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self.lock = asyncio.Lock()
+        self._lock = asyncio.Lock()
+        self._waiting = 0
 
     def start(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._run())
@@ -62,17 +64,30 @@ class Maintenance:
             self._wake.clear()
             if engine.dirty and engine.failure is None and not engine.is_closing:
                 with contextlib.suppress(AcklogError):  # a full disk: the next turn tries again
-                    async with self.lock:
+                    async with self._lock:
                         await self._sync(pause_ms=0 if self._journal.full_files else engine.settings.sync_pause_ms)
+
+    @asynccontextmanager
+    async def exclusive(self) -> AsyncIterator[None]:
+        """The lock. A background sync that has it does not pause while somebody waits."""
+        self._waiting += 1
+        try:
+            await self._lock.acquire()
+        finally:
+            self._waiting -= 1
+        try:
+            yield
+        finally:
+            self._lock.release()
 
     async def sync_now(self) -> None:
         """Sync everything that is published and free the journal; raises STORAGE_FULL, STORAGE_FAILED."""
-        async with self.lock:
+        async with self.exclusive():
             await self._sync(pause_ms=0)
 
     async def close_cleanly(self) -> None:
         """As `sync_now`, with the indexes of the active segments and the mark of an orderly stop."""
-        async with self.lock:
+        async with self.exclusive():
             await self._sync(pause_ms=0)
             actives = [state.active for state in self._states.values() if state.active.index is not None]
             await self.run(partial(self._write_indexes, actives))
@@ -98,7 +113,7 @@ class Maintenance:
             for state, end, segments in zip(states, ends, batches, strict=True):
                 await self._sync_log(state, segments)
                 state.recovery_point = max(state.recovery_point, end)
-                if pause_ms:
+                if pause_ms and not self._waiting:
                     await engine.clock.sleep(pause_ms)
             await self.write_points(covered_sequence=sequence)
         except AcklogError:

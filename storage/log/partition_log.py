@@ -205,8 +205,9 @@ class PartitionLog:
         )
 
     def abandon(self, error: AcklogError) -> None:
-        """The log is being removed: fail what waits, take nothing more."""
+        """The log has been removed: fail what waits, take nothing more."""
         self._state.refused = error.detail
+        self._state.is_removed = True
         self._commit.fail_all(error, of_log=self._queue)
 
     async def hold(self) -> None:

@@ -3,6 +3,7 @@
 from functools import partial
 from typing import NamedTuple
 
+from cluster.errors import AcklogError
 from storage.disk.port import Disk
 from storage.log.engine import Engine
 from storage.log.group_commit import GroupCommit
@@ -23,7 +24,7 @@ class Retained(NamedTuple):
 
 async def remove_before(engine: Engine, maintenance: Maintenance, state: LogState, offset: int) -> None:
     """See `PartitionLog.remove_before`."""
-    async with maintenance.lock:
+    async with maintenance.exclusive():
         engine.check(state)
         count = 0
         while count < len(state.segments) - 1 and state.segments[count + 1].base_offset <= offset:
@@ -58,13 +59,13 @@ async def retain(
     if droppable() == len(state.segments):
         await commit.hold(log)
         try:
-            async with maintenance.lock:
+            async with maintenance.exclusive():
                 engine.check(state)
                 if droppable() == len(state.segments):
                     await _roll(engine, maintenance, state)
         finally:
             commit.release(log)
-    async with maintenance.lock:
+    async with maintenance.exclusive():
         engine.check(state)
         count = min(droppable(), len(state.segments) - 1)
         removed_bytes = sum(segment.size_bytes for segment in state.segments[:count])
@@ -121,15 +122,19 @@ async def _drop(engine: Engine, maintenance: Maintenance, state: LogState, count
         return
     if state.names_are_dirty:  # the segment that the log begins with from now on must not vanish
         await maintenance.run(partial(engine.disk.sync_directory, state.key.directory))
+    log_start, state.log_start = state.log_start, state.segments[count].base_offset
+    try:
+        await maintenance.write_points()
+    except AcklogError:
+        state.log_start = log_start
+        raise
     removed = state.segments[:count]
     del state.segments[:count]
     for segment in removed:
         state.dirty_segments.pop(segment, None)
         engine.indexes.forget(segment)
-    state.log_start = state.segments[0].base_offset
     state.epochs.remove_before(state.log_start)
     engine.dirty[state] = None
-    await maintenance.write_points()
     await maintenance.run(partial(_remove_files, engine.disk, engine.files, state.key.directory, removed))
 
 

@@ -164,7 +164,7 @@ class LogStore:
         if engine.failure is not None:
             raise engine.failed()
         if key not in self._logs:
-            async with self._maintenance.lock:
+            async with self._maintenance.exclusive():
                 if key not in self._logs:
                     self._logs[key] = await self._create_log(key, settings)
         log = self._logs[key]
@@ -181,11 +181,18 @@ class LogStore:
             engine.files.create(segment.path)
             engine.disk.sync_directory(key.directory)
 
-        if self._removed.pop(str(key), None) is not None:  # or a crash would remove the new log for the old one
+        if str(key) in self._removed:  # or a crash would remove the new log for the old one
+            floor = self._removed.pop(str(key))
             self._states[key] = state
             state.add_segment(segment)
-            await self._maintenance.write_points()
-            state.segments.clear()
+            try:
+                await self._maintenance.write_points()
+            except AcklogError:
+                self._removed[str(key)] = floor
+                raise
+            finally:
+                state.segments.clear()
+                del self._states[key]
         await self._maintenance.run(work)
         state.add_segment(segment)
         state.names_are_dirty = False
@@ -197,26 +204,37 @@ class LogStore:
         log = self._logs.get(key)
         if log is None:
             return
-        log.abandon(AcklogError(ProblemCode.TOPIC_NOT_FOUND, "the log has been removed"))
         await log.hold()
-        engine = self._engine
-        async with self._maintenance.lock:
-            if engine.failure is not None:
-                raise engine.failed()
-            if self._logs.get(key) is not log:
-                return
-            del self._logs[key]
-            state = self._states.pop(key)
-            engine.dirty.pop(state, None)
-            self._removed[str(key)] = self._maintenance.journal_sequence
+        try:
+            async with self._maintenance.exclusive():
+                if self._engine.failure is not None:
+                    raise self._engine.failed()
+                if self._logs.get(key) is log:
+                    await self._remove_log(log)
+        finally:
+            log.release()
+
+    async def _remove_log(self, log: PartitionLog) -> None:
+        """The removal is durable before the first file goes; a full disk is met before that, and changes nothing."""
+        key, engine = log.key, self._engine
+        state = self._states.pop(key)
+        self._removed[str(key)] = self._maintenance.journal_sequence
+        try:
             await self._maintenance.write_points()
+        except AcklogError:
+            self._states[key] = state
+            del self._removed[str(key)]
+            raise
+        del self._logs[key]
+        engine.dirty.pop(state, None)
+        log.abandon(AcklogError(ProblemCode.TOPIC_NOT_FOUND, "the log has been removed"))
 
-            def work() -> None:
-                for segment in state.segments:
-                    engine.files.forget(segment.path)
-                remove_log_directory(engine.disk, key)
+        def work() -> None:
+            for segment in state.segments:
+                engine.files.forget(segment.path)
+            remove_log_directory(engine.disk, key)
 
-            await self._maintenance.run(work)
+        await self._maintenance.run(work)
 
     async def sync(self) -> None:
         """Sync what is published and trim the journal now, rather than at the next interval."""
@@ -230,10 +248,12 @@ class LogStore:
         engine.is_closing = True
         await self._commit.drain()
         await self._maintenance.stop()
-        if engine.failure is None:
-            await self._maintenance.close_cleanly()
-        if self._journal is not None:
-            self._journal.close()
-        engine.files.close()
-        if engine.failure is None:
-            engine.failure = "it was closed"
+        try:
+            if engine.failure is None:
+                await self._maintenance.close_cleanly()
+        finally:
+            if self._journal is not None:
+                self._journal.close()
+            engine.files.close()
+            if engine.failure is None:
+                engine.failure = "it was closed"

@@ -2,9 +2,11 @@
 
 from functools import partial
 
+from cluster.errors import AcklogError
 from storage.disk.port import Disk
 from storage.log.engine import Engine
 from storage.log.group_commit import GroupCommit
+from storage.log.leader_epochs import LeaderEpochs
 from storage.log.log_state import LogState, cut_segment, find_cut, sync_log_files, write_epochs
 from storage.log.maintenance import Maintenance
 from storage.log.open_files import OpenFiles
@@ -19,7 +21,7 @@ async def truncate_to(
     """See `PartitionLog.truncate_to`."""
     await commit.hold(log)
     try:
-        async with maintenance.lock:
+        async with maintenance.exclusive():
             engine.check(log.state)
             if offset < log.state.log_end:
                 await _truncate(engine, maintenance, log.state, offset)
@@ -29,48 +31,51 @@ async def truncate_to(
 
 
 async def _truncate(engine: Engine, maintenance: Maintenance, state: LogState, offset: int) -> None:
-    """Order matters. First everything that stays is made durable, so that the journal is not needed for it; then the
+    """Order matters. First everything is made durable, so that the journal is not needed for this log; then the
     recovery point and the journal floor say so, from when on the journal's entries are not replayed; then the files
     are cut. A crash before the floor leaves the log as it was; one after it leaves the cut or some of the old tail,
-    which nobody was told is gone."""
+    which nobody was told is gone. A full disk is met before anything is cut, and changes nothing."""
     number = state.segment_at(offset)
     segment = state.segments[number]
     index = engine.indexes.get(segment)
     if index is None:
+        interval_bytes = state.settings.index_interval_bytes
         index = await engine.io.run(
-            partial(load_index, engine.disk, engine.files, segment, interval_bytes=state.settings.index_interval_bytes)
+            partial(load_index, engine.disk, engine.files, segment, interval_bytes=interval_bytes)
         )
     position, cut_offset, last_ms = await engine.io.run(partial(find_cut, engine.files, segment, index, offset))
-    staying = [each for each in state.dirty_segments if each.base_offset <= segment.base_offset]
-    await maintenance.run(
-        partial(sync_log_files, engine.disk, engine.files, state.key.directory, staying, names_are_dirty=True)
-    )
-    removed = state.segments[number + 1 :]
+    epochs = LeaderEpochs(state.epochs.entries())
+    epochs.truncate_to(cut_offset)
+    log_end = state.log_end
+    dirty = list(state.dirty_segments)
+    directory = state.key.directory
+    await maintenance.run(partial(sync_log_files, engine.disk, engine.files, directory, dirty, names_are_dirty=True))
     state.recovery_point = cut_offset
     state.journal_floor = maintenance.journal_sequence
-    await maintenance.write_points()
+    try:
+        await maintenance.write_points()
+        await maintenance.run(partial(write_epochs, engine.disk, state.epochs_path, epochs.to_bytes()))
+    except AcklogError:
+        state.recovery_point = log_end
+        state.epochs.is_dirty = True
+        engine.dirty[state] = None
+        raise
 
     state.version += 1
+    removed = state.segments[number + 1 :]
     del state.segments[number + 1 :]
-    for each in removed:
-        state.dirty_segments.pop(each, None)
+    state.dirty_segments.clear()
+    for each in (segment, *removed):
         engine.indexes.forget(each)
-    state.dirty_segments.pop(segment, None)
-    engine.indexes.forget(segment)
     cut_segment(segment, index, position=position, end_offset=cut_offset, last_append_ms=last_ms)
     state.epochs.truncate_to(cut_offset)
     state.epochs.log_end = cut_offset
     state.epochs.is_dirty = False
     state.names_are_dirty = False
-    await maintenance.run(
-        partial(_cut_files, engine.disk, engine.files, state, segment, removed, state.epochs.to_bytes())
-    )
+    await maintenance.run(partial(_cut_files, engine.disk, engine.files, directory, segment, removed))
 
 
-def _cut_files(
-    disk: Disk, files: OpenFiles, state: LogState, segment: Segment, removed: list[Segment], epochs: bytes
-) -> None:
-    write_epochs(disk, state.epochs_path, epochs)
+def _cut_files(disk: Disk, files: OpenFiles, directory: str, segment: Segment, removed: list[Segment]) -> None:
     for each in reversed(removed):
         files.forget(each.path)
         if disk.exists(each.index_path):
@@ -78,7 +83,7 @@ def _cut_files(
         disk.remove(each.path)
     if disk.exists(segment.index_path):
         disk.remove(segment.index_path)  # before the segment is written to again: it would describe other batches
-    disk.sync_directory(state.key.directory)
+    disk.sync_directory(directory)
     with files.use(segment.path) as file:
         file.truncate(segment.size_bytes)
         file.sync()

@@ -5,7 +5,7 @@ Names are resolved through the module's imports, so `from time import monotonic 
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 CLOCK = "take a cluster.clock.Clock (now_ms, monotonic_ms, sleep)"
@@ -133,9 +133,10 @@ def _uses(tree: ast.Module, names: dict[str, str]) -> Iterator[Violation]:
                 yield Violation(node.lineno, dotted, NAMES[dotted])
             if node.attr in METHODS:
                 yield Violation(node.lineno, node.attr, METHODS[node.attr])
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            if node.func.id in BUILTINS and node.func.id not in names:
-                yield Violation(node.lineno, node.func.id, BUILTINS[node.func.id])
+        elif isinstance(node, ast.Call):
+            name = _name_of(node.func)
+            if name in BUILTINS and name not in names:
+                yield Violation(node.lineno, name, BUILTINS[name])
 
 
 def _dotted(node: ast.expr, names: dict[str, str]) -> str:
@@ -149,32 +150,62 @@ def _dotted(node: ast.expr, names: dict[str, str]) -> str:
 
 
 def _set_iterations(tree: ast.Module) -> Iterator[Violation]:
-    known = _known_sets(tree)
-    harmless = {
-        id(argument)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and _name_of(node.func) in _ORDER_IS_LOST
-        for argument in node.args
-    }
+    attributes = frozenset(name for name in _known_sets(ast.walk(tree)) if "." in name)
+    yield from _iterations_in(_of_scope(tree), attributes)
     for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield from _iterations_in(_of_scope(node), attributes)
+
+
+def _of_scope(scope: ast.AST) -> list[ast.AST]:
+    """The nodes of a function or module without those of the functions in it."""
+    found: list[ast.AST] = []
+    waiting = [*ast.iter_child_nodes(scope)]
+    while waiting:
+        node = waiting.pop()
+        found.append(node)
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            waiting += ast.iter_child_nodes(node)
+    return found
+
+
+def _iterations_in(nodes: list[ast.AST], attributes: frozenset[str]) -> Iterator[Violation]:
+    known = attributes | _known_sets(nodes)
+    harmless = _where_order_is_lost(nodes)
+    for node in nodes:
+        if node in harmless:
+            continue
         iterated: list[ast.expr] = []
         if isinstance(node, ast.For | ast.AsyncFor):
             iterated = [node.iter]
-        elif isinstance(node, ast.ListComp | ast.DictComp | ast.GeneratorExp) and id(node) not in harmless:
+        elif isinstance(node, ast.ListComp | ast.DictComp | ast.GeneratorExp):
             iterated = [generator.iter for generator in node.generators]
         elif isinstance(node, ast.Call) and _name_of(node.func) in _ORDER_IS_KEPT:
             iterated = [*node.args]
         elif isinstance(node, ast.Starred):
             iterated = [node.value]
         for each in iterated:
-            if id(node) not in harmless and _is_set(each, known):
+            if _is_set(each, known):
                 yield Violation(each.lineno, UNORDERED, SORTED)
 
 
-def _known_sets(tree: ast.Module) -> frozenset[str]:
-    """Names and `self.` attributes that are annotated or assigned as sets somewhere in the module."""
+def _where_order_is_lost(nodes: list[ast.AST]) -> set[ast.AST]:
+    """Arguments of `sorted`, `sum` and their like, what goes into another set, and loops that only assert."""
+    lost: set[ast.AST] = set()
+    for node in nodes:
+        if isinstance(node, ast.Call) and _name_of(node.func) in _ORDER_IS_LOST:
+            lost.update(node.args)
+        elif isinstance(node, ast.Set):
+            lost.update(node.elts)
+        elif isinstance(node, ast.For) and all(isinstance(each, ast.Assert) for each in node.body):
+            lost.add(node)
+    return lost
+
+
+def _known_sets(nodes: Iterable[ast.AST]) -> frozenset[str]:
+    """Names and `self.` attributes that are annotated or assigned as sets."""
     known: dict[str, None] = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.AnnAssign | ast.arg) and node.annotation is not None:
             target = ast.Name(node.arg) if isinstance(node, ast.arg) else node.target
             annotation = node.annotation

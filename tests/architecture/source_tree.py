@@ -23,7 +23,7 @@ class Module:
 
     @property
     def tree(self) -> ast.Module:
-        return ast.parse(self.source)
+        return _parse(self.source)
 
     @property
     def is_package(self) -> bool:
@@ -56,6 +56,11 @@ def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
+
+
+@cache
+def _parse(source: str) -> ast.Module:
+    return ast.parse(source)
 
 
 def _walk(directory: Path) -> Iterator[Path]:

@@ -12,6 +12,7 @@ from tests.support.server_process import ServerProcess
 pytestmark = pytest.mark.integration
 
 MESSAGES = 20
+NO_BACKGROUND_SYNC = {"ACKLOG_NODE_SYNC_INTERVAL_MS": "3600000"}  # the journal keeps everything
 
 
 def store_messages(server: ServerProcess, topic: str) -> str:
@@ -77,8 +78,9 @@ class TestBitRot:
         assert {f"message {number} of 1" for number in range(MESSAGES)} | {"later"} <= bodies
         assert "message 0 of 0" not in bodies
 
-    def test_a_damaged_journal_stops_the_directory(self, server: ServerProcess) -> None:
+    def test_a_damaged_journal_stops_the_directory(self, make_server: ServerMaker) -> None:
         """A frame with valid ones behind it is no torn tail: acknowledged messages would be dropped in silence."""
+        server = make_server(environment=NO_BACKGROUND_SYNC).start()
         store_messages(server, "orders")
         server.kill()
         journals = sorted((server.data_directory / "journal").iterdir())
@@ -113,7 +115,7 @@ class TestTornTail:
 
     def test_a_lost_tail_comes_back_from_the_journal(self, make_server: ServerMaker) -> None:
         """After a power cut the segments may lack what only the journal has made durable."""
-        server = make_server(environment={"ACKLOG_NODE_SYNC_INTERVAL_MS": "3600000"}).start()
+        server = make_server(environment=NO_BACKGROUND_SYNC).start()
         topic_id = store_messages(server, "orders")
         server.kill()
         segment = segment_of(server, topic_id, 0)

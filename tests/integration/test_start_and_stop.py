@@ -64,14 +64,15 @@ class TestRefusals:
         server = make_server().start()
         server.send("orders", 1)
         server.stop()
-        format_file = server.data_directory / "format"
-        version = int(format_file.read_text())
-        format_file.write_text(f"{version + 1}\n")
+        meta_file = server.data_directory / "meta.json"
+        content = meta_file.read_text()
+        version = json.loads(content)["meta"]["formatVersion"]
+        meta_file.write_text(content.replace(f'"formatVersion":{version}', f'"formatVersion":{version + 1}'))
         code, output = refused_start(make_server())
         assert code != 0
         (line,) = output.strip().splitlines()
-        assert str(version + 1) in line
-        format_file.write_text(f"{version}\n")
+        assert f"format {version + 1}" in line
+        meta_file.write_text(content)
         assert [message["body"] for message in server.start().receive("orders")] == [1]
 
     @pytest.mark.parametrize("host", ["0.0.0.0", "::"])

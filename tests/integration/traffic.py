@@ -1,4 +1,7 @@
-"""Load on a real server: producers and consumers that go on through kills and restarts, and note what they are told."""
+"""Load on a real server: producers and consumers that go on through kills and restarts, and note what they are told.
+
+The history is judged by the same checkers as the simulation's.
+"""
 
 import asyncio
 import json
@@ -6,231 +9,329 @@ import random
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import aiohttp
 
-from tests.integration.history import Delivery, History, LoggedMessage, Send, check_log, unconsumed_messages
+from acklog.wire.identifiers import parse_message_id, parse_receipt
+from acklog.wire.limits import DEDUP_WINDOW_MS_DEFAULT, MAX_ATTEMPTS_DEFAULT
+from tests.sim.checkers import check_all
+from tests.sim.delivery_checkers import (
+    AcknowledgedIsNeverDeliveredAgain,
+    AttemptsAreLimited,
+    EverythingIsDoneInTheEnd,
+    OneLeaseAtATime,
+    StaleReceiptsAreRefused,
+)
+from tests.sim.history import Delivered, History, LogRead, Outcome, ReadRecord, Sent, Settled
+from tests.sim.log_checkers import (
+    AcknowledgedIsInTheLog,
+    DuplicatesGetTheFirstAnswer,
+    LogHasNoGaps,
+    LogNeverChanges,
+    NothingAboveTheHighWatermark,
+    NothingAppearsByItself,
+    NothingTwice,
+    SendersKeepTheirOrder,
+)
 from tests.support.server_process import ServerProcess
 from tests.support.waiting import poll_until
 
+GROUP = "workers"
 REQUEST_SECONDS = 10
 RETRY_PAUSE_SECONDS = 0.02
 BATCH_MESSAGES = 5
-FAILURES = (aiohttp.ClientError, TimeoutError, ConnectionError)
+VISIBILITY_SECONDS = 3
+WITHOUT_EFFECT = frozenset({"OVERLOADED", "UNAVAILABLE", "SHUTTING_DOWN", "STORAGE_FULL", "DEDUP_WINDOW_FULL"})
+LOST = (aiohttp.ClientError, TimeoutError, ConnectionError)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An HTTP answer, or that there was none (`status` 0)."""
+
+    began_ms: float
+    ended_ms: float
+    status: int
+    document: dict[str, Any]
+
+    def outcome(self, result: dict[str, Any]) -> tuple[Outcome, str]:
+        """What became of one item of the request, by its own result or the whole document."""
+        code = result.get("code", "")
+        if self.status == 0:
+            return Outcome.UNKNOWN, ""
+        if not code:
+            return Outcome.OK, ""
+        return Outcome.FAILED if self.status < 500 or code in WITHOUT_EFFECT else Outcome.UNKNOWN, code
 
 
 class Traffic:
     """Producers and consumers of one topic and group. They read the server's address anew for every request."""
 
-    def __init__(
-        self, server: ServerProcess, topic: str, *, partitions: int, group: str = "workers", seed: int = 1
-    ) -> None:
+    def __init__(self, server: ServerProcess, topic: str, *, partitions: int, seed: int = 1) -> None:
         self.history = History()
         self.server = server
+        self.acknowledged_sends = 0
+        self.confirmed_acks = 0
         self._topic = topic
         self._partitions = partitions
-        self._group = group
         self._random = random.Random(seed)
         self._session: aiohttp.ClientSession | None = None
-
-    def send_to_each_partition(self) -> None:
-        """One message to each partition, so that all of them have begun."""
-        for partition in range(self._partitions):
-            send = self._new_send(f"first-{partition}", is_keyed=False)
-            answer = self.server.send(self._topic, json.loads(send.body), partition=partition)
-            send.place = (partition, answer["offset"])
 
     @asynccontextmanager
     async def running(self, *, producers: int, consumers: int) -> AsyncIterator[None]:
         """Load as long as the block runs. Half of the producers use idempotency keys and try again until they know."""
         stop = asyncio.Event()
-        timeout = aiohttp.ClientTimeout(total=REQUEST_SECONDS)
-        async with aiohttp.ClientSession(timeout=timeout) as self._session:
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=REQUEST_SECONDS)) as self._session:
             tasks = [
                 asyncio.create_task(
-                    self._produce_keyed(number, stop) if number % 2 == 0 else self._produce_plain(number, stop)
+                    self._produce_keyed(f"k{number}", stop) if number % 2 else self._produce_plain(f"p{number}", stop)
                 )
                 for number in range(producers)
             ]
-            tasks += [asyncio.create_task(self._consume(number, stop)) for number in range(consumers)]
+            tasks += [asyncio.create_task(self._consume(f"c{number}", stop)) for number in range(consumers)]
             try:
                 yield
             finally:
                 stop.set()
                 await asyncio.gather(*tasks)
 
-    async def acknowledged(self, count: int, *, seconds: float = 60) -> None:
+    async def acknowledged(self, sends: int, *, seconds: float = 60) -> None:
         """Wait until so many sends have been acknowledged."""
 
         async def is_reached() -> bool:
-            return len(self.history.acknowledged_sends()) >= count
+            return self.acknowledged_sends >= sends
 
-        await poll_until(is_reached, seconds=seconds, what=f"{count} acknowledged sends")
+        await poll_until(is_reached, seconds=seconds, what=f"{sends} acknowledged sends")
 
-    async def _produce_keyed(self, number: int, stop: asyncio.Event) -> None:
+    # --- producers ----------------------------------------------------------------------------------------------
+
+    async def _produce_keyed(self, sender: str, stop: asyncio.Event) -> None:
         """Sends single messages and small batches, each again and again under its key until it is acknowledged."""
-        for round_number in range(10**9):
+        for request in count():
             if stop.is_set():
                 return
-            count = BATCH_MESSAGES if round_number % 4 == 3 else 1
-            sends = [self._new_send(f"k{number}-{round_number}-{index}", is_keyed=True) for index in range(count)]
-            key = f"key-{number}-{round_number}"
-            while not await self._try_send(sends, key) and not stop.is_set():
+            bodies = self._bodies(sender, request, BATCH_MESSAGES if request % 4 == 3 else 1)
+            while not await self._send(sender, request, bodies, f"{sender}-{request}") and not stop.is_set():
                 await asyncio.sleep(RETRY_PAUSE_SECONDS)
 
-    async def _produce_plain(self, number: int, stop: asyncio.Event) -> None:
+    async def _produce_plain(self, sender: str, stop: asyncio.Event) -> None:
         """Sends each message once: what was not acknowledged may be there or not."""
-        for round_number in range(10**9):
+        for request in count():
             if stop.is_set():
                 return
-            if not await self._try_send([self._new_send(f"p{number}-{round_number}", is_keyed=False)], None):
+            if not await self._send(sender, request, self._bodies(sender, request, 1), None):
                 await asyncio.sleep(RETRY_PAUSE_SECONDS)
 
-    def _new_send(self, name: str, *, is_keyed: bool) -> Send:
-        padding = "x" * self._random.randrange(0, 400)
-        send = Send(json.dumps({"name": name, "padding": padding}).encode(), is_keyed)
-        self.history.sends.append(send)
-        return send
+    def _bodies(self, sender: str, request: int, messages: int) -> list[str]:
+        return [
+            json.dumps({"uid": f"{sender}-{request}-{index}", "padding": "x" * self._random.randrange(0, 400)})
+            for index in range(messages)
+        ]
 
-    async def _try_send(self, sends: list[Send], key: str | None) -> bool:
+    async def _send(self, sender: str, request: int, bodies: list[str], key: str | None) -> bool:
         """Whether the server acknowledged all of them."""
-        queue = json.dumps(self._topic).encode()
-        if len(sends) == 1:
-            content = b'{"queue":%b,"body":%b}' % (queue, sends[0].body)
+        if len(bodies) == 1:
+            content = f'{{"queue":"{self._topic}","body":{bodies[0]}}}'
         else:
-            bodies = b",".join(b'{"body":%b}' % send.body for send in sends)
-            content = b'{"queue":%b,"messages":[%b]}' % (queue, bodies)
-        headers = {"Content-Type": "application/json"}
-        if key is not None:
-            headers["Idempotency-Key"] = key
-        answer = await self._request("POST", "/messages", content, headers)
-        if answer is None:
-            return False
-        status, document = answer
-        assert status in {201, 207, 429, 500, 503, 504}, (status, document)
-        if status not in {201, 207}:
-            return False
-        results = document.get("results", [document])
-        for send, result in zip(sends, results, strict=True):
-            if "messageId" in result:
-                place = (result["partition"], result["offset"])
-                assert send.place in {None, place}, f"a retry of {send.body!r} is at {place}, not at {send.place}"
-                send.place = place
-        return status == 201
+            messages = ",".join(f'{{"body":{body}}}' for body in bodies)
+            content = f'{{"queue":"{self._topic}","messages":[{messages}]}}'
+        reply = await self._request("POST", "/messages", content, {} if key is None else {"Idempotency-Key": key})
+        assert reply.status in {0, 201, 207, 429, 500, 503, 504}, reply
+        results = reply.document.get("results", [reply.document] * len(bodies))
+        outcomes = []
+        for index, (body, result) in enumerate(zip(bodies, results, strict=True)):
+            outcome, code = reply.outcome(result)
+            outcomes.append(outcome)
+            place = parse_message_id(result["messageId"]) if outcome is Outcome.OK else None
+            self.history.add(
+                Sent(
+                    began_ms=reply.began_ms,
+                    ended_ms=reply.ended_ms,
+                    sender=sender,
+                    request=request,
+                    index=index,
+                    uid=json.loads(body)["uid"],
+                    queue=self._topic,
+                    body=body,
+                    outcome=outcome,
+                    code=code,
+                    dedup_id=None if key is None else f"{key}#{index}",
+                    partition=-1 if place is None else place.partition,
+                    offset=-1 if place is None else place.offset,
+                    epoch=-1 if place is None else place.epoch,
+                )
+            )
+        self.acknowledged_sends += outcomes.count(Outcome.OK)
+        return all(outcome is Outcome.OK for outcome in outcomes)
 
-    async def _consume(self, number: int, stop: asyncio.Event) -> None:
+    # --- consumers ----------------------------------------------------------------------------------------------
+
+    async def _consume(self, consumer: str, stop: asyncio.Event) -> None:
         """Receives and mostly acks; now and then a message is given back, or its lease left to expire."""
         while not stop.is_set():
-            messages = await self.receive(consumer=f"c{number}", wait_seconds=1, visibility_seconds=3)
+            messages = await self._receive(consumer, maximum=10)
             if messages is None:
                 await asyncio.sleep(RETRY_PAUSE_SECONDS)
                 continue
             fates = [self._random.random() for _ in messages]
-            acked = [message for message, fate in zip(messages, fates, strict=True) if fate < 0.9]
-            returned = [message for message, fate in zip(messages, fates, strict=True) if 0.9 <= fate < 0.97]
-            if acked:
-                await self.ack(acked)
-            for message in returned:
-                await self._post("/nack", {"receipt": message["receipt"], "delaySeconds": 0})
+            await self._settle("ack", [each for each, fate in zip(messages, fates, strict=True) if fate < 0.9])
+            await self._settle("nack", [each for each, fate in zip(messages, fates, strict=True) if 0.9 <= fate < 0.97])
 
-    async def receive(
-        self, *, consumer: str, wait_seconds: int, visibility_seconds: int, maximum: int = 10
-    ) -> list[dict[str, Any]] | None:
-        """One receive, noted in the history; None when it failed."""
-        asked_at = time.monotonic()
+    async def _receive(self, consumer: str, *, maximum: int) -> list[dict[str, Any]] | None:
+        """None when it failed."""
         target = (
-            f"/messages?queue={self._topic}&group={self._group}&consumer={consumer}&max={maximum}"
-            f"&waitSeconds={wait_seconds}&visibilitySeconds={visibility_seconds}"
+            f"/messages?queue={self._topic}&group={GROUP}&consumer={consumer}&max={maximum}"
+            f"&waitSeconds=1&visibilitySeconds={VISIBILITY_SECONDS}"
         )
-        answer = await self._request("GET", target, None, {})
-        if answer is None:
+        reply = await self._request("GET", target)
+        assert reply.status in {0, 200, 429, 500, 503, 504}, reply
+        if reply.status != 200:
             return None
-        status, document = answer
-        assert status in {200, 429, 500, 503, 504}, (status, document)
-        if status != 200:
-            return None
-        messages: list[dict[str, Any]] = document["messages"]
+        messages: list[dict[str, Any]] = reply.document["messages"]
         for message in messages:
-            # The messages are made by json.dumps, so encoding what was decoded gives the bytes that were received.
-            body = json.dumps(message["body"]).encode()
-            self.history.deliveries.append(Delivery(_place_of(message), body, message["attempt"], asked_at))
+            place, receipt = parse_message_id(message["messageId"]), parse_receipt(message["receipt"])
+            assert place is not None
+            assert receipt is not None
+            self.history.add(
+                Delivered(
+                    began_ms=reply.began_ms,
+                    ended_ms=reply.ended_ms,
+                    group=GROUP,
+                    consumer=consumer,
+                    queue=self._topic,
+                    partition=place.partition,
+                    offset=place.offset,
+                    epoch=place.epoch,
+                    uid=message["body"]["uid"],
+                    body=text_of(message["body"]),
+                    attempt=message["attempt"],
+                    generation=receipt.generation,
+                    leader_epoch=receipt.leader_epoch,
+                    visibility_ms=VISIBILITY_SECONDS * 1000,
+                )
+            )
         return messages
 
-    async def ack(self, messages: list[dict[str, Any]]) -> None:
-        self.history.ack_tried.update(_place_of(message) for message in messages)
-        answer = await self._post("/ack", {"receipts": [message["receipt"] for message in messages]})
-        if answer is None:
+    async def _settle(self, action: str, messages: list[dict[str, Any]]) -> None:
+        if not messages:
             return
-        status, document = answer
-        now = time.monotonic()
-        if status == 200:
-            done = messages
-        elif status == 207:
-            done = [
-                message for message, result in zip(messages, document["results"], strict=True) if "code" not in result
-            ]
-        else:
-            assert status in {409, 429, 500, 503, 504}, (status, document)
-            done = []
-        for message in done:
-            self.history.acked_at.setdefault(_place_of(message), now)
+        document: dict[str, object] = {"receipts": [message["receipt"] for message in messages]}
+        if action == "nack":
+            document["delaySeconds"] = 0
+        reply = await self._request("POST", f"/{action}", json.dumps(document))
+        assert reply.status in {0, 200, 207, 409, 429, 500, 503, 504}, reply
+        results = reply.document.get("results", [reply.document] * len(messages))
+        for message, result in zip(messages, results, strict=True):
+            receipt = parse_receipt(message["receipt"])
+            assert receipt is not None
+            outcome, code = reply.outcome(result)
+            self.confirmed_acks += action == "ack" and outcome is Outcome.OK
+            self.history.add(
+                Settled(
+                    began_ms=reply.began_ms,
+                    ended_ms=reply.ended_ms,
+                    action=action,
+                    group=GROUP,
+                    queue=self._topic,
+                    partition=receipt.partition,
+                    offset=receipt.offset,
+                    generation=receipt.generation,
+                    leader_epoch=receipt.leader_epoch,
+                    attempt=receipt.attempt,
+                    outcome=outcome,
+                    code=code,
+                )
+            )
 
-    async def _drain(self, log: list[LoggedMessage], *, seconds: float = 60) -> None:
-        """Receive and ack until nothing of the log is left unconsumed."""
+    # --- judging ------------------------------------------------------------------------------------------------
+
+    async def judge(self, *, drain_seconds: float = 60) -> list[str]:
+        """Every fault that the server shows now, with all of its log read and consumed."""
+        await asyncio.to_thread(self._read_log)
+        faults = check_all(self.history, [AcknowledgedIsInTheLog()])
+        if faults:
+            return faults
+        is_done = EverythingIsDoneInTheEnd(dead_letter_queues={(GROUP, self._topic): f"{self._topic}.{GROUP}.dlq"})
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=REQUEST_SECONDS)) as self._session:
 
             async def is_drained() -> bool:
-                messages = await self.receive(consumer="drain", wait_seconds=1, visibility_seconds=30, maximum=1000)
-                if messages:
-                    await self.ack(messages)
-                return messages == [] and not unconsumed_messages(self.history, log)
+                messages = await self._receive("drain", maximum=1000)
+                await self._settle("ack", messages or [])
+                return messages == [] and not is_done.check(self.history)
 
-            await poll_until(is_drained, seconds=seconds, what="every message acked")
+            await poll_until(is_drained, seconds=drain_seconds, what="every message acked")
+        return check_all(
+            self.history,
+            [
+                AcknowledgedIsInTheLog(),
+                NothingAppearsByItself(),
+                NothingTwice(dedup_window_ms=DEDUP_WINDOW_MS_DEFAULT),
+                DuplicatesGetTheFirstAnswer(dedup_window_ms=DEDUP_WINDOW_MS_DEFAULT),
+                SendersKeepTheirOrder(),
+                LogNeverChanges(),
+                LogHasNoGaps(),
+                NothingAboveTheHighWatermark(),
+                OneLeaseAtATime(),
+                StaleReceiptsAreRefused(),
+                AcknowledgedIsNeverDeliveredAgain(),
+                AttemptsAreLimited(max_attempts={GROUP: MAX_ATTEMPTS_DEFAULT}),
+                is_done,
+            ],
+        )
 
-    async def _post(self, target: str, document: object) -> tuple[int, dict[str, Any]] | None:
-        content = json.dumps(document).encode()
-        return await self._request("POST", target, content, {"Content-Type": "application/json"})
-
-    async def _request(
-        self, method: str, target: str, content: bytes | None, headers: dict[str, str]
-    ) -> tuple[int, dict[str, Any]] | None:
-        """Status and document of the answer; None when there was none."""
-        assert self._session is not None
-        try:
-            url = self.server.base_url + target
-            async with self._session.request(method, url, data=content, headers=headers) as answer:
-                return answer.status, await answer.json(content_type=None)
-        except FAILURES:
-            return None
-
-    async def judge(self, *, drain_seconds: float = 60) -> list[str]:
-        """Every fault that the server shows now: its log compared with the history, and all of it consumed."""
-        log = await asyncio.to_thread(self.read_log)
-        faults = check_log(self.history, log)
-        if not faults:
-            await self._drain(log, seconds=drain_seconds)
-            faults = check_log(self.history, await asyncio.to_thread(self.read_log))
-        return faults
-
-    def read_log(self) -> list[LoggedMessage]:
-        """Every message of the topic, through the API that shows the log as it is."""
-        log: list[LoggedMessage] = []
+    def _read_log(self) -> None:
+        """All of the topic, through the API that shows the log as it is. Nothing may be sent meanwhile."""
         for partition in range(self._partitions):
-            offset = 0
-            while True:
+            began_ms = time.monotonic() * 1000
+            records: list[ReadRecord] = []
+            offset, high_watermark = 0, 1
+            while offset < high_watermark:
                 target = f"/topics/{self._topic}/partitions/{partition}/records?offset={offset}"
                 answer = self.server.request("GET", target)
                 assert answer.status == 200, answer
-                records = answer.document["records"]
-                for record in records:
-                    body = json.dumps(record["body"]).encode()
-                    log.append(LoggedMessage((partition, record["offset"]), body))
-                if not records:
-                    break
-                offset = answer.document["nextOffset"]
-        return log
+                records += [read_record(record) for record in answer.document["records"]]
+                assert answer.document["nextOffset"] > offset or not answer.document["highWatermark"], answer
+                offset, high_watermark = answer.document["nextOffset"], answer.document["highWatermark"]
+            self.history.add(
+                LogRead(
+                    began_ms=began_ms,
+                    ended_ms=time.monotonic() * 1000,
+                    reader="judge",
+                    queue=self._topic,
+                    partition=partition,
+                    offset=0,
+                    next_offset=offset,
+                    log_start=answer.document["logStart"],
+                    high_watermark=high_watermark,
+                    records=records,
+                    is_final=True,
+                )
+            )
+
+    async def _request(
+        self, method: str, target: str, content: str | None = None, headers: dict[str, str] | None = None
+    ) -> Reply:
+        assert self._session is not None
+        began_ms = time.monotonic() * 1000
+        all_headers = {"Content-Type": "application/json", **(headers or {})}
+        try:
+            url = self.server.base_url + target
+            async with self._session.request(method, url, data=content, headers=all_headers) as answer:
+                document = await answer.json(content_type=None)
+                return Reply(began_ms, time.monotonic() * 1000, answer.status, document)
+        except LOST:
+            return Reply(began_ms, time.monotonic() * 1000, 0, {})
 
 
-def _place_of(message: dict[str, Any]) -> tuple[int, int]:
-    return message["partition"], message["offset"]
+def read_record(record: dict[str, Any]) -> ReadRecord:
+    place = parse_message_id(record["messageId"])
+    assert place is not None
+    return ReadRecord(place.offset, place.epoch, record["body"]["uid"], text_of(record["body"]))
+
+
+def text_of(body: object) -> str:
+    """The JSON text that was received: all bodies are made by json.dumps, so that encoding them again gives it."""
+    return json.dumps(body)

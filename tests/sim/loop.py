@@ -14,7 +14,7 @@ import hashlib
 import random
 from collections import deque
 from collections.abc import Callable, Coroutine
-from contextvars import Context
+from contextvars import Context, copy_context
 from typing import Any, TypeVar
 
 _Result = TypeVar("_Result")
@@ -36,9 +36,10 @@ class LeavesSimulationError(RuntimeError):
 
 
 class SimTask(asyncio.Task[Any]):
-    """A task that knows how many were made before it."""
+    """A task that knows how many were made before it, and the context that it runs in."""
 
     serial: int = 0
+    own_context: Context
 
 
 class _NoSelector:
@@ -93,7 +94,10 @@ class SimLoop(asyncio.BaseEventLoop):
         self._task_serial += 1
         if options.get("name") is None:  # asyncio's own names count over all loops of the process
             options["name"] = f"task-{self._task_serial}"
+        if options.get("context") is None:
+            options["context"] = copy_context()
         task = SimTask(coroutine, loop=loop, **options)
+        task.own_context = options["context"]
         task.serial = self._task_serial
         return task
 
@@ -117,6 +121,20 @@ class SimLoop(asyncio.BaseEventLoop):
             self._ready.extend(by_owner[owner].popleft() for owner in turns)
         self._trace.update(repr((self._now, turns)).encode())
 
+    # --- the end of a part of the program ---
+
+    def tasks(self) -> list[SimTask]:
+        """The unfinished ones, oldest first."""
+        tasks = [task for task in asyncio.all_tasks(self) if isinstance(task, SimTask)]
+        return sorted(tasks, key=lambda task: task.serial)
+
+    def cancel_callbacks(self, is_meant: Callable[[Context], bool]) -> None:
+        """Cancel timers and plain callbacks by the context that they would run in; steps of tasks are left alone."""
+        for handle in [*self._ready, *self._scheduled]:
+            context: Context = handle._context  # type: ignore[attr-defined]
+            if _owner(handle) == PLAIN_CALLBACK and is_meant(context):
+                handle.cancel()
+
     # --- evidence ---
 
     def note(self, event: object) -> None:
@@ -131,8 +149,7 @@ class SimLoop(asyncio.BaseEventLoop):
     def describe_tasks(self) -> str:
         """What every unfinished task waits at, one a line."""
         lines = [f"at {self._now:.6f} s, {len(self._scheduled)} timers"]
-        tasks = [task for task in asyncio.all_tasks(self) if isinstance(task, SimTask)]
-        for task in sorted(tasks, key=lambda each: each.serial):
+        for task in self.tasks():
             stack = task.get_stack(limit=1)
             place = f"{stack[0].f_code.co_filename}:{stack[0].f_lineno}" if stack else "?"
             lines.append(f"  {task.serial} {task.get_name()} at {place}")
@@ -180,8 +197,8 @@ def simulate(
 
 
 def _cancel_leftovers(loop: SimLoop) -> None:
-    tasks = [task for task in asyncio.all_tasks(loop) if isinstance(task, SimTask)]
-    for task in sorted(tasks, key=lambda each: each.serial):
+    tasks = loop.tasks()
+    for task in tasks:
         task.cancel()
     if tasks:
         loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))

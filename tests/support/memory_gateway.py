@@ -96,9 +96,7 @@ class MemoryTopics:
         self._metadata.topics_by_name[name] = topic
         return topic
 
-    async def get_or_create(
-        self, name: str, *, partitions: int, config: TopicConfig, replication_factor: int
-    ) -> Topic:
+    async def get_or_create(self, name: str, *, partitions: int, config: TopicConfig, replication_factor: int) -> Topic:
         return self._metadata.topic(name) or await self.create(
             name, partitions=partitions, config=config, replication_factor=replication_factor
         )

@@ -58,9 +58,7 @@ class MemoryNode:
 
     def stored(self, topic_id: str) -> list[Record]:
         """Every record of the topic, by partition."""
-        return [
-            record for place in sorted(self._logs) if place[0] == topic_id for record in self._logs[place].records
-        ]
+        return [record for place in sorted(self._logs) if place[0] == topic_id for record in self._logs[place].records]
 
     def log(self, topic_id: str, partition: int) -> _Log:
         return self._logs.setdefault((topic_id, partition), _Log())

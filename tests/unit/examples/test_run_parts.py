@@ -96,10 +96,10 @@ async def test_a_kill_waits_for_its_step() -> None:
     assert work.is_done("a")
 
 
-async def test_a_stall_is_an_error_and_progress_is_not() -> None:
+async def test_a_stall_is_an_error_that_says_how_far_the_run_was() -> None:
+    work = Work(10, ("a",))
+    work.add_sent(3)
     with pytest.raises(StalledError, match="3 of 10 sent"):
-        work = Work(10, ("a",))
-        work.add_sent(3)
         await watch_for_stalls(work, stall_s=0)
 
 

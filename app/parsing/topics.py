@@ -1,0 +1,66 @@
+"""What `PUT /topics/{topic}` and the listings take."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from acklog.wire import limits
+from app.parsing import query
+from app.parsing.json_text import check_utf8, decode
+from cluster.model import RetentionMode, TopicConfig
+
+LISTING_DEFAULT = 1000
+LISTING_MAX = 10_000
+REPLICATION_FACTOR_MAX = 100
+_MS_MAX = 1 << 53  # what every JSON reader can hold exactly
+
+_Limit = Annotated[int, Meta(ge=-1, le=_MS_MAX)]
+
+
+class TopicConfigFields(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
+    """Settings of a topic; what is left out keeps its value, or gets the default in a new topic."""
+
+    retention: RetentionMode | None = None
+    retention_ms: _Limit | None = None
+    retention_bytes: _Limit | None = None
+    segment_bytes: Annotated[int, Meta(ge=1024 * 1024, le=1024 * 1024 * 1024)] | None = None
+    dedup_window_ms: Annotated[int, Meta(ge=0, le=limits.DEDUP_WINDOW_MS_MAX)] | None = None
+    min_insync_replicas: Annotated[int, Meta(ge=1, le=REPLICATION_FACTOR_MAX)] | None = None
+    max_replica_lag_ms: Annotated[int, Meta(ge=100, le=3_600_000)] | None = None
+
+    def applied_to(self, config: TopicConfig) -> TopicConfig:
+        changes = {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not None}
+        return msgspec.structs.replace(config, **changes)
+
+
+class TopicFields(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
+    """The body of `PUT /topics/{topic}`."""
+
+    partitions: Annotated[int, Meta(ge=1, le=limits.PARTITIONS_MAX)] | None = None
+    replication_factor: Annotated[int, Meta(ge=1, le=REPLICATION_FACTOR_MAX)] | None = None
+    config: TopicConfigFields | None = None
+
+
+_decoder = msgspec.json.Decoder(TopicFields)
+
+LISTING_QUERY = query.QueryTable(
+    (
+        query.integer("limit", 1, LISTING_MAX, "entries at most", default=LISTING_DEFAULT),
+        query.text("after", limits.NAME_LENGTH_MAX, "only names behind this one: `next` of the page before"),
+    )
+)
+
+
+def parse_topic(body: bytes) -> TopicFields:
+    """An empty body means a topic with every default. Raises AcklogError."""
+    if not body:
+        return TopicFields()
+    check_utf8(body)
+    return decode(_decoder, body)
+
+
+def parse_listing(query_string: bytes) -> tuple[int, str]:
+    """(how many, after which name). Raises AcklogError."""
+    arguments = LISTING_QUERY.parse(query_string)
+    return arguments.integer("limit") or LISTING_DEFAULT, arguments.text("after") or ""

@@ -1,0 +1,75 @@
+"""`/groups`: administration, progress, seek."""
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.http_request import RequestHeaders, principal_of
+from app.parsing.groups import parse_group, parse_offsets, parse_seek
+from app.parsing.query import NO_PARAMETERS
+from app.parsing.request_body import read_body
+from app.parsing.topics import parse_listing
+from app.responses import json_response
+from app.services.registry import Services
+
+
+def add_groups(router: APIRouter, services: Services) -> None:
+    tokens = services.gateway.tokens
+
+    async def body_of(request: Request) -> bytes:
+        with services.bytes_in_flight.hold() as hold:
+            return await read_body(request, RequestHeaders(request), hold, timeout_ms=services.settings.body_timeout_ms)
+
+    @router.get("/groups", operation_id="listGroups", tags=["groups"])
+    async def list_groups(request: Request) -> Response:
+        headers = RequestHeaders(request)
+        principal = principal_of(headers, tokens)
+        limit, after = parse_listing(request.scope["query_string"])
+        return json_response(services.groups.list_page(principal, limit=limit, after=after))
+
+    @router.put("/groups/{group}", operation_id="putGroup", tags=["groups"])
+    async def put_group(request: Request) -> Response:
+        headers = RequestHeaders(request)
+        principal = principal_of(headers, tokens)
+        NO_PARAMETERS.parse(request.scope["query_string"])
+        fields = parse_group(await body_of(request))
+        view, is_created = await services.groups.put(request.path_params["group"], fields, principal)
+        return json_response(view, 201 if is_created else 200)
+
+    @router.get("/groups/{group}", operation_id="describeGroup", tags=["groups"])
+    async def describe_group(request: Request) -> Response:
+        headers = RequestHeaders(request)
+        principal = principal_of(headers, tokens)
+        NO_PARAMETERS.parse(request.scope["query_string"])
+        return json_response(services.groups.describe(request.path_params["group"], principal))
+
+    @router.delete("/groups/{group}", operation_id="deleteGroup", tags=["groups"])
+    async def delete_group(request: Request) -> Response:
+        headers = RequestHeaders(request)
+        principal = principal_of(headers, tokens)
+        NO_PARAMETERS.parse(request.scope["query_string"])
+        await services.groups.delete(request.path_params["group"], principal)
+        return Response(status_code=204)
+
+    @router.get("/groups/{group}/offsets", operation_id="groupOffsets", tags=["groups"])
+    async def group_offsets(request: Request) -> Response:
+        headers = RequestHeaders(request)
+        principal = principal_of(headers, tokens)
+        topics = parse_offsets(request.scope["query_string"])
+        return json_response(await services.groups.offsets(request.path_params["group"], topics, principal))
+
+    async def seek(request: Request) -> Response:
+        headers = RequestHeaders(request)
+        principal = principal_of(headers, tokens)
+        NO_PARAMETERS.parse(request.scope["query_string"])
+        command = parse_seek(await body_of(request))
+        view = await services.groups.seek(request.path_params["group"], command, principal)
+        return json_response(view, 207 if view.failed else 200)
+
+    @router.put("/groups/{group}/offsets", operation_id="seekGroup", tags=["groups"])
+    async def put_offsets(request: Request) -> Response:
+        return await seek(request)
+
+    @router.post("/groups/{group}/offsets", operation_id="seekGroupByPost", tags=["groups"])
+    async def post_offsets(request: Request) -> Response:
+        return await seek(request)

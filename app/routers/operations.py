@@ -1,0 +1,40 @@
+"""`/healthz`, `/readyz`, `/metrics`: for whoever runs the server. The first two need no token."""
+
+from fastapi import APIRouter
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.requests import Request
+from starlette.responses import Response
+
+from acklog.wire.problems import ProblemCode
+from app.auth.principal import Scope
+from app.http_request import RequestHeaders, principal_of
+from app.parsing.query import NO_PARAMETERS
+from app.responses import BytesResponse, json_response
+from app.services.registry import Services
+from cluster.errors import AcklogError
+
+
+def add_operations(router: APIRouter, services: Services) -> None:
+    gateway = services.gateway
+
+    @router.get("/healthz", operation_id="isAlive", tags=["operations"])
+    async def is_alive(request: Request) -> Response:
+        NO_PARAMETERS.parse(request.scope["query_string"])
+        return json_response({"status": "alive"})
+
+    @router.get("/readyz", operation_id="isReady", tags=["operations"])
+    async def is_ready(request: Request) -> Response:
+        NO_PARAMETERS.parse(request.scope["query_string"])
+        if gateway.shutdown.has_begun:
+            raise AcklogError(ProblemCode.SHUTTING_DOWN, "the server is shutting down")
+        if not gateway.metadata.nodes():
+            raise AcklogError(ProblemCode.UNAVAILABLE, "no storage node is registered")
+        return json_response({"status": "ready"})
+
+    @router.get("/metrics", operation_id="metrics", tags=["operations"])
+    async def metrics(request: Request) -> Response:
+        principal_of(RequestHeaders(request), gateway.tokens).require(Scope.READ)
+        NO_PARAMETERS.parse(request.scope["query_string"])
+        services.metrics.waiting.set(services.waiting.count)
+        services.metrics.body_bytes.set(services.bytes_in_flight.held_bytes)
+        return BytesResponse(services.metrics.exposition(), 200, None, CONTENT_TYPE_LATEST)

@@ -1,0 +1,48 @@
+"""`/topics`: administration."""
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.http_request import RequestHeaders, principal_of
+from app.parsing.query import NO_PARAMETERS
+from app.parsing.request_body import read_body
+from app.parsing.topics import parse_listing, parse_topic
+from app.responses import json_response
+from app.services.registry import Services
+
+
+def add_topics(router: APIRouter, services: Services) -> None:
+    tokens = services.gateway.tokens
+
+    @router.get("/topics", operation_id="listTopics", tags=["topics"])
+    async def list_topics(request: Request) -> Response:
+        headers = RequestHeaders(request)
+        principal = principal_of(headers, tokens)
+        limit, after = parse_listing(request.scope["query_string"])
+        return json_response(services.topics.list_page(principal, limit=limit, after=after))
+
+    @router.put("/topics/{topic}", operation_id="putTopic", tags=["topics"])
+    async def put_topic(request: Request) -> Response:
+        headers = RequestHeaders(request)
+        principal = principal_of(headers, tokens)
+        NO_PARAMETERS.parse(request.scope["query_string"])
+        with services.bytes_in_flight.hold() as hold:
+            body = await read_body(request, headers, hold, timeout_ms=services.settings.body_timeout_ms)
+            view, is_created = await services.topics.put(request.path_params["topic"], parse_topic(body), principal)
+        return json_response(view, 201 if is_created else 200)
+
+    @router.get("/topics/{topic}", operation_id="describeTopic", tags=["topics"])
+    async def describe_topic(request: Request) -> Response:
+        headers = RequestHeaders(request)
+        principal = principal_of(headers, tokens)
+        NO_PARAMETERS.parse(request.scope["query_string"])
+        return json_response(await services.topics.describe(request.path_params["topic"], principal))
+
+    @router.delete("/topics/{topic}", operation_id="deleteTopic", tags=["topics"])
+    async def delete_topic(request: Request) -> Response:
+        headers = RequestHeaders(request)
+        principal = principal_of(headers, tokens)
+        NO_PARAMETERS.parse(request.scope["query_string"])
+        await services.topics.delete(request.path_params["topic"], principal)
+        return Response(status_code=204)

@@ -1,0 +1,28 @@
+"""The same question to many partitions, a bounded number of them at a time."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+from cluster.errors import AcklogError
+
+AT_ONCE_MAX = 64
+_Place = TypeVar("_Place")
+_Answer = TypeVar("_Answer")
+
+
+async def ask_each(
+    places: Sequence[_Place], ask: Callable[[_Place], Awaitable[_Answer]]
+) -> list[_Answer | AcklogError]:
+    """An answer per place, in order, or why there is none."""
+
+    async def ask_one(place: _Place) -> _Answer | AcklogError:
+        try:
+            return await ask(place)
+        except AcklogError as error:
+            return error
+
+    answers: list[_Answer | AcklogError] = []
+    for start in range(0, len(places), AT_ONCE_MAX):
+        answers += await asyncio.gather(*[ask_one(place) for place in places[start : start + AT_ONCE_MAX]])
+    return answers

@@ -1,0 +1,210 @@
+"""Administration of groups, and of their progress."""
+
+import msgspec
+
+from acklog.wire.problems import ProblemCode
+from app.auth.principal import Principal, Scope
+from app.dependencies import Gateway
+from app.parsing.groups import GroupFields, GroupSettingsFields, SeekCommand
+from app.parsing.names import check_name
+from app.problems import problem_item
+from app.routing import PartitionLeaders
+from app.services.catalog import Catalog
+from app.services.fan_out import ask_each
+from cluster.errors import AcklogError
+from cluster.model import Group, GroupMode, GroupSettings, Topic
+from storage.rpc.messages import GroupPosition, PositionsRequest, PositionsResponse, SeekRequest, SeekResponse
+
+PARTITIONS_ASKED_MAX = 10_000
+
+
+class GroupView(msgspec.Struct, rename="camel"):
+    name: str
+    id: str
+    mode: GroupMode
+    created_at: int
+    settings: GroupSettings
+
+
+class GroupListing(msgspec.Struct, omit_defaults=True):
+    """`next` is there when there is more: ask again with `after` set to it."""
+
+    groups: list[GroupView]
+    next: str | None = None
+
+
+class ProgressView(msgspec.Struct, rename="camel"):
+    """`progress` is the first offset not done, `doneAbove` counts the done ones above it, `lag` all that are not done.
+
+    All null, with a `problem`, where the partition's leader cannot be asked.
+    """
+
+    topic: str
+    partition: int
+    progress: int | None = None
+    done_above: int | None = None
+    in_flight: int | None = None
+    delayed: int | None = None
+    dead_lettered: int | None = None
+    log_start: int | None = None
+    high_watermark: int | None = None
+    lag: int | None = None
+    problem: dict[str, object] | None = None
+
+
+class OffsetsView(msgspec.Struct, rename="camel"):
+    """Only partitions from which the group has read."""
+
+    group: str
+    offsets: list[ProgressView]
+    lag: int
+
+
+class SeekItem(msgspec.Struct, rename="camel", omit_defaults=True):
+    partition: int
+    offset: int | msgspec.UnsetType = msgspec.UNSET
+    previous: int | msgspec.UnsetType = msgspec.UNSET
+    problem: dict[str, object] | msgspec.UnsetType = msgspec.UNSET
+
+
+class SeekView(msgspec.Struct, rename="camel"):
+    group: str
+    topic: str
+    dry_run: bool
+    partitions: list[SeekItem]
+    failed: int
+
+
+class GroupService:
+    def __init__(self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders) -> None:
+        self._gateway = gateway
+        self._catalog = catalog
+        self._leaders = leaders
+
+    async def put(self, name: str, fields: GroupFields, principal: Principal) -> tuple[GroupView, bool]:
+        """Create the group, or change what `fields` names of it; True when it was created. Raises AcklogError."""
+        principal.require(Scope.ADMIN)
+        check_name(name, field="group")
+        changes = fields.settings or GroupSettingsFields()
+        existing = self._gateway.metadata.group(name)
+        if existing is None:
+            mode = fields.mode or GroupMode.SHARED
+            settings = changes.applied_to(GroupSettings())
+            return group_view(await self._gateway.groups.create(name, mode=mode, settings=settings)), True
+        if fields.mode not in {None, existing.mode}:
+            detail = f"the group is {existing.mode.value!r}; a group's mode never changes"
+            raise AcklogError(ProblemCode.GROUP_EXISTS, detail, field="mode")
+        settings = changes.applied_to(existing.settings)
+        if settings == existing.settings:
+            return group_view(existing), False
+        return group_view(await self._gateway.groups.update(name, settings=settings)), False
+
+    def list_page(self, principal: Principal, *, limit: int, after: str) -> GroupListing:
+        principal.require(Scope.READ)
+        found: list[GroupView] = []
+        for group in self._gateway.metadata.groups():
+            if group.name > after:
+                if len(found) == limit:
+                    return GroupListing(found, found[-1].name)
+                found.append(group_view(group))
+        return GroupListing(found)
+
+    def describe(self, name: str, principal: Principal) -> GroupView:
+        """Raises AcklogError GROUP_NOT_FOUND."""
+        principal.require(Scope.READ)
+        return group_view(self._catalog.group(name))
+
+    async def delete(self, name: str, principal: Principal) -> None:
+        """Raises AcklogError GROUP_NOT_FOUND."""
+        principal.require(Scope.ADMIN)
+        self._catalog.group(name)
+        await self._gateway.groups.delete(name)
+
+    async def offsets(self, name: str, topic_names: list[str], principal: Principal) -> OffsetsView:
+        """The group's progress, asked from the leaders. Raises AcklogError."""
+        principal.require(Scope.READ)
+        group = self._catalog.group(name)
+        places = [
+            (topic, number) for topic in self._topics(topic_names, principal) for number in range(topic.partitions)
+        ]
+        if len(places) > PARTITIONS_ASKED_MAX:
+            detail = f"there are {len(places)} partitions, at most {PARTITIONS_ASKED_MAX} at a time: name topics"
+            raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="topic")
+        deadline_ms = self._leaders.deadline_in(self._gateway.settings.request_timeout_ms)
+
+        async def positions(place: tuple[Topic, int]) -> PositionsResponse:
+            topic, partition = place
+            request = PositionsRequest(topic.id, partition)
+            return await self._leaders.call(
+                topic.id, partition, lambda node, _remaining_ms: node.positions(request), deadline_ms=deadline_ms
+            )
+
+        views: list[ProgressView] = []
+        for (topic, partition), answer in zip(places, await ask_each(places, positions), strict=True):
+            view = _progress_view(topic, partition, answer, group)
+            if view is not None:
+                views.append(view)
+        return OffsetsView(group.name, views, sum(view.lag or 0 for view in views))
+
+    async def seek(self, name: str, command: SeekCommand, principal: Principal) -> SeekView:
+        """Set the group's progress, or only say where it would be. Raises AcklogError when nothing could be set."""
+        principal.require(Scope.ADMIN)
+        group = self._catalog.group(name)
+        topic = self._catalog.topic(command.topic, principal, field="topic")
+        numbers = list(range(topic.partitions))
+        if command.partition is not None:
+            self._catalog.check_partition(topic, command.partition)
+            numbers = [command.partition]
+        deadline_ms = self._leaders.deadline_in(self._gateway.settings.request_timeout_ms)
+
+        async def seek_one(partition: int) -> SeekResponse:
+            request = SeekRequest(topic.id, partition, group.id, command.to, command.value, command.is_dry_run)
+            return await self._leaders.call(
+                topic.id, partition, lambda node, _remaining_ms: node.seek(request), deadline_ms=deadline_ms
+            )
+
+        items: list[SeekItem] = []
+        faults: list[AcklogError] = []
+        for partition, answer in zip(numbers, await ask_each(numbers, seek_one), strict=True):
+            if isinstance(answer, AcklogError):
+                faults.append(answer)
+                items.append(SeekItem(partition, problem=problem_item(answer)))
+            else:
+                items.append(SeekItem(partition, answer.offset, answer.previous))
+        if len(faults) == len(numbers):
+            raise faults[0]
+        return SeekView(group.name, topic.name, command.is_dry_run, items, len(faults))
+
+    def _topics(self, names: list[str], principal: Principal) -> list[Topic]:
+        if names:
+            return [self._catalog.topic(name, principal, field="topic") for name in names]
+        return [topic for topic in self._gateway.metadata.topics() if principal.may_see(topic.name)]
+
+
+def group_view(group: Group) -> GroupView:
+    return GroupView(group.name, group.id, group.mode, group.created_at_ms, group.settings)
+
+
+def _progress_view(
+    topic: Topic, partition: int, answer: PositionsResponse | AcklogError, group: Group
+) -> ProgressView | None:
+    view = ProgressView(topic.name, partition)
+    if isinstance(answer, AcklogError):
+        view.problem = problem_item(answer)
+        return view
+    position = _position_of(group, answer)
+    if position is None:
+        return None
+    view.progress = position.progress
+    view.done_above = position.done_above
+    view.in_flight = position.in_flight
+    view.delayed = position.delayed
+    view.dead_lettered = position.dead_lettered
+    view.log_start = answer.log_start
+    view.high_watermark = answer.high_watermark
+    view.lag = max(0, answer.high_watermark - position.progress - position.done_above)
+    return view
+
+
+def _position_of(group: Group, answer: PositionsResponse) -> GroupPosition | None:
+    return next((position for position in answer.groups if position.group_id == group.id), None)

@@ -1,0 +1,185 @@
+"""Load in two shapes. A closed loop has one open request per connection and finds the highest rate; an open loop sends
+at a fixed rate, whatever the server does, and measures from the moment at which a request should have gone out, so
+that a stall counts for all the requests that it delayed (no coordinated omission)."""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+from examples.latencies import percentile
+from loadtests.http_connection import Answer, HttpConnection
+
+DRAIN_TIMEOUT_S = 20.0
+BACKLOG_MAX = 100_000
+
+
+class LoadFailedError(RuntimeError):
+    """The load could not be brought to its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadResult:
+    """`answers` have the expected status; `latencies` (seconds, ascending) are theirs alone."""
+
+    answers: int
+    errors: int
+    seconds: float
+    latencies: list[float]
+
+    @property
+    def rate(self) -> float:
+        return self.answers / self.seconds if self.seconds else 0.0
+
+    def latency_ms(self, percent: float) -> float:
+        return percentile(self.latencies, percent) * 1000
+
+
+async def closed_loop(
+    connections: Sequence[HttpConnection],
+    requests: Sequence[bytes],
+    *,
+    seconds: float,
+    warm_up_s: float,
+    expected_status: int = 201,
+) -> LoadResult:
+    """Each connection sends the next request as soon as its answer is there. Only what is answered after the warm-up
+    and before the end counts."""
+    begin = perf_counter() + warm_up_s
+    end = begin + seconds
+    loops = [_ClosedLoop(connection, requests, number, begin, end) for number, connection in enumerate(connections)]
+    for each in loops:
+        each.expected_status = expected_status
+        each.send()
+    await _finish([each.finished for each in loops], warm_up_s + seconds)
+    latencies = sorted(latency for each in loops for latency in each.latencies)
+    return LoadResult(len(latencies), sum(each.errors for each in loops), seconds, latencies)
+
+
+class _ClosedLoop:
+    def __init__(
+        self, connection: HttpConnection, requests: Sequence[bytes], number: int, begin: float, end: float
+    ) -> None:
+        self._connection = connection
+        self._requests = requests
+        self._next = number * 7919 % len(requests)  # connections start at different requests
+        self._begin = begin
+        self._end = end
+        self._sent_at = 0.0
+        self.expected_status = 0
+        self.latencies: list[float] = []
+        self.errors = 0
+        self.finished: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def send(self) -> None:
+        request = self._requests[self._next]
+        self._next = self._next + 1 if self._next + 1 < len(self._requests) else 0
+        self._sent_at = perf_counter()
+        self._connection.send(request, self._answered)
+
+    def _answered(self, answer: Answer) -> None:
+        now = perf_counter()
+        if answer.status != self.expected_status:
+            self.errors += 1
+        elif self._begin <= now < self._end:
+            self.latencies.append(now - self._sent_at)
+        if now < self._end and answer.status:
+            self.send()
+        elif not self.finished.done():
+            self.finished.set_result(None)
+
+
+async def open_loop(
+    connections: Sequence[HttpConnection],
+    requests: Sequence[bytes],
+    *,
+    rate: float,
+    seconds: float,
+    warm_up_s: float,
+    is_spinning: bool,
+    expected_status: int = 201,
+) -> LoadResult:
+    """`is_spinning` polls without pause, which is exact to microseconds and takes a whole core; else timers are exact
+    to a millisecond."""
+    run = _OpenLoop(connections, requests, rate, warm_up_s, seconds, expected_status)
+    if is_spinning:
+        run.spin()
+    else:
+        run.tick()
+    await _finish([run.finished], warm_up_s + seconds)
+    return LoadResult(len(run.latencies), run.errors, seconds, sorted(run.latencies))
+
+
+class _OpenLoop:
+    def __init__(
+        self,
+        connections: Sequence[HttpConnection],
+        requests: Sequence[bytes],
+        rate: float,
+        warm_up_s: float,
+        seconds: float,
+        expected_status: int,
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._free = list(connections)
+        self._backlog: deque[int] = deque()
+        self._requests = requests
+        self._interval = 1 / rate
+        self._start = perf_counter()
+        self._first_counted = int(warm_up_s * rate)
+        self._count = int((warm_up_s + seconds) * rate)
+        self._next = 0
+        self._open = 0
+        self._expected_status = expected_status
+        self.latencies: list[float] = []
+        self.errors = 0
+        self.finished: asyncio.Future[None] = self._loop.create_future()
+
+    def spin(self) -> None:
+        self._send_what_is_due()
+        if not self.finished.done():
+            self._loop.call_soon(self.spin)
+
+    def tick(self) -> None:
+        self._send_what_is_due()
+        if not self.finished.done():
+            self._loop.call_later(0.001, self.tick)
+
+    def _send_what_is_due(self) -> None:
+        due = min(int((perf_counter() - self._start) / self._interval) + 1, self._count)
+        while self._next < due:
+            self._backlog.append(self._next)
+            self._next += 1
+        if len(self._backlog) > BACKLOG_MAX and not self.finished.done():
+            self.finished.set_exception(LoadFailedError(f"{BACKLOG_MAX:,} requests wait to be sent: too slow"))
+            return
+        while self._backlog and self._free:
+            self._send(self._free.pop(), self._backlog.popleft())
+        if self._next == self._count and not self._open and not self._backlog and not self.finished.done():
+            self.finished.set_result(None)
+
+    def _send(self, connection: HttpConnection, number: int) -> None:
+        self._open += 1
+
+        def answered(answer: Answer) -> None:
+            self._open -= 1
+            if answer.status != self._expected_status:
+                self.errors += 1
+            elif number >= self._first_counted:
+                self.latencies.append(perf_counter() - (self._start + number * self._interval))
+            if answer.status:
+                self._free.append(connection)
+            elif not self.finished.done():
+                self.finished.set_exception(LoadFailedError("the server closed a connection"))
+
+        connection.send(self._requests[number % len(self._requests)], answered)
+
+
+async def _finish(futures: Sequence["asyncio.Future[None]"], seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds + DRAIN_TIMEOUT_S):
+            for future in futures:
+                await future
+    except TimeoutError:
+        raise LoadFailedError(f"requests were still open {DRAIN_TIMEOUT_S:.0f} s after the end") from None

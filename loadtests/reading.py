@@ -1,0 +1,116 @@
+"""What is read back: messages received and acknowledged, and the log as it is."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+
+import msgspec
+
+from loadtests.http_connection import Answer, HttpConnection, make_request
+from loadtests.load import LoadFailedError, LoadResult
+
+EMPTY_ANSWERS_MAX = 200  # in a row; an empty answer is an error of the benchmark's set-up
+
+
+class _Delivery(msgspec.Struct):
+    receipt: str
+
+
+class _Deliveries(msgspec.Struct):
+    messages: list[_Delivery]
+
+
+class _Settled(msgspec.Struct):
+    failed: int
+
+
+_decode_deliveries = msgspec.json.Decoder(_Deliveries).decode
+_decode_settled = msgspec.json.Decoder(_Settled).decode
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(slots=True)
+class Drained:
+    """How a group read a topic to its end; latencies in seconds."""
+
+    messages: int = 0
+    seconds: float = 0.0
+    receive_latencies: list[float] = field(default_factory=list)
+    ack_latencies: list[float] = field(default_factory=list)
+    delivery_bytes: int = 0
+    ack_request_bytes: int = 0
+    ack_answer_bytes: int = 0
+
+
+async def drain(
+    connections: Sequence[HttpConnection], queue: str, group: str, *, messages: int, max_messages: int, seconds: float
+) -> Drained:
+    """Receive and acknowledge `messages` messages, or what can be done in `seconds`; each connection does one batch
+    after the other.
+
+    Raises LoadFailedError for any answer but success.
+    """
+    drained = Drained()
+    target = f"/messages?queue={queue}&group={group}&max={max_messages}&maxBytes=16777216&waitSeconds=1"
+    receive = make_request("GET", target)
+    started = perf_counter()
+    async with asyncio.TaskGroup() as tasks:
+        for connection in connections:
+            tasks.create_task(_drain_one(connection, receive, drained, messages, started + seconds))
+    drained.seconds = perf_counter() - started
+    return drained
+
+
+async def _drain_one(connection: HttpConnection, receive: bytes, drained: Drained, messages: int, end: float) -> None:
+    empty_answers = 0
+    while drained.messages < messages and (began := perf_counter()) < end:
+        answer = _require(await connection.request(receive), "receive")
+        drained.receive_latencies.append(perf_counter() - began)
+        receipts = [each.receipt for each in _decode_deliveries(answer.body).messages]
+        if not receipts:
+            empty_answers += 1
+            if empty_answers > EMPTY_ANSWERS_MAX:
+                raise LoadFailedError(f"only {drained.messages:,} of {messages:,} messages came")
+            continue
+        empty_answers = 0
+        body = _encode({"receipts": receipts})
+        began = perf_counter()
+        settled = _require(await connection.request(make_request("POST", "/ack", body)), "ack")
+        drained.ack_latencies.append(perf_counter() - began)
+        if _decode_settled(settled.body).failed:
+            raise LoadFailedError(f"acknowledgements failed: {settled.body[:300]!r}")
+        drained.messages += len(receipts)
+        drained.delivery_bytes = len(answer.body)
+        drained.ack_request_bytes = len(body)
+        drained.ack_answer_bytes = len(settled.body)
+
+
+async def read_log(
+    connection: HttpConnection, topic: str, partitions: int, *, accept: str, max_bytes: int, seconds: float
+) -> tuple[LoadResult, int]:
+    """Read the partitions from start to end, over and over, one request after the other. With the bytes of all
+    bodies. Raises LoadFailedError."""
+    latencies: list[float] = []
+    total_bytes = 0
+    partition, offset = 0, 0
+    started = perf_counter()
+    while (now := perf_counter()) < started + seconds:
+        target = f"/topics/{topic}/partitions/{partition}/records?offset={offset}&maxBytes={max_bytes}"
+        answer = _require(await connection.request(make_request("GET", target, accept=accept)), "records")
+        latencies.append(perf_counter() - now)
+        total_bytes += len(answer.body)
+        following = int(answer.header("x-acklog-next-offset"))
+        if following > offset:
+            offset = following
+        else:
+            partition, offset = (partition + 1) % partitions, 0
+    if not total_bytes:
+        raise LoadFailedError("the log gave nothing")
+    return LoadResult(len(latencies), 0, perf_counter() - started, sorted(latencies)), total_bytes
+
+
+def _require(answer: Answer, what: str) -> Answer:
+    if answer.status != 200:
+        raise LoadFailedError(f"{what}: {answer.status} {answer.body[:300]!r}")
+    return answer

@@ -1,0 +1,98 @@
+"""Ten thousand consumers that wait: what they cost, whether others notice, and that a stop answers all of them."""
+
+import asyncio
+import json
+import resource
+import time
+
+import pytest
+
+from tests.integration.conftest import ServerMaker
+from tests.integration.test_slow_clients import waiting_requests
+from tests.support.server_process import ServerProcess
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.integration
+
+POLLS = 10_000
+FILES_NEEDED = POLLS + 1000
+MEMORY_BYTES_MAX = 400 * 1024 * 1024
+ROUND_TRIP_SECONDS_MAX = 1.0
+CONNECTING_AT_ONCE = 200
+POLL = b"GET /messages?queue=idle&group=g%d&waitSeconds=20 HTTP/1.1\r\nHost: test\r\n\r\n"
+GROUPS = 50
+
+
+@pytest.fixture
+def many_files() -> None:
+    """The right to open as many files as there are connections, for this process and those that it starts."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft >= FILES_NEEDED:
+        return
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (FILES_NEEDED, max(hard, FILES_NEEDED)))
+    except (ValueError, OSError) as error:
+        pytest.skip(f"{FILES_NEEDED} open files are not allowed here (limit {hard}): {error}")
+
+
+@pytest.mark.usefixtures("many_files")
+async def test_ten_thousand_idle_long_polls(make_server: ServerMaker) -> None:
+    server = await asyncio.to_thread(make_server().start)
+    await asyncio.to_thread(prepare, server)
+    before = server.resident_bytes()
+    polls = await start_polls(server)
+    is_waiting = asyncio.to_thread(
+        wait_until, lambda: waiting_requests(server) == POLLS, seconds=20, what="all polls wait at once"
+    )
+    await is_waiting
+    assert server.resident_bytes() - before < MEMORY_BYTES_MAX
+    slowest = await asyncio.to_thread(slowest_round_trip, server)
+    assert waiting_requests(server) == POLLS, "polls ended while the others' round trips were measured"
+    assert slowest < ROUND_TRIP_SECONDS_MAX
+    server.terminate()
+    answers = await asyncio.gather(*[answer_of(reader, writer) for reader, writer in polls])
+    assert answers == ["SHUTTING_DOWN"] * POLLS
+    assert await asyncio.to_thread(server.wait) == 0
+
+
+def prepare(server: ServerProcess) -> None:
+    """The topic, the groups, and everything else that is made on first use."""
+    server.request("PUT", "/topics/idle", {"partitions": 8})
+    for number in range(GROUPS):
+        server.receive("idle", f"g{number}")
+    slowest_round_trip(server)
+
+
+def slowest_round_trip(server: ServerProcess) -> float:
+    """Seconds of the slowest of some sends and receives on a busy topic of its own."""
+    slowest = 0.0
+    for number in range(20):
+        began = time.monotonic()
+        server.send("busy", number)
+        (message,) = server.receive("busy", waitSeconds=5)
+        slowest = max(slowest, time.monotonic() - began)
+        assert server.ack(message["receipt"]).status == 200
+    return slowest
+
+
+async def start_polls(server: ServerProcess) -> list[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    gate = asyncio.Semaphore(CONNECTING_AT_ONCE)
+
+    async def start(number: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        async with gate:
+            reader, writer = await asyncio.open_connection(server.host, server.port, limit=4096)
+            writer.write(POLL % (number % GROUPS))
+            return reader, writer
+
+    return list(await asyncio.gather(*[start(number) for number in range(POLLS)]))
+
+
+async def answer_of(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> str:
+    """The reason that an empty answer gives."""
+    content = await reader.read()
+    writer.close()
+    head, _, body = content.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200"), content[:200]
+    document = json.loads(body)
+    assert document["messages"] == []
+    return str(document["reason"])

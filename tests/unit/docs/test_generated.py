@@ -1,0 +1,41 @@
+"""Tables in the documentation that repeat facts of the code are what the code says now."""
+
+import pytest
+
+from acklog.wire.problems import ProblemCode
+from app.node_settings import numeric_settings
+from app.settings import Settings, option_of
+from docs import generate
+from storage.log.settings import LogStoreSettings
+from storage.node.settings import NodeSettings
+from tests.unit.docs.documents import read_document, section, table
+
+
+@pytest.mark.parametrize("name", ["operations.md", "errors.md"])
+def test_generated_parts_are_current(name: str) -> None:
+    assert read_document(name) == generate.generated()[name], "run python -m docs.generate"
+
+
+def test_every_setting_is_explained() -> None:
+    """And none twice: what the code explains itself needs no text in the generator."""
+    for kind in (NodeSettings, LogStoreSettings):
+        described = generate.descriptions(kind)
+        for name in numeric_settings(kind):
+            assert (name in described) != (name in generate.EXPLANATIONS), name
+
+
+def test_the_operations_page_has_every_option() -> None:
+    page = section(read_document("operations.md"), "Settings of the server")
+    listed = [row[0].strip("`") for row in table(page)]
+    assert listed == [option_of(name) for name in Settings.__dataclass_fields__]
+
+
+def test_the_errors_page_has_every_code() -> None:
+    page = section(read_document("errors.md"), "All codes")
+    listed = {row[0].strip("`"): (int(row[1]), row[2] == "yes") for row in table(page)}
+    assert listed == {code.name: (code.status, code.retriable) for code in ProblemCode}
+
+
+def test_a_part_without_marks_is_an_error() -> None:
+    with pytest.raises(ValueError, match="not marked"):
+        generate._replace("nothing here", "settings", "x")
