@@ -32,7 +32,9 @@ def create_app(gateway: Gateway) -> FastAPI:
         yield
         gateway.shutdown.begin()
 
-    app = FastAPI(title="Acklog", version=__version__, lifespan=lifespan, redirect_slashes=False, telemetry=_NO_TELEMETRY)
+    app = FastAPI(
+        title="Acklog", version=__version__, lifespan=lifespan, redirect_slashes=False, telemetry=_NO_TELEMETRY
+    )
     add_messages(app.router, services)
     add_settlements(app.router, services)
     add_records(app.router, services)

@@ -88,3 +88,11 @@ class NodeRegistration(msgspec.Struct, frozen=True, rename="camel"):
     directory_id: str
     address: str
     rack: str = ""
+
+
+class Tombstone(msgspec.Struct, frozen=True, rename="camel"):
+    """The topic or group with this id was deleted on purpose: only then may its data be removed (rule R13)."""
+
+    id: str
+    name: str
+    deleted_at_ms: int

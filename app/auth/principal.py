@@ -7,6 +7,8 @@ from fnmatch import fnmatchcase
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
 
+EVERY_TOPIC = ("*",)
+
 
 class Scope(Enum):
     READ = "read"  # receive, settle, look at messages and records
@@ -23,7 +25,7 @@ class Principal:
     topics: tuple[str, ...]
 
     def may_see(self, topic: str) -> bool:
-        return any(fnmatchcase(topic, pattern) for pattern in self.topics)
+        return self.topics == EVERY_TOPIC or any(fnmatchcase(topic, pattern) for pattern in self.topics)
 
     def require(self, scope: Scope) -> None:
         """Raises AcklogError FORBIDDEN."""
@@ -36,4 +38,4 @@ class Principal:
             raise AcklogError(ProblemCode.FORBIDDEN, f"the token is not for topic {topic[:249]!r}")
 
 
-ANYONE = Principal("anyone", frozenset(Scope), ("*",))
+ANYONE = Principal("anyone", frozenset(Scope), EVERY_TOPIC)

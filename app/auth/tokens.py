@@ -15,7 +15,7 @@ from typing import Annotated
 import msgspec
 
 from acklog.wire.problems import ProblemCode
-from app.auth.principal import Principal, Scope
+from app.auth.principal import EVERY_TOPIC, Principal, Scope
 from cluster.errors import AcklogError
 
 TOKENS_MAX = 10_000
@@ -30,7 +30,7 @@ class TokensFileError(ValueError):
 class _Entry(msgspec.Struct, forbid_unknown_fields=True):
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
     scopes: Annotated[list[Scope], msgspec.Meta(min_length=1)]
-    topics: tuple[str, ...] = ("*",)
+    topics: tuple[str, ...] = EVERY_TOPIC
     token: Annotated[str, msgspec.Meta(min_length=16, max_length=TOKEN_BYTES_MAX)] | None = None
     sha256: Annotated[str, msgspec.Meta(pattern="^[0-9a-fA-F]{64}$")] | None = None
 

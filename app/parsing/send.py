@@ -23,8 +23,8 @@ REPLICAS_MAX = 100
 
 
 class _Envelope(MessageFields, forbid_unknown_fields=True, rename="camel", gc=False):
-    queue: str | None = None
-    topic: str | None = None
+    queue: str | UnsetType = UNSET
+    topic: str | UnsetType = UNSET
     acks: int | str | None = None
     messages: list[MessageFields] | UnsetType = UNSET
 
@@ -143,13 +143,12 @@ def _parse_envelope(body: bytes, arguments: Arguments) -> SendCommand:
 
 
 def _queue_of_both(envelope: _Envelope, arguments: Arguments) -> str:
-    if arguments is NO_ARGUMENTS:
-        return queue_of(envelope.queue, envelope.topic)
-    named = arguments.text("queue"), arguments.text("topic")
-    if named == (None, None):
-        return queue_of(envelope.queue, envelope.topic)
-    in_query = queue_of(*named)
-    if (envelope.queue, envelope.topic) != (None, None) and queue_of(envelope.queue, envelope.topic) != in_query:
+    queue = None if envelope.queue is UNSET else envelope.queue
+    topic = None if envelope.topic is UNSET else envelope.topic
+    if arguments is NO_ARGUMENTS or ("queue" not in arguments and "topic" not in arguments):
+        return queue_of(queue, topic)
+    in_query = queue_of(arguments.text("queue"), arguments.text("topic"))
+    if (queue is not None or topic is not None) and queue_of(queue, topic) != in_query:
         raise AcklogError(ProblemCode.INVALID_FIELD, "the query names another queue than the body", field="queue")
     return in_query
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from acklog.wire import limits
 from acklog.wire.identifiers import MessageId, Receipt, parse_message_id, parse_receipt
@@ -14,23 +15,23 @@ from cluster.errors import AcklogError
 
 
 class _AckBody(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
-    receipt: str | None = None
-    receipts: list[Any] | None = None
-    message_id: str | None = None
-    message_ids: list[Any] | None = None
-    group: str | None = None
+    receipt: str | UnsetType = UNSET
+    receipts: list[Any] | UnsetType = UNSET
+    message_id: str | UnsetType = UNSET
+    message_ids: list[Any] | UnsetType = UNSET
+    group: str | UnsetType = UNSET
 
 
 class _NackBody(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
-    receipt: str | None = None
-    receipts: list[Any] | None = None
+    receipt: str | UnsetType = UNSET
+    receipts: list[Any] | UnsetType = UNSET
     delay_seconds: float | None = None
 
 
 class _ExtendBody(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
-    visibility_seconds: float | None = None
-    receipt: str | None = None
-    receipts: list[Any] | None = None
+    visibility_seconds: float
+    receipt: str | UnsetType = UNSET
+    receipts: list[Any] | UnsetType = UNSET
 
 
 _ack_decoder = msgspec.json.Decoder(_AckBody)
@@ -58,13 +59,13 @@ def parse_ack(text: bytes) -> Settlement:
     check_utf8(text)
     body = decode(_ack_decoder, text)
     _exactly_one(receipt=body.receipt, receipts=body.receipts, messageId=body.message_id, messageIds=body.message_ids)
-    if body.group is not None and body.message_id is None and body.message_ids is None:
+    if body.group is not UNSET and body.message_id is UNSET and body.message_ids is UNSET:
         raise AcklogError(ProblemCode.INVALID_FIELD, "goes with messageId: a receipt names its group", field="group")
-    group = DEFAULT_GROUP if body.group is None else body.group
-    if body.message_id is not None or body.message_ids is not None:
+    group = DEFAULT_GROUP if body.group is UNSET else body.group
+    if body.message_id is not UNSET or body.message_ids is not UNSET:
         items = _items(body.message_id, body.message_ids, "messageId")
-        return Settlement("ack", items, body.message_ids is not None, group)
-    return Settlement("ack", _items(body.receipt, body.receipts, "receipt"), body.receipts is not None, group)
+        return Settlement("ack", items, body.message_ids is not UNSET, group)
+    return Settlement("ack", _items(body.receipt, body.receipts, "receipt"), body.receipts is not UNSET, group)
 
 
 def parse_nack(text: bytes) -> Settlement:
@@ -76,23 +77,21 @@ def parse_nack(text: bytes) -> Settlement:
     if body.delay_seconds is not None:
         delay_ms = _milliseconds(body.delay_seconds, limits.NACK_DELAY_SECONDS_MAX, "delaySeconds")
     items = _items(body.receipt, body.receipts, "receipt")
-    return Settlement("nack", items, body.receipts is not None, delay_ms=delay_ms)
+    return Settlement("nack", items, body.receipts is not UNSET, delay_ms=delay_ms)
 
 
 def parse_extend(text: bytes) -> Settlement:
     """Raises AcklogError."""
     check_utf8(text)
     body = decode(_extend_decoder, text)
-    if body.visibility_seconds is None:
-        raise AcklogError(ProblemCode.MISSING_FIELD, "visibilitySeconds is required", field="visibilitySeconds")
     visibility_ms = _milliseconds(body.visibility_seconds, limits.VISIBILITY_SECONDS_MAX, "visibilitySeconds")
     _exactly_one(receipt=body.receipt, receipts=body.receipts)
     items = _items(body.receipt, body.receipts, "receipt")
-    return Settlement("extend", items, body.receipts is not None, visibility_ms=visibility_ms)
+    return Settlement("extend", items, body.receipts is not UNSET, visibility_ms=visibility_ms)
 
 
 def _exactly_one(**fields: object) -> None:
-    given = [name for name, value in fields.items() if value is not None]
+    given = [name for name, value in fields.items() if value is not UNSET]
     names = ", ".join(fields)
     if not given:
         raise AcklogError(ProblemCode.MISSING_FIELD, f"one of {names} is required", field=next(iter(fields)))
@@ -100,10 +99,10 @@ def _exactly_one(**fields: object) -> None:
         raise AcklogError(ProblemCode.INVALID_FIELD, f"give only one of {names}", field=given[1])
 
 
-def _items(single: str | None, several: list[Any] | None, field: str) -> list[Item]:
-    if single is not None:
+def _items(single: str | UnsetType, several: list[Any] | UnsetType, field: str) -> list[Item]:
+    if single is not UNSET:
         return [_item(single, field, field)]
-    assert several is not None
+    assert several is not UNSET
     plural = field + "s"
     if not several:
         raise AcklogError(ProblemCode.INVALID_FIELD, "must hold at least one", field=plural)

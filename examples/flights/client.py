@@ -169,7 +169,8 @@ class AcklogClient:
                 answer = await response.read()
                 status = response.status
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            self.statistics.cut_off += 1
+            if not isinstance(error, aiohttp.ClientConnectorError):  # else nothing was sent
+                self.statistics.cut_off += 1
             raise ServerAwayError(f"{method} {url}: {type(error).__name__}: {error}") from None
         if status in _UNKNOWN_OR_LATER:
             raise ServerAwayError(f"{method} {url}: {status} {answer[:500]!r}")

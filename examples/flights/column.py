@@ -33,6 +33,10 @@ class Column:
             self._count += 1
         values[offset] = value
 
+    def partitions(self) -> list[int]:
+        """Those that hold any number, ascending."""
+        return sorted(self._partitions)
+
     def items(self) -> Iterator[tuple[int, int, int]]:
         """(partition, offset, value), by partition and offset."""
         for partition in sorted(self._partitions):

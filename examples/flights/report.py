@@ -62,14 +62,14 @@ def _rates(outcome: Outcome) -> Table:
     table.add_column("seconds", justify="right")
     table.add_column("messages/s", justify="right")
     rows = [
-        ("sent, durable", outcome.messages, outcome.sending_s),
-        (f"done, over {GROUPS} groups", GROUPS * outcome.messages, outcome.working_s),
+        ("sent, durable, kills included", outcome.messages, outcome.sending_s),
+        (f"done, over {GROUPS} groups, kills included", GROUPS * outcome.messages, outcome.working_s),
         ("read back and compared", outcome.messages, outcome.verifying_s),
     ]
     for name, count, seconds in rows:
         table.add_row(name, f"{count:,}", f"{seconds:.2f}", f"{_rate(count, seconds):,.0f}")
     table.add_row("delivered again", f"{outcome.redeliveries:,}", "", "")
-    table.add_row("requests cut off by a kill", f"{outcome.statistics.cut_off:,}", "", "")
+    table.add_row("requests whose outcome was unknown", f"{outcome.statistics.cut_off:,}", "", "")
     table.add_row("first start", "1", f"{outcome.start_s:.2f}", "")
     for number, restart in enumerate(outcome.restarts, 1):
         table.add_row(f"kill -9 no. {number} until ready again", "1", f"{restart.away_s:.2f}", "")

@@ -31,7 +31,7 @@ async def verify(
     findings = [sent.check_answers(), *log_check.findings()]
     for ledger in groups:
         findings += ledger.findings(sent)
-        findings.append(await _lag_finding(client, ledger.group, options))
+        findings.append(await _lag_finding(client, ledger.group, sent.places().partitions(), options))
     if options.kills:
         findings.append(check_kills(restarts, asked=options.kills, steps_total=len(sent) * (1 + len(groups))))
     return findings
@@ -63,11 +63,11 @@ async def _read_partition(
         offset = page.next_offset
 
 
-async def _lag_finding(client: AcklogClient, group: str, options: Options) -> Finding:
+async def _lag_finding(client: AcklogClient, group: str, partitions: Sequence[int], options: Options) -> Finding:
     """Progress is shown with a delay of a second or so, so a lag is given some time to go."""
     deadline = time.monotonic() + options.lag_timeout_s
     while True:
-        finding = check_lag(group, await client.lags(group, TOPIC), partitions=options.partitions)
+        finding = check_lag(group, await client.lags(group, TOPIC), partitions=partitions)
         if finding.is_ok or time.monotonic() > deadline:
             return finding
         await asyncio.sleep(LAG_POLL_S)

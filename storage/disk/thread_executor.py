@@ -14,7 +14,7 @@ class ThreadExecutor:
     Cancelling a wait does not stop a call that has begun. Callers bound what they have waiting here.
     """
 
-    def __init__(self, *, threads: int, name: str) -> None:
+    def __init__(self, threads: int, *, name: str = "acklog-io") -> None:
         self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix=name)
 
     async def run(self, function: Callable[[], _Result]) -> _Result:

@@ -434,7 +434,7 @@ def run_seed(seed: int) -> Result:
     with structlog.testing.capture_logs() as logs:
         try:
             _, trace_hash = simulate(seed, main, shuffle=options.shuffle)
-        except Exception as error:  # noqa: BLE001 - whatever breaks the run is the seed's verdict
+        except Exception as error:
             world = worlds[0]
             violations = [*world.violations, f"the run broke: {type(error).__name__}: {error}"]
             return Result(options, violations, world.coverage, "", world.history, list(logs))

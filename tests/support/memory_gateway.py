@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable
+from typing import cast
 
 from acklog.wire.identifiers import id_from_bits
 from acklog.wire.problems import ProblemCode
@@ -9,6 +10,7 @@ from app.auth.tokens import TokenTable
 from app.dependencies import Gateway
 from app.settings import Settings
 from cluster.errors import AcklogError
+from cluster.metadata_view import MetadataView
 from cluster.model import Group, GroupMode, GroupSettings, NodeRegistration, PartitionState, Topic, TopicConfig
 from storage.rpc.node_api import NodeApi
 from tests.support.manual_clock import ManualClock
@@ -165,7 +167,7 @@ class MemoryWorld:
         self.topics = MemoryTopics(self.metadata, entropy)
         self.groups = MemoryGroups(self.metadata, entropy)
         self.gateway = Gateway(
-            metadata=self.metadata,
+            metadata=cast(MetadataView, self.metadata),
             topics=self.topics,
             groups=self.groups,
             nodes=OneNode(self.node),

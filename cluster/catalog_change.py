@@ -1,0 +1,135 @@
+"""How topics and groups are changed in the coordination store: read, decide, compare-and-set, and see it in the view.
+
+A write whose outcome is unknown is settled by reading back (rule R18). `decide` is therefore asked anew on every round
+and must recognise its own earlier write, and every write is guarded so that it cannot take effect twice.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+from acklog.wire.names import name_fault
+from acklog.wire.problems import ProblemCode
+from cluster.backoff import Backoff
+from cluster.clock import Clock
+from cluster.coordination import (
+    Compare,
+    CoordinationStore,
+    CoordinationUnavailableError,
+    KeyValue,
+    Operation,
+    OutcomeUnknownError,
+)
+from cluster.errors import AcklogError
+from cluster.metadata_view import MetadataView
+
+NEAR_NAMES_MAX = 3
+NEAR_NAMES_COMPARED_MAX = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogSettings:
+    """Limits of one cluster's catalogue, and of the patience of one change."""
+
+    topics_max: int = 10_000
+    groups_max: int = 10_000
+    partitions_max: int = 20_000
+    """Of all topics together."""
+
+    attempts_max: int = 10
+    """Rounds of read, decide and compare-and-set."""
+
+    backoff: Backoff = field(default_factory=lambda: Backoff(first_ms=20, max_ms=1000))
+    """Before the next round, when the outcome of the last one is unknown."""
+
+    view_timeout_ms: int = 10_000
+    """How long a change may take to show in the metadata view."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    compares: Sequence[Compare]
+    operations: Sequence[Operation]
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """There is nothing (more) to write."""
+
+
+Step = Write | Settled
+
+
+class CatalogChanger:
+    def __init__(
+        self, store: CoordinationStore, metadata: MetadataView, clock: Clock, settings: CatalogSettings
+    ) -> None:
+        self._store = store
+        self._metadata = metadata
+        self._clock = clock
+        self._settings = settings
+
+    async def change(self, key: str, decide: Callable[[KeyValue | None], Step]) -> None:
+        """Do what `decide` says about the key; returns once the metadata view shows it.
+
+        Raises AcklogError: what `decide` raises, CONFLICT, OUTCOME_UNKNOWN, UNAVAILABLE (nothing was done), TIMED_OUT
+        (it was done, but does not show yet).
+        """
+        await self._show(await self._settle(key, decide))
+
+    async def _settle(self, key: str, decide: Callable[[KeyValue | None], Step]) -> int:
+        """The revision from which on the change shows."""
+        unknown_rounds = 0
+        for _ in range(self._settings.attempts_max):
+            try:
+                listing = await self._store.list(key)
+                step = decide(next((item for item in listing.items if item.key == key), None))
+                if isinstance(step, Settled):
+                    return listing.revision
+                result = await self._store.transact(step.compares, step.operations)
+            except OutcomeUnknownError:
+                unknown_rounds += 1
+            except CoordinationUnavailableError as error:
+                if not unknown_rounds:
+                    raise _unavailable(error) from error
+                unknown_rounds += 1
+            else:
+                if result.succeeded:
+                    return result.revision
+                continue
+            await self._clock.sleep(self._settings.backoff.delay_ms(unknown_rounds))
+        if unknown_rounds:
+            raise AcklogError(ProblemCode.OUTCOME_UNKNOWN, "The coordination store did not say whether it was done.")
+        raise AcklogError(ProblemCode.CONFLICT, f"Others changed it {self._settings.attempts_max} times meanwhile.")
+
+    async def _show(self, revision: int) -> None:
+        try:
+            async with asyncio.timeout(self._settings.view_timeout_ms / 1000):
+                await self._metadata.wait_for(revision)
+        except TimeoutError as error:
+            raise AcklogError(ProblemCode.TIMED_OUT, "The change is stored, but does not show yet.") from error
+        except CoordinationUnavailableError as error:
+            raise _unavailable(error) from error
+
+
+def check_name(name: str, what: str) -> None:
+    """Raises AcklogError INVALID_NAME."""
+    fault = name_fault(name)
+    if fault is not None:
+        raise AcklogError(ProblemCode.INVALID_NAME, f"The name of the {what} {fault}.", field="name")
+
+
+def not_found(code: ProblemCode, what: str, name: str, names: Sequence[str]) -> AcklogError:
+    """Names what the caller may have meant. Only names with the same first letter are compared, and not too many."""
+    start = name[:1].lower()
+    candidates = [other for other in names if other[:1].lower() == start][:NEAR_NAMES_COMPARED_MAX]
+    near = get_close_matches(name, candidates, n=NEAR_NAMES_MAX)
+    hint = f" Similar: {', '.join(near)}." if near else ""
+    return AcklogError(code, f"There is no {what} {name!r}.{hint}", extra={"near": near})
+
+
+def _unavailable(error: CoordinationUnavailableError) -> AcklogError:
+    return AcklogError(
+        ProblemCode.UNAVAILABLE, f"The coordination store cannot do it now: {error}.", retry_after_ms=1000
+    )

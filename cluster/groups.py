@@ -1,0 +1,150 @@
+"""Creating, changing and deleting groups."""
+
+import asyncio
+
+from acklog.wire.identifiers import id_from_bits
+from acklog.wire.problems import ProblemCode
+from cluster import keys
+from cluster.catalog_change import CatalogChanger, CatalogSettings, Settled, Step, Write, check_name, not_found
+from cluster.clock import Clock
+from cluster.codec import decode, encode
+from cluster.coordination import (
+    MAX_TRANSACTION_OPERATIONS,
+    CoordinationError,
+    CoordinationStore,
+    Delete,
+    KeyValue,
+    Put,
+    absent,
+    unchanged,
+)
+from cluster.entropy import Entropy
+from cluster.errors import AcklogError
+from cluster.metadata_view import MetadataView
+from cluster.model import Group, GroupMode, GroupSettings, Tombstone
+
+
+class Groups:
+    """Every call returns once the metadata view shows its effect, and raises AcklogError: UNAVAILABLE, CONFLICT,
+    OUTCOME_UNKNOWN, TIMED_OUT beside what it names.
+    """
+
+    def __init__(
+        self,
+        store: CoordinationStore,
+        metadata: MetadataView,
+        *,
+        clock: Clock,
+        entropy: Entropy,
+        settings: CatalogSettings | None = None,
+    ) -> None:
+        self._store = store
+        self._metadata = metadata
+        self._clock = clock
+        self._entropy = entropy
+        self._settings = settings or CatalogSettings()
+        self._changer = CatalogChanger(store, metadata, clock, self._settings)
+        self._one_creation = asyncio.Lock()  # so that the view's count is exact when it is checked
+
+    async def create(self, name: str, *, mode: GroupMode, settings: GroupSettings) -> Group:
+        """The group; the existing one, if it has the same mode and settings.
+
+        Raises AcklogError INVALID_NAME, GROUP_EXISTS (with other settings), OVERLOADED (too many).
+        """
+        group = await self.get_or_create(name, mode=mode, settings=settings)
+        if (group.mode, group.settings) != (mode, settings):
+            raise AcklogError(ProblemCode.GROUP_EXISTS, f"The group {name!r} exists with another mode or settings.")
+        return group
+
+    async def get_or_create(self, name: str, *, mode: GroupMode, settings: GroupSettings) -> Group:
+        """The existing group, whatever its settings, or a new one. Raises as `create` does, but for GROUP_EXISTS."""
+        known = self._metadata.group(name)
+        if known is not None:
+            return known
+        check_name(name, "group")
+        wanted = Group(
+            id=id_from_bits(self._entropy.bits64()),
+            name=name,
+            created_at_ms=self._clock.now_ms(),
+            mode=mode,
+            settings=settings,
+        )
+        found = wanted
+
+        def decide(item: KeyValue | None) -> Step:
+            nonlocal found
+            if item is not None:
+                found = decode(Group, item.value)
+                return Settled()
+            found = wanted
+            # Without the tombstone's compare, a second try could revive the id of a group that was created by the
+            # first one and deleted since.
+            return Write([absent(keys.group(name)), absent(keys.tombstone(wanted.id))], [_put(wanted)])
+
+        async with self._one_creation:
+            known = self._metadata.group(name)
+            if known is not None:
+                return known
+            if len(self._metadata.groups()) >= self._settings.groups_max:
+                raise AcklogError(
+                    ProblemCode.OVERLOADED, f"There are {self._settings.groups_max} groups already, the limit."
+                )
+            await self._changer.change(keys.group(name), decide)
+        return found
+
+    async def update(self, name: str, *, settings: GroupSettings) -> Group:
+        """The group with other settings; its mode never changes. Raises AcklogError GROUP_NOT_FOUND (near names)."""
+        updated: Group | None = None
+
+        def decide(item: KeyValue | None) -> Step:
+            nonlocal updated
+            if item is None:
+                raise self._not_found(name)
+            group = decode(Group, item.value)
+            updated = Group(group.id, group.name, group.created_at_ms, group.mode, settings)
+            return Settled() if updated == group else Write([unchanged(item)], [_put(updated)])
+
+        await self._changer.change(keys.group(name), decide)
+        assert updated is not None
+        return updated
+
+    async def delete(self, name: str) -> None:
+        """Delete the group with its projected offsets, and leave its tombstone (rule R13).
+
+        Raises AcklogError GROUP_NOT_FOUND (with near names).
+        """
+        target: Group | None = None
+
+        def decide(item: KeyValue | None) -> Step:
+            nonlocal target
+            found = None if item is None else decode(Group, item.value)
+            if target is None:
+                target = found
+            if target is None:
+                raise self._not_found(name)
+            if item is None or found is None or found.id != target.id:
+                return Settled()
+            tombstone = Tombstone(target.id, name, self._clock.now_ms())
+            return Write([unchanged(item)], [Delete(item.key), Put(keys.tombstone(target.id), encode(tombstone))])
+
+        await self._changer.change(keys.group(name), decide)
+        assert target is not None
+        await self._delete_offsets(target.id)
+
+    async def _delete_offsets(self, group_id: str) -> None:
+        """The group is gone already; what cannot be deleted now is the controller's to clean up."""
+        try:
+            items = (await self._store.list(keys.offsets_of(group_id))).items
+            for first in range(0, len(items), MAX_TRANSACTION_OPERATIONS):
+                chunk = items[first : first + MAX_TRANSACTION_OPERATIONS]
+                await self._store.transact([], [Delete(item.key) for item in chunk])
+        except CoordinationError:
+            return
+
+    def _not_found(self, name: str) -> AcklogError:
+        names = [group.name for group in self._metadata.groups()]
+        return not_found(ProblemCode.GROUP_NOT_FOUND, "group", name, names)
+
+
+def _put(group: Group) -> Put:
+    return Put(keys.group(group.name), encode(group))

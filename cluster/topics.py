@@ -1,0 +1,174 @@
+"""Creating, changing and deleting topics."""
+
+import asyncio
+
+from acklog.wire.identifiers import id_from_bits
+from acklog.wire.limits import PARTITIONS_MAX
+from acklog.wire.problems import ProblemCode
+from cluster import keys
+from cluster.catalog_change import CatalogChanger, CatalogSettings, Settled, Step, Write, check_name, not_found
+from cluster.clock import Clock
+from cluster.codec import decode, encode
+from cluster.coordination import CoordinationStore, Delete, KeyValue, Put, absent, unchanged
+from cluster.entropy import Entropy
+from cluster.errors import AcklogError
+from cluster.metadata_view import MetadataView
+from cluster.model import Tombstone, Topic, TopicConfig
+
+
+class Topics:
+    """The controller gives a topic its partitions; here is only what users decide.
+
+    Every call returns once the metadata view shows its effect, and raises AcklogError: UNAVAILABLE, CONFLICT,
+    OUTCOME_UNKNOWN, TIMED_OUT beside what it names.
+    """
+
+    def __init__(
+        self,
+        store: CoordinationStore,
+        metadata: MetadataView,
+        *,
+        clock: Clock,
+        entropy: Entropy,
+        settings: CatalogSettings | None = None,
+    ) -> None:
+        self._metadata = metadata
+        self._clock = clock
+        self._entropy = entropy
+        self._settings = settings or CatalogSettings()
+        self._changer = CatalogChanger(store, metadata, clock, self._settings)
+        self._one_growth = asyncio.Lock()  # so that the totals of the view are exact when they are checked
+
+    async def create(self, name: str, *, partitions: int, config: TopicConfig, replication_factor: int) -> Topic:
+        """The topic; the existing one, if it has the same settings.
+
+        Raises AcklogError INVALID_NAME, INVALID_FIELD, TOPIC_EXISTS (with other settings), OVERLOADED (too many).
+        """
+        topic = await self.get_or_create(
+            name, partitions=partitions, config=config, replication_factor=replication_factor
+        )
+        if (topic.partitions, topic.config, topic.replication_factor) != (partitions, config, replication_factor):
+            raise AcklogError(ProblemCode.TOPIC_EXISTS, f"The topic {name!r} exists with other settings.")
+        return topic
+
+    async def get_or_create(self, name: str, *, partitions: int, config: TopicConfig, replication_factor: int) -> Topic:
+        """The existing topic, whatever its settings, or a new one. Raises as `create` does, but for TOPIC_EXISTS."""
+        known = self._metadata.topic(name)
+        if known is not None:
+            return known
+        check_name(name, "topic")
+        _check_partitions(partitions)
+        if replication_factor < 1:
+            raise AcklogError(ProblemCode.INVALID_FIELD, "must be at least 1", field="replicationFactor")
+        wanted = Topic(
+            id=id_from_bits(self._entropy.bits64()),
+            name=name,
+            partitions=partitions,
+            replication_factor=replication_factor,
+            created_at_ms=self._clock.now_ms(),
+            config=config,
+        )
+        found = wanted
+
+        def decide(item: KeyValue | None) -> Step:
+            nonlocal found
+            if item is not None:
+                found = decode(Topic, item.value)
+                return Settled()
+            found = wanted
+            # Without the tombstone's compare, a second try could revive the id of a topic that was created by the
+            # first one and deleted since.
+            return Write([absent(keys.topic(name)), absent(keys.tombstone(wanted.id))], [_put(wanted)])
+
+        async with self._one_growth:
+            known = self._metadata.topic(name)
+            if known is not None:
+                return known
+            if len(self._metadata.topics()) >= self._settings.topics_max:
+                raise AcklogError(
+                    ProblemCode.OVERLOADED, f"There are {self._settings.topics_max} topics already, the limit."
+                )
+            self._check_total(partitions)
+            await self._changer.change(keys.topic(name), decide)
+        return found
+
+    async def update(self, name: str, *, partitions: int | None = None, config: TopicConfig | None = None) -> Topic:
+        """The topic with more partitions, another configuration, or both.
+
+        Raises AcklogError TOPIC_NOT_FOUND (with near names), INVALID_FIELD (partitions can only grow).
+        """
+        if partitions is not None:
+            _check_partitions(partitions)
+        updated: Topic | None = None
+
+        def decide(item: KeyValue | None) -> Step:
+            nonlocal updated
+            if item is None:
+                raise self._not_found(name)
+            topic = decode(Topic, item.value)
+            updated = Topic(
+                id=topic.id,
+                name=topic.name,
+                partitions=topic.partitions if partitions is None else partitions,
+                replication_factor=topic.replication_factor,
+                created_at_ms=topic.created_at_ms,
+                config=topic.config if config is None else config,
+            )
+            if updated == topic:
+                return Settled()
+            if updated.partitions < topic.partitions:
+                raise AcklogError(
+                    ProblemCode.INVALID_FIELD,
+                    f"can only grow, and {name!r} has {topic.partitions}",
+                    field="partitions",
+                )
+            self._check_total(updated.partitions - topic.partitions)
+            return Write([unchanged(item)], [_put(updated)])
+
+        async with self._one_growth:
+            await self._changer.change(keys.topic(name), decide)
+        assert updated is not None
+        return updated
+
+    async def delete(self, name: str) -> None:
+        """Delete the topic and leave its tombstone, without which nobody removes its data (rule R13).
+
+        Raises AcklogError TOPIC_NOT_FOUND (with near names).
+        """
+        target: Topic | None = None
+
+        def decide(item: KeyValue | None) -> Step:
+            nonlocal target
+            found = None if item is None else decode(Topic, item.value)
+            if target is None:
+                target = found
+            if target is None:
+                raise self._not_found(name)
+            if item is None or found is None or found.id != target.id:
+                return Settled()
+            tombstone = Tombstone(target.id, name, self._clock.now_ms())
+            return Write([unchanged(item)], [Delete(item.key), Put(keys.tombstone(target.id), encode(tombstone))])
+
+        await self._changer.change(keys.topic(name), decide)
+
+    def _check_total(self, more: int) -> None:
+        total = sum(topic.partitions for topic in self._metadata.topics())
+        if more > 0 and total + more > self._settings.partitions_max:
+            raise AcklogError(
+                ProblemCode.INVALID_FIELD,
+                f"all topics together may have {self._settings.partitions_max} partitions, and {total} exist",
+                field="partitions",
+            )
+
+    def _not_found(self, name: str) -> AcklogError:
+        names = [topic.name for topic in self._metadata.topics()]
+        return not_found(ProblemCode.TOPIC_NOT_FOUND, "topic", name, names)
+
+
+def _check_partitions(partitions: int) -> None:
+    if not 1 <= partitions <= PARTITIONS_MAX:
+        raise AcklogError(ProblemCode.INVALID_FIELD, f"must be from 1 to {PARTITIONS_MAX}", field="partitions")
+
+
+def _put(topic: Topic) -> Put:
+    return Put(keys.topic(topic.name), encode(topic))
