@@ -25,11 +25,10 @@ def serve(context: typer.Context) -> None:
         option_parser().print_help()
         return
     # Imported here, so that --help and a mistake in the settings answer at once.
-    from storage.log.data_directory import DataDirectoryError
-
     from app.logging import configure_logging
     from app.node_settings import load_node_settings
     from app.server import run
+    from storage.log.data_directory import DataDirectoryError
 
     try:
         settings = Settings.load(os.environ, context.args)

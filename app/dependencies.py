@@ -1,7 +1,10 @@
 """What a gateway is given. Everything impure or remote comes in here; tests and simulations pass others."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
+
+from prometheus_client.registry import Collector
 
 from app.auth.tokens import TokenTable
 from app.settings import Settings
@@ -67,3 +70,7 @@ class Gateway:
     settings: Settings = field(default_factory=Settings)
     tokens: TokenTable | None = None
     shutdown: Shutdown = field(default_factory=Shutdown)
+    collectors: Sequence[Collector] = ()
+    """Further metrics, such as those of a storage node in the same process."""
+    why_not_ready: Callable[[], str | None] = lambda: None
+    """What keeps the process from serving although it runs, such as a failed disk."""

@@ -5,19 +5,19 @@ Same code, same API, same durability as a cluster; only the composition differs,
 
 from dataclasses import dataclass
 
-from cluster.controller.embedded import EmbeddedController
-from cluster.groups import Groups
-from cluster.topics import Topics
-
 from acklog.wire.problems import ProblemCode
 from app.auth.tokens import TokenTable
 from app.dependencies import Gateway
+from app.node_metrics import NodeCollector
 from app.settings import Settings
 from cluster.clock import Clock
+from cluster.controller.embedded import EmbeddedController
 from cluster.coordination import CoordinationStore
 from cluster.entropy import Entropy
 from cluster.errors import AcklogError
+from cluster.groups import Groups
 from cluster.metadata_view import MetadataView
+from cluster.topics import Topics
 from storage.disk.executor import IoExecutor
 from storage.disk.port import Disk
 from storage.node.dead_letter_topics import DeadLetterTopics
@@ -109,5 +109,7 @@ async def start_embedded(
         entropy=entropy,
         settings=settings,
         tokens=tokens,
+        collectors=(NodeCollector(node, metadata, names_max=settings.metric_names_max),),
+        why_not_ready=lambda: node.failure,
     )
     return EmbeddedServer(gateway, node, metadata, controller, store)

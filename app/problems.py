@@ -40,14 +40,6 @@ def problem_document(error: AcklogError) -> dict[str, object]:
     return document
 
 
-def problem_item(error: AcklogError) -> dict[str, object]:
-    """The small problem that stands in the place of a failed item's result."""
-    item: dict[str, object] = {"code": error.code.name, "detail": error.detail, "retriable": error.code.retriable}
-    if error.field is not None:
-        item["field"] = error.field
-    return item
-
-
 def problem_response(error: AcklogError, headers: Mapping[str, str] | None = None) -> BytesResponse:
     all_headers = dict(headers or {})
     if error.code.retriable:

@@ -7,7 +7,7 @@ import sys
 
 import structlog
 import uvicorn
-from cluster.sqlite_store import SqliteStore
+import uvloop
 
 from app.app import create_app
 from app.auth.tokens import TokenTable
@@ -15,6 +15,7 @@ from app.embedded import EmbeddedServer, start_embedded
 from app.http_protocol import make_http_protocol
 from app.settings import Settings, SettingsError
 from cluster.runtime import SteadyClock, SystemEntropy
+from cluster.sqlite_store import SqliteStore
 from storage.disk.real_disk import RealDisk
 from storage.disk.thread_executor import ThreadExecutor
 from storage.node.settings import NodeSettings
@@ -109,7 +110,7 @@ async def serve(settings: Settings, node_settings: NodeSettings) -> None:
 
 def run(settings: Settings, node_settings: NodeSettings) -> None:
     """Serve on an event loop of its own (uvloop)."""
-    with asyncio.Runner(loop_factory=uvicorn.Config("", loop="uvloop").get_loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(serve(settings, node_settings))
 
 

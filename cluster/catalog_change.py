@@ -83,10 +83,10 @@ class CatalogChanger:
         unknown_rounds = 0
         for _ in range(self._settings.attempts_max):
             try:
-                listing = await self._store.list(key)
-                step = decide(next((item for item in listing.items if item.key == key), None))
+                item = await self._store.get(key)
+                step = decide(item)
                 if isinstance(step, Settled):
-                    return listing.revision
+                    return item.mod_revision if item is not None else (await self._store.list(key)).revision
                 result = await self._store.transact(step.compares, step.operations)
             except OutcomeUnknownError:
                 unknown_rounds += 1

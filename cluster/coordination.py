@@ -129,6 +129,10 @@ class Removed:
 Event = Changed | Removed
 
 
+def key_of(event: Event) -> str:
+    return event.item.key if isinstance(event, Changed) else event.key
+
+
 @dataclass(frozen=True, slots=True)
 class WatchBatch:
     """All changes of one revision under the watched prefix."""

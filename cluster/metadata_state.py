@@ -6,7 +6,7 @@ import msgspec
 
 from cluster import keys
 from cluster.codec import decode
-from cluster.coordination import Changed, Event, KeyValue
+from cluster.coordination import Changed, Event, KeyValue, key_of
 from cluster.model import Group, NodeRegistration, PartitionState, Topic
 
 
@@ -35,7 +35,7 @@ class MetadataState:
 
     def apply(self, event: Event) -> bool:
         """Whether the event concerned metadata."""
-        key = event.item.key if isinstance(event, Changed) else event.key
+        key = key_of(event)
         if not key.startswith((keys.TOPICS, keys.PARTITIONS, keys.GROUPS, keys.NODES)):
             return False
         value = event.item.value if isinstance(event, Changed) else None

@@ -3,6 +3,7 @@
 import asyncio
 import heapq
 from collections.abc import Callable
+from contextlib import aclosing
 from dataclasses import dataclass, field
 
 import structlog
@@ -10,14 +11,8 @@ import structlog
 from cluster import keys
 from cluster.backoff import Backoff
 from cluster.clock import Clock
-from cluster.coordination import (
-    CompactedError,
-    CoordinationError,
-    CoordinationStore,
-    CoordinationUnavailableError,
-    Watch,
-    WatchBatch,
-)
+from cluster.coordination import CoordinationStore, CoordinationUnavailableError, Listing, WatchBatch, key_of
+from cluster.follow import follow
 from cluster.metadata_state import MetadataState
 from cluster.model import Group, NodeRegistration, PartitionState, Topic
 
@@ -50,17 +45,17 @@ class MetadataView:
         self._waiters: list[tuple[int, int, asyncio.Future[None]]] = []
         self._waiter_serial = 0
         self._task: asyncio.Task[None] | None = None
+        self._has_listing = asyncio.Event()
         self._stopped_because: str | None = None
 
     # --- life ---
 
     async def start(self) -> None:
         """Returns once the first listing is read; waits for a store that cannot be reached."""
-        failures = 0
-        while not await self._try_to_list():
-            failures += 1
-            await self._clock.sleep(self._settings.backoff.delay_ms(failures))
         self._task = asyncio.create_task(self._follow(), name="metadata view")
+        await self._has_listing.wait()
+        if self._stopped_because is not None:
+            raise CoordinationUnavailableError(self._stopped_because)
 
     async def close(self) -> None:
         self._stop("the metadata view is closed")
@@ -140,58 +135,40 @@ class MetadataView:
 
     async def _follow(self) -> None:
         try:
-            failures = 0
-            while True:
-                revision_before = self._revision
-                is_compacted = await self._watch_until_it_breaks()
-                if self._revision > revision_before:
-                    failures = 0
-                if is_compacted and await self._try_to_list():
-                    failures = 0
-                    continue
-                failures += 1
-                await self._clock.sleep(self._settings.backoff.delay_ms(failures))
+            async with aclosing(
+                follow(self._store, keys.ROOT, clock=self._clock, backoff=self._settings.backoff)
+            ) as news:
+                async for step in news:
+                    if isinstance(step, Listing):
+                        self._replace(step)
+                    else:
+                        self._apply(step)
         except Exception as error:
             _log.exception("metadata_view_failed")
             self._stop(f"the metadata view failed: {error!r}")
             raise
 
-    async def _watch_until_it_breaks(self) -> bool:
-        """Apply what comes; True if the history is compacted, False if the store cannot be reached."""
-        watch: Watch | None = None
-        try:
-            watch = self._store.watch(keys.ROOT, self._revision + 1)
-            async for batch in watch:
-                self._apply(batch)
-        except CompactedError:
-            return True
-        except CoordinationError as error:
-            _log.warning("metadata_watch_broken", reason=str(error))
-        finally:
-            if watch is not None:
-                await watch.aclose()
-        return False
-
-    async def _try_to_list(self) -> bool:
-        try:
-            listing = await self._store.list(keys.ROOT)
-        except CoordinationError as error:
-            _log.warning("metadata_listing_failed", reason=str(error))
-            return False
+    def _replace(self, listing: Listing) -> None:
         self._state = MetadataState(listing.items)
-        for key, reason in self._state.undecodable.items():
-            _log.error("metadata_undecodable", key=key, reason=reason)
+        for key in self._state.undecodable:
+            self._report_undecodable(key)
         self._advance(listing.revision)
+        self._has_listing.set()
         self._notify()
-        return True
 
     def _apply(self, batch: WatchBatch) -> None:
         is_metadata = False
         for event in batch.events:
             is_metadata = self._state.apply(event) or is_metadata
+            self._report_undecodable(key_of(event))
         self._advance(batch.revision)
         if is_metadata:
             self._notify()
+
+    def _report_undecodable(self, key: str) -> None:
+        reason = self._state.undecodable.get(key)
+        if reason is not None:
+            _log.error("metadata_undecodable", key=key, reason=reason)
 
     def _advance(self, revision: int) -> None:
         self._revision = max(self._revision, revision)
@@ -211,6 +188,7 @@ class MetadataView:
     def _stop(self, reason: str) -> None:
         if self._stopped_because is None:
             self._stopped_because = reason
+        self._has_listing.set()
         waiters, self._waiters = self._waiters, []
         for _, _, waiter in waiters:
             if not waiter.done():

@@ -1,6 +1,6 @@
 """The latest revisions, for watches. Bounded: what no longer fits is compacted, oldest first."""
 
-from cluster.coordination import Changed, CompactedError, Event, Removed, WatchBatch
+from cluster.coordination import Changed, CompactedError, Event, WatchBatch, key_of
 from cluster.key_space import Mutation
 
 EVENT_BYTES = 200  # what an event costs beside its key and value
@@ -40,7 +40,7 @@ class RevisionHistory:
         """The changes of one existing revision under `prefix`, None if there are none; raises CompactedError."""
         if revision < self.oldest_revision:
             raise CompactedError(self.oldest_revision)
-        events = tuple(event for event in self._events[revision] if _key(event).startswith(prefix))
+        events = tuple(event for event in self._events[revision] if key_of(event).startswith(prefix))
         return WatchBatch(revision, events) if events else None
 
     def _drop_oldest(self) -> None:
@@ -48,12 +48,8 @@ class RevisionHistory:
         self.oldest_revision += 1
 
 
-def _key(event: Event) -> str:
-    return event.key if isinstance(event, Removed) else event.item.key
-
-
 def _size(events: tuple[Event, ...]) -> int:
     return sum(
-        EVENT_BYTES + len(_key(event)) + (len(event.item.value) if isinstance(event, Changed) else 0)
+        EVENT_BYTES + len(key_of(event)) + (len(event.item.value) if isinstance(event, Changed) else 0)
         for event in events
     )

@@ -30,7 +30,15 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import StaticPool
 
-from cluster.coordination import NO_LEASE, Changed, CoordinationError, CoordinationUnavailableError, KeyValue, Removed
+from cluster.coordination import (
+    NO_LEASE,
+    Changed,
+    CoordinationError,
+    CoordinationUnavailableError,
+    KeyValue,
+    Removed,
+    key_of,
+)
 from cluster.key_space import FIRST_REVISION, KeySpace, Mutation
 
 FORMAT = 1
@@ -140,11 +148,7 @@ class SqliteFile:
 
     def _write(self, connection: Connection, mutations: Sequence[Mutation]) -> None:
         """Only the last state of each key needs to be written."""
-        last = {
-            (event.key if isinstance(event, Removed) else event.item.key): event
-            for mutation in mutations
-            for event in mutation.events
-        }
+        last = {key_of(event): event for mutation in mutations for event in mutation.events}
         rows = [_row(event.item) for event in last.values() if isinstance(event, Changed)]
         removed = [{"removed_key": event.key} for event in last.values() if isinstance(event, Removed)]
         if rows:

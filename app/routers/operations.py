@@ -29,6 +29,9 @@ def add_operations(router: APIRouter, services: Services) -> None:
             raise AcklogError(ProblemCode.SHUTTING_DOWN, "the server is shutting down")
         if not gateway.metadata.nodes():
             raise AcklogError(ProblemCode.UNAVAILABLE, "no storage node is registered")
+        reason = gateway.why_not_ready()
+        if reason is not None:
+            raise AcklogError(ProblemCode.STORAGE_FAILED, reason)
         return json_response({"status": "ready"})
 
     @router.get("/metrics", operation_id="metrics", tags=["operations"])

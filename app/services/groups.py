@@ -7,7 +7,7 @@ from app.auth.principal import Principal, Scope
 from app.dependencies import Gateway
 from app.parsing.groups import GroupFields, GroupSettingsFields, SeekCommand
 from app.parsing.names import check_name
-from app.problems import problem_item
+from app.problem_item import ProblemItem, problem_item
 from app.routing import PartitionLeaders
 from app.services.catalog import Catalog
 from app.services.fan_out import ask_each
@@ -49,7 +49,7 @@ class ProgressView(msgspec.Struct, rename="camel"):
     log_start: int | None = None
     high_watermark: int | None = None
     lag: int | None = None
-    problem: dict[str, object] | None = None
+    problem: ProblemItem | None = None
 
 
 class OffsetsView(msgspec.Struct, rename="camel"):
@@ -64,7 +64,7 @@ class SeekItem(msgspec.Struct, rename="camel", omit_defaults=True):
     partition: int
     offset: int | msgspec.UnsetType = msgspec.UNSET
     previous: int | msgspec.UnsetType = msgspec.UNSET
-    problem: dict[str, object] | msgspec.UnsetType = msgspec.UNSET
+    problem: ProblemItem | msgspec.UnsetType = msgspec.UNSET
 
 
 class SeekView(msgspec.Struct, rename="camel"):

@@ -22,6 +22,8 @@ class Services:
         self.gateway = gateway
         self.settings = gateway.settings
         self.metrics = Metrics(names_max=gateway.settings.metric_names_max)
+        for collector in gateway.collectors:
+            self.metrics.registry.register(collector)
         self.bytes_in_flight = BytesInFlight(gateway.settings.request_bytes_in_flight_max)
         self.waiting = WaitingRequests(gateway.settings.waiting_requests_max)
         catalog = Catalog(gateway)

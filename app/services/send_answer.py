@@ -3,7 +3,8 @@ everything else that a message costs."""
 
 import msgspec
 
-from app.problems import problem_item, problem_response
+from app.problem_item import ProblemItem, problem_item
+from app.problems import problem_response
 from app.responses import BytesResponse, json_text_response
 from app.services.send import Run, SendResult
 
@@ -55,5 +56,5 @@ def _put_run(run: Run, topic_id: str, texts: list[str]) -> None:
         offset += 1
 
 
-def _items(result: SendResult) -> list[dict[str, object]]:
+def _items(result: SendResult) -> list[ProblemItem]:
     return [problem_item(result.faults[index]) for index in range(result.count)]

@@ -7,7 +7,7 @@ from app.auth.principal import Principal, Scope
 from app.dependencies import Gateway
 from app.parsing.names import check_name
 from app.parsing.topics import TopicConfigFields, TopicFields
-from app.problems import problem_item
+from app.problem_item import ProblemItem, problem_item
 from app.routing import PartitionLeaders
 from app.services.catalog import Catalog, default_replication_factor
 from app.services.fan_out import ask_each
@@ -27,7 +27,7 @@ class PartitionView(msgspec.Struct, rename="camel"):
     log_start: int | None = None
     high_watermark: int | None = None
     size_bytes: int | None = None
-    problem: dict[str, object] | None = None
+    problem: ProblemItem | None = None
 
 
 class TopicView(msgspec.Struct, rename="camel"):

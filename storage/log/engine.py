@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import structlog
+
 from acklog.wire.problems import ProblemCode
 from cluster.clock import Clock
 from cluster.errors import AcklogError
@@ -11,6 +13,9 @@ from storage.log.index_cache import IndexCache
 from storage.log.log_state import LogState
 from storage.log.open_files import OpenFiles
 from storage.log.settings import LogStoreSettings
+
+
+logger = structlog.get_logger(__name__)
 
 
 class Engine:
@@ -32,6 +37,7 @@ class Engine:
         """Stop serving: what is on the disk is not known any more, and trying again would hide it (rule R11)."""
         if self.failure is None:
             self.failure = reason
+            logger.critical("storage_failed", reason=reason)
             self.on_failure()
 
     def failed(self) -> AcklogError:

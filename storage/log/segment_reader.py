@@ -69,6 +69,8 @@ def _step_over(data: bytes, at: int, offset: int, reason: str) -> Damage | int:
     except BatchCorruptError:
         return Damage(offset, offset, reason)
     following = at + length
+    if following > len(data):
+        return following
     if following + HEADER_BYTES > len(data):
         return following + HEADER_BYTES
     try:

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-from cluster.topics import Topics
-
 from acklog.wire.batch import DedupKey, encode_batch
 from acklog.wire.limits import HEADER_VALUE_BYTES_MAX
 from acklog.wire.partitioner import partition_for_key
@@ -12,6 +10,7 @@ from acklog.wire.record import Record
 from cluster.errors import AcklogError
 from cluster.metadata_view import MetadataView
 from cluster.model import Group, Topic, TopicConfig
+from cluster.topics import Topics
 from storage.node.dead_letter_sink import DeadLetter
 from storage.rpc.messages import ProduceRequest
 from storage.rpc.node_api import NodeApi

@@ -44,6 +44,7 @@ class OffsetProjection:
         self._interval_ms = interval_ms
         self._last_flush_ms = -interval_ms
         self._written: dict[tuple[str, str], dict[int, tuple[int, int]]] = {}
+        self._seen_records: dict[tuple[str, int], int] = {}
 
     async def read(self, group_id: str, topic_id: str) -> dict[int, int]:
         """The first offset not done, per partition, as last projected. Empty when the store cannot say."""
@@ -66,6 +67,11 @@ class OffsetProjection:
         self._last_flush_ms = self._clock.monotonic_ms()
         changed: dict[tuple[str, str], dict[int, ProjectedPartition]] = {}
         for partition in partitions:
+            applied = partition.groups.applied_records
+            place = (partition.topic_id, partition.number)
+            if self._seen_records.get(place) == applied:
+                continue  # nothing was acknowledged there: an idle partition costs one comparison
+            self._seen_records[place] = applied
             for position in partition.groups.positions():
                 key = (position.group_id, partition.topic_id)
                 now = (position.progress, position.done_above)
@@ -77,6 +83,8 @@ class OffsetProjection:
             try:
                 await self._merge(group_id, topic_id, projected)
             except CoordinationError as error:
+                for number in projected:
+                    self._seen_records.pop((topic_id, number), None)
                 logger.warning("progress_not_projected", group_id=group_id, topic_id=topic_id, reason=str(error))
 
     async def _merge(self, group_id: str, topic_id: str, projected: dict[int, ProjectedPartition]) -> None:
@@ -96,4 +104,4 @@ class OffsetProjection:
                 for number, mine in projected.items():
                     written[number] = (mine.offset, mine.done_above)
                 return
-        logger.warning("progress_not_projected", group_id=group_id, topic_id=topic_id, reason="too many conflicts")
+        raise CoordinationError(f"{CONFLICT_RETRIES} conflicts in a row")

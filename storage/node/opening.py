@@ -173,14 +173,13 @@ async def remove_partition_data(logs: LogStore, store: CoordinationStore, topic_
         logger.error("partition_data_kept", topic_id=topic_id, partition=partition, reason="no tombstone")
         return False
     for kind in (LogKind.DELIVERY, LogKind.MESSAGES):
-        key = LogKey(topic_id, partition, kind)
-        if key in logs.keys():
-            await logs.remove_log(key)
+        await logs.remove_log(LogKey(topic_id, partition, kind))
     return True
 
 
 async def report_orphans(logs: LogStore, metadata: MetadataView, store: CoordinationStore) -> None:
     """Logs of topics that the metadata does not know: removed with a tombstone, kept and reported without one."""
-    for key in logs.keys():
+    known = logs.keys()
+    for key in known:
         if metadata.topic_by_id(key.topic_id) is None and key.kind is LogKind.MESSAGES:
             await remove_partition_data(logs, store, key.topic_id, key.partition)

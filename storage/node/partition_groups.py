@@ -319,6 +319,7 @@ class PartitionGroups:
                 state.in_flight_count,
                 state.delayed_count,
                 state.dead_lettered_count,
+                state.lost_count,
             )
             for state in self._state.groups()
         ]

@@ -86,6 +86,7 @@ class StorageNode:
             entropy=self._entropy,
             settings=self._settings.log_store,
         )
+        _log_recovery(self.logs)
         self._opener = PartitionOpener(
             self.logs,
             store=self._store,
@@ -142,6 +143,15 @@ class StorageNode:
     @property
     def waiting_receives(self) -> int:
         return self._receiver.waiting
+
+    @property
+    def cache_bytes(self) -> int:
+        return self._cache.size_bytes
+
+    @property
+    def partitions_refused(self) -> int:
+        """Partitions that the node should lead and cannot open."""
+        return len(self._failures)
 
     def partitions_led(self) -> list[Partition]:
         return self._all_partitions()
@@ -406,3 +416,33 @@ class StorageNode:
                 f"The append was not confirmed within {timeout_ms} ms; it may still be stored.",
                 retry_after_ms=UNAVAILABLE_RETRY_MS,
             ) from error
+
+
+def _log_recovery(logs: LogStore) -> None:
+    """Say what recovery did. A cut tail held nothing acknowledged; a corrupt place did."""
+    report = logs.report
+    logger.info(
+        "logs_recovered",
+        was_clean=report.was_clean,
+        logs=report.logs,
+        batches_verified=report.batches_verified,
+        batches_replayed=report.batches_replayed,
+        cut_bytes=report.cut_bytes,
+        duration_ms=report.duration_ms,
+    )
+    for tail in report.torn_tails:
+        logger.warning(
+            "torn_tail_cut", log=str(tail.key), offset=tail.offset, size_bytes=tail.size_bytes, reason=tail.reason
+        )
+    for place in report.corrupt_places:
+        logger.error(
+            "records_corrupt",
+            log=str(place.key),
+            offset=place.offset,
+            next_offset=place.next_offset,
+            reason=place.reason,
+        )
+    for key, reason in report.refused.items():
+        logger.error("log_refused", log=str(key), reason=reason)
+    if logs.failure is not None:
+        logger.critical("storage_failed", reason=logs.failure)

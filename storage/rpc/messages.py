@@ -187,7 +187,8 @@ class PositionsRequest(_Message):
 
 
 class GroupPosition(_Message):
-    """`progress` is the first offset not done; `done_above` counts the done ones above it."""
+    """`progress` is the first offset not done; `done_above` counts the done ones above it, `lost` those that retention
+    removed before they were done."""
 
     group_id: str
     progress: int
@@ -195,6 +196,7 @@ class GroupPosition(_Message):
     in_flight: int
     delayed: int
     dead_lettered: int
+    lost: int = 0
 
 
 class PositionsResponse(_Message):

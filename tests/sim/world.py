@@ -298,39 +298,39 @@ class World:
 
     async def _read_log(self, topic: Topic, partition: int, *, is_final: bool) -> None:
         """A part of the log from somewhere, or all of it."""
+        server, process = self.machine.server, self.machine.process
+        if server is None or process is None:
+            return
+        began_ms = self.around.now_ms()
         offset = 0
+        if not is_final:
+            bounds = await process.call(server.node.positions(PositionsRequest(topic.id, partition)))
+            offset = self._random.randint(bounds.log_start, bounds.high_watermark)
+        records: list[ReadRecord] = []
+        next_offset = offset
         while True:
-            server, process = self.machine.server, self.machine.process
-            if server is None or process is None:
-                return
-            began_ms = self.around.now_ms()
-            if not is_final:
-                bounds = await process.call(server.node.positions(PositionsRequest(topic.id, partition)))
-                offset = self._random.randint(bounds.log_start, bounds.high_watermark)
-            request = RecordsRequest(topic.id, partition, offset, max_bytes=20_000)
+            request = RecordsRequest(topic.id, partition, next_offset, max_bytes=20_000)
             response = await process.call(server.node.records(request))
-            records = _records_of(response.batches, offset)
-            is_last = is_final and response.next_offset >= response.high_watermark
-            self.history.add(
-                LogRead(
-                    began_ms=began_ms,
-                    ended_ms=self.around.now_ms(),
-                    reader="observer",
-                    queue=topic.name,
-                    partition=partition,
-                    offset=offset,
-                    next_offset=response.next_offset,
-                    log_start=response.log_start,
-                    high_watermark=response.high_watermark,
-                    records=records,
-                    is_final=is_final,
-                )
+            records += _records_of(response.batches, next_offset)
+            stands_still = response.next_offset <= next_offset
+            next_offset = response.next_offset
+            if not is_final or next_offset >= response.high_watermark or stands_still:
+                break
+        self.history.add(
+            LogRead(
+                began_ms=began_ms,
+                ended_ms=self.around.now_ms(),
+                reader="observer",
+                queue=topic.name,
+                partition=partition,
+                offset=offset,
+                next_offset=next_offset,
+                log_start=response.log_start,
+                high_watermark=response.high_watermark,
+                records=records,
+                is_final=is_final,
             )
-            if not is_final or is_last:
-                return
-            if response.next_offset <= offset:
-                raise AssertionError(f"reading {topic.name}/{partition} stands still at {offset}")
-            offset = response.next_offset
+        )
 
     async def _converge(self) -> None:
         """Every group must come to the end of every partition of the topic."""

@@ -1,0 +1,248 @@
+"""What openapi.yaml says of each call. Parameters come from the tables that the parser uses; a test demands that every
+route is here, and nothing else."""
+
+from dataclasses import dataclass, field
+
+from acklog.wire.problems import ProblemCode
+from app.description.schemas import Schema, reference
+from app.parsing.groups import OFFSETS_QUERY
+from app.parsing.query import NO_PARAMETERS, QueryTable
+from app.parsing.receive import RECEIVE_QUERY
+from app.parsing.records import RECORDS_QUERY
+from app.parsing.send import SEND_QUERY
+from app.parsing.topics import LISTING_QUERY
+
+JSON = "application/json"
+NDJSON = "application/x-ndjson"
+_P = ProblemCode
+
+BINARY: Schema = {"type": "string", "format": "binary"}
+# Every request may meet these.
+COMMON = (_P.INVALID_FIELD, _P.UNKNOWN_FIELD, _P.INTERNAL, _P.METHOD_NOT_ALLOWED)
+WITH_TOKEN = (_P.UNAUTHENTICATED, _P.FORBIDDEN)
+WITH_BODY = (
+    _P.INVALID_JSON,
+    _P.MISSING_FIELD,
+    _P.UNSUPPORTED,
+    _P.BODY_INCOMPLETE,
+    _P.REQUEST_TIMEOUT,
+    _P.REQUEST_TOO_LARGE,
+    _P.UNSUPPORTED_MEDIA_TYPE,
+    _P.OVERLOADED,
+)
+FROM_NODES = (
+    _P.UNAVAILABLE,
+    _P.TIMED_OUT,
+    _P.OVERLOADED,
+    _P.STORAGE_FULL,
+    _P.STORAGE_FAILED,
+    _P.RECORDS_CORRUPT,
+    _P.NOT_ENOUGH_REPLICAS,
+    _P.SHUTTING_DOWN,
+)
+FROM_COORDINATION = (_P.UNAVAILABLE, _P.OUTCOME_UNKNOWN, _P.CONFLICT, _P.TIMED_OUT)
+_SETTLING = (
+    *WITH_TOKEN,
+    *WITH_BODY,
+    *FROM_NODES,
+    _P.TOO_MANY_MESSAGES,
+    _P.TOPIC_NOT_FOUND,
+    _P.PARTITION_NOT_FOUND,
+    _P.GROUP_NOT_FOUND,
+    _P.INVALID_RECEIPT,
+    _P.RECEIPT_STALE,
+    _P.NOT_DELIVERED,
+    _P.MESSAGE_NOT_FOUND,
+    _P.MESSAGE_EXPIRED,
+    _P.WRONG_GROUP_MODE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """`answers` maps a status to (description, schemas by content type); `problems` are what else may come back."""
+
+    summary: str
+    answers: dict[int, tuple[str, dict[str, Schema]]]
+    problems: tuple[ProblemCode, ...]
+    query: QueryTable = NO_PARAMETERS
+    body: dict[str, Schema] = field(default_factory=dict)
+    is_body_required: bool = True
+    headers: tuple[str, ...] = ()
+    is_open: bool = False
+    """No token is needed."""
+
+
+def _json(name: str) -> dict[str, Schema]:
+    return {JSON: reference(name)}
+
+
+_ONE_OR_MANY: dict[str, Schema] = {JSON: {"anyOf": [reference("Stored"), reference("StoredBatch")]}}
+_SETTLED: dict[int, tuple[str, dict[str, Schema]]] = {
+    200: ("Done", {JSON: {"anyOf": [reference("Settled"), reference("SettledBatch")]}}),
+    207: ("Some items failed", _json("SettledBatch")),
+}
+_SEEK = Operation(
+    "Set a group's progress in a topic, or (dryRun) say where it would be",
+    {200: ("The new and the previous progress", _json("SeekView")), 207: ("Some failed", _json("SeekView"))},
+    (
+        *WITH_TOKEN,
+        *WITH_BODY,
+        *FROM_NODES,
+        _P.INVALID_NAME,
+        _P.TOPIC_NOT_FOUND,
+        _P.PARTITION_NOT_FOUND,
+        _P.GROUP_NOT_FOUND,
+        _P.OFFSET_OUT_OF_RANGE,
+        _P.WRONG_GROUP_MODE,
+    ),
+    body=_json("SeekFields"),
+)
+
+OPERATIONS: dict[str, Operation] = {
+    "sendMessages": Operation(
+        "Send one message or a batch",
+        {
+            201: ("All are stored, durably as `acks` asks", _ONE_OR_MANY),
+            202: ("Accepted (`acks` 0)", _ONE_OR_MANY),
+            207: ("Some are stored; `results` says which", _json("StoredBatch")),
+        },
+        (
+            *WITH_TOKEN,
+            *WITH_BODY,
+            *FROM_NODES,
+            *FROM_COORDINATION,
+            _P.INVALID_NAME,
+            _P.TOPIC_NOT_FOUND,
+            _P.PARTITION_NOT_FOUND,
+            _P.MESSAGE_TOO_LARGE,
+            _P.TOO_MANY_MESSAGES,
+            _P.IDEMPOTENCY_KEY_REUSED,
+            _P.DEDUP_WINDOW_FULL,
+        ),
+        query=SEND_QUERY,
+        body={JSON: reference("SendRequest"), NDJSON: BINARY, "application/octet-stream": BINARY},
+        headers=("Idempotency-Key",),
+    ),
+    "receiveMessages": Operation(
+        "Lease messages for a consumer, waiting for the first if asked to",
+        {200: ("The messages, or why there are none", {**_json("Deliveries"), NDJSON: BINARY})},
+        (
+            *WITH_TOKEN,
+            *FROM_NODES,
+            *FROM_COORDINATION,
+            _P.MISSING_FIELD,
+            _P.UNSUPPORTED,
+            _P.INVALID_NAME,
+            _P.NOT_ACCEPTABLE,
+            _P.TOPIC_NOT_FOUND,
+            _P.GROUP_NOT_FOUND,
+            _P.WRONG_GROUP_MODE,
+            _P.TOO_MANY_WAITING,
+        ),
+        query=RECEIVE_QUERY,
+    ),
+    "lookAtMessage": Operation(
+        "One message and its state per group; nothing is leased",
+        {200: ("The message", _json("InspectedMessage"))},
+        (
+            *WITH_TOKEN,
+            *FROM_NODES,
+            _P.INVALID_MESSAGE_ID,
+            _P.TOPIC_NOT_FOUND,
+            _P.PARTITION_NOT_FOUND,
+            _P.MESSAGE_NOT_FOUND,
+            _P.MESSAGE_EXPIRED,
+        ),
+    ),
+    "acknowledge": Operation(
+        "The messages are done for the group",
+        _SETTLED,
+        (*_SETTLING, _P.INVALID_MESSAGE_ID, _P.INVALID_NAME),
+        body=_json("AckRequest"),
+    ),
+    "giveBack": Operation(
+        "Give messages back, to be delivered again now or later", _SETTLED, _SETTLING, body=_json("NackRequest")
+    ),
+    "extend": Operation("Keep leases for longer", _SETTLED, _SETTLING, body=_json("ExtendRequest")),
+    "readRecords": Operation(
+        "The log as it is: no group, no lease",
+        {
+            200: (
+                "The records. Answers other than JSON tell the offsets in X-Acklog-… headers",
+                {
+                    **_json("Records"),
+                    NDJSON: BINARY,
+                    "application/vnd.apache.arrow.stream": BINARY,
+                    "application/vnd.acklog.batches": BINARY,
+                },
+            )
+        },
+        (
+            *WITH_TOKEN,
+            *FROM_NODES,
+            _P.INVALID_NAME,
+            _P.NOT_ACCEPTABLE,
+            _P.TOPIC_NOT_FOUND,
+            _P.PARTITION_NOT_FOUND,
+            _P.OFFSET_OUT_OF_RANGE,
+            _P.TOO_MANY_WAITING,
+        ),
+        query=RECORDS_QUERY,
+    ),
+    "listTopics": Operation(
+        "Topics by name", {200: ("A page of topics", _json("TopicListing"))}, WITH_TOKEN, query=LISTING_QUERY
+    ),
+    "putTopic": Operation(
+        "Create a topic, or change what is named of it",
+        {200: ("It is as asked", _json("TopicView")), 201: ("It was created", _json("TopicView"))},
+        (*WITH_TOKEN, *WITH_BODY, *FROM_COORDINATION, _P.INVALID_NAME, _P.TOPIC_NOT_FOUND, _P.TOPIC_EXISTS),
+        body=_json("TopicFields"),
+        is_body_required=False,
+    ),
+    "describeTopic": Operation(
+        "A topic and its partitions",
+        {200: ("The topic", _json("TopicDescription"))},
+        (*WITH_TOKEN, _P.INVALID_NAME, _P.TOPIC_NOT_FOUND),
+    ),
+    "deleteTopic": Operation(
+        "Delete a topic and its messages",
+        {204: ("It is gone", {})},
+        (*WITH_TOKEN, *FROM_COORDINATION, _P.INVALID_NAME, _P.TOPIC_NOT_FOUND),
+    ),
+    "listGroups": Operation(
+        "Groups by name", {200: ("A page of groups", _json("GroupListing"))}, WITH_TOKEN, query=LISTING_QUERY
+    ),
+    "putGroup": Operation(
+        "Create a group, or change what is named of it",
+        {200: ("It is as asked", _json("GroupView")), 201: ("It was created", _json("GroupView"))},
+        (*WITH_TOKEN, *WITH_BODY, *FROM_COORDINATION, _P.INVALID_NAME, _P.GROUP_NOT_FOUND, _P.GROUP_EXISTS),
+        body=_json("GroupFields"),
+        is_body_required=False,
+    ),
+    "describeGroup": Operation(
+        "A group",
+        {200: ("The group", _json("GroupView"))},
+        (*WITH_TOKEN, _P.INVALID_NAME, _P.GROUP_NOT_FOUND),
+    ),
+    "deleteGroup": Operation(
+        "Delete a group and its progress",
+        {204: ("It is gone", {})},
+        (*WITH_TOKEN, *FROM_COORDINATION, _P.INVALID_NAME, _P.GROUP_NOT_FOUND),
+    ),
+    "groupOffsets": Operation(
+        "A group's progress and lag per partition",
+        {200: ("The progress", _json("OffsetsView"))},
+        (*WITH_TOKEN, *FROM_NODES, _P.INVALID_NAME, _P.GROUP_NOT_FOUND, _P.TOPIC_NOT_FOUND),
+        query=OFFSETS_QUERY,
+    ),
+    "seekGroup": _SEEK,
+    "seekGroupByPost": _SEEK,
+    "isAlive": Operation("Is the process alive?", {200: ("It is", _json("Status"))}, (), is_open=True),
+    "isReady": Operation(
+        "Can it serve?", {200: ("It can", _json("Status"))}, (_P.SHUTTING_DOWN, _P.UNAVAILABLE), is_open=True
+    ),
+    "metrics": Operation(
+        "Metrics for Prometheus", {200: ("The text format", {"text/plain": {"type": "string"}})}, WITH_TOKEN
+    ),
+}

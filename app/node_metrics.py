@@ -1,0 +1,77 @@
+"""What the storage node of this process has to tell, for Prometheus: read when asked, bounded in labels."""
+
+from collections.abc import Iterable
+
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from app.metrics import BoundedNames
+from cluster.metadata_view import MetadataView
+from storage.node.storage_node import StorageNode
+
+
+class NodeCollector(Collector):
+    """`names_max` topics and as many groups are told apart; the rest together is "other"."""
+
+    def __init__(self, node: StorageNode, metadata: MetadataView, *, names_max: int) -> None:
+        self._node = node
+        self._metadata = metadata
+        self._topics = BoundedNames(names_max)
+        self._groups = BoundedNames(names_max)
+
+    def collect(self) -> Iterable[Metric]:
+        node = self._node
+        yield _gauge("acklog_storage_failed", "1 when the data directory is not served any more", bool(node.failure))
+        yield _gauge("acklog_partitions_led", "Partitions that the node leads", len(node.partitions_led()))
+        yield _gauge("acklog_partitions_refused", "Partitions whose files are damaged", node.partitions_refused)
+        yield _gauge("acklog_append_pending_bytes", "Bytes that wait for the disk", node.logs.pending_bytes)
+        yield _gauge("acklog_waiting_receives", "Receives that wait for messages", node.waiting_receives)
+        yield _gauge("acklog_cache_bytes", "Batches kept in memory for readers", node.cache_bytes)
+        yield _gauge("acklog_recovery_cut_bytes", "Torn bytes that the last start cut", node.logs.report.cut_bytes)
+        yield from self._by_topic()
+        yield from self._by_group()
+
+    def _by_topic(self) -> Iterable[Metric]:
+        sizes: dict[str, int] = {}
+        ends: dict[str, int] = {}
+        for partition in self._node.partitions_led():
+            label = self._topics.label(partition.host.topic.name)
+            sizes[label] = sizes.get(label, 0) + partition.host.log.size_bytes
+            ends[label] = ends.get(label, 0) + partition.host.high_watermark
+        yield _family("acklog_log_bytes", "Bytes of a topic's logs", ["topic"], {(key,): sizes[key] for key in sizes})
+        yield _family(
+            "acklog_high_watermark", "Sum of a topic's high watermarks", ["topic"], {(key,): ends[key] for key in ends}
+        )
+
+    def _by_group(self) -> Iterable[Metric]:
+        figures: dict[str, dict[tuple[str, ...], int]] = {
+            name: {} for name in ("lag", "in_flight", "dead_lettered", "lost_to_retention")
+        }
+        for partition in self._node.partitions_led():
+            topic = self._topics.label(partition.host.topic.name)
+            for position in partition.groups.positions():
+                group = self._metadata.group_by_id(position.group_id)
+                labels = (topic, self._groups.label(group.name if group is not None else "deleted"))
+                lag = partition.host.high_watermark - position.progress - position.done_above
+                values = (lag, position.in_flight, position.dead_lettered, position.lost)
+                for family, value in zip(figures.values(), values, strict=True):
+                    family[labels] = family.get(labels, 0) + value
+        texts = {
+            "lag": "Messages that the group has not done",
+            "in_flight": "Messages leased by the group's consumers",
+            "dead_lettered": "Messages that went to the group's dead-letter topic",
+            "lost_to_retention": "Messages that retention removed before the group had done them",
+        }
+        for name, values_by_labels in figures.items():
+            yield _family(f"acklog_group_{name}", texts[name], ["topic", "group"], values_by_labels)
+
+
+def _gauge(name: str, text: str, value: float) -> Metric:
+    return GaugeMetricFamily(name, text, value=float(value))
+
+
+def _family(name: str, text: str, labels: list[str], values: dict[tuple[str, ...], int]) -> Metric:
+    family = GaugeMetricFamily(name, text, labels=labels)
+    for key, value in values.items():
+        family.add_metric(list(key), value)
+    return family

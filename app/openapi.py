@@ -1,0 +1,159 @@
+"""The OpenAPI document: the framework's list of routes with what `app.description` says of each.
+
+`python -m app.openapi` prints openapi.yaml.
+"""
+
+import re
+import sys
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+
+from acklog.wire.identifiers import MESSAGE_ID_PATTERN
+from acklog.wire.limits import PARTITIONS_MAX
+from acklog.wire.names import NAME_PATTERN
+from acklog.wire.problems import ProblemCode
+from app.description.operations import COMMON, OPERATIONS, Operation
+from app.description.schemas import Schema, all_schemas, reference
+from app.parsing.query import Parameter
+from app.parsing.send import IDEMPOTENCY_KEY_BYTES_MAX
+from app.problems import CONTENT_TYPE as PROBLEM
+from app.problems import problem_document
+from cluster.errors import AcklogError
+
+_PATH_SCHEMAS: dict[str, Schema] = {
+    "topic": {"type": "string", "pattern": NAME_PATTERN},
+    "group": {"type": "string", "pattern": NAME_PATTERN},
+    "messageId": {"type": "string", "pattern": MESSAGE_ID_PATTERN},
+    "partition": {"type": "integer", "minimum": 0, "maximum": PARTITIONS_MAX - 1},
+}
+_HEADER_SCHEMAS: dict[str, Schema] = {
+    "Idempotency-Key": {"type": "string", "minLength": 1, "maxLength": IDEMPOTENCY_KEY_BYTES_MAX},
+}
+_PATH_PARAMETER = re.compile(r"{(\w+)}")
+
+
+def openapi_document(app: FastAPI) -> dict[str, Any]:
+    """The whole document. Raises KeyError for a route that `OPERATIONS` does not describe."""
+    paths: dict[str, dict[str, Any]] = {}
+    for route in app.routes:
+        if not isinstance(route, APIRoute) or not route.include_in_schema:
+            continue
+        for method in sorted(route.methods):
+            assert route.operation_id is not None
+            described = _operation(route.path, route.operation_id, OPERATIONS[route.operation_id])
+            paths.setdefault(route.path, {})[method.lower()] = {"tags": list(route.tags), **described}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": app.title,
+            "version": app.version,
+            "description": "A durable message queue over HTTP on top of a replicated log.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "paths": paths,
+        "components": {
+            "schemas": all_schemas(),
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _operation(path: str, operation_id: str, operation: Operation) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "operationId": operation_id,
+        "summary": operation.summary,
+        "parameters": _parameters(path, operation),
+        "responses": _responses(operation),
+        "security": [] if operation.is_open else [{}, {"token": []}],
+    }
+    if operation.body:
+        content = {media_type: {"schema": schema} for media_type, schema in operation.body.items()}
+        described["requestBody"] = {"required": operation.is_body_required, "content": content}
+    return described
+
+
+def _parameters(path: str, operation: Operation) -> list[dict[str, Any]]:
+    in_path: list[dict[str, Any]] = [
+        {"name": name, "in": "path", "required": True, "schema": _PATH_SCHEMAS[name]}
+        for name in _PATH_PARAMETER.findall(path)
+    ]
+    in_query = [_query_parameter(each) for each in operation.query.parameters if each.is_supported]
+    in_header = [{"name": name, "in": "header", "schema": _HEADER_SCHEMAS[name]} for name in operation.headers]
+    return [*in_path, *in_query, *in_header]
+
+
+def _query_parameter(parameter: Parameter) -> dict[str, Any]:
+    schema = parameter.schema
+    if parameter.values_max > 1:
+        schema = {"type": "array", "items": schema, "minItems": 1, "maxItems": parameter.values_max}
+    described: dict[str, Any] = {
+        "name": parameter.name,
+        "in": "query",
+        "required": parameter.is_required,
+        "description": parameter.description,
+        "schema": schema,
+    }
+    if parameter.values_max > 1:
+        described |= {"style": "form", "explode": True}
+    return described
+
+
+def _responses(operation: Operation) -> dict[str, Any]:
+    responses: dict[str, Any] = {}
+    for status, (description, content) in operation.answers.items():
+        responses[str(status)] = {"description": description}
+        if content:
+            responses[str(status)]["content"] = {kind: {"schema": schema} for kind, schema in content.items()}
+    by_status: dict[int, dict[str, ProblemCode]] = {}
+    for code in (*COMMON, *operation.problems):
+        by_status.setdefault(code.status, {})[code.name] = code
+    for status in sorted(by_status):
+        responses[str(status)] = _problem_response(list(by_status[status].values()))
+    return responses
+
+
+def _problem_response(codes: list[ProblemCode]) -> dict[str, Any]:
+    examples = {
+        code.name: {"summary": code.title, "value": problem_document(AcklogError(code, f"{code.title}."))}
+        for code in codes
+    }
+    response: dict[str, Any] = {
+        "description": "; ".join(code.title for code in codes),
+        "content": {PROBLEM: {"schema": reference("Problem"), "examples": examples}},
+    }
+    headers: dict[str, Any] = {}
+    if any(code.retriable for code in codes):
+        headers["Retry-After"] = {"description": "seconds", "schema": {"type": "integer", "minimum": 1}}
+    if ProblemCode.METHOD_NOT_ALLOWED in codes:
+        headers["Allow"] = {"schema": {"type": "string"}}
+    if ProblemCode.UNAUTHENTICATED in codes:
+        headers["WWW-Authenticate"] = {"schema": {"type": "string"}}
+    if headers:
+        response["headers"] = headers
+    return response
+
+
+def to_yaml(document: dict[str, Any]) -> str:
+    """Needs PyYAML, which only development has."""
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        """Writes shared parts out: anchors are hard to read."""
+
+        def ignore_aliases(self, data: Any) -> bool:
+            return True
+
+    text: str = yaml.dump(document, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=120)
+    return text
+
+
+def main() -> None:
+    from app.description.standalone import standalone_app
+
+    sys.stdout.write(to_yaml(openapi_document(standalone_app())))
+
+
+if __name__ == "__main__":
+    main()
