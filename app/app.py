@@ -10,6 +10,7 @@ from acklog import __version__
 from app.dependencies import Gateway
 from app.observation import ObservedApplication
 from app.problems import install_problem_handlers
+from app.routers.documentation import add_documentation, use_description
 from app.routers.groups import add_groups
 from app.routers.messages import add_messages
 from app.routers.operations import add_operations
@@ -41,6 +42,8 @@ def create_app(gateway: Gateway) -> FastAPI:
     add_topics(app.router, services)
     add_groups(app.router, services)
     add_operations(app.router, services)
+    add_documentation(app.router, app)
+    use_description(app)
     install_problem_handlers(app)
     app.add_middleware(ObservedApplication, metrics=services.metrics)
     return app

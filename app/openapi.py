@@ -3,6 +3,7 @@
 `python -m app.openapi` prints openapi.yaml.
 """
 
+import json
 import re
 import sys
 from typing import Any
@@ -31,6 +32,7 @@ _PATH_SCHEMAS: dict[str, Schema] = {
 _HEADER_SCHEMAS: dict[str, Schema] = {
     "Idempotency-Key": {"type": "string", "minLength": 1, "maxLength": IDEMPOTENCY_KEY_BYTES_MAX},
 }
+_PLAIN_KEY = re.compile(r"(?!(?:on|off|yes|no|true|false|null)$)[A-Za-z$][A-Za-z0-9$_-]*")
 _PATH_PARAMETER = re.compile(r"{(\w+)}")
 
 
@@ -40,7 +42,7 @@ def openapi_document(app: FastAPI) -> dict[str, Any]:
     for route in app.routes:
         if not isinstance(route, APIRoute) or not route.include_in_schema:
             continue
-        for method in sorted(route.methods):
+        for method in sorted(route.methods or ()):
             assert route.operation_id is not None
             described = _operation(route.path, route.operation_id, OPERATIONS[route.operation_id])
             paths.setdefault(route.path, {})[method.lower()] = {"tags": list(route.tags), **described}
@@ -55,6 +57,7 @@ def openapi_document(app: FastAPI) -> dict[str, Any]:
         "paths": paths,
         "components": {
             "schemas": all_schemas(),
+            "examples": {code.name: _example(code) for code in ProblemCode},
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
@@ -115,10 +118,7 @@ def _responses(operation: Operation) -> dict[str, Any]:
 
 
 def _problem_response(codes: list[ProblemCode]) -> dict[str, Any]:
-    examples = {
-        code.name: {"summary": code.title, "value": problem_document(AcklogError(code, f"{code.title}."))}
-        for code in codes
-    }
+    examples = {code.name: {"$ref": f"#/components/examples/{code.name}"} for code in codes}
     response: dict[str, Any] = {
         "description": "; ".join(code.title for code in codes),
         "content": {PROBLEM: {"schema": reference("Problem"), "examples": examples}},
@@ -135,18 +135,27 @@ def _problem_response(codes: list[ProblemCode]) -> dict[str, Any]:
     return response
 
 
-def to_yaml(document: dict[str, Any]) -> str:
-    """Needs PyYAML, which only development has."""
-    import yaml
+def _example(code: ProblemCode) -> dict[str, Any]:
+    return {"summary": code.title, "value": problem_document(AcklogError(code, f"{code.title}."))}
 
-    class Dumper(yaml.SafeDumper):
-        """Writes shared parts out: anchors are hard to read."""
 
-        def ignore_aliases(self, data: Any) -> bool:
-            return True
+def to_yaml(value: object, indent: str = "") -> str:
+    """Block style, with scalars as JSON writes them (every JSON scalar is one of YAML's, too)."""
+    if isinstance(value, dict) and value:
+        return "".join(f"{indent}{_yaml_key(name)}:{_yaml_value(each, indent)}" for name, each in value.items())
+    if isinstance(value, list) and value:
+        return "".join(f"{indent}-{_yaml_value(each, indent)}" for each in value)
+    return f"{indent}{json.dumps(value, ensure_ascii=False)}\n"
 
-    text: str = yaml.dump(document, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=120)
-    return text
+
+def _yaml_value(value: object, indent: str) -> str:
+    if isinstance(value, dict | list) and value:
+        return "\n" + to_yaml(value, indent + "  ")
+    return f" {json.dumps(value, ensure_ascii=False)}\n"
+
+
+def _yaml_key(name: str) -> str:
+    return name if _PLAIN_KEY.fullmatch(name) else json.dumps(name)
 
 
 def main() -> None:

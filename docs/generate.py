@@ -10,13 +10,14 @@ from dataclasses import fields
 from pathlib import Path
 from textwrap import dedent
 
+from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
 from app.node_settings import numeric_settings
 from app.settings import ENVIRONMENT_PREFIX, NODE_PREFIX, Settings, option_of
 from storage.log.settings import LogStoreSettings
 from storage.node.settings import NodeSettings
 
-DOCS = Path(__file__).resolve().parent
+REPOSITORY = Path(__file__).resolve().parents[1]
 KIB = 1024
 
 # What the settings' own source says in no docstring.
@@ -31,12 +32,69 @@ EXPLANATIONS = {
 
 
 def generated() -> dict[str, str]:
-    """File name in docs/ to its whole content, as it should be."""
-    operations = (DOCS / "operations.md").read_text()
-    operations = _replace(operations, "server settings", server_settings_table())
-    operations = _replace(operations, "node settings", node_settings_table())
-    errors = _replace((DOCS / "errors.md").read_text(), "problem codes", problem_table())
-    return {"operations.md": operations, "errors.md": errors}
+    """Path in the repository to the whole content, as it should be."""
+    documents = {}
+    for path, parts in PARTS.items():
+        document = (REPOSITORY / path).read_text()
+        for name, table in parts.items():
+            document = _replace(document, name, table())
+        documents[path] = document
+    return documents
+
+
+def limits_table() -> str:
+    """What a client can run into. What lies beyond is in the API's own documentation, call by call."""
+    mib = KIB * KIB
+    rows = [
+        ("a message's body", f"{limits.MESSAGE_BODY_BYTES_MAX // mib} MiB", "413 `MESSAGE_TOO_LARGE`"),
+        (
+            "a request",
+            f"{limits.REQUEST_BODY_BYTES_MAX // mib} MiB unpacked, {limits.REQUEST_MESSAGES_MAX:,} messages",
+            "413 `REQUEST_TOO_LARGE`, `TOO_MANY_MESSAGES`; nothing is stored",
+        ),
+        ("a key", f"{limits.KEY_BYTES_MAX:,} bytes", "400 `INVALID_FIELD`"),
+        (
+            "headers of a message",
+            f"{limits.HEADERS_MAX}, of {limits.HEADER_NAME_BYTES_MAX} + {limits.HEADER_VALUE_BYTES_MAX:,} bytes",
+            "400 `INVALID_FIELD`",
+        ),
+        ("tags of a message", f"{limits.TAGS_MAX}, of {limits.TAG_BYTES_MAX} bytes", "400 `INVALID_FIELD`"),
+        ("nesting of JSON", f"{limits.JSON_DEPTH_MAX} objects and arrays", "400 `INVALID_FIELD`"),
+        (
+            "partitions of a topic",
+            f"{limits.PARTITIONS_MAX:,}; {limits.PARTITIONS_DEFAULT} by default",
+            "400 `INVALID_FIELD`",
+        ),
+        (
+            "`max` of a receive",
+            f"{limits.RECEIVE_MESSAGES_MAX:,}; {limits.RECEIVE_MESSAGES_DEFAULT} by default",
+            "400 `INVALID_FIELD`",
+        ),
+        ("`waitSeconds`", f"{limits.WAIT_SECONDS_MAX}", "400 `INVALID_FIELD`"),
+        (
+            "a lease",
+            f"{limits.VISIBILITY_SECONDS_MAX // 3600} hours; {limits.VISIBILITY_SECONDS_DEFAULT} s by default",
+            "400 `INVALID_FIELD`",
+        ),
+        (
+            "leased per group and partition",
+            f"{limits.IN_FLIGHT_MAX:,}",
+            "an empty answer with the reason `IN_FLIGHT_LIMIT`",
+        ),
+        (
+            "attempts",
+            f"{limits.MAX_ATTEMPTS_MAX:,}; {limits.MAX_ATTEMPTS_DEFAULT} by default",
+            "then the message goes to the dead-letter topic",
+        ),
+        (
+            "window of idempotency keys",
+            f"{limits.DEDUP_WINDOW_MS_MAX // 60_000} minutes; {limits.DEDUP_WINDOW_MS_DEFAULT // 60_000} by default",
+            "afterwards a key is new again",
+        ),
+        ("what waits for the disk", "in bytes, by settings", "429 `OVERLOADED` with `Retry-After`; nothing is lost"),
+    ]
+    head = ["| what | limit | beyond it |", "|---|---|---|"]
+    return "\n".join([*head, *(f"| {what} | {limit} | {beyond} |" for what, limit, beyond in rows)]) + "\n"
 
 
 def server_settings_table() -> str:
@@ -126,10 +184,17 @@ def _replace(document: str, name: str, content: str) -> str:
     return f"{head}{begin}\n{content}\n{end}{tail}"
 
 
+PARTS = {
+    "README.md": {"limits": limits_table},
+    "docs/errors.md": {"problem codes": problem_table},
+    "docs/operations.md": {"server settings": server_settings_table, "node settings": node_settings_table},
+}
+
+
 def main() -> None:
     """Write what is stale."""
     for name, content in generated().items():
-        path = DOCS / name
+        path = REPOSITORY / name
         if path.read_text() != content:
             path.write_text(content)
 

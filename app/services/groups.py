@@ -34,7 +34,8 @@ class GroupListing(msgspec.Struct, omit_defaults=True):
 
 
 class ProgressView(msgspec.Struct, rename="camel"):
-    """`progress` is the first offset not done, `doneAbove` counts the done ones above it, `lag` all that are not done.
+    """`progress` is the first offset not done, `doneAbove` counts the done ones above it, `lag` all that are not done,
+    `lost` those that retention removed before they were done.
 
     All null, with a `problem`, where the partition's leader cannot be asked.
     """
@@ -46,6 +47,7 @@ class ProgressView(msgspec.Struct, rename="camel"):
     in_flight: int | None = None
     delayed: int | None = None
     dead_lettered: int | None = None
+    lost: int | None = None
     log_start: int | None = None
     high_watermark: int | None = None
     lag: int | None = None
@@ -200,6 +202,7 @@ def _progress_view(
     view.in_flight = position.in_flight
     view.delayed = position.delayed
     view.dead_lettered = position.dead_lettered
+    view.lost = position.lost
     view.log_start = answer.log_start
     view.high_watermark = answer.high_watermark
     view.lag = max(0, answer.high_watermark - position.progress - position.done_above)

@@ -28,6 +28,7 @@ from storage.log.store import LogStore
 from storage.node.batch_cache import BatchCache
 from storage.node.dead_letter_sink import DeadLetterSink
 from storage.node.delivery_host import DeliveryHost
+from storage.node.delivery_steps import DeliverySteps
 from storage.node.partition import Partition
 from storage.node.partition_groups import PartitionGroups
 from storage.node.partition_host import PartitionHost
@@ -57,6 +58,7 @@ class PartitionOpener:
         settings: NodeSettings,
         on_high_watermark: Callable[[str, int], None],
         on_returned: Callable[[str, str, int], None],
+        on_crashed: Callable[[BaseException], None],
     ) -> None:
         self._logs = logs
         self._store = store
@@ -70,6 +72,7 @@ class PartitionOpener:
         self._settings = settings
         self._on_high_watermark = on_high_watermark
         self._on_returned = on_returned
+        self._on_crashed = on_crashed
 
     async def open(self, topic: Topic, state: PartitionState) -> Partition:
         """Raises AcklogError when the partition's logs cannot be served: RECORDS_CORRUPT, STORAGE_FULL, STORAGE_FAILED.
@@ -102,20 +105,31 @@ class PartitionOpener:
         )
         delivery = await self._open_delivery(topic, state)
         reader = RecordReader(log, self._cache, read_ahead_bytes=self._settings.read_ahead_bytes)
-        groups = PartitionGroups(
+        on_returned = partial(self._on_returned, topic.id)
+        steps = DeliverySteps(
             host,
             delivery,
             reader,
             metadata=self._metadata,
             dead_letters=self._dead_letters,
             clock=self._clock,
+            settings=self._settings,
+            on_returned=lambda group_id: on_returned(group_id, state.partition),
+            on_crashed=self._on_crashed,
+        )
+        groups = PartitionGroups(
+            host,
+            delivery,
+            reader,
+            steps,
+            clock=self._clock,
             entropy=self._entropy,
             settings=self._settings,
-            on_returned=partial(self._on_returned, topic.id),
+            on_returned=on_returned,
         )
         groups.advance_log_start()
-        groups.arm()
-        return Partition(host, reader, delivery, groups)
+        steps.arm()
+        return Partition(host, reader, delivery, groups, steps)
 
     async def _open_delivery(self, topic: Topic, state: PartitionState) -> DeliveryHost:
         log = await self._logs.open_log(

@@ -1,7 +1,7 @@
-"""One partition's groups as its leader runs them: receives, settlements, seeks, expiries and dead letters.
+"""One partition's groups as its leader runs them: receives, settlements, seeks.
 
-The delivery state machine decides, `DeliveryHost` makes its records durable; this host reads the messages, keeps one
-timer, and tells the waiting receives when something came back.
+The delivery state machine decides, `DeliveryHost` makes its records durable; this host reads the messages and tells the
+waiting receives when something came back. What time does by itself is in `DeliverySteps`.
 """
 
 import asyncio
@@ -14,12 +14,11 @@ from acklog.wire.problems import ProblemCode
 from cluster.clock import Clock
 from cluster.entropy import Entropy
 from cluster.errors import AcklogError
-from cluster.metadata_view import MetadataView
 from cluster.model import Group, StartPosition
 from storage.delivery.group_delivery import GroupDelivery, Lease, Settlement
 from storage.delivery.records import Acked, GroupRemoved, Returned, Started
-from storage.node.dead_letter_sink import DeadLetter, DeadLetterSink
 from storage.node.delivery_host import DeliveryHost
+from storage.node.delivery_steps import DeliverySteps
 from storage.node.partition_host import PartitionHost
 from storage.node.record_reader import RecordReader
 from storage.node.settings import NodeSettings
@@ -34,7 +33,7 @@ from storage.rpc.messages import (
 
 logger = structlog.get_logger(__name__)
 
-FAILED_STEP_RETRY_MS = 1000
+GROUP_LIMIT_RETRY_MS = 1000
 _REASONS = ("IN_FLIGHT_LIMIT", "ALL_LEASED", "DELAYED", "EMPTY")  # what a consumer should know first
 _RECORD_OVERHEAD_BYTES = 64
 
@@ -64,9 +63,8 @@ class PartitionGroups:
         host: PartitionHost,
         delivery: DeliveryHost,
         reader: RecordReader,
+        steps: DeliverySteps,
         *,
-        metadata: MetadataView,
-        dead_letters: DeadLetterSink,
         clock: Clock,
         entropy: Entropy,
         settings: NodeSettings,
@@ -76,17 +74,12 @@ class PartitionGroups:
         self._delivery = delivery
         self._state = delivery.state
         self._reader = reader
-        self._metadata = metadata
-        self._dead_letters = dead_letters
+        self._steps = steps
         self._clock = clock
         self._entropy = entropy
         self._settings = settings
         self._on_returned = on_returned
         self._starting: dict[str, asyncio.Future[None]] = {}
-        self._timer: asyncio.TimerHandle | None = None
-        self._timer_ms = 0
-        self._step: asyncio.Task[None] | None = None
-        self._is_closed = False
 
     @property
     def applied_records(self) -> int:
@@ -129,7 +122,7 @@ class PartitionGroups:
                 ProblemCode.OVERLOADED,
                 f"The partition has {self._settings.groups_per_partition_max} groups already, that is the limit.",
                 field="group",
-                retry_after_ms=FAILED_STEP_RETRY_MS,
+                retry_after_ms=GROUP_LIMIT_RETRY_MS,
             )
 
     async def remove(self, group_id: str) -> None:
@@ -164,7 +157,7 @@ class PartitionGroups:
         )
         if not leases:
             return _NOTHING
-        self._arm_at(now_ms + visibility_ms)
+        self._steps.arm_at(now_ms + visibility_ms)
         try:
             share = await self._read(state, leases, max_bytes, is_first)
             if request.auto_ack:
@@ -282,7 +275,7 @@ class PartitionGroups:
         if settlement.record is not None:
             await self._delivery.commit(settlement.record)
             self._after_return(state)
-        self.arm()
+        self._steps.arm()
         return ["" if code is None else code.name for code in settlement.results]
 
     def _after_return(self, state: GroupDelivery) -> None:
@@ -347,98 +340,6 @@ class PartitionGroups:
                     lost=record.lost,
                 )
                 self._delivery.write(record)
-
-    # --- time ------------------------------------------------------------------------------------------------------
-
-    def arm(self) -> None:
-        """Set the timer to the next thing that happens by itself: an expiry, a delay's end, a dead letter's retry."""
-        deadline_ms = self._state.next_deadline()
-        if deadline_ms is not None:
-            self._arm_at(deadline_ms)
-
-    def _arm_at(self, deadline_ms: int) -> None:
-        if self._is_closed or (self._timer is not None and self._timer_ms <= deadline_ms):
-            return
-        if self._timer is not None:
-            self._timer.cancel()
-        wait_ms = max(deadline_ms - self._clock.monotonic_ms(), 1)
-        self._timer_ms = deadline_ms
-        self._timer = asyncio.get_running_loop().call_later(wait_ms / 1000, self._ring)
-
-    def _ring(self) -> None:
-        self._timer = None
-        if self._step is None and not self._is_closed:
-            self._step = asyncio.get_running_loop().create_task(self._run_step())
-
-    async def _run_step(self) -> None:
-        """Give back what expired, wake who waits for what is due, move dead letters. Arms the timer again."""
-        retry_ms = 0
-        try:
-            for state in self._state.groups():
-                await self._expire(state)
-                await self._move_dead_letters(state)
-                self._on_returned(state.group_id, self._host.partition)
-        except AcklogError as error:
-            logger.warning("delivery_step_failed", topic=self._host.topic.name, reason=str(error))
-            retry_ms = FAILED_STEP_RETRY_MS
-        finally:
-            self._step = None
-            if retry_ms:
-                self._arm_at(self._clock.monotonic_ms() + retry_ms)
-            else:
-                self.arm()
-
-    async def _expire(self, state: GroupDelivery) -> None:
-        group = self._metadata.group_by_id(state.group_id)
-        if group is not None:
-            state.settings = group.settings
-        record = state.expire(
-            now_ms=self._clock.monotonic_ms(),
-            wall_now_ms=self._clock.now_ms(),
-            limit=self._settings.expiries_per_step_max,
-        )
-        if record is not None:
-            await self._delivery.commit(record)
-
-    async def _move_dead_letters(self, state: GroupDelivery) -> None:
-        """First into the dead-letter topic, durably, then done here: a crash in between repeats, never loses (R29)."""
-        group = self._metadata.group_by_id(state.group_id)
-        due = state.dead_letters(limit=self._settings.dead_letters_at_once, now_ms=self._clock.monotonic_ms())
-        if not due or group is None:
-            return
-        offsets = [letter.offset for letter in due]
-        try:
-            letters = []
-            for letter in due:
-                batch, record = await self._reader.record_at(letter.offset, high_watermark=self._host.high_watermark)
-                letters.append(
-                    DeadLetter(
-                        self._host.partition,
-                        letter.offset,
-                        batch.header.leader_epoch,
-                        batch.header.append_time_ms,
-                        letter.attempts,
-                        record,
-                    )
-                )
-            await self._dead_letters.append(self._host.topic, group, letters)
-            done = state.dead_lettered(offsets)
-            if done.runs:  # else all were acknowledged or sought away meanwhile
-                await self._delivery.commit(done)
-        except AcklogError as error:
-            logger.warning("dead_letters_delayed", group=group.name, count=len(offsets), reason=str(error))
-            state.dead_letter_failed(
-                offsets, retry_at_ms=self._clock.monotonic_ms() + self._settings.dead_letter_retry_ms
-            )
-
-    async def close(self) -> None:
-        """Stop the timer and whatever it started."""
-        self._is_closed = True
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._step is not None:
-            self._step.cancel()
-            await asyncio.gather(self._step, return_exceptions=True)
 
 
 def _item_of(receipt_text: str) -> SettleItem:

@@ -50,6 +50,12 @@ class NodeSettings:
     dead_letters_at_once: int = 100
     dead_letter_retry_ms: int = 5_000
 
+    failed_step_retry_ms: int = 1_000
+    """Pause after a step of a partition's timer could not be logged (the disk is full, say)."""
+
+    open_retry_ms: int = 5_000
+    """Pause before a partition that could not be opened is tried again, if that can help."""
+
     retention_interval_ms: int = 30_000
     projection_interval_ms: int = 1_000
     """Progress is written to the offset store at most this often."""

@@ -1,8 +1,4 @@
-"""A storage node: the partitions that it leads, and the calls that gateways make of it (`storage.rpc.node_api`).
-
-It follows the metadata: a partition whose state names this node *and this incarnation* as leader is opened with the
-epoch found there; one that names somebody else is closed. Data is removed only for a topic with a tombstone (R13).
-"""
+"""A storage node: its parts, their life, and the calls that gateways make of it (`storage.rpc.node_api`)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -15,24 +11,22 @@ from cluster.coordination import CoordinationStore
 from cluster.entropy import Entropy
 from cluster.errors import AcklogError
 from cluster.metadata_view import MetadataView
-from cluster.model import Group, GroupMode, PartitionState, Topic
+from cluster.model import Group, GroupMode
 from storage.disk.executor import IoExecutor
 from storage.disk.port import Disk
 from storage.log.store import LogStore
 from storage.node.batch_cache import BatchCache
 from storage.node.dead_letter_sink import DeadLetterSink
 from storage.node.housekeeping import Housekeeping
+from storage.node.led_partitions import UNAVAILABLE_RETRY_MS, LedPartitions
 from storage.node.offset_projection import OffsetProjection
-from storage.node.opening import PartitionOpener, remove_partition_data, report_orphans
+from storage.node.opening import PartitionOpener, report_orphans
 from storage.node.partition import Partition
 from storage.node.receiver import Receiver
 from storage.node.settings import NodeSettings
 from storage.rpc import messages
 
 logger = structlog.get_logger(__name__)
-
-UNAVAILABLE_RETRY_MS = 200
-PartitionKey = tuple[str, int]
 
 
 class StorageNode:
@@ -63,13 +57,9 @@ class StorageNode:
         self._entropy = entropy
         self._settings = settings
         self._cache = BatchCache(bytes_max=settings.batch_cache_bytes_max)
-        self._topics: dict[str, dict[int, Partition]] = {}
         self._receiver = Receiver(self._partitions_of, clock=clock, waiting_max=settings.waiting_receives_max)
         self._projection = OffsetProjection(store, clock=clock, interval_ms=settings.projection_interval_ms)
         self._started_groups: set[tuple[str, str]] = set()
-        self._opened: dict[PartitionKey, asyncio.Future[None]] = {}
-        self._failures: dict[PartitionKey, AcklogError] = {}
-        self._metadata_changed = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._unsubscribe: Callable[[], None] | None = None
         self._is_closing = False
@@ -87,34 +77,16 @@ class StorageNode:
             settings=self._settings.log_store,
         )
         _log_recovery(self.logs)
-        self._opener = PartitionOpener(
-            self.logs,
-            store=self._store,
-            metadata=self._metadata,
-            dead_letters=self._dead_letters,
-            disk=self._disk,
-            io=self._io,
-            cache=self._cache,
-            clock=self._clock,
-            entropy=self._entropy,
-            settings=self._settings,
-            on_high_watermark=lambda topic_id, number: self._receiver.readers(topic_id).note_all(number),
-            on_returned=lambda topic_id, group_id, number: self._receiver.readers(topic_id).note(group_id, number),
-        )
-        await self._reconcile()
+        self._led = self._make_led_partitions()
+        await self._led.reconcile()
         await report_orphans(self.logs, self._metadata, self._store)
-        self._housekeeping = Housekeeping(
-            self._all_partitions,
-            store=self._store,
-            metadata=self._metadata,
-            clock=self._clock,
-            projection=self._projection,
-            settings=self._settings,
-            on_group_removed=self._forget_group,
-        )
-        self._unsubscribe = self._metadata.subscribe(self._metadata_changed.set)
-        create_task = asyncio.get_running_loop().create_task
-        self._tasks = [create_task(self._follow_metadata()), create_task(self._housekeeping.run())]
+        changed = asyncio.Event()
+        self._unsubscribe = self._metadata.subscribe(changed.set)
+        changed.set()  # for what changed between the first look and the subscription
+        for activity in (self._led.follow(changed), self._make_housekeeping().run()):
+            task = asyncio.get_running_loop().create_task(activity)
+            task.add_done_callback(self._task_ended)
+            self._tasks.append(task)
 
     async def close(self) -> None:
         """Answer who waits, finish what was accepted, leave snapshots and checkpoints."""
@@ -124,15 +96,15 @@ class StorageNode:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.gather(*(partition.close() for partition in self._all_partitions()), return_exceptions=True)
-        await self._projection.flush(self._all_partitions())
+        await self._led.close()
+        await self._projection.flush(self._led.all())
         await self.logs.close()
 
     def stop_waiting(self) -> None:
         """The first step of a graceful stop: long polls are answered at once, new work is refused."""
         self._is_closing = True
         self._receiver.stop()
-        for partition in self._all_partitions():
+        for partition in self._led.all():
             partition.host.stop_waiting()
 
     @property
@@ -151,116 +123,85 @@ class StorageNode:
     @property
     def partitions_refused(self) -> int:
         """Partitions that the node should lead and cannot open."""
-        return len(self._failures)
+        return len(self._led.failures)
 
     def partitions_led(self) -> list[Partition]:
-        return self._all_partitions()
+        return self._led.all()
 
-    # --- following the metadata ----------------------------------------------------------------------------------
+    # --- parts -----------------------------------------------------------------------------------------------------
 
-    async def _follow_metadata(self) -> None:
-        while True:
-            await self._metadata_changed.wait()
-            self._metadata_changed.clear()
-            try:
-                await self._reconcile()
-            except AcklogError as error:
-                logger.error("partitions_not_reconciled", reason=str(error))
+    def _make_opener(self) -> PartitionOpener:
+        readers = self._receiver.readers
+        return PartitionOpener(
+            self.logs,
+            store=self._store,
+            metadata=self._metadata,
+            dead_letters=self._dead_letters,
+            disk=self._disk,
+            io=self._io,
+            cache=self._cache,
+            clock=self._clock,
+            entropy=self._entropy,
+            settings=self._settings,
+            on_high_watermark=lambda topic_id, number: readers(topic_id).note_all(number),
+            on_returned=lambda topic_id, group_id, number: readers(topic_id).note(group_id, number),
+            on_crashed=self._crash,
+        )
 
-    async def _reconcile(self) -> None:
-        """Open and close partitions until what runs here is what the metadata says."""
-        wanted: dict[PartitionKey, tuple[Topic, PartitionState]] = {}
-        for topic in self._metadata.topics():
-            for state in self._metadata.partitions(topic.id):
-                if state.leader == self.node_id and state.leader_incarnation == self.incarnation:
-                    wanted[topic.id, state.partition] = (topic, state)
-        gone = [
-            partition for partition in self._all_partitions() if (partition.topic_id, partition.number) not in wanted
-        ]
-        for partition in gone:
-            await self._close_partition(partition)
-        permits = asyncio.Semaphore(self._settings.partitions_opened_at_once)
-        missing = [key for key in wanted if key[1] not in self._topics.get(key[0], {})]
-        await asyncio.gather(*(self._open_partition(*wanted[key], permits) for key in missing))
-        for topic, state in wanted.values():
-            held = self._topics.get(topic.id, {}).get(state.partition)
-            if held is not None:
-                held.host.topic = topic
-        if missing or gone:
-            self._started_groups.clear()
-            self._receiver.wake_everybody()
+    def _make_led_partitions(self) -> LedPartitions:
+        return LedPartitions(
+            self.logs,
+            self._make_opener(),
+            node_id=self.node_id,
+            incarnation=self.incarnation,
+            store=self._store,
+            metadata=self._metadata,
+            cache=self._cache,
+            settings=self._settings,
+            on_changed=self._partitions_changed,
+            on_topic_gone=self._receiver.forget_topic,
+        )
 
-    async def _open_partition(self, topic: Topic, state: PartitionState, permits: asyncio.Semaphore) -> None:
-        key = (topic.id, state.partition)
-        async with permits:
-            try:
-                partition = await self._opener.open(topic, state)
-            except AcklogError as error:
-                logger.error("partition_not_opened", topic=topic.name, partition=state.partition, reason=str(error))
-                self._failures[key] = error
-                return
-            finally:
-                self._announce(key)
-        self._failures.pop(key, None)
-        self._topics.setdefault(topic.id, {})[state.partition] = partition
+    def _make_housekeeping(self) -> Housekeeping:
+        return Housekeeping(
+            self._led.all,
+            store=self._store,
+            metadata=self._metadata,
+            clock=self._clock,
+            projection=self._projection,
+            settings=self._settings,
+            on_group_removed=self._forget_group,
+        )
 
-    def _announce(self, key: PartitionKey) -> None:
-        future = self._opened.pop(key, None)
-        if future is not None and not future.done():
-            future.set_result(None)
-
-    async def _close_partition(self, partition: Partition) -> None:
-        topic = partition.host.topic
-        del self._topics[topic.id][partition.number]
-        if not self._topics[topic.id]:
-            del self._topics[topic.id]
-        await partition.close()
-        self._cache.drop(partition.host.log.key)
-        if self._metadata.topic_by_id(topic.id) is None:
-            self._receiver.forget_topic(topic.id)
-            await remove_partition_data(self.logs, self._store, topic.id, partition.number)
+    def _partitions_changed(self) -> None:
+        self._started_groups.clear()
+        self._receiver.wake_everybody()
 
     def _forget_group(self, group_id: str) -> None:
         self._receiver.forget_group(group_id)
         self._started_groups = {started for started in self._started_groups if started[0] != group_id}
 
-    # --- finding partitions --------------------------------------------------------------------------------------
+    def _task_ended(self, task: "asyncio.Task[None]") -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self._crash(error)
+
+    def _crash(self, error: BaseException) -> None:
+        """A bug in a background task: better to stop serving, and say so, than to go on with half a node."""
+        self.logs.fail(f"a background task of the node crashed: {error!r}")
+
+    # --- finding ---------------------------------------------------------------------------------------------------
 
     def _partitions_of(self, topic_id: str) -> Mapping[int, Partition]:
-        return self._topics.get(topic_id, {})
-
-    def _all_partitions(self) -> list[Partition]:
-        return [partition for partitions in self._topics.values() for partition in partitions.values()]
+        return self._led.of_topic(topic_id)
 
     async def _partition(self, topic_id: str, number: int) -> Partition:
-        """The partition, waiting while it is being opened. Raises AcklogError: UNAVAILABLE, STORAGE_FAILED."""
-        partition = self._topics.get(topic_id, {}).get(number)
-        if partition is None:
-            await self._wait_until_open(topic_id, number)
-            partition = self._topics.get(topic_id, {}).get(number)
+        partition = await self._led.get(topic_id, number)
         if self._is_closing:
             raise AcklogError(
                 ProblemCode.SHUTTING_DOWN, "The node is shutting down.", retry_after_ms=UNAVAILABLE_RETRY_MS
             )
-        if partition is None:
-            raise self._failures.get((topic_id, number)) or AcklogError(
-                ProblemCode.UNAVAILABLE,
-                f"Node {self.node_id} does not lead partition {number} of the topic {topic_id}.",
-                retry_after_ms=UNAVAILABLE_RETRY_MS,
-            )
         return partition
-
-    async def _wait_until_open(self, topic_id: str, number: int) -> None:
-        state = self._metadata.partition(topic_id, number)
-        is_mine = state is not None and state.leader == self.node_id and state.leader_incarnation == self.incarnation
-        if not is_mine or (topic_id, number) in self._failures:
-            return
-        future = self._opened.setdefault((topic_id, number), asyncio.get_running_loop().create_future())
-        try:
-            async with asyncio.timeout(self._settings.partition_open_timeout_ms / 1000):
-                await asyncio.shield(future)
-        except TimeoutError:
-            return
 
     def _group(self, group_id: str) -> Group:
         group = self._metadata.group_by_id(group_id)
@@ -291,12 +232,7 @@ class StorageNode:
         topic = self._metadata.topic_by_id(topic_id)
         if topic is None:
             raise AcklogError(ProblemCode.TOPIC_NOT_FOUND, "There is no topic with this id.", field="queue")
-        led = [
-            state.partition
-            for state in self._metadata.partitions(topic_id)
-            if state.leader == self.node_id and (topic_id, state.partition) not in self._failures
-        ]
-        opened = [await self._partition(topic_id, number) for number in led]
+        opened = [await self._partition(topic_id, number) for number in self._led.numbers_to_lead(topic_id)]
         projected = await self._projection.read(group.id, topic_id) if opened else {}
         await asyncio.gather(*(partition.groups.start(group, projected.get(partition.number)) for partition in opened))
         self._started_groups.add((group.id, topic_id))

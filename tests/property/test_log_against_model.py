@@ -27,7 +27,7 @@ KEYS = [LogKey("alpha", 0, LogKind.MESSAGES), LogKey("alpha", 0, LogKind.DELIVER
 LOGS = st.sampled_from(KEYS)
 
 settings.register_profile("log-default", max_examples=40, stateful_step_count=25)
-settings.register_profile("log-thorough", max_examples=3000, stateful_step_count=40)
+settings.register_profile("log-thorough", max_examples=int(os.environ.get("ACKLOG_LOG_EXAMPLES", "3000")), stateful_step_count=40)
 PROFILE = settings.get_profile("log-" + os.environ.get("ACKLOG_LOG_PROFILE", "default"))
 
 

@@ -8,12 +8,12 @@ from app.settings import Settings, option_of
 from docs import generate
 from storage.log.settings import LogStoreSettings
 from storage.node.settings import NodeSettings
-from tests.unit.docs.documents import read_document, section, table
+from tests.unit.docs.documents import REPOSITORY, read_document, section, table
 
 
-@pytest.mark.parametrize("name", ["operations.md", "errors.md"])
+@pytest.mark.parametrize("name", list(generate.PARTS))
 def test_generated_parts_are_current(name: str) -> None:
-    assert read_document(name) == generate.generated()[name], "run python -m docs.generate"
+    assert (REPOSITORY / name).read_text() == generate.generated()[name], "run python -m docs.generate"
 
 
 def test_every_setting_is_explained() -> None:

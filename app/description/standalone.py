@@ -1,0 +1,37 @@
+"""An application that describes itself and serves nothing: what openapi.yaml is made from."""
+
+from fastapi import FastAPI
+
+from acklog.wire.problems import ProblemCode
+from app.app import create_app
+from app.dependencies import Gateway
+from cluster.errors import AcklogError
+from cluster.groups import Groups
+from cluster.memory_store import MemoryStore
+from cluster.metadata_view import MetadataView
+from cluster.runtime import SteadyClock, SystemEntropy
+from cluster.topics import Topics
+from storage.rpc.node_api import NodeApi
+
+
+class NoNodes:
+    """A node directory without nodes."""
+
+    def client(self, node_id: int) -> NodeApi:
+        raise AcklogError(ProblemCode.UNAVAILABLE, f"there is no node {node_id}")
+
+
+def standalone_app() -> FastAPI:
+    clock = SteadyClock()
+    entropy = SystemEntropy()
+    store = MemoryStore(clock)
+    metadata = MetadataView(store, clock)
+    gateway = Gateway(
+        metadata=metadata,
+        topics=Topics(store, metadata, clock=clock, entropy=entropy),
+        groups=Groups(store, metadata, clock=clock, entropy=entropy),
+        nodes=NoNodes(),
+        clock=clock,
+        entropy=entropy,
+    )
+    return create_app(gateway)

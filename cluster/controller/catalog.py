@@ -1,0 +1,122 @@
+"""What the controller knows: a copy of the store, arranged by topic and group id."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from cluster import keys
+from cluster.codec import decode
+from cluster.coordination import Changed, Event, KeyValue, key_of
+from cluster.model import PartitionState, Tombstone, Topic
+
+
+@dataclass(slots=True)
+class Entry:
+    """Everything under one topic's or group's id. The items are there for compares: decide only on what was read."""
+
+    id: str
+    topic: Topic | None = None
+    topic_item: KeyValue | None = None
+    tombstone: Tombstone | None = None
+    tombstone_item: KeyValue | None = None
+    partitions: dict[int, PartitionState] = field(default_factory=dict)
+    partition_items: dict[int, KeyValue] = field(default_factory=dict)
+    offsets_keys: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.topic_item or self.tombstone_item or self.partition_items or self.offsets_keys)
+
+
+class Catalog:
+    """Fed by events. `undecodable` has what a newer version wrote: nothing is decided about the ids it concerns."""
+
+    def __init__(self, items: Iterable[KeyValue] = ()) -> None:
+        self.undecodable: dict[str, str] = {}
+        self._entries: dict[str, Entry] = {}
+        self._id_of_name: dict[str, str] = {}
+        self._changed: dict[str, None] = {}
+        for item in items:
+            self.apply(Changed(item))
+
+    def apply(self, event: Event) -> None:
+        key = key_of(event)
+        item = event.item if isinstance(event, Changed) else None
+        self.undecodable.pop(key, None)
+        try:
+            self._set(key, item)
+        except (msgspec.DecodeError, ValueError) as error:
+            self.undecodable[key] = str(error)
+
+    def take_changed(self) -> list[Entry]:
+        """The entries that changed since the last call, in the order of their first change; gone ones left out."""
+        changed, self._changed = self._changed, {}
+        return [self._entries[each] for each in changed if each in self._entries]
+
+    def mark_changed(self, entries: Iterable[Entry]) -> None:
+        for entry in entries:
+            self._changed[entry.id] = None
+
+    def entries(self) -> list[Entry]:
+        return list(self._entries.values())
+
+    # --- feeding ---
+
+    def _set(self, key: str, item: KeyValue | None) -> None:
+        if key.startswith(keys.TOPICS):
+            self._set_topic(key.removeprefix(keys.TOPICS), item)
+        elif key.startswith(keys.PARTITIONS):
+            topic_id, _, number = key.removeprefix(keys.PARTITIONS).partition("/")
+            self._set_partition(topic_id, int(number), item)
+        elif key.startswith(keys.TOMBSTONES):
+            entry = self._entry(key.removeprefix(keys.TOMBSTONES))
+            entry.tombstone, entry.tombstone_item = None, item
+            self._drop_if_empty(entry)
+            if item is not None:
+                entry.tombstone = decode(Tombstone, item.value)
+        elif key.startswith(keys.OFFSETS):
+            for each in key.removeprefix(keys.OFFSETS).split("/"):
+                self._set_offsets(each, key, item)
+
+    def _set_topic(self, name: str, item: KeyValue | None) -> None:
+        before = self._id_of_name.pop(name, None)
+        if before is not None:
+            entry = self._entry(before)
+            entry.topic = entry.topic_item = None
+            self._drop_if_empty(entry)
+        if item is not None:
+            topic = decode(Topic, item.value)
+            self._id_of_name[name] = topic.id
+            entry = self._entry(topic.id)
+            entry.topic, entry.topic_item = topic, item
+
+    def _set_partition(self, topic_id: str, number: int, item: KeyValue | None) -> None:
+        entry = self._entry(topic_id)
+        entry.partitions.pop(number, None)
+        entry.partition_items.pop(number, None)
+        if item is not None:
+            entry.partition_items[number] = item
+            entry.partitions[number] = decode(PartitionState, item.value)
+        self._drop_if_empty(entry)
+
+    def _set_offsets(self, entry_id: str, key: str, item: KeyValue | None) -> None:
+        """Progress is projected all the time: only under a deleted id is it a change that matters."""
+        entry = self._entries.setdefault(entry_id, Entry(entry_id))
+        if item is None:
+            entry.offsets_keys.pop(key, None)
+        else:
+            entry.offsets_keys[key] = None
+        if entry.tombstone_item is not None:
+            self._changed[entry_id] = None
+        self._drop_if_empty(entry)
+
+    def _entry(self, entry_id: str) -> Entry:
+        """The entry, which is about to change."""
+        self._changed[entry_id] = None
+        return self._entries.setdefault(entry_id, Entry(entry_id))
+
+    def _drop_if_empty(self, entry: Entry) -> None:
+        if entry.is_empty:
+            self._entries.pop(entry.id, None)
+            self._changed.pop(entry.id, None)

@@ -1,0 +1,156 @@
+"""What happens in a partition's groups by itself, as time passes: leases expire, delays end, dead letters move.
+
+One timer per partition, set to the earliest deadline of the delivery state.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from acklog.wire.problems import ProblemCode
+from cluster.clock import Clock
+from cluster.errors import AcklogError
+from cluster.metadata_view import MetadataView
+from cluster.model import Group
+from storage.delivery.group_delivery import DeadLetter as DueLetter
+from storage.delivery.group_delivery import GroupDelivery
+from storage.node.dead_letter_sink import DeadLetter, DeadLetterSink
+from storage.node.delivery_host import DeliveryHost
+from storage.node.partition_host import PartitionHost
+from storage.node.record_reader import RecordReader
+from storage.node.settings import NodeSettings
+
+logger = structlog.get_logger(__name__)
+
+
+class DeliverySteps:
+    """`on_returned(group_id)` is called when a group may have something to deliver again."""
+
+    def __init__(
+        self,
+        host: PartitionHost,
+        delivery: DeliveryHost,
+        reader: RecordReader,
+        *,
+        metadata: MetadataView,
+        dead_letters: DeadLetterSink,
+        clock: Clock,
+        settings: NodeSettings,
+        on_returned: Callable[[str], None],
+        on_crashed: Callable[[BaseException], None],
+    ) -> None:
+        self._host = host
+        self._delivery = delivery
+        self._reader = reader
+        self._metadata = metadata
+        self._dead_letters = dead_letters
+        self._clock = clock
+        self._settings = settings
+        self._on_returned = on_returned
+        self._on_crashed = on_crashed
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_ms = 0
+        self._step: asyncio.Task[None] | None = None
+        self._is_closed = False
+
+    def arm(self) -> None:
+        """Set the timer to the next deadline of any group."""
+        deadline_ms = self._delivery.state.next_deadline()
+        if deadline_ms is not None:
+            self.arm_at(deadline_ms)
+
+    def arm_at(self, deadline_ms: int) -> None:
+        """Have a step run at `deadline_ms` (monotonic) at the latest."""
+        if self._is_closed or (self._timer is not None and self._timer_ms <= deadline_ms):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        wait_ms = max(deadline_ms - self._clock.monotonic_ms(), 1)
+        self._timer_ms = deadline_ms
+        self._timer = asyncio.get_running_loop().call_later(wait_ms / 1000, self._ring)
+
+    async def close(self) -> None:
+        """Stop the timer and whatever it started."""
+        self._is_closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._step is not None:
+            self._step.cancel()
+            await asyncio.gather(self._step, return_exceptions=True)
+
+    def _ring(self) -> None:
+        self._timer = None
+        if self._step is None and not self._is_closed:
+            self._step = asyncio.get_running_loop().create_task(self._run())
+
+    async def _run(self) -> None:
+        """One step; arms the timer for the next one. Expiries come first: they wait for nobody else's partition."""
+        states = self._delivery.state.groups()
+        next_ms: int | None = None
+        try:
+            for state in states:
+                await self._expire(state)
+                self._on_returned(state.group_id)
+            for state in states:
+                await self._move_dead_letters(state)
+        except AcklogError as error:
+            logger.warning("delivery_step_failed", topic=self._host.topic.name, reason=str(error))
+            next_ms = self._clock.monotonic_ms() + self._settings.failed_step_retry_ms
+        except Exception as error:
+            self._on_crashed(error)
+            raise
+        finally:
+            self._step = None
+            if next_ms is not None:
+                self.arm_at(next_ms)
+            else:
+                self.arm()
+
+    async def _expire(self, state: GroupDelivery) -> None:
+        group = self._metadata.group_by_id(state.group_id)
+        if group is not None:
+            state.settings = group.settings
+        record = state.expire(
+            now_ms=self._clock.monotonic_ms(),
+            wall_now_ms=self._clock.now_ms(),
+            limit=self._settings.expiries_per_step_max,
+        )
+        if record is not None:
+            await self._delivery.commit(record)
+
+    async def _move_dead_letters(self, state: GroupDelivery) -> None:
+        """First into the dead-letter topic, durably, then done here: a crash in between repeats, never loses (R29)."""
+        due = state.dead_letters(limit=self._settings.dead_letters_at_once, now_ms=self._clock.monotonic_ms())
+        group = self._metadata.group_by_id(state.group_id)
+        if not due or group is None:
+            return
+        try:
+            letters = [letter for each in due if (letter := await self._read(state, group, each)) is not None]
+            if letters:
+                await self._dead_letters.append(self._host.topic, group, letters)
+                done = state.dead_lettered([letter.offset for letter in letters])
+                if done.runs:  # else all were acknowledged or sought away meanwhile
+                    await self._delivery.commit(done)
+        except AcklogError as error:
+            logger.warning("dead_letters_delayed", group=group.name, count=len(due), reason=str(error))
+            self._postpone(state, [each.offset for each in due])
+
+    async def _read(self, state: GroupDelivery, group: Group, due: DueLetter) -> DeadLetter | None:
+        """The message with where it comes from; None for a damaged one, which must not hold up the others."""
+        try:
+            batch, record = await self._reader.record_at(due.offset, high_watermark=self._host.high_watermark)
+        except AcklogError as error:
+            if error.code is not ProblemCode.RECORDS_CORRUPT:
+                raise
+            logger.error("dead_letter_unreadable", group=group.name, offset=due.offset, reason=str(error))
+            self._postpone(state, [due.offset])
+            return None
+        header = batch.header
+        return DeadLetter(
+            self._host.partition, due.offset, header.leader_epoch, header.append_time_ms, due.attempts, record
+        )
+
+    def _postpone(self, state: GroupDelivery, offsets: list[int]) -> None:
+        retry_at_ms = self._clock.monotonic_ms() + self._settings.dead_letter_retry_ms
+        state.dead_letter_failed(offsets, retry_at_ms=retry_at_ms)

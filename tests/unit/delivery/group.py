@@ -1,0 +1,123 @@
+"""A group with a host that writes at once: decide, encode, decode, apply."""
+
+from collections.abc import Iterable
+
+from acklog.wire.problems import ProblemCode
+from cluster.model import GroupSettings
+from storage.delivery.group_delivery import GroupDelivery, Lease
+from storage.delivery.records import decode_records, encode_records
+from storage.delivery.settings import DeliverySettings
+
+GROUP = "group00000000"
+HIGH_WATERMARK = 1000
+
+
+class GroupBench:
+    """Time stands still unless `now_ms` is set; the wall clock runs with it."""
+
+    def __init__(
+        self,
+        *,
+        leader_epoch: int = 1,
+        settings: GroupSettings | None = None,
+        delivery_settings: DeliverySettings | None = None,
+        start_offset: int = 0,
+    ) -> None:
+        self.now_ms = 1000
+        self.high_watermark = HIGH_WATERMARK
+        self.log: list[bytes] = []
+        self._start_offset = start_offset
+        self._settings = settings or GroupSettings(retry_backoff_min_ms=1000)
+        self._delivery_settings = delivery_settings or DeliverySettings()
+        self.group = self._new_group(leader_epoch)
+
+    def _new_group(self, leader_epoch: int) -> GroupDelivery:
+        return GroupDelivery(
+            GROUP,
+            leader_epoch=leader_epoch,
+            settings=self._settings,
+            start_offset=self._start_offset,
+            delivery_settings=self._delivery_settings,
+        )
+
+    @property
+    def wall_now_ms(self) -> int:
+        return self.now_ms + 1_000_000
+
+    def write(self, record) -> None:
+        if record is not None:
+            self.log.append(encode_records([record]))
+            self._apply(self.log[-1])
+
+    def abort(self, record) -> None:
+        self.group.abort(record, now_ms=self.now_ms)
+
+    def fail_over(self) -> None:
+        """A new leader replays the log."""
+        self.group = self._new_group(self.group.leader_epoch + 1)
+        for data in self.log:
+            self._apply(data)
+
+    def _apply(self, data: bytes) -> None:
+        for record in decode_records(data):
+            self.group.apply(record, now_ms=self.now_ms, wall_now_ms=self.wall_now_ms)
+        self.group.check_invariants()
+
+    def receive(self, max_messages: int = 1, *, visibility_ms: int = 30_000, consumer: str = "c") -> list[Lease]:
+        leases = self.group.receive(
+            consumer=consumer,
+            max_messages=max_messages,
+            visibility_ms=visibility_ms,
+            high_watermark=self.high_watermark,
+            now_ms=self.now_ms,
+        )
+        self.group.check_invariants()
+        return leases
+
+    def decide_ack(self, items: Iterable[Lease]):
+        return self.group.ack(items, high_watermark=self.high_watermark)
+
+    def ack(self, *items: Lease) -> list[ProblemCode | None]:
+        settlement = self.decide_ack(items)
+        self.write(settlement.record)
+        return settlement.results
+
+    def decide_nack(self, items: Iterable[Lease], delay_ms: int | None = 0, jitter: float = 0.0):
+        return self.group.nack(
+            items,
+            delay_ms=delay_ms,
+            jitter=jitter,
+            high_watermark=self.high_watermark,
+            wall_now_ms=self.wall_now_ms,
+        )
+
+    def nack(self, *items: Lease, delay_ms: int | None = 0, jitter: float = 0.0) -> list[ProblemCode | None]:
+        settlement = self.decide_nack(items, delay_ms, jitter)
+        self.write(settlement.record)
+        return settlement.results
+
+    def extend(self, *items: Lease, visibility_ms: int) -> list[ProblemCode | None]:
+        settlement = self.group.extend(
+            items,
+            visibility_ms=visibility_ms,
+            high_watermark=self.high_watermark,
+            now_ms=self.now_ms,
+            wall_now_ms=self.wall_now_ms,
+        )
+        self.write(settlement.record)
+        return settlement.results
+
+    def decide_expire(self, limit: int = 1000):
+        return self.group.expire(now_ms=self.now_ms, wall_now_ms=self.wall_now_ms, limit=limit)
+
+    def expire(self) -> None:
+        self.write(self.decide_expire())
+
+    def ack_by_message_id(self, offset: int) -> ProblemCode | None:
+        return self.ack(Lease(offset, 0, 0, 0))[0]
+
+    def state(self, offset: int) -> str:
+        return self.group.describe(offset, high_watermark=self.high_watermark, now_ms=self.now_ms).state
+
+    def reason(self) -> str:
+        return self.group.empty_reason(high_watermark=self.high_watermark, now_ms=self.now_ms)

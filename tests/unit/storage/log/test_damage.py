@@ -1,0 +1,230 @@
+"""Damage to every byte of a small data directory: truncation at every length, a flipped bit in every byte.
+
+The outcome is always one of three: the exact data; fewer batches, with a report, where what is missing was never in a
+checkpoint and not in the journal; or a clear refusal. Never other bytes, never silence.
+"""
+
+import asyncio
+import functools
+from dataclasses import replace
+
+import pytest
+
+from acklog.wire.problems import ProblemCode
+from cluster.errors import AcklogError
+from storage.log.data_directory import DataDirectoryError
+from storage.log.keys import LogKey, LogKind
+from storage.log.partition_log import PartitionLog
+from tests.sim.sim_disk import SimDisk
+from tests.support.log_harness import SMALL_LOG, SMALL_STORE, LogHarness, content_of, opaque_batch
+
+KEY = LogKey("alpha", 0, LogKind.MESSAGES)
+SIZES = [30, 90, 400, 30, 700, 40, 60, 30]
+CONTENTS = [content_of(opaque_batch(serial, size=size)) for serial, size in enumerate(SIZES)]
+STORE = replace(SMALL_STORE, journal_file_bytes=2 * 4096)
+
+Files = dict[str, bytes]
+
+
+@functools.cache
+def directory_after(*, synced: int, is_clean: bool) -> Files:
+    """The files of a directory with all batches, of which the first `synced` are covered by a checkpoint."""
+    harness = LogHarness(STORE)
+    store = harness.open()
+    log = harness.run(store.open_log(KEY, SMALL_LOG))
+
+    async def append(serials: range) -> None:
+        for serial in serials:
+            await log.append(opaque_batch(serial, size=SIZES[serial]), leader_epoch=serial // 3)
+
+    harness.run(append(range(synced)))
+    harness.run(store.sync())
+    harness.run(append(range(synced, len(SIZES))))
+    if is_clean:
+        harness.close()
+    files = harness.disk.files()
+    harness.dispose()
+    return files
+
+
+def open_on(files: Files) -> LogHarness:
+    harness = LogHarness(STORE)
+    disk = SimDisk()
+    for path, content in files.items():
+        directory = path.rpartition("/")[0]
+        if directory:
+            disk.make_directory(directory)
+        if path != "lock":
+            file = disk.create(path)
+            file.write(0, [content])
+            file.sync()
+    harness.disk = disk
+    return harness
+
+
+async def readable(log: PartitionLog) -> tuple[list[bytes | None], bool]:
+    """The contents by offset, None where reading is refused, from 0 to the log end."""
+    contents: list[bytes | None] = []
+    refused = False
+    while len(contents) < log.log_end:
+        try:
+            batches = await log.read(len(contents), max_bytes=500)
+        except AcklogError as error:
+            assert error.code is ProblemCode.RECORDS_CORRUPT
+            refused = True
+            following = error.extra.get("next_offset")
+            if following is None:
+                return contents, True
+            assert isinstance(following, int)
+            assert following > len(contents)
+            contents += [None] * (following - len(contents))
+            continue
+        assert batches
+        contents += [content_of(data) for _, data in batches]
+    return contents, refused
+
+
+def judge(files: Files, *, synced: int, lost_at_most: int) -> str:
+    """Open the directory and compare. `lost_at_most`: so many of the last batches may be cut if that is reported."""
+    harness = open_on(files)
+    try:
+        try:
+            store = harness.open()
+        except DataDirectoryError:
+            return "refused"
+        if store.failure is not None:
+            return "refused"
+        assert store.keys() == [KEY]
+        log = harness.run(store.open_log(KEY, SMALL_LOG))
+        if store.report.refused:
+            with pytest.raises(AcklogError, match="RECORDS_CORRUPT"):
+                harness.run(log.read(0, max_bytes=1))
+            return "refused"
+        assert log.log_start == 0
+        contents, refused = harness.run(readable(log))
+        assert len(contents) >= len(SIZES) - lost_at_most
+        for offset, content in enumerate(contents):
+            if content is None:
+                assert offset < synced, "only what was durable elsewhere may be unreadable; the rest is in the journal"
+            else:
+                assert content == CONTENTS[offset], f"other bytes at {offset}"
+        if refused:
+            check_appends_go_on(harness, log)
+            return "unreadable"
+        if len(contents) < len(SIZES):
+            assert store.report.torn_tails or lost_at_most
+            return "cut"
+        return "exact"
+    finally:
+        harness.dispose()
+
+
+def check_appends_go_on(harness: LogHarness, log: PartitionLog) -> None:
+    end = log.log_end
+
+    async def append() -> int:
+        return (await log.append(opaque_batch(99), leader_epoch=9)).base_offset
+
+    assert harness.run(append()) == end
+    assert content_of(harness.run(log.read(end, max_bytes=1))[0].data) == content_of(opaque_batch(99))
+
+
+def damages(content: bytes, step: int) -> list[bytes]:
+    flipped = []
+    for position in range(0, len(content), step):
+        harmed = bytearray(content)
+        harmed[position] ^= 1 << (position % 8)
+        flipped.append(bytes(harmed))
+    return flipped + [content[:length] for length in range(0, len(content), step)]
+
+
+def outcomes(pattern: str, *, synced: int, is_clean: bool = False, lost_at_most: int = 0, step: int = 1) -> set[str]:
+    files = directory_after(synced=synced, is_clean=is_clean)
+    paths = [path for path in files if pattern in path]
+    assert paths, sorted(files)
+    return {
+        judge({**files, path: harmed}, synced=synced, lost_at_most=lost_at_most)
+        for path in paths
+        for harmed in damages(files[path], step)
+    }
+
+
+def test_undamaged_directories_are_exact() -> None:
+    for synced in (0, 4, len(SIZES)):
+        for is_clean in (False, True):
+            assert judge(directory_after(synced=synced, is_clean=is_clean), synced=synced, lost_at_most=0) == "exact"
+
+
+def test_damaged_segments_beyond_the_checkpoint_are_written_again_from_the_journal() -> None:
+    assert outcomes(".log", synced=0, step=3) == {"exact"}
+
+
+def test_damaged_segments_below_the_checkpoint_are_refused_where_they_are_damaged() -> None:
+    assert outcomes(".log", synced=len(SIZES), step=2) == {"unreadable"}
+
+
+def test_damaged_segments_with_some_of_both() -> None:
+    assert outcomes(".log", synced=4, step=3) <= {"unreadable", "exact"}
+
+
+def test_damaged_segments_behind_stored_indexes() -> None:
+    assert outcomes(".log", synced=4, is_clean=True, step=3) <= {"unreadable", "exact"}
+
+
+def test_damaged_indexes_are_rebuilt() -> None:
+    assert outcomes(".index", synced=4, is_clean=True) == {"exact"}
+
+
+def test_a_damaged_journal_is_refused_or_only_its_last_round_is_lost() -> None:
+    # Damage to the newest round cannot be told from a power loss in the middle of it, but then the segments have it.
+    assert outcomes(".journal", synced=0, step=29) <= {"exact", "refused"}
+
+
+def test_a_damaged_journal_that_is_covered_does_not_matter() -> None:
+    assert outcomes(".journal", synced=len(SIZES), step=97) == {"exact"}
+
+
+@pytest.mark.parametrize("is_clean", [False, True])
+def test_damaged_recovery_points_are_refused(is_clean: bool) -> None:
+    assert outcomes("recovery-points", synced=4, is_clean=is_clean) == {"refused"}
+
+
+def test_damaged_meta_is_refused() -> None:
+    assert outcomes("meta.json", synced=4) <= {"refused", "exact"}
+
+
+def test_damaged_leader_epochs_are_rebuilt() -> None:
+    assert outcomes("leader-epochs", synced=4, is_clean=True) == {"exact"}
+
+
+@pytest.mark.parametrize("missing", [".log", "recovery-points", "meta.json"])
+def test_a_missing_file_is_noticed(missing: str) -> None:
+    files = directory_after(synced=len(SIZES), is_clean=True)
+    for path in [path for path in files if missing in path]:
+        left = {other: content for other, content in files.items() if other != path}
+        assert judge(left, synced=len(SIZES), lost_at_most=0) in {"refused", "unreadable"}
+
+
+def test_a_body_that_imitates_a_batch_is_not_taken_for_one() -> None:
+    """Below a damaged header the file is searched for the next batch, and messages may hold anything."""
+    harness = LogHarness(STORE)
+    store = harness.open()
+    log = harness.run(store.open_log(KEY, SMALL_LOG))
+    from acklog.wire.batch import encode_opaque_batch, stamp
+
+    forged = opaque_batch(77)
+    stamp(forged, base_offset=1, leader_epoch=0, append_time_ms=1)
+    outer = encode_opaque_batch(b"x" * 33 + bytes(forged) + b"y" * 21, count=1)
+
+    async def fill() -> None:
+        await asyncio.gather(log.append(outer, leader_epoch=0), log.append(opaque_batch(1), leader_epoch=0))
+        await store.sync()
+
+    harness.run(fill())
+    harness.disk.bit_rot(f"{KEY.directory}/{0:020d}.log", 5, 3)
+    harness.lose_power()
+    log = harness.run(harness.open().open_log(KEY, SMALL_LOG))
+    contents, refused = harness.run(readable(log))
+    assert refused
+    assert contents == [None, content_of(opaque_batch(1))]
+    harness.dispose()
