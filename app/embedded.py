@@ -10,6 +10,7 @@ from app.auth.tokens import TokenTable
 from app.dependencies import Gateway
 from app.node_metrics import NodeCollector
 from app.settings import Settings
+from cluster import keys
 from cluster.clock import Clock
 from cluster.controller.embedded import EmbeddedController
 from cluster.coordination import CoordinationStore
@@ -17,6 +18,8 @@ from cluster.entropy import Entropy
 from cluster.errors import AcklogError
 from cluster.groups import Groups
 from cluster.metadata_view import MetadataView
+from cluster.model import NodeRegistration
+from cluster.registration import NodeRegistrar
 from cluster.topics import Topics
 from storage.disk.executor import IoExecutor
 from storage.disk.port import Disk
@@ -52,6 +55,7 @@ class EmbeddedServer:
     node: StorageNode
     metadata: MetadataView
     controller: EmbeddedController
+    registrar: NodeRegistrar
     store: CoordinationStore
 
     def begin_shutdown(self) -> None:
@@ -63,6 +67,7 @@ class EmbeddedServer:
         """Complete the writes and checkpoint everything. No request may be under way any more."""
         self.begin_shutdown()
         await self.node.close()
+        await self.registrar.close()
         await self.controller.close()
         await self.metadata.close()
         await self.store.close()
@@ -98,8 +103,17 @@ async def start_embedded(
         entropy=entropy,
         settings=node_settings,
     )
+    # The view has to show this incarnation's elections, or the node would find nothing to open yet.
+    await metadata.wait_for((await store.list(keys.NODES)).revision)
     await node.start()
     nodes.attach(InProcessNode(node))
+    registrar = NodeRegistrar(
+        store,
+        NodeRegistration(NODE_ID, incarnation, node.logs.directory_id, address="embedded"),
+        clock=clock,
+        on_change=lambda is_registered: None,
+    )
+    await registrar.start()
     gateway = Gateway(
         metadata=metadata,
         topics=topics,
@@ -112,4 +126,4 @@ async def start_embedded(
         collectors=(NodeCollector(node, metadata, names_max=settings.metric_names_max),),
         why_not_ready=lambda: node.failure,
     )
-    return EmbeddedServer(gateway, node, metadata, controller, store)
+    return EmbeddedServer(gateway, node, metadata, controller, registrar, store)

@@ -59,7 +59,7 @@ def find_batch_behind(
 
     A header with a valid stamp tells how long the damaged batch is. Without it the file is searched; as a message's
     body may hold anything, also a batch, a find only counts if an unbroken chain of batches leads from it to the end
-    of the file or up to `chain_end`, below which everything is known to be durable.
+    of the file or to the position `chain_end`, where what is known to be durable ends.
     """
     head = file.read(position, HEADER_BYTES)
     try:
@@ -104,6 +104,6 @@ def _chain_base(file: File, candidate: int, *, size: int, chain_end: int | None)
         elif header.base_offset != expected:
             return None
         expected = header.next_offset
-        if chain_end is not None and expected >= chain_end:
-            return base
+        if chain_end is not None and scanner.position >= chain_end:
+            return base if scanner.position == chain_end else None
     return base if scanner.problem is None else None

@@ -49,7 +49,7 @@ def open_data_directory(disk: Disk, entropy: Entropy) -> DirectoryMeta:
                 f"the data directory has format {version}, this version knows up to {FORMAT_VERSION}: use a newer one"
             )
         stored = msgspec.json.decode(content, type=_StoredMeta)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DataDirectoryError(f"{META_PATH} is damaged: {error}") from error
     if stored.checksum != _checksum(stored.meta):
         raise DataDirectoryError(f"{META_PATH} is damaged: its checksum does not match")

@@ -14,7 +14,6 @@ from storage.log.log_state import LogState
 from storage.log.open_files import OpenFiles
 from storage.log.settings import LogStoreSettings
 
-
 logger = structlog.get_logger(__name__)
 
 

@@ -29,6 +29,7 @@ class LogState:
         "last_append_ms",
         "log_start",
         "names_are_dirty",
+        "recovery_place",
         "recovery_point",
         "refused",
         "segments",
@@ -42,6 +43,7 @@ class LogState:
         self.segments: list[Segment] = []
         self.log_start = point.log_start
         self.recovery_point = point.offset
+        self.recovery_place = (point.segment, point.position)
         self.journal_floor = point.journal_floor
         self.refused = point.refused
         self.is_removed = False
@@ -92,8 +94,21 @@ class LogState:
             self.epochs.note(epoch, base_offset)
         self.epochs.log_end = next_offset
 
+    @property
+    def end_place(self) -> tuple[int, int, int]:
+        """The log end, the segment it is in, the position there: what `cover` takes."""
+        active = self.segments[-1]
+        return active.end_offset, active.base_offset, active.size_bytes
+
+    def cover(self, place: tuple[int, int, int]) -> None:
+        """Everything up to `place` is durable in segments."""
+        end_offset, segment, position = place
+        self.recovery_point = end_offset
+        self.recovery_place = (segment, position)
+
     def point(self) -> RecoveryPoint:
-        return RecoveryPoint(self.recovery_point, self.log_start, self.journal_floor, self.refused)
+        segment, position = self.recovery_place
+        return RecoveryPoint(self.recovery_point, self.log_start, self.journal_floor, self.refused, segment, position)
 
 
 def _base_offset(segment: Segment) -> int:

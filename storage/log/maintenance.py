@@ -104,7 +104,7 @@ class Maintenance:
             raise engine.failed()
         sequence = self._journal.sequence
         states = list(engine.dirty)
-        ends = [state.log_end for state in states]
+        ends = [state.end_place for state in states]
         batches = [list(state.dirty_segments) for state in states]
         engine.dirty.clear()
         for state in states:
@@ -112,7 +112,7 @@ class Maintenance:
         try:
             for state, end, segments in zip(states, ends, batches, strict=True):
                 await self._sync_log(state, segments)
-                state.recovery_point = max(state.recovery_point, end)
+                state.cover(end)
                 if pause_ms and not self._waiting:
                     await engine.clock.sleep(pause_ms)
             await self.write_points(covered_sequence=sequence)

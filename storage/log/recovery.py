@@ -44,6 +44,7 @@ class LogRecovery:
         self._report = report
         self._directory = key.directory
         self._durable_end = max(point.offset, point.log_start)
+        self._durable_segment, self._durable_position = point.segment, point.position
         self._must_scan = False
         self._damage = ""
         self._write_again_from: dict[Segment, int] = {}
@@ -134,6 +135,9 @@ class LogRecovery:
         self._report.segments_scanned += 1
         segment.index = index = SegmentIndex(self.state.settings.index_interval_bytes)
         durable_end = min(self._durable_end, next_base) if next_base is not None else self._durable_end
+        chain_end = self._durable_position if segment.base_offset == self._durable_segment else None
+        if chain_end is not None and chain_end > file_size:
+            chain_end = None
         position = 0
         while True:
             with self._files.use(segment.path) as file:
@@ -147,7 +151,7 @@ class LogRecovery:
                     self.state.dirty_segments[segment] = None
                     return True
                 found = find_batch_behind(
-                    file, position=position, size=file_size, above_offset=expected, chain_end=durable_end
+                    file, position=position, size=file_size, above_offset=expected, chain_end=chain_end
                 )
             if found is None or found[1] > durable_end:
                 self._damage = problem
@@ -281,7 +285,7 @@ class LogRecovery:
             store_index(self._disk, segment)
         state.dirty_segments.clear()
         state.names_are_dirty = False
-        state.recovery_point = max(state.recovery_point, state.log_end)
+        state.cover(state.end_place)
         if state.refused:
             self._report.refused[state.key] = state.refused
 

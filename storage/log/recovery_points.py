@@ -15,12 +15,16 @@ class RecoveryPoint(msgspec.Struct, array_like=True):
     log_start       segments that end at or below are to be removed
     journal_floor   journal entries of this sequence and below are not replayed: the log was truncated since
     refused         why the log takes no requests, "" if it does: entries of the journal could not be placed
+    segment         base offset of the segment in which `offset` is, and
+    position        its position there
     """
 
     offset: int = 0
     log_start: int = 0
     journal_floor: int = 0
     refused: str = ""
+    segment: int = 0
+    position: int = 0
 
 
 class RecoveryPoints(msgspec.Struct, array_like=True):

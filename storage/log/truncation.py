@@ -46,17 +46,17 @@ async def _truncate(engine: Engine, maintenance: Maintenance, state: LogState, o
     position, cut_offset, last_ms = await engine.io.run(partial(find_cut, engine.files, segment, index, offset))
     epochs = LeaderEpochs(state.epochs.entries())
     epochs.truncate_to(cut_offset)
-    log_end = state.log_end
+    log_end = state.end_place
     dirty = list(state.dirty_segments)
     directory = state.key.directory
     await maintenance.run(partial(sync_log_files, engine.disk, engine.files, directory, dirty, names_are_dirty=True))
-    state.recovery_point = cut_offset
+    state.cover((cut_offset, segment.base_offset, position))
     state.journal_floor = maintenance.journal_sequence
     try:
         await maintenance.write_points()
         await maintenance.run(partial(write_epochs, engine.disk, state.epochs_path, epochs.to_bytes()))
     except AcklogError:
-        state.recovery_point = log_end
+        state.cover(log_end)
         state.epochs.is_dirty = True
         engine.dirty[state] = None
         raise

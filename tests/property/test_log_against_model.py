@@ -27,7 +27,9 @@ KEYS = [LogKey("alpha", 0, LogKind.MESSAGES), LogKey("alpha", 0, LogKind.DELIVER
 LOGS = st.sampled_from(KEYS)
 
 settings.register_profile("log-default", max_examples=40, stateful_step_count=25)
-settings.register_profile("log-thorough", max_examples=int(os.environ.get("ACKLOG_LOG_EXAMPLES", "3000")), stateful_step_count=40)
+settings.register_profile(
+    "log-thorough", max_examples=int(os.environ.get("ACKLOG_LOG_EXAMPLES", "3000")), stateful_step_count=40
+)
 PROFILE = settings.get_profile("log-" + os.environ.get("ACKLOG_LOG_PROFILE", "default"))
 
 
@@ -340,6 +342,5 @@ class LogAgainstModel(RuleBasedStateMachine):
 
 TestLogAgainstModel = LogAgainstModel.TestCase
 TestLogAgainstModel.settings = settings(
-    PROFILE,
-    print_blob=False, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+    PROFILE, print_blob=False, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )
