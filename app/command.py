@@ -25,6 +25,7 @@ def serve(context: typer.Context) -> None:
         option_parser().print_help()
         return
     # Imported here, so that --help and a mistake in the settings answer at once.
+    from app.auth.tokens import TokensFileError
     from app.logging import configure_logging
     from app.node_settings import load_node_settings
     from app.server import run
@@ -34,11 +35,11 @@ def serve(context: typer.Context) -> None:
         settings = Settings.load(os.environ, context.args)
         configure_logging(settings.log_level)
         run(settings, load_node_settings(os.environ))
-    except SettingsError as error:
+    except (SettingsError, TokensFileError) as error:
         _fail(str(error), exit_code=2)
     except FileLockedError:
         _fail(f"Another server uses the data directory {settings.data_dir}. Stop it, or give another --data-dir.")
-    except (DataDirectoryError, AcklogError, PermissionError) as error:
+    except (DataDirectoryError, AcklogError, PermissionError, NotADirectoryError, FileExistsError) as error:
         _fail(f"The data directory {settings.data_dir} cannot be served: {error}")
 
 

@@ -2,12 +2,16 @@
 
 import asyncio
 import ipaddress
+import signal
 import socket
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 
 import structlog
 import uvicorn
 import uvloop
+from uvicorn.server import HANDLED_SIGNALS
 
 from app.app import create_app
 from app.auth.tokens import TokenTable
@@ -46,6 +50,16 @@ class AcklogServer(uvicorn.Server):
         self._embedded.begin_shutdown()
         await super().shutdown(sockets)
         await self._embedded.close()
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """uvicorn's raises the signal once more behind an orderly stop, which would make the exit code a failure."""
+        handlers = {number: signal.signal(number, self.handle_exit) for number in HANDLED_SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
 
 
 def check_exposure(settings: Settings) -> None:

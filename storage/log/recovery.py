@@ -285,7 +285,8 @@ class LogRecovery:
             store_index(self._disk, segment)
         state.dirty_segments.clear()
         state.names_are_dirty = False
-        state.cover(state.end_place)
+        if state.log_end >= state.recovery_point:
+            state.cover(state.end_place)
         if state.refused:
             self._report.refused[state.key] = state.refused
 

@@ -60,7 +60,7 @@ class Shell:
     def run(self, commands: str) -> str:
         script = (
             f'set -eu -o pipefail\n. "{self._variables}"\n{commands}\n'
-            f'{{ declare -p RECEIPT GOT MESSAGE || true; }} 2>&- >>"{self._variables}"\n'
+            f'{{ declare -p RECEIPT GOT MESSAGE || true; }} 2>/dev/null >>"{self._variables}"\n'
         )
         done = subprocess.run(
             ["bash", "-c", script],
@@ -87,7 +87,7 @@ def parsed(text: str) -> list[Any]:
 
 
 def with_placeholders(text: str) -> str:
-    return _TIME.sub("0", _ID.sub("ID", text))
+    return _ID.sub("ID", _TIME.sub("0", text))
 
 
 def test_the_tour_works_as_printed(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ the others, whole and in order; nothing else may ever appear.
 """
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
@@ -114,6 +115,9 @@ class LogAgainstModel(RuleBasedStateMachine):
 
     def log(self, key: LogKey) -> Any:
         return self.harness.store._logs[key]
+
+    def present_keys(self) -> list[LogKey]:
+        return self.harness.store.keys()
 
     def known(self, key: LogKey) -> bool:
         return not self.is_dead and key in self.model
@@ -247,7 +251,7 @@ class LogAgainstModel(RuleBasedStateMachine):
         self.attempt(self.harness.store.remove_log(key))
         if self.is_dead:
             self.model[key].may_be_gone = True
-        elif key not in self.harness.store.keys():
+        elif key not in self.present_keys():
             del self.model[key]
 
     @precondition(lambda self: not self.is_dead)
@@ -306,10 +310,8 @@ class LogAgainstModel(RuleBasedStateMachine):
         self.end_process(power_loss=power_loss)
         for number, after in enumerate(crashes):
             self.harness.disk.crash_after_operations(after)
-            try:
+            with contextlib.suppress(SimulatedPowerLoss, DiskFailedError, DiskFullError, AcklogError):
                 self.harness.open()
-            except (SimulatedPowerLoss, DiskFailedError, DiskFullError, AcklogError):
-                pass
             self.end_process(power_loss=bool(number % 2))
         self.harness.disk.capacity_bytes = CAPACITY_BYTES_DEFAULT
         self.is_limited = self.is_dead = False
@@ -329,8 +331,9 @@ class LogAgainstModel(RuleBasedStateMachine):
 
     def compare(self) -> None:
         store = self.harness.store
+        present = store.keys()
         for key in list(self.model):
-            if key not in store.keys():
+            if key not in present:
                 assert self.model[key].may_be_gone, f"{key} is gone"
                 del self.model[key]
                 continue

@@ -6,6 +6,7 @@ The exit status is 1 if any seed failed.
 import argparse
 import gc
 import os
+import signal
 import sys
 import time
 from collections import Counter
@@ -15,6 +16,7 @@ from pathlib import Path
 from tests.sim.world import Result, run_seed
 
 HASH_SEED = "0"
+SEED_TIMEOUT_S = 60
 
 
 def main() -> int:
@@ -53,8 +55,19 @@ def _run_one(seed: int, arguments: argparse.Namespace) -> int:
     return 1 if violations else 0
 
 
+class _TookTooLongError(Exception):
+    pass
+
+
+def _stop_waiting(signal_number: int, frame: object) -> None:
+    raise _TookTooLongError(f"more than {SEED_TIMEOUT_S} s")
+
+
 def _run_seed_for_summary(seed: int, is_twice: bool) -> tuple[int, list[str], Counter[str]]:
+    signal.signal(signal.SIGALRM, _stop_waiting)
+    signal.alarm(SEED_TIMEOUT_S)
     result: Result = run_seed(seed)
+    signal.alarm(0)
     violations = list(result.violations)
     if is_twice and run_seed(seed).trace_hash != result.trace_hash:
         violations.append("a second run of the seed went another way")

@@ -79,7 +79,7 @@ class Producer:
 
     async def run(self) -> None:
         options = self._around.options
-        while not self._around.stopping:
+        while not self._around.stopping and self._messages < options.messages_max:
             messages = [self._new_message() for _ in range(self._random.randint(1, options.batch_max))]
             await self._send_until_done(messages)
             await asyncio.sleep(self._random.expovariate(1 / options.producer_pause_ms) / 1000)

@@ -42,6 +42,7 @@ class Options:
     store_mean_ms: float
 
     producers: int
+    messages_max: int
     batch_max: int
     body_bytes_max: int
     keys: int
@@ -89,6 +90,7 @@ def draw_options(seed: int) -> Options:
 
     kinds = list(FaultKind)
     faults = tuple(kind for kind in kinds if rng.random() < rng.choice((0.2, 0.5, 0.8))) if rng.random() < 0.93 else ()
+    journal_file_bytes = rng.choice((16_384, 65_536, 1_048_576))
     return Options(
         seed=seed,
         duration_ms=rng.choice((5_000, 15_000, 30_000)),
@@ -98,7 +100,7 @@ def draw_options(seed: int) -> Options:
         partitions=rng.choice((1, 1, 2, 4)),
         groups=rng.choice((1, 1, 2)),
         segment_bytes=rng.choice((500, 4_000, 50_000, 1_000_000)),
-        journal_file_bytes=rng.choice((16_384, 65_536, 1_048_576)),
+        journal_file_bytes=journal_file_bytes,
         journal_files_max=rng.choice((3, 4, 8)),
         sync_interval_ms=rng.choice((20, 200, 2_000, 60_000)),
         delivery_snapshot_bytes=rng.choice((500, 5_000, 1_000_000)),
@@ -107,16 +109,17 @@ def draw_options(seed: int) -> Options:
         disk_stall_probability=sometimes(0.3, 0.001, 0.05),
         cache_miss_probability=rng.choice((0.0, 0.1, 1.0)),
         store_mean_ms=rng.choice((0.1, 1.0, 20.0)),
-        producers=rng.randint(1, 4),
+        producers=rng.randint(1, 3),
+        messages_max=rng.choice((10, 50, 150)),
         batch_max=rng.choice((1, 5, 30)),
-        body_bytes_max=rng.choice((10, 200, 2_000)),
+        body_bytes_max=rng.choice((10, 200, min(2_000, journal_file_bytes // 80))),  # a batch must fit
         keys=rng.choice((1, 5, 100)),
         keyless_probability=rng.choice((0.0, 0.3, 1.0)),
         dedup_probability=rng.choice((0.0, 0.2, 1.0)),
         resend_probability=sometimes(0.5, 0.01, 0.3),
         producer_pause_ms=rng.choice((1, 50, 500)),
         dedup_window_ms=rng.choice((60_000, 300_000)),
-        consumers=rng.randint(1, 4),
+        consumers=rng.randint(1, 3),
         receive_max=rng.choice((1, 10, 100)),
         wait_ms=rng.choice((0, 500, 5_000)),
         group_visibility_ms=rng.choice((500, 3_000, 10_000)),

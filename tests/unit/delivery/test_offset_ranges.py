@@ -1,4 +1,5 @@
 import random
+from itertools import pairwise
 
 import pytest
 
@@ -51,7 +52,7 @@ def test_it_is_a_set_whatever_the_order(seed: int) -> None:
 def check(ranges: OffsetRanges, model: set[int], span: int) -> None:
     assert [offset for start, end in ranges for offset in range(start, end)] == sorted(model)
     pairs = list(ranges)
-    assert all(end < start for (_, end), (start, _) in zip(pairs, pairs[1:], strict=False))
+    assert all(end < start for (_, end), (start, _) in pairwise(pairs))
     assert (ranges.offset_count, ranges.range_count) == (len(model), len(pairs))
     following = None
     for offset in range(span + 300, -1, -1):

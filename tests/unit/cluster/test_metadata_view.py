@@ -1,0 +1,250 @@
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from cluster import keys
+from cluster.codec import encode
+from cluster.coordination import CompactedError, CoordinationUnavailableError, Delete, Put
+from cluster.memory_store import MemoryStore
+from cluster.metadata_view import MetadataView, MetadataViewSettings
+from cluster.model import Group, NodeRegistration, PartitionState, Topic
+from tests.support.flaky_store import FlakyStore
+from tests.support.manual_clock import ManualClock, settle
+
+
+def topic(name: str, topic_id: str, partitions: int = 2) -> Topic:
+    return Topic(topic_id, name, partitions, 1, 0)
+
+
+def state(topic_id: str, number: int, epoch: int = 1) -> PartitionState:
+    return PartitionState(topic_id, number, (1,), (1,), 1, 1, epoch)
+
+
+def put_topic(value: Topic) -> Put:
+    return Put(keys.topic(value.name), encode(value))
+
+
+def put_partition(value: PartitionState) -> Put:
+    return Put(keys.partition(value.topic_id, value.partition), encode(value))
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def store(clock: ManualClock) -> FlakyStore:
+    return FlakyStore(MemoryStore(clock))
+
+
+@pytest.fixture
+async def view(store: FlakyStore, clock: ManualClock) -> AsyncIterator[MetadataView]:
+    view = MetadataView(store, clock)
+    await view.start()
+    yield view
+    await view.close()
+
+
+async def write(store: FlakyStore, *operations: Put | Delete) -> int:
+    return (await store.transact([], operations)).revision
+
+
+async def test_what_is_there_at_the_start_shows(store: FlakyStore, clock: ManualClock) -> None:
+    orders = topic("orders", "t1")
+    group = Group("g1", "billing", 0)
+    node = NodeRegistration(7, 1, "d", "here")
+    revision = await write(
+        store,
+        put_topic(orders),
+        put_partition(state("t1", 1)),
+        put_partition(state("t1", 0)),
+        Put(keys.group("billing"), encode(group)),
+        Put(keys.node(7), encode(node)),
+        Put(keys.offsets("g1", "t1"), b"whatever"),
+    )
+    view = MetadataView(store, clock)
+    assert view.topic("orders") is None
+    await view.start()
+    assert view.revision == revision
+    assert view.topic("orders") == view.topic_by_id("t1") == orders
+    assert view.topics() == [orders]
+    assert view.partitions("t1") == [state("t1", 0), state("t1", 1)]
+    assert view.partition("t1", 1) == state("t1", 1)
+    assert view.partition("t1", 2) is None
+    assert view.group("billing") == view.group_by_id("g1") == group
+    assert view.groups() == [group]
+    assert view.nodes() == [node]
+    await view.close()
+
+
+async def test_changes_show_and_are_told(store: FlakyStore, view: MetadataView) -> None:
+    told = 0
+
+    def listener() -> None:
+        nonlocal told
+        told += 1
+
+    stop = view.subscribe(listener)
+    await view.wait_for(await write(store, put_topic(topic("b", "tb")), put_topic(topic("a", "ta"))))
+    assert [each.name for each in view.topics()] == ["a", "b"]
+    assert told == 1, "one call per revision"
+    await view.wait_for(await write(store, put_partition(state("ta", 0, epoch=1))))
+    await view.wait_for(await write(store, put_partition(state("ta", 0, epoch=2))))
+    assert view.partitions("ta") == [state("ta", 0, epoch=2)]
+    assert told == 3
+    await view.wait_for(await write(store, Put(keys.offsets("g", "t"), b"")))
+    assert told == 3, "progress is no metadata"
+    await view.wait_for(await write(store, Delete(keys.topic("b"))))
+    assert view.topic("b") is view.topic_by_id("tb") is None
+    assert [each.name for each in view.topics()] == ["a"]
+    stop()
+    stop()
+    await view.wait_for(await write(store, Put(keys.group("g"), encode(Group("g1", "g", 0)))))
+    await view.wait_for(await write(store, Delete(keys.group("g"))))
+    assert view.groups() == []
+    assert view.group_by_id("g1") is None
+    assert told == 4
+
+
+async def test_a_deleted_topic_takes_its_partitions_along(store: FlakyStore, view: MetadataView) -> None:
+    await write(store, put_topic(topic("a", "t1")), put_partition(state("t1", 0)))
+    await view.wait_for(await write(store, Delete(keys.topic("a"))))
+    assert view.partition("t1", 0) is None
+    assert view.partitions("t1") == []
+    await view.wait_for(await write(store, put_partition(state("t1", 1))))
+    assert view.partition("t1", 1) is None, "a late write of a partition does not bring it back"
+    await view.wait_for(await write(store, put_topic(topic("a", "t2")), put_partition(state("t2", 0))))
+    assert view.partitions("t2") == [state("t2", 0)]
+    assert view.topic_by_id("t1") is None
+
+
+async def test_a_topic_that_is_replaced_in_one_write_has_one_id(store: FlakyStore, view: MetadataView) -> None:
+    await write(store, put_topic(topic("a", "t1")))
+    await view.wait_for(await write(store, put_topic(topic("a", "t2"))))
+    assert view.topic_by_id("t1") is None
+    assert view.topic_by_id("t2") == view.topic("a")
+
+
+async def test_lists_belong_to_the_caller(store: FlakyStore, view: MetadataView) -> None:
+    await view.wait_for(await write(store, put_topic(topic("a", "t1")), put_partition(state("t1", 0))))
+    view.topics().clear()
+    view.partitions("t1").clear()
+    assert view.topics()
+    assert view.partitions("t1")
+
+
+async def test_nodes_come_and_go(store: FlakyStore, view: MetadataView) -> None:
+    for number in (10, 2):
+        await write(store, Put(keys.node(number), encode(NodeRegistration(number, 1, "d", "x"))))
+    await view.wait_for((await store.list("")).revision)
+    assert [node.node_id for node in view.nodes()] == [2, 10]
+    await view.wait_for(await write(store, Delete(keys.node(2))))
+    assert [node.node_id for node in view.nodes()] == [10]
+
+
+async def test_values_that_are_not_understood_do_not_show_and_harm_nobody(
+    store: FlakyStore, view: MetadataView
+) -> None:
+    await write(store, put_topic(topic("a", "t1")), put_partition(state("t1", 0)))
+    await view.wait_for(
+        await write(
+            store,
+            Put(keys.topic("a"), b'{"id": 5}'),
+            Put(keys.group("g"), b"not json"),
+            Put(keys.partitions_of("t1") + "x", encode(state("t1", 0))),
+            Put(keys.NODES + "one", encode(NodeRegistration(1, 1, "d", "x"))),
+            put_topic(topic("b", "t2")),
+        )
+    )
+    assert [each.name for each in view.topics()] == ["b"]
+    assert view.groups() == []
+    assert view.nodes() == []
+    await view.wait_for(await write(store, put_topic(topic("a", "t1")), Delete(keys.partitions_of("t1") + "x")))
+    assert view.partitions("t1") == [state("t1", 0)]
+
+
+async def test_wait_for(store: FlakyStore, view: MetadataView) -> None:
+    await view.wait_for(view.revision)
+    target = view.revision + 2
+    waiting = [asyncio.ensure_future(view.wait_for(target - back)) for back in (0, 1, 0)]
+    await settle()
+    assert not any(each.done() for each in waiting)
+    await write(store, Put(keys.offsets("g", "t"), b""))
+    await settle()
+    assert [each.done() for each in waiting] == [False, True, False]
+    waiting[0].cancel()
+    await write(store, Put(keys.offsets("g", "t"), b""))
+    await waiting[2]
+
+
+async def test_no_more_waiters_than_the_limit(store: FlakyStore, clock: ManualClock) -> None:
+    view = MetadataView(store, clock, MetadataViewSettings(waiters_max=2))
+    await view.start()
+    waiting = [asyncio.ensure_future(view.wait_for(99)) for _ in range(2)]
+    await settle()
+    with pytest.raises(CoordinationUnavailableError):
+        await view.wait_for(99)
+    waiting[0].cancel()
+    await settle()
+    third = asyncio.ensure_future(view.wait_for(99))
+    await settle()
+    assert not third.done()
+    await view.close()
+    for each in (waiting[1], third, view.wait_for(99)):
+        with pytest.raises(CoordinationUnavailableError):
+            await each
+
+
+async def test_the_start_waits_for_the_store(store: FlakyStore, clock: ManualClock) -> None:
+    store.before["list"] = [CoordinationUnavailableError("down") for _ in range(3)]
+    view = MetadataView(store, clock)
+    starting = asyncio.ensure_future(view.start())
+    await clock.advance_ms(100 + 200 + 399)
+    assert not starting.done()
+    await clock.advance_ms(1)
+    await starting
+    await view.close()
+
+
+async def test_an_unreachable_store_loses_no_change(store: FlakyStore, view: MetadataView, clock: ManualClock) -> None:
+    await store.store.close()  # every watch breaks, every call fails
+    replacement = MemoryStore(clock)
+    await clock.advance_ms(10_000)
+    tries = len(store.calls)
+    await clock.advance_ms(10_000)
+    assert len(store.calls) - tries <= 2, "the pauses between tries have grown"
+    store.store = replacement
+    revision = await write(store, put_topic(topic("a", "t1")))
+    await clock.advance_ms(5_000)
+    await view.wait_for(revision)
+    assert view.topic("a") is not None
+
+
+async def test_after_a_compaction_it_lists_again(store: FlakyStore, view: MetadataView, clock: ManualClock) -> None:
+    await view.wait_for(await write(store, put_topic(topic("a", "t1")), put_topic(topic("b", "t2"))))
+    store.before["watch"] = [CompactedError(99)]
+    old = store.store
+    store.store = MemoryStore(clock)
+    for _ in range(5):
+        await write(store, Put(keys.topic("c"), encode(topic("c", "t3"))))
+    await old.close()
+    await clock.advance_ms(1_000)
+    assert [each.name for each in view.topics()] == ["c"]
+    told = []
+    view.subscribe(lambda: told.append(view.revision))
+    revision = await write(store, put_topic(topic("d", "t4")))
+    await view.wait_for(revision)
+    assert told == [revision]
+
+
+async def test_a_listener_that_fails_stops_the_view_loudly(store: FlakyStore, view: MetadataView) -> None:
+    def bad() -> None:
+        raise ZeroDivisionError
+
+    view.subscribe(bad)
+    revision = await write(store, put_topic(topic("a", "t1")))
+    await settle()
+    with pytest.raises(CoordinationUnavailableError, match="ZeroDivisionError"):
+        await view.wait_for(revision + 1)

@@ -1,0 +1,21 @@
+from pathlib import Path
+
+from storage.delivery.states import Event, MessageState, accepts, render_diagram, render_table
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "delivery.md"
+
+
+def test_the_document_shows_the_diagram_and_the_table() -> None:
+    text = DOCUMENT.read_text()
+    assert f"```mermaid\n{render_diagram()}```" in text
+    assert render_table() in text
+
+
+def test_an_ack_is_accepted_in_every_state() -> None:
+    assert all(accepts(state, Event.ACK) for state in MessageState)
+
+
+def test_what_is_settled_takes_nothing_back() -> None:
+    for state in (MessageState.DONE, MessageState.DEAD_LETTERED):
+        assert not accepts(state, Event.NACK)
+        assert not accepts(state, Event.EXTEND)
