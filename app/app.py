@@ -34,7 +34,14 @@ def create_app(gateway: Gateway) -> FastAPI:
         gateway.shutdown.begin()
 
     app = FastAPI(
-        title="Acklog", version=__version__, lifespan=lifespan, redirect_slashes=False, telemetry=_NO_TELEMETRY
+        title="Acklog",
+        version=__version__,
+        lifespan=lifespan,
+        redirect_slashes=False,
+        telemetry=_NO_TELEMETRY,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
     )
     add_messages(app.router, services)
     add_settlements(app.router, services)

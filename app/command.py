@@ -2,12 +2,15 @@
 
 import os
 import sys
+from typing import NoReturn
 
 import typer
 
+from app.node_settings import load_node_settings
 from app.settings import Settings, SettingsError, option_parser
 from cluster.errors import AcklogError
 from storage.disk.port import FileLockedError
+from storage.node.settings import NodeSettings
 
 
 def register(command: typer.Typer) -> None:
@@ -24,17 +27,24 @@ def serve(context: typer.Context) -> None:
     if "--help" in context.args or "-h" in context.args:
         option_parser().print_help()
         return
+    try:
+        settings = Settings.load(os.environ, context.args)
+        node_settings = load_node_settings(os.environ)
+    except SettingsError as error:
+        _fail(str(error), exit_code=2)
+    _run(settings, node_settings)
+
+
+def _run(settings: Settings, node_settings: NodeSettings) -> None:
     # Imported here, so that --help and a mistake in the settings answer at once.
     from app.auth.tokens import TokensFileError
     from app.logging import configure_logging
-    from app.node_settings import load_node_settings
     from app.server import run
     from storage.log.data_directory import DataDirectoryError
 
     try:
-        settings = Settings.load(os.environ, context.args)
         configure_logging(settings.log_level)
-        run(settings, load_node_settings(os.environ))
+        run(settings, node_settings)
     except (SettingsError, TokensFileError) as error:
         _fail(str(error), exit_code=2)
     except FileLockedError:
@@ -43,6 +53,6 @@ def serve(context: typer.Context) -> None:
         _fail(f"The data directory {settings.data_dir} cannot be served: {error}")
 
 
-def _fail(text: str, *, exit_code: int = 1) -> None:
+def _fail(text: str, *, exit_code: int = 1) -> NoReturn:
     sys.stderr.write(f"acklog: {text}\n")
     raise SystemExit(exit_code)

@@ -6,11 +6,12 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 HOST = "127.0.0.1"
+SETTINGS_PREFIX = "ACKLOG_"
 READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 30.0
 READY_POLL_S = 0.005
@@ -33,6 +34,15 @@ def acklog_command(*, port: int, data_dir: Path, host: str = HOST) -> list[str]:
     """The command line of `acklog serve`, run by the interpreter that runs this."""
     options = ["--host", host, "--port", str(port), "--data-dir", str(data_dir), "--log-level", "warning"]
     return [sys.executable, "-m", "acklog.command", "serve", *options]
+
+
+def server_environment(environment: Mapping[str, str], bytecode_dir: Path) -> dict[str, str]:
+    """What a server gets of `environment`: no settings of Acklog, which the command line gives, and a place for
+    compiled modules, so that a restart measures recovery and not the compiler."""
+    kept = {name: value for name, value in environment.items() if not name.startswith(SETTINGS_PREFIX)}
+    kept.pop("PYTHONDONTWRITEBYTECODE", None)
+    kept["PYTHONPYCACHEPREFIX"] = str(bytecode_dir)
+    return kept
 
 
 @dataclass(slots=True)
@@ -65,7 +75,11 @@ class ServerProcess:
         started = time.perf_counter()
         with self.log_path.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
-                *self.command, stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log
+                *self.command,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=server_environment(os.environ, self.log_path.parent / "bytecode"),
             )
         if self.cpus is not None:
             os.sched_setaffinity(self._process.pid, self.cpus)

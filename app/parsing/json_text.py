@@ -15,8 +15,8 @@ SHOWN_CHARACTERS = 100  # of a client's own text in an error's detail
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _AS_SQUARE = bytes.maketrans(b"{}", b"[]")
-_UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*)`(?: - at `\$(?P<path>[^`]*)`)?", re.DOTALL)
-_MISSING = re.compile(r"Object missing required field `(?P<name>.*)`(?: - at `\$(?P<path>[^`]*)`)?", re.DOTALL)
+_UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*?)`(?: - at `\$(?P<path>[^`]*)`)?", re.DOTALL)
+_MISSING = re.compile(r"Object missing required field `(?P<name>.*?)`(?: - at `\$(?P<path>[^`]*)`)?", re.DOTALL)
 _OTHER = re.compile(r"(?P<what>.*?)(?: - at `(?:key in )?\$?(?P<path>[^`]*)`)?", re.DOTALL)
 
 

@@ -101,14 +101,9 @@ async def _next_part(request: Request) -> tuple[bytes, bool]:
 
 
 async def _read_identity(request: Request, hold: Hold) -> bytes:
-    part, more = await _next_part(request)
-    if not more:
-        if len(part) > REQUEST_BODY_BYTES_MAX:
-            raise _too_large()
-        hold.grow_to(len(part))
-        return part
-    parts = [part]
-    size = len(part)
+    parts: list[bytes] = []
+    size = 0
+    more = True
     while more:
         part, more = await _next_part(request)
         size += len(part)
@@ -116,7 +111,7 @@ async def _read_identity(request: Request, hold: Hold) -> bytes:
             raise _too_large()
         hold.grow_to(size)
         parts.append(part)
-    return b"".join(parts)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 async def _read_gzip(request: Request, hold: Hold) -> bytes:

@@ -1,5 +1,6 @@
 """A bounded set of open files. With thousands of segments, one descriptor each would run the process out of them."""
 
+import itertools
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -108,12 +109,17 @@ class OpenFiles:
             close = entry.is_forgotten and entry.users == 0
         if close:
             entry.file.close()
+        self._evict()
 
     def _evict(self) -> None:
         if len(self._entries) <= self._limit:
             return
+        closing: list[_Entry] = []
         with self._lock:
-            idle = [path for path, entry in self._entries.items() if not entry.users]
-            closing = [self._entries.pop(path) for path in idle[: len(self._entries) - self._limit]]
+            surplus = len(self._entries) - self._limit
+            idle = ((path, entry) for path, entry in self._entries.items() if not entry.users)
+            for path, entry in list(itertools.islice(idle, max(surplus, 0))):
+                del self._entries[path]
+                closing.append(entry)
         for entry in closing:
             entry.file.close()

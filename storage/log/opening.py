@@ -60,7 +60,7 @@ def make_log_directory(disk: Disk, key: LogKey) -> None:
     """The directory and every name on the way to it are durable on return."""
     disk.make_directory(key.directory)
     path = key.directory
-    while path:
+    while path != PARTITIONS_DIRECTORY:
         path = path.rpartition("/")[0]
         disk.sync_directory(path)
 

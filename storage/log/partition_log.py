@@ -115,7 +115,7 @@ class PartitionLog:
             try:
                 found = await self._read_segment(segment, offset, max_bytes)
             except FileNotFoundError:
-                if segment not in state.segments:
+                if segment not in state.segments or state.is_removed:
                     continue  # it was removed meanwhile
                 raise self._corrupt(Damage(offset, segment.end_offset, "the segment's file is missing")) from None
             if state.version != version:
@@ -145,7 +145,10 @@ class PartitionLog:
                 continue
             offset = max(index.offset_before_time(time_ms), state.log_start)
             while offset < segment.end_offset:
-                for batch in await self.read(offset, max_bytes=2 * index.interval_bytes, until=segment.end_offset):
+                batches = await self.read(offset, max_bytes=2 * index.interval_bytes, until=segment.end_offset)
+                if not batches:
+                    break  # the log was cut meanwhile
+                for batch in batches:
                     if batch.header.append_time_ms >= time_ms:
                         return batch.header.base_offset
                     offset = batch.header.next_offset

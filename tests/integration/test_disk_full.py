@@ -17,6 +17,7 @@ SMALL_JOURNAL = {"ACKLOG_NODE_JOURNAL_FILE_BYTES": str(2 * MIB), "ACKLOG_NODE_FR
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """To be named before `make_server`: the servers on it must be gone before it is unmounted."""
     skip_unless_mountable(tmp_path)
     with LoopFileSystem.create(tmp_path / "small.img", tmp_path / "small", size_bytes=64 * MIB).mounted() as mounted:
         yield mounted
@@ -50,7 +51,7 @@ def check_that_all_but_sends_go_on(server: ServerProcess, count: int) -> None:
 
 class TestBelowTheReserve:
     def test_sends_are_refused_and_acks_go_on_until_space_is_freed(
-        self, make_server: ServerMaker, small_disk: Path
+        self, small_disk: Path, make_server: ServerMaker
     ) -> None:
         ballast = small_disk / "ballast"
         ballast.write_bytes(bytes(20 * MIB))
@@ -72,7 +73,7 @@ class TestBelowTheReserve:
 
 class TestNoSpaceAtAll:
     def test_what_does_not_fit_is_refused_and_what_was_stored_stays(
-        self, make_server: ServerMaker, small_disk: Path
+        self, small_disk: Path, make_server: ServerMaker
     ) -> None:
         """Without a reserve the device itself says that it is full (ENOSPC), in the middle of whatever is written."""
         environment = {**SMALL_JOURNAL, "ACKLOG_NODE_RESERVE_BYTES": "0"}

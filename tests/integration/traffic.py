@@ -275,7 +275,7 @@ class Traffic:
                 LogHasNoGaps(),
                 NothingAboveTheHighWatermark(),
                 OneLeaseAtATime(),
-                StaleReceiptsAreRefused(),
+                StaleReceiptsAreRefused(max_attempts={GROUP: MAX_ATTEMPTS_DEFAULT}),
                 AcknowledgedIsNeverDeliveredAgain(),
                 AttemptsAreLimited(max_attempts={GROUP: MAX_ATTEMPTS_DEFAULT}),
                 is_done,

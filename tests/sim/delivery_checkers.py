@@ -79,7 +79,10 @@ def _sure_lease(delivered: Delivered, endings: list[Settled]) -> _Lease:
 
 class StaleReceiptsAreRefused:
     """7, R22. No receipt is accepted after a newer lease of its message was handed out; an ack may be, if the message
-    was (or may have been) done already, for then it is idempotent."""
+    was (or may have been) done already, be it dead-lettered, for then it is idempotent."""
+
+    def __init__(self, *, max_attempts: dict[str, int]) -> None:
+        self._max_attempts = max_attempts
 
     def check(self, history: History) -> list[str]:
         deliveries: dict[LeasePlace, list[Delivered]] = defaultdict(list)
@@ -103,9 +106,9 @@ class StaleReceiptsAreRefused:
                 for other in deliveries[place]
                 if receipt_order_of(other) > receipt_order_of(settled) and other.ended_ms < settled.began_ms
             ]
-            was_done = settled.action == "ack" and any(
-                ack is not settled and ack.began_ms < settled.ended_ms for ack in acks[place]
-            )
+            was_acked = any(ack is not settled and ack.began_ms < settled.ended_ms for ack in acks[place])
+            was_last = any(other.attempt >= self._max_attempts[settled.group] for other in newer)
+            was_done = settled.action == "ack" and (was_acked or was_last)
             if newer and not was_done:
                 violations.append(
                     f"{place}: {settled.action} with receipt {receipt_order_of(settled)} was accepted after "

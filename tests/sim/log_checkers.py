@@ -106,7 +106,8 @@ class DuplicatesGetTheFirstAnswer:
 
 
 class SendersKeepTheirOrder:
-    """8. What a sender sends one after the other, or in one batch, stands in this order within each partition."""
+    """8. What a sender sends in one request after the other stands in this order within each partition; within a
+    request that goes for the messages of one key, and for those without any (rule: no key, no order towards others)."""
 
     def check(self, history: History) -> list[str]:
         times_sent: dict[tuple[str, str], int] = defaultdict(int)
@@ -119,14 +120,31 @@ class SendersKeepTheirOrder:
                 lines[sent.sender, sent.queue, sent.partition].append(sent)
         violations = []
         for (sender, queue, partition), line in lines.items():
-            line.sort(key=lambda sent: (sent.request, sent.index))
-            for earlier, later in pairwise(line):
-                if earlier.offset >= later.offset:
-                    violations.append(
-                        f"{sender} sent {earlier.uid} before {later.uid}, they are at {earlier.offset} and "
-                        f"{later.offset} of {queue}/{partition}"
-                    )
+            for earlier, later in self._misplaced(line):
+                violations.append(
+                    f"{sender} sent {earlier.uid} before {later.uid}, they are at {earlier.offset} and "
+                    f"{later.offset} of {queue}/{partition}"
+                )
         return violations
+
+    @staticmethod
+    def _misplaced(line: list[Sent]) -> Iterator[tuple[Sent, Sent]]:
+        highest: Sent | None = None  # of all requests before this one
+        highest_here: dict[tuple[int, str | None, bool], Sent] = {}
+        here: list[Sent] = []
+        for sent in sorted(line, key=lambda sent: (sent.request, sent.index)):
+            if here and here[0].request != sent.request:
+                highest = max([*here, *([highest] if highest else [])], key=lambda each: each.offset)
+                here = []
+            here.append(sent)
+            if highest is not None and highest.offset >= sent.offset:
+                yield highest, sent
+            line_here = (sent.request, sent.key, sent.key is None and sent.dedup_id is None)
+            same = highest_here.get(line_here)
+            if same is not None and same.offset >= sent.offset:
+                yield same, sent
+            else:
+                highest_here[line_here] = sent
 
 
 class LogNeverChanges:

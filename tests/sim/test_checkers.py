@@ -232,11 +232,18 @@ GOOD_AND_BAD: list[tuple[Checker, dict[str, list[Event]], dict[str, list[Event]]
             "in order": [sent("m1", 0), sent("m2", 1)],
             "two partitions": [sent("m1", 5), sent("m2", 1, partition=1)],
             "two senders": [sent("m1", 5), sent("m2", 1, sender="t")],
+            "two keys in one request": [sent("m1", 5, request=1, key="a"), sent("m2", 1, request=1, index=1)],
             "one of them sent again": [sent("m1"), sent("m2", 1), sent("m1", 2, request=3)],
         },
         {
             "swapped": [sent("m1", 1), sent("m2", 0)],
             "swapped within a batch": [sent("m1", 1, request=1, index=0), sent("m2", 0, request=1, index=1)],
+            "swapped within a batch, for a key": [
+                sent("m1", 1, request=1, key="k"),
+                sent("m2", 0, request=1, index=1, key="k"),
+            ],
+            "two keys in two requests": [sent("m1", 1, key="a"), sent("m2", 0, key="b")],
+            "after the last, not after the first": [sent("m1", 1), sent("m2", 9), sent("m3", 5)],
             "at one offset": [sent("m1", 1), sent("m2", 1)],
         },
     ),
@@ -317,7 +324,7 @@ GOOD_AND_BAD: list[tuple[Checker, dict[str, list[Event]], dict[str, list[Event]]
         },
     ),
     (
-        StaleReceiptsAreRefused(),
+        StaleReceiptsAreRefused(max_attempts={"g": 3}),
         {
             "before the newer lease": [delivered(), settled(), EXPIRED],
             "by the newer receipt": [delivered(), EXPIRED, later(settled(attempt=2), 300)],
@@ -327,6 +334,11 @@ GOOD_AND_BAD: list[tuple[Checker, dict[str, list[Event]], dict[str, list[Event]]
                 EXPIRED,
                 later(settled(attempt=2), 300),
                 later(settled(), 400),
+            ],
+            "perhaps dead-lettered meanwhile": [
+                delivered(),
+                later(delivered(attempt=3), 200),
+                later(settled(), 300),
             ],
             "perhaps done meanwhile": [
                 delivered(),
@@ -343,6 +355,11 @@ GOOD_AND_BAD: list[tuple[Checker, dict[str, list[Event]], dict[str, list[Event]]
                 delivered(),
                 later(delivered(leader_epoch=2), 200),
                 later(settled(), 300),
+            ],
+            "an old nack after it was dead-lettered": [
+                delivered(),
+                later(delivered(attempt=3), 200),
+                later(settled("nack"), 300),
             ],
             "an old nack after it was done": [
                 delivered(),

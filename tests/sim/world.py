@@ -14,12 +14,11 @@ from typing import Any
 
 import structlog
 
-from acklog.wire.batch import decode_records, verify
 from cluster.errors import AcklogError
-from cluster.model import Group, GroupMode, GroupSettings, Topic, TopicConfig
-from storage.rpc.messages import PositionsRequest, RecordsRequest
+from cluster.model import GroupMode, GroupSettings, TopicConfig
 from tests.sim.checkers import Checker, check_all
-from tests.sim.clients import Consumer, Producer, Surroundings
+from tests.sim.clients import Surroundings
+from tests.sim.consumer import Consumer
 from tests.sim.delivery_checkers import (
     AcknowledgedIsNeverDeliveredAgain,
     AttemptsAreLimited,
@@ -31,7 +30,8 @@ from tests.sim.delivery_checkers import (
     ReplayEqualsLiveState,
     StaleReceiptsAreRefused,
 )
-from tests.sim.history import Faulted, History, LogRead, ProgressRead, ReadRecord
+from tests.sim.environment import ExecutorKilledError
+from tests.sim.history import Faulted, History
 from tests.sim.log_checkers import (
     AcknowledgedIsInTheLog,
     DuplicatesGetTheFirstAnswer,
@@ -46,8 +46,10 @@ from tests.sim.log_checkers import (
 )
 from tests.sim.loop import SimLoop, simulate
 from tests.sim.machine import Machine
+from tests.sim.observer import Observer
 from tests.sim.options import FaultKind, Options, draw_options
 from tests.sim.process import ProcessDiedError
+from tests.sim.producer import Producer
 
 QUEUE = "orders"
 START_ATTEMPTS_MAX = 200
@@ -79,6 +81,7 @@ class World:
         self.around = Surroundings(
             options, self.machine.clock, self.history, self.coverage, http=lambda: self.machine.http
         )
+        self._observer = Observer(self.machine, self.around)
         self._loop = loop
         self._random = random.Random(f"world {options.seed}")
         self._died = asyncio.Event()
@@ -133,7 +136,7 @@ class World:
             for group in self._groups
             for number in range(options.consumers)
         ]
-        observer = asyncio.create_task(self._observe())
+        observer = asyncio.create_task(self._observer.run(lambda: self._is_converged))
         return [*producers, *consumers, observer]
 
     # --- the operator ---
@@ -240,103 +243,13 @@ class World:
         self.around.stopping = True
         self._note("healed")
 
-    # --- watching and ending ---
-
-    async def _observe(self) -> None:
-        """Look at logs and progress from outside, all the time."""
-        while not self._is_converged:
-            await asyncio.sleep(self._random.uniform(0.05, 1.0))
-            await self._look(is_final=False)
-
-    async def _look(self, *, is_final: bool) -> list[ProgressRead]:
-        server = self.machine.server
-        if server is None:
-            return []
-        found = []
-        for topic in server.gateway.metadata.topics():
-            for partition in range(topic.partitions):
-                try:
-                    found += await self._read_progress(topic, partition, is_final=is_final)
-                    await self._read_log(topic, partition, is_final=is_final)
-                except (ProcessDiedError, AcklogError) as error:
-                    if is_final:
-                        raise
-                    self.coverage[f"look {type(error).__name__}"] += 1
-        return found
-
-    async def _read_progress(self, topic: Topic, partition: int, *, is_final: bool) -> list[ProgressRead]:
-        server, process = self.machine.server, self.machine.process
-        if server is None or process is None:
-            return []
-        began_ms = self.around.now_ms()
-        positions = await process.call(server.node.positions(PositionsRequest(topic.id, partition)))
-        names = {group.id: group.name for group in self._known_groups()}
-        found = [
-            ProgressRead(
-                began_ms=began_ms,
-                ended_ms=self.around.now_ms(),
-                group=names[position.group_id],
-                queue=topic.name,
-                partition=partition,
-                leader_epoch=positions.leader_epoch,
-                high_watermark=positions.high_watermark,
-                progress=position.progress,
-                done_above=position.done_above,
-                in_flight=position.in_flight,
-                dead_lettered=position.dead_lettered,
-                is_final=is_final,
-            )
-            for position in positions.groups
-        ]
-        for read in found:
-            self.history.add(read)
-        return found
-
-    def _known_groups(self) -> list[Group]:
-        server = self.machine.server
-        return server.gateway.metadata.groups() if server is not None else []
-
-    async def _read_log(self, topic: Topic, partition: int, *, is_final: bool) -> None:
-        """A part of the log from somewhere, or all of it."""
-        server, process = self.machine.server, self.machine.process
-        if server is None or process is None:
-            return
-        began_ms = self.around.now_ms()
-        offset = 0
-        if not is_final:
-            bounds = await process.call(server.node.positions(PositionsRequest(topic.id, partition)))
-            offset = self._random.randint(bounds.log_start, bounds.high_watermark)
-        records: list[ReadRecord] = []
-        next_offset = offset
-        while True:
-            request = RecordsRequest(topic.id, partition, next_offset, max_bytes=20_000)
-            response = await process.call(server.node.records(request))
-            records += _records_of(response.batches, next_offset)
-            stands_still = response.next_offset <= next_offset
-            next_offset = response.next_offset
-            if not is_final or next_offset >= response.high_watermark or stands_still:
-                break
-        self.history.add(
-            LogRead(
-                began_ms=began_ms,
-                ended_ms=self.around.now_ms(),
-                reader="observer",
-                queue=topic.name,
-                partition=partition,
-                offset=offset,
-                next_offset=next_offset,
-                log_start=response.log_start,
-                high_watermark=response.high_watermark,
-                records=records,
-                is_final=is_final,
-            )
-        )
+    # --- ending ---
 
     async def _converge(self) -> None:
         """Every group must come to the end of every partition of the topic."""
         deadline_s = self._loop.time() + CONVERGENCE_TIMEOUT_S
         while self._loop.time() < deadline_s:
-            found = [read for read in await self._look(is_final=False) if read.queue == QUEUE]
+            found = [read for read in await self._observer.look(is_final=False) if read.queue == QUEUE]
             is_complete = len(found) == self.options.partitions * len(self._groups)
             if is_complete and all(read.progress == read.high_watermark for read in found):
                 self._is_converged = True
@@ -348,7 +261,7 @@ class World:
     # --- judging ---
 
     async def _verify(self) -> None:
-        await self._look(is_final=True)
+        await self._observer.look(is_final=True)
         self._must_stay_up = False
         await self.machine.stop()
         await self._bring_up()
@@ -358,7 +271,7 @@ class World:
             self.violations.append("the start after a graceful stop was not clean")
         for topic in server.gateway.metadata.topics():
             for partition in range(topic.partitions):
-                await self._read_progress(topic, partition, is_final=True)
+                await self._observer.read_progress(topic, partition, is_final=True)
         await self.machine.stop()
         self.violations += self.around.unexpected
         self.violations += check_all(self.history, self._checkers())
@@ -367,6 +280,7 @@ class World:
         options = self.options
         window_ms = options.dedup_window_ms if options.dedup_is_exact else 0
         dead_letter_queues = self._dead_letter_queues
+        max_attempts = dict.fromkeys(self._groups, options.max_attempts)
         checkers: list[Checker] = [
             AcknowledgedIsInTheLog(),
             NothingAppearsByItself(ignored_queues=dead_letter_queues.values()),
@@ -379,9 +293,9 @@ class World:
             EpochsNeverFall(),
             NothingAboveTheHighWatermark(),
             OneLeaseAtATime(),
-            StaleReceiptsAreRefused(),
+            StaleReceiptsAreRefused(max_attempts=max_attempts),
             AcknowledgedIsNeverDeliveredAgain(),
-            AttemptsAreLimited(max_attempts=dict.fromkeys(self._groups, options.max_attempts)),
+            AttemptsAreLimited(max_attempts=max_attempts),
             EverythingIsDoneInTheEnd(dead_letter_queues=dead_letter_queues),
             AutoAckedIsDeliveredOnce(),
             ProgressNeverFalls(),
@@ -399,26 +313,8 @@ class World:
     def _unhandled(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """An exception that nobody took: of a dead process it means nothing, of a living one it is a bug."""
         error = context.get("exception")
-        if isinstance(error, Exception) and not isinstance(error, ProcessDiedError):
+        if isinstance(error, Exception) and not isinstance(error, ProcessDiedError | ExecutorKilledError):
             self.violations.append(f"nobody handled {error!r}: {context['message']}")
-
-
-def _records_of(batches: bytes, from_offset: int) -> list[ReadRecord]:
-    found = []
-    at = 0
-    while at < len(batches):
-        header = verify(batches, at)
-        for index, record in enumerate(decode_records(batches, header, at)):
-            offset = header.base_offset + index
-            if offset >= from_offset:
-                body = record.body.decode()
-                found.append(ReadRecord(offset, header.leader_epoch, _uid_of(body), body, header.append_time_ms))
-        at += header.length
-    return found
-
-
-def _uid_of(body: str) -> str:
-    return body.split('"uid": "', 1)[1].split('"', 1)[0]
 
 
 def run_seed(seed: int) -> Result:

@@ -142,10 +142,13 @@ def test_a_copy_that_runs_ahead_arrives_where_the_other_follows(
     visible = KeySpace()
     ahead = visible.copy()
     waiting = []
+    granted: dict[int, None] = {}
     for step in steps:
         if isinstance(step, int):
-            visible.grant(step)
-            ahead.grant(step)
+            if step not in granted:  # a lease id never comes again
+                granted[step] = None
+                visible.grant(step)
+                ahead.grant(step)
             continue
         try:
             decision = ahead.decide(step)

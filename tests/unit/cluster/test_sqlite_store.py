@@ -101,7 +101,7 @@ async def test_a_killed_process_loses_nothing_acknowledged(tmp_path: Path) -> No
     await store.close()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     st.lists(
         st.lists(st.tuples(st.sampled_from("abcde"), st.one_of(st.none(), st.binary(max_size=8))), max_size=5),

@@ -16,8 +16,8 @@ from tests.unit.cluster.conftest import Catalogue
 CONFIG = TopicConfig()
 
 
-async def create(topics: Topics, name: str = "orders", partitions: int = 4, **config: int) -> Topic:
-    return await topics.create(name, partitions=partitions, config=TopicConfig(**config), replication_factor=1)
+async def create(topics: Topics, name: str = "orders", partitions: int = 4, config: TopicConfig = CONFIG) -> Topic:
+    return await topics.create(name, partitions=partitions, config=config, replication_factor=1)
 
 
 async def refuse(code: ProblemCode, call: object) -> AcklogError:
@@ -41,7 +41,7 @@ async def test_creating_again_is_fine_with_the_same_settings_only(catalogue: Cat
     topic = await create(topics)
     assert await create(topics) == topic
     await refuse(ProblemCode.TOPIC_EXISTS, create(topics, partitions=5))
-    await refuse(ProblemCode.TOPIC_EXISTS, create(topics, retention_ms=1))
+    await refuse(ProblemCode.TOPIC_EXISTS, create(topics, config=TopicConfig(retention_ms=1)))
     await refuse(ProblemCode.TOPIC_EXISTS, topics.create("orders", partitions=4, config=CONFIG, replication_factor=2))
     found = await topics.get_or_create("orders", partitions=9, config=CONFIG, replication_factor=3)
     assert found == topic
@@ -99,7 +99,7 @@ async def test_missing_topics_come_with_near_names(catalogue: Catalogue) -> None
         await create(topics, name)
     for call in (topics.update("ordres", partitions=9), topics.delete("ordres")):
         error = await refuse(ProblemCode.TOPIC_NOT_FOUND, call)
-        assert error.extra["near"] == ["orders"]
+        assert error.extra["near"] == ["orders", "orders.dlq"]
         assert "orders" in error.detail
     assert (await refuse(ProblemCode.TOPIC_NOT_FOUND, topics.delete("zebra"))).extra == {"near": []}
 

@@ -431,6 +431,11 @@ class TestDeadLetters:
         assert bench.group.next_deadline() == 1500
         assert bench.group.dead_letters(limit=10, now_ms=1500) == [DeadLetter(0, 2)]
 
+    def test_a_record_that_could_not_be_written_repeats_it(self, bench: GroupBench) -> None:
+        bench.group.dead_letters(limit=10, now_ms=bench.now_ms)
+        bench.abort(bench.group.dead_lettered([0]))
+        assert bench.group.dead_letters(limit=10, now_ms=bench.now_ms) == [DeadLetter(0, 2)]
+
     def test_a_crash_before_the_record_repeats_it(self, bench: GroupBench) -> None:
         bench.group.dead_letters(limit=10, now_ms=bench.now_ms)
         bench.fail_over()

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from storage.disk import real_disk
 from storage.disk.port import DiskFailedError, DiskFullError, FileLockedError
 from storage.disk.real_disk import RealDisk
 
@@ -32,7 +31,7 @@ def test_write_errors_are_told_apart(
     disk: RealDisk, monkeypatch: pytest.MonkeyPatch, number: int, kind: type[OSError]
 ) -> None:
     file = disk.create("a")
-    monkeypatch.setattr(real_disk.os, "pwritev", fail_with(number))
+    monkeypatch.setattr(os, "pwritev", fail_with(number))
     with pytest.raises(kind):
         file.write(0, [b"x"])
 
@@ -42,8 +41,8 @@ def test_a_failed_sync_is_never_merely_a_full_disk(
     disk: RealDisk, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     file = disk.create("a")
-    monkeypatch.setattr(real_disk.os, "fdatasync", fail_with(number))
-    monkeypatch.setattr(real_disk.os, "fsync", fail_with(number))
+    monkeypatch.setattr(os, "fdatasync", fail_with(number))
+    monkeypatch.setattr(os, "fsync", fail_with(number))
     with pytest.raises(DiskFailedError):
         file.sync()
     with pytest.raises(DiskFailedError):
@@ -52,8 +51,8 @@ def test_a_failed_sync_is_never_merely_a_full_disk(
 
 def test_read_errors(disk: RealDisk, monkeypatch: pytest.MonkeyPatch) -> None:
     file = disk.create("a")
-    monkeypatch.setattr(real_disk.os, "pread", fail_with(errno.EIO))
-    monkeypatch.setattr(real_disk.os, "preadv", fail_with(errno.EIO))
+    monkeypatch.setattr(os, "pread", fail_with(errno.EIO))
+    monkeypatch.setattr(os, "preadv", fail_with(errno.EIO))
     with pytest.raises(DiskFailedError):
         file.read(0, 1)
     with pytest.raises(DiskFailedError):
@@ -66,7 +65,7 @@ def test_what_is_not_cached_or_cannot_be_known_is_none(
 ) -> None:
     file = disk.create("a")
     file.write(0, [b"x"])
-    monkeypatch.setattr(real_disk.os, "preadv", fail_with(number))
+    monkeypatch.setattr(os, "preadv", fail_with(number))
     assert file.read_cached(0, 1) is None
 
 
@@ -78,7 +77,7 @@ def test_a_short_cached_read_before_the_end_is_none(disk: RealDisk, monkeypatch:
     def short(number: int, targets: Sequence[bytearray], position: int, flags: int) -> int:
         return min(3, real_preadv(number, targets, position, flags))
 
-    monkeypatch.setattr(real_disk.os, "preadv", short)
+    monkeypatch.setattr(os, "preadv", short)
     assert file.read_cached(0, 5) is None
     assert file.read_cached(7, 5) == b"789"
 
@@ -90,15 +89,15 @@ def test_partial_writes_and_reads_are_completed(disk: RealDisk, monkeypatch: pyt
     def few(number: int, buffers: Sequence[bytes], position: int) -> int:
         return real_pwritev(number, [memoryview(b"".join(buffers))[:3]], position)
 
-    monkeypatch.setattr(real_disk.os, "pwritev", few)
-    monkeypatch.setattr(real_disk.os, "pread", lambda number, length, at: real_pread(number, min(length, 2), at))
+    monkeypatch.setattr(os, "pwritev", few)
+    monkeypatch.setattr(os, "pread", lambda number, length, at: real_pread(number, min(length, 2), at))
     file.write(1, [b"abcd", b"", b"efghij", b"k"])
     assert file.read(1, 50) == b"abcdefghijk"
 
 
 def test_a_write_without_progress_fails(disk: RealDisk, monkeypatch: pytest.MonkeyPatch) -> None:
     file = disk.create("a")
-    monkeypatch.setattr(real_disk.os, "pwritev", lambda *_arguments: 0)
+    monkeypatch.setattr(os, "pwritev", lambda *_arguments: 0)
     with pytest.raises(DiskFailedError):
         file.write(0, [b"x"])
 
@@ -106,7 +105,7 @@ def test_a_write_without_progress_fails(disk: RealDisk, monkeypatch: pytest.Monk
 def test_preallocation_that_does_not_fit_leaves_the_file(disk: RealDisk, monkeypatch: pytest.MonkeyPatch) -> None:
     file = disk.create("a")
     file.write(0, [b"abc"])
-    monkeypatch.setattr(real_disk.os, "posix_fallocate", fail_with(errno.ENOSPC))
+    monkeypatch.setattr(os, "posix_fallocate", fail_with(errno.ENOSPC))
     with pytest.raises(DiskFullError):
         file.preallocate(1 << 20)
     assert file.read(0, 10) == b"abc"
@@ -115,7 +114,7 @@ def test_preallocation_that_does_not_fit_leaves_the_file(disk: RealDisk, monkeyp
 def test_name_errors_are_translated(disk: RealDisk, monkeypatch: pytest.MonkeyPatch) -> None:
     for number, kind in ((errno.ENOSPC, DiskFullError), (errno.EIO, DiskFailedError), (errno.EMFILE, OSError)):
         with monkeypatch.context() as patch:
-            patch.setattr(real_disk.os, "open", fail_with(number))
+            patch.setattr(os, "open", fail_with(number))
             with pytest.raises(kind):
                 disk.create("a")
 
@@ -142,7 +141,7 @@ def test_an_operation_that_is_running_outlives_close(disk: RealDisk, monkeypatch
         other[0].write(0, [b"not mine"])
         return real_pread(number, length, position)
 
-    monkeypatch.setattr(real_disk.os, "pread", close_meanwhile)
+    monkeypatch.setattr(os, "pread", close_meanwhile)
     assert file.read(0, 4) == b"mine"
 
 

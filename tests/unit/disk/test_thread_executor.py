@@ -1,5 +1,6 @@
 import asyncio
 import threading
+from functools import partial
 
 import pytest
 
@@ -9,8 +10,8 @@ from storage.disk.thread_executor import ThreadExecutor
 async def test_functions_run_in_named_threads_and_return_or_raise() -> None:
     executor = ThreadExecutor(threads=2, name="disk")
     assert (await executor.run(lambda: threading.current_thread().name)).startswith("disk")
-    with pytest.raises(KeyError):
-        await executor.run(lambda: {}["missing"])
+    with pytest.raises(ZeroDivisionError):
+        await executor.run(lambda: 1 // 0)
     executor.close()
     with pytest.raises(RuntimeError):
         await executor.run(lambda: None)
@@ -19,7 +20,7 @@ async def test_functions_run_in_named_threads_and_return_or_raise() -> None:
 async def test_one_thread_keeps_the_order() -> None:
     executor = ThreadExecutor(threads=1, name="disk")
     seen: list[int] = []
-    await asyncio.gather(*(executor.run(lambda number=number: seen.append(number)) for number in range(50)))
+    await asyncio.gather(*(executor.run(partial(seen.append, number)) for number in range(50)))
     assert seen == list(range(50))
     executor.close()
 

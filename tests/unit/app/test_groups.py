@@ -1,0 +1,120 @@
+import httpx2
+import pytest
+
+from acklog.wire.problems import ProblemCode
+from cluster.errors import AcklogError
+from tests.support.memory_gateway import MemoryWorld
+
+
+async def test_put_creates_once_and_then_changes_what_it_names(client: httpx2.AsyncClient) -> None:
+    created = await client.put("/groups/mail", json={"settings": {"maxAttempts": 3}})
+    assert created.status_code == 201
+    assert (created.json()["mode"], created.json()["settings"]["maxAttempts"]) == ("shared", 3)
+    again = await client.put("/groups/mail", json={"mode": "shared"})
+    assert (again.status_code, again.json()) == (200, created.json())
+    changed = await client.put("/groups/mail", json={"settings": {"visibilityMs": 5, "deadLetterTopic": "dead"}})
+    assert (changed.json()["settings"]["visibilityMs"], changed.json()["settings"]["maxAttempts"]) == (5, 3)
+    assert changed.json()["settings"]["deadLetterTopic"] == "dead"
+    assert (await client.get("/groups/mail")).json() == changed.json()
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "field"),
+    [
+        ({"mode": "exclusive"}, "UNSUPPORTED", "mode"),
+        ({"mode": "keyOrdered"}, "UNSUPPORTED", "mode"),
+        ({"mode": "other"}, "INVALID_FIELD", "mode"),
+        ({"settings": {"maxAttempts": 0}}, "INVALID_FIELD", "settings.maxAttempts"),
+        ({"settings": {"retryBackoffMinMs": 600_001}}, "INVALID_FIELD", "settings.retryBackoffMaxMs"),
+        ({"settings": {"deadLetterTopic": "a b"}}, "INVALID_NAME", "settings.deadLetterTopic"),
+        ({"settings": {"maxAttempt": 1}}, "UNKNOWN_FIELD", "settings.maxAttempt"),
+        ({"setting": {}}, "UNKNOWN_FIELD", "setting"),
+    ],
+)
+async def test_a_wrong_body_is_named(client: httpx2.AsyncClient, body: object, code: str, field: str) -> None:
+    response = await client.put("/groups/mail", json=body)
+    assert (response.status_code, response.json()["code"], response.json()["field"]) == (400, code, field)
+
+
+async def test_list_and_delete(client: httpx2.AsyncClient) -> None:
+    for name in ("b", "a"):
+        await client.put(f"/groups/{name}")
+    page = (await client.get("/groups?limit=1")).json()
+    assert ([group["name"] for group in page["groups"]], page["next"]) == (["a"], "a")
+    assert (await client.delete("/groups/a")).status_code == 204
+    assert (await client.delete("/groups/a")).json()["code"] == "GROUP_NOT_FOUND"
+    assert (await client.get("/groups/a")).status_code == 404
+    assert (await client.put("/groups/a%20b")).json()["code"] == "INVALID_NAME"
+
+
+async def test_progress_and_lag(client: httpx2.AsyncClient, world: MemoryWorld) -> None:
+    await world.topic(partitions=2)
+    messages = [{"body": number, "partition": 0} for number in range(5)]
+    await client.post("/messages", json={"queue": "orders", "messages": messages})
+    leased = (await client.get("/messages?queue=orders&max=3")).json()["messages"]
+    await client.post("/ack", json={"receipts": [leased[0]["receipt"], leased[2]["receipt"]]})
+    answer = (await client.get("/groups/default/offsets?topic=orders")).json()
+    [progress] = answer["offsets"]
+    assert (progress["topic"], progress["partition"], progress["progress"]) == ("orders", 0, 1)
+    assert (progress["doneAbove"], progress["inFlight"], progress["highWatermark"]) == (1, 1, 5)
+    assert progress["lag"] == answer["lag"] == 3
+    assert (await client.get("/groups/default/offsets")).json() == answer
+    assert (await client.get("/groups/other/offsets")).status_code == 404
+    assert (await client.get("/groups/default/offsets?queue=none")).json()["code"] == "TOPIC_NOT_FOUND"
+
+
+@pytest.mark.parametrize("method", ["PUT", "POST"])
+async def test_seek(client: httpx2.AsyncClient, world: MemoryWorld, method: str) -> None:
+    topic = await world.topic(partitions=2)
+    messages = [{"body": number, "partition": number % 2} for number in range(6)]
+    await client.post("/messages", json={"queue": "orders", "messages": messages})
+    await client.put("/groups/mail")
+
+    async def seek(**body: object) -> httpx2.Response:
+        return await client.request(method, "/groups/mail/offsets", json={"topic": "orders", **body})
+
+    dry = await seek(to="latest", dryRun=True)
+    assert dry.json()["partitions"] == [{"partition": number, "offset": 3, "previous": 0} for number in range(2)]
+    assert dry.json()["dryRun"] is True
+    one = await seek(to={"offset": 2}, partition=1)
+    assert one.json()["partitions"] == [{"partition": 1, "offset": 2, "previous": 0}]
+    await seek(to={"time": 5})
+    assert [(call.to, call.value, call.dry_run) for call in world.node.calls("seek")] == [
+        ("latest", -1, True),
+        ("latest", -1, True),
+        ("offset", 2, False),
+        ("time", 5, False),
+        ("time", 5, False),
+    ]
+    beyond = await seek(to={"offset": 4}, partition=1)
+    assert (beyond.status_code, beyond.json()["code"]) == (416, "OFFSET_OUT_OF_RANGE")
+    world.node.fail("seek", AcklogError(ProblemCode.STORAGE_FULL, "the disk is full"))
+    part = await seek(to="earliest")
+    assert (part.status_code, part.json()["failed"]) == (207, 1)
+    assert part.json()["partitions"][0]["problem"]["code"] == "STORAGE_FULL"
+    assert topic.partitions == 2
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "field"),
+    [
+        ({"to": "latest"}, "MISSING_FIELD", "topic"),
+        ({"topic": "orders"}, "MISSING_FIELD", "to"),
+        ({"topic": "orders", "to": "newest"}, "INVALID_FIELD", "to"),
+        ({"topic": "orders", "to": 5}, "INVALID_FIELD", "to"),
+        ({"topic": "orders", "to": {}}, "INVALID_FIELD", "to"),
+        ({"topic": "orders", "to": {"offset": 1, "time": 1}}, "INVALID_FIELD", "to"),
+        ({"topic": "orders", "to": {"offset": -1}}, "INVALID_FIELD", "to.offset"),
+        ({"topic": "orders", "to": {"offset": 1}}, "MISSING_FIELD", "partition"),
+        ({"topic": "orders", "to": "latest", "partition": 9}, "PARTITION_NOT_FOUND", "partition"),
+        ({"topic": "bills", "to": "latest"}, "TOPIC_NOT_FOUND", "topic"),
+    ],
+)
+async def test_a_wrong_seek_is_named(
+    client: httpx2.AsyncClient, world: MemoryWorld, body: object, code: str, field: str
+) -> None:
+    await world.topic()
+    await client.put("/groups/mail")
+    response = await client.put("/groups/mail/offsets", json=body)
+    assert (response.json()["code"], response.json()["field"]) == (code, field)
+    assert not world.node.calls("seek")

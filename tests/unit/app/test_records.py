@@ -1,0 +1,135 @@
+import asyncio
+import json
+
+import httpx2
+import pyarrow as pa
+import pytest
+
+from acklog.wire.batch import decode_records, verify
+from tests.support.manual_clock import settle
+from tests.support.memory_gateway import MemoryWorld
+from tests.support.memory_node import APPEND_TIME_MS
+
+PATH = "/topics/orders/partitions/0/records"
+
+
+@pytest.fixture
+async def filled(client: httpx2.AsyncClient, world: MemoryWorld) -> httpx2.AsyncClient:
+    """A topic of one partition with two batches: offsets 0 to 2, and 3."""
+    await world.topic(partitions=1)
+    messages = [{"body": number, "key": "k", "headers": {"h": "v"}, "tags": ["t"]} for number in range(3)]
+    await client.post("/messages", json={"queue": "orders", "messages": messages})
+    await client.post("/messages?queue=orders", content=b"\x00", headers={"content-type": "image/png"})
+    return client
+
+
+async def test_json(filled: httpx2.AsyncClient) -> None:
+    answer = (await filled.get(PATH)).json()
+    assert [record["offset"] for record in answer["records"]] == [0, 1, 2, 3]
+    assert (answer["offset"], answer["nextOffset"], answer["logStart"], answer["highWatermark"]) == (0, 4, 0, 4)
+    assert answer["records"][3]["bodyBase64"] == "AA=="
+    assert answer["records"][0]["messageId"].endswith("-0-3-0")
+    assert "receipt" not in answer["records"][0]
+
+
+@pytest.mark.parametrize(
+    ("query", "offsets"),
+    [
+        ("offset=1", [1, 2, 3]),
+        ("offset=earliest", [0, 1, 2, 3]),
+        ("offset=latest", []),
+        ("offset=4", []),
+        ("time=0", [0, 1, 2, 3]),
+        (f"time={APPEND_TIME_MS + 1}", []),
+        ("offset=0&maxBytes=1", [0, 1, 2]),
+    ],
+)
+async def test_where_reading_begins(filled: httpx2.AsyncClient, query: str, offsets: list[int]) -> None:
+    answer = (await filled.get(f"{PATH}?{query}")).json()
+    assert [record["offset"] for record in answer["records"]] == offsets
+
+
+async def test_ndjson(filled: httpx2.AsyncClient) -> None:
+    response = await filled.get(f"{PATH}?offset=2", headers={"accept": "application/x-ndjson"})
+    assert [json.loads(line)["offset"] for line in response.text.splitlines()] == [2, 3]
+    assert response.headers["x-acklog-next-offset"] == "4"
+    assert response.headers["x-acklog-high-watermark"] == "4"
+
+
+async def test_raw_batches_are_the_stored_bytes(filled: httpx2.AsyncClient, world: MemoryWorld) -> None:
+    response = await filled.get(f"{PATH}?offset=2", headers={"accept": "application/vnd.acklog.batches"})
+    topic = world.metadata.topics()[0]
+    assert response.content == b"".join(world.node.log(topic.id, 0).batches)
+    assert response.headers["x-acklog-offset"] == "2"
+    header = verify(response.content)
+    assert [record.body for record in decode_records(response.content, header)] == [b"0", b"1", b"2"]
+
+
+async def test_arrow(filled: httpx2.AsyncClient) -> None:
+    response = await filled.get(f"{PATH}?offset=2", headers={"accept": "application/vnd.apache.arrow.stream"})
+    table = pa.ipc.open_stream(response.content).read_all()
+    assert table.column_names == [
+        "partition",
+        "offset",
+        "key",
+        "value",
+        "headers",
+        "tags",
+        "timestamp",
+        "appendTime",
+        "contentType",
+    ]
+    assert table.column("offset").to_pylist() == [2, 3]
+    assert table.column("value").to_pylist() == [b"2", b"\x00"]
+    assert table.column("headers").to_pylist() == [[("h", "v")], None]
+    assert table.column("tags").to_pylist() == [["t"], None]
+    assert table.column("contentType").to_pylist() == [None, "image/png"]
+    empty = await filled.get(f"{PATH}?offset=4", headers={"accept": "application/vnd.apache.arrow.stream"})
+    assert pa.ipc.open_stream(empty.content).read_all().num_rows == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "code", "field"),
+    [
+        ("/topics/other/partitions/0/records", 404, "TOPIC_NOT_FOUND", "topic"),
+        ("/topics/a%20b/partitions/0/records", 400, "INVALID_NAME", "topic"),
+        ("/topics/orders/partitions/1/records", 404, "PARTITION_NOT_FOUND", "partition"),
+        ("/topics/orders/partitions/x/records", 400, "INVALID_FIELD", "partition"),
+        ("/topics/orders/partitions/-1/records", 400, "INVALID_FIELD", "partition"),
+        (f"{PATH}?offset=-1", 400, "INVALID_FIELD", "offset"),
+        (f"{PATH}?offset=first", 400, "INVALID_FIELD", "offset"),
+        (f"{PATH}?offset=1&time=1", 400, "INVALID_FIELD", "time"),
+        (f"{PATH}?offset=5", 416, "OFFSET_OUT_OF_RANGE", "offset"),
+        (f"{PATH}?maxBytes=0", 400, "INVALID_FIELD", "maxBytes"),
+        (f"{PATH}?group=a", 400, "UNKNOWN_FIELD", "group"),
+    ],
+)
+async def test_what_is_refused(filled: httpx2.AsyncClient, path: str, status: int, code: str, field: str) -> None:
+    response = await filled.get(path)
+    assert (response.status_code, response.json()["code"], response.json()["field"]) == (status, code, field)
+
+
+async def test_damaged_batches_are_not_served_as_records(filled: httpx2.AsyncClient, world: MemoryWorld) -> None:
+    log = world.node.log(world.metadata.topics()[0].id, 0)
+    damaged = bytearray(log.batches[0])
+    damaged[-1] ^= 1
+    log.batches[0] = bytes(damaged)
+    response = await filled.get(PATH)
+    assert (response.status_code, response.json()["code"]) == (503, "RECORDS_CORRUPT")
+
+
+async def test_a_wait_ends_with_the_shutdown(filled: httpx2.AsyncClient, world: MemoryWorld) -> None:
+    answers = []
+
+    async def never(request: object) -> None:
+        answers.append(request)
+        await asyncio.Event().wait()
+
+    original = world.node.records
+    world.node.records = never  # type: ignore[assignment,method-assign]
+    waiting = asyncio.create_task(filled.get(f"{PATH}?offset=4&waitSeconds=20"))
+    await settle()
+    assert len(answers) == 1
+    world.node.records = original  # type: ignore[method-assign]
+    world.gateway.shutdown.begin()
+    assert (await waiting).json()["records"] == []

@@ -1,0 +1,136 @@
+import asyncio
+import gzip
+import json
+import zlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from acklog.wire.limits import REQUEST_BODY_BYTES_MAX
+from app.settings import Settings
+from tests.support.manual_clock import settle
+from tests.support.memory_gateway import MemoryWorld
+
+JSON = {"content-type": "application/json"}
+GZIP = {**JSON, "content-encoding": "gzip"}
+MESSAGE = b'{"queue":"orders","body":1}'
+
+
+async def in_parts(*parts: bytes) -> AsyncIterator[bytes]:
+    for part in parts:
+        yield part
+
+
+async def test_a_declared_length_beyond_the_limit_is_refused_before_the_body(
+    client: httpx2.AsyncClient, world: MemoryWorld
+) -> None:
+    headers = {**JSON, "content-length": str(REQUEST_BODY_BYTES_MAX + 1)}
+    response = await client.post("/messages", content=in_parts(b"x"), headers=headers)
+    assert (response.status_code, response.json()["code"]) == (413, "REQUEST_TOO_LARGE")
+
+
+async def test_a_streamed_body_is_counted(client: httpx2.AsyncClient) -> None:
+    part = b" " * (1024 * 1024)
+    fits = await client.post("/messages", content=in_parts(*[part] * 15, MESSAGE), headers=JSON)
+    assert fits.status_code == 201
+    response = await client.post("/messages", content=in_parts(*[part] * 16, MESSAGE), headers=JSON)
+    assert (response.status_code, response.json()["code"]) == (413, "REQUEST_TOO_LARGE")
+
+
+async def test_a_small_packed_body_that_unpacks_beyond_the_limit_is_refused(client: httpx2.AsyncClient) -> None:
+    bomb = gzip.compress(b" " * (REQUEST_BODY_BYTES_MAX + 1))
+    assert len(bomb) < 20_000
+    response = await client.post("/messages", content=bomb, headers=GZIP)
+    assert (response.status_code, response.json()["code"]) == (413, "REQUEST_TOO_LARGE")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        gzip.compress(MESSAGE)[:-3],
+        MESSAGE,
+        b"",
+        gzip.compress(MESSAGE) + b"trailing garbage",
+        zlib.compress(MESSAGE),
+    ],
+)
+async def test_damaged_gzip(client: httpx2.AsyncClient, body: bytes) -> None:
+    response = await client.post("/messages", content=body, headers=GZIP)
+    assert (response.status_code, response.json()["code"]) == (400, "BODY_INCOMPLETE")
+
+
+async def test_gzip_in_small_parts(client: httpx2.AsyncClient) -> None:
+    packed = gzip.compress(MESSAGE)
+    parts = [packed[at : at + 1] for at in range(len(packed))]
+    response = await client.post("/messages", content=in_parts(*parts), headers=GZIP)
+    assert response.status_code == 201
+
+
+async def test_other_encodings_are_not_supported(client: httpx2.AsyncClient) -> None:
+    response = await client.post("/messages", content=MESSAGE, headers={**JSON, "content-encoding": "br"})
+    assert (response.status_code, response.json()["code"]) == (415, "UNSUPPORTED_MEDIA_TYPE")
+
+
+async def test_a_body_that_does_not_arrive_in_time(serve: Any) -> None:
+    async def never() -> AsyncIterator[bytes]:
+        yield MESSAGE[:5]
+        await asyncio.Event().wait()
+
+    async with serve(MemoryWorld(Settings(body_timeout_ms=10))) as client:
+        response = await client.post("/messages", content=never(), headers=JSON)
+        assert (response.status_code, response.json()["code"]) == (408, "REQUEST_TIMEOUT")
+
+
+async def test_bodies_in_flight_are_bounded_and_given_back(serve: Any) -> None:
+    world = MemoryWorld(Settings(request_bytes_in_flight_max=REQUEST_BODY_BYTES_MAX))
+    blocked = asyncio.Event()
+
+    async def slow() -> AsyncIterator[bytes]:
+        yield b" " * (9 * 1024 * 1024)
+        await blocked.wait()
+        yield MESSAGE
+
+    async with serve(world) as client:
+        first = asyncio.create_task(client.post("/messages", content=slow(), headers=JSON))
+        await settle()
+        large = in_parts(b" " * (8 * 1024 * 1024), MESSAGE)
+        refused = await client.post("/messages", content=large, headers=JSON)
+        assert (refused.status_code, refused.json()["code"]) == (429, "OVERLOADED")
+        assert refused.headers["retry-after"] == "1"
+        small = await client.post("/messages", content=MESSAGE, headers=JSON)
+        assert small.status_code == 201
+        blocked.set()
+        assert (await first).status_code == 201
+        assert "acklog_request_body_bytes 0.0" in (await client.get("/metrics")).text
+
+
+async def test_a_client_that_goes_within_its_body(app: Any, world: MemoryWorld) -> None:
+    sent: list[Any] = []
+    parts = [
+        {"type": "http.request", "body": MESSAGE[:5], "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/messages",
+        "query_string": b"",
+        "headers": [(b"content-type", b"application/json")],
+        "http_version": "1.1",
+        "root_path": "",
+        "scheme": "http",
+        "client": None,
+        "server": None,
+    }
+
+    async def receive() -> Any:
+        return parts.pop(0)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await app(scope, receive, send)
+    assert json.loads(sent[1]["body"])["code"] == "BODY_INCOMPLETE"
+    assert not world.node.calls("produce")

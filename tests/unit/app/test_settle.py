@@ -1,0 +1,165 @@
+from typing import Any
+
+import httpx2
+import pytest
+
+from acklog.wire.identifiers import Receipt
+from acklog.wire.limits import RECEIPTS_MAX
+from acklog.wire.problems import ProblemCode
+from cluster.errors import AcklogError
+from tests.support.memory_gateway import MemoryWorld
+from tests.support.memory_node import LEADER_EPOCH
+
+
+async def deliver(client: httpx2.AsyncClient, world: MemoryWorld, count: int = 1) -> list[dict[str, Any]]:
+    """`count` messages, leased; each in a partition of its own as long as there are enough."""
+    topic = await world.topic()
+    messages = [{"body": number, "partition": number % topic.partitions} for number in range(count)]
+    await client.post("/messages", json={"queue": "orders", "messages": messages})
+    found: list[dict[str, Any]] = (await client.get("/messages?queue=orders&max=100")).json()["messages"]
+    assert len(found) == count
+    return found
+
+
+async def test_an_ack_is_done_and_idempotent(client: httpx2.AsyncClient, world: MemoryWorld) -> None:
+    [message] = await deliver(client, world)
+    for _ in range(2):
+        response = await client.post("/ack", json={"receipt": message["receipt"]})
+        assert (response.status_code, response.json()) == (200, {"status": "acknowledged"})
+
+
+async def test_acks_of_a_batch_go_out_as_one_request_per_partition_and_group(
+    client: httpx2.AsyncClient, world: MemoryWorld
+) -> None:
+    messages = await deliver(client, world, 20)
+    response = await client.post("/ack", json={"receipts": [message["receipt"] for message in messages]})
+    assert response.status_code == 200
+    assert response.json() == {"results": [{"status": "acknowledged"}] * 20, "failed": 0}
+    assert len(world.node.calls("settle")) == 8
+
+
+async def test_a_batch_has_a_result_per_item(client: httpx2.AsyncClient, world: MemoryWorld) -> None:
+    [message] = await deliver(client, world)
+    topic = world.metadata.topics()[0]
+    group = world.metadata.groups()[0]
+    stale = str(Receipt(topic.id, message["partition"], message["offset"], group.id, 0, LEADER_EPOCH, 7))
+    no_partition = str(Receipt(topic.id, 100, 0, group.id, 0, LEADER_EPOCH, 1))
+    no_topic = str(Receipt("0" * 13, 0, 0, group.id, 0, LEADER_EPOCH, 1))
+    receipts = ["nonsense", stale, None, no_partition, no_topic, message["receipt"]]
+    response = await client.post("/ack", json={"receipts": receipts})
+    assert response.status_code == 207
+    answer = response.json()
+    assert answer["failed"] == 5
+    assert [result.get("code") for result in answer["results"]] == [
+        "INVALID_RECEIPT",
+        "RECEIPT_STALE",
+        "INVALID_FIELD",
+        "PARTITION_NOT_FOUND",
+        "TOPIC_NOT_FOUND",
+        None,
+    ]
+    assert answer["results"][0]["field"] == "receipts[0]"
+
+
+async def test_when_no_item_succeeds_the_status_is_the_first_faults(client: httpx2.AsyncClient) -> None:
+    response = await client.post("/ack", json={"receipts": ["nonsense", 7]})
+    assert (response.status_code, response.json()["code"], response.json()["failed"]) == (400, "INVALID_RECEIPT", 2)
+
+
+async def test_ack_by_message_id(client: httpx2.AsyncClient, world: MemoryWorld) -> None:
+    first, second, third = await deliver(client, world, 3)
+    assert (await client.post("/ack", json={"messageId": first["messageId"]})).status_code == 200
+    named = {"messageIds": [second["messageId"], third["messageId"]], "group": "default"}
+    assert (await client.post("/ack", json=named)).status_code == 200
+    unknown = await client.post("/ack", json={"messageId": first["messageId"], "group": "other"})
+    assert (unknown.status_code, unknown.json()["code"]) == (404, "GROUP_NOT_FOUND")
+    await client.put("/groups/other")
+    never = await client.post("/ack", json={"messageId": first["messageId"], "group": "other"})
+    assert (never.status_code, never.json()["code"]) == (409, "NOT_DELIVERED")
+
+
+async def test_nack_and_extend_tell_the_node_how_long(client: httpx2.AsyncClient, world: MemoryWorld) -> None:
+    first, second = await deliver(client, world, 2)
+    extended = await client.post("/extend", json={"receipt": first["receipt"], "visibilitySeconds": 1.5})
+    assert extended.json() == {"status": "extended"}
+    assert (await client.post("/nack", json={"receipt": first["receipt"]})).json() == {"status": "returned"}
+    await client.post("/nack", json={"receipts": [second["receipt"]], "delaySeconds": 2})
+    calls = [(call.action, call.visibility_ms, call.delay_ms) for call in world.node.calls("settle")]
+    assert calls == [("extend", 1500, -1), ("nack", 0, -1), ("nack", 0, 2000)]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "code", "field"),
+    [
+        ("/ack", {}, "MISSING_FIELD", "receipt"),
+        ("/ack", {"receipt": 7}, "INVALID_FIELD", "receipt"),
+        ("/ack", {"receipt": "a", "receipts": []}, "INVALID_FIELD", "receipts"),
+        ("/ack", {"receipt": "a", "messageId": "b"}, "INVALID_FIELD", "messageId"),
+        ("/ack", {"receipts": []}, "INVALID_FIELD", "receipts"),
+        ("/ack", {"receipts": "a"}, "INVALID_FIELD", "receipts"),
+        ("/ack", {"receipt": "r-1", "group": "g"}, "INVALID_FIELD", "group"),
+        ("/ack", {"receipt": "r-1"}, "INVALID_RECEIPT", "receipt"),
+        ("/ack", {"messageId": "m-1"}, "INVALID_MESSAGE_ID", "messageId"),
+        ("/ack", {"reciept": "r-1"}, "UNKNOWN_FIELD", "reciept"),
+        ("/nack", {"messageId": "m-1"}, "UNKNOWN_FIELD", "messageId"),
+        ("/nack", {"receipt": "r", "delaySeconds": -1}, "INVALID_FIELD", "delaySeconds"),
+        ("/nack", {"receipt": "r", "delaySeconds": 43_201}, "INVALID_FIELD", "delaySeconds"),
+        ("/nack", {"receipt": "r", "delaySeconds": "1"}, "INVALID_FIELD", "delaySeconds"),
+        ("/extend", {"receipt": "r"}, "MISSING_FIELD", "visibilitySeconds"),
+        ("/extend", {"receipt": "r", "visibilitySeconds": 1e300}, "INVALID_FIELD", "visibilitySeconds"),
+        ("/extend", [], "INVALID_FIELD", None),
+    ],
+)
+async def test_a_wrong_body_is_named(
+    client: httpx2.AsyncClient, path: str, body: object, code: str, field: str | None
+) -> None:
+    response = await client.post(path, json=body)
+    assert response.status_code == 400
+    assert (response.json()["code"], response.json().get("field")) == (code, field)
+
+
+async def test_no_more_receipts_than_allowed(client: httpx2.AsyncClient) -> None:
+    response = await client.post("/ack", json={"receipts": ["x"] * RECEIPTS_MAX})
+    assert response.json()["code"] == "INVALID_RECEIPT"
+    response = await client.post("/ack", json={"receipts": ["x"] * (RECEIPTS_MAX + 1)})
+    assert (response.status_code, response.json()["code"]) == (413, "TOO_MANY_MESSAGES")
+
+
+async def test_a_partition_that_cannot_answer_fails_only_its_items(
+    client: httpx2.AsyncClient, world: MemoryWorld
+) -> None:
+    messages = await deliver(client, world, 2)
+    world.node.fail("settle", AcklogError(ProblemCode.STORAGE_FAILED, "the disk failed"))
+    response = await client.post("/ack", json={"receipts": [message["receipt"] for message in messages]})
+    assert response.status_code == 207
+    assert sorted(result.get("code", "") for result in response.json()["results"]) == ["", "STORAGE_FAILED"]
+
+
+async def test_a_message_can_be_looked_at(client: httpx2.AsyncClient, world: MemoryWorld) -> None:
+    [message] = await deliver(client, world)
+    response = await client.get(f"/messages/{message['messageId']}")
+    assert response.status_code == 200
+    answer = response.json()
+    assert answer["messageId"] == message["messageId"]
+    assert answer["body"] == 0
+    assert answer["groups"] == [{"group": "default", "state": "leased", "attempts": 1}]
+
+
+@pytest.mark.parametrize(
+    ("message_id", "status", "code"),
+    [
+        ("nonsense", 400, "INVALID_MESSAGE_ID"),
+        ("m-0000000000000-0-0-0", 404, "TOPIC_NOT_FOUND"),
+    ],
+)
+async def test_a_message_that_is_not_there(client: httpx2.AsyncClient, message_id: str, status: int, code: str) -> None:
+    response = await client.get(f"/messages/{message_id}")
+    assert (response.status_code, response.json()["code"]) == (status, code)
+
+
+async def test_a_message_beyond_the_topic(client: httpx2.AsyncClient, world: MemoryWorld) -> None:
+    topic = await world.topic()
+    beyond = await client.get(f"/messages/m-{topic.id}-8-3-0")
+    assert beyond.json()["code"] == "PARTITION_NOT_FOUND"
+    missing = await client.get(f"/messages/m-{topic.id}-0-3-0")
+    assert (missing.status_code, missing.json()["code"]) == (404, "MESSAGE_NOT_FOUND")

@@ -1,0 +1,79 @@
+from cluster import keys
+from cluster.codec import encode
+from cluster.controller.catalog import Catalog
+from cluster.controller.planner import Leader, plan
+from cluster.coordination import Changed, KeyValue, Removed
+from cluster.model import PartitionState, Tombstone, Topic
+
+REVISION = 5
+
+
+def item(key: str, value: bytes) -> KeyValue:
+    return KeyValue(key, value, 1, 1, 1)
+
+
+def topic(name: str, topic_id: str, partitions: int = 1) -> KeyValue:
+    return item(keys.topic(name), encode(Topic(topic_id, name, partitions, 1, 0)))
+
+
+def partition(topic_id: str, number: int) -> KeyValue:
+    return item(keys.partition(topic_id, number), encode(PartitionState(topic_id, number, (1,), (1,), 1, 1, 1)))
+
+
+def changed(catalog: Catalog) -> list[str]:
+    return [entry.id for entry in catalog.take_changed()]
+
+
+def test_what_changed_is_told_once() -> None:
+    catalog = Catalog([topic("a", "t1"), partition("t1", 0), topic("b", "t2")])
+    assert changed(catalog) == ["t1", "t2"]
+    assert changed(catalog) == []
+    catalog.apply(Changed(partition("t2", 0)))
+    assert changed(catalog) == ["t2"]
+
+
+def test_progress_of_the_living_is_no_change_of_the_dead_is() -> None:
+    catalog = Catalog([topic("a", "t1")])
+    catalog.apply(Changed(item(keys.offsets("g1", "t1"), b"")))
+    assert changed(catalog) == ["t1"], "a change that waits is not forgotten"
+    catalog.apply(Changed(item(keys.offsets("g1", "t1"), b"")))
+    assert changed(catalog) == []
+    catalog.apply(Changed(item(keys.tombstone("g1"), encode(Tombstone("g1", "g", 0)))))
+    assert changed(catalog) == ["g1"]
+    catalog.apply(Changed(item(keys.offsets("g1", "t2"), b"")))
+    assert changed(catalog) == ["g1"]
+
+
+def test_what_is_gone_leaves_nothing() -> None:
+    items = [
+        topic("a", "t1"),
+        partition("t1", 0),
+        item(keys.offsets("g1", "t1"), b""),
+        item(keys.tombstone("t9"), encode(Tombstone("t9", "x", 0))),
+    ]
+    catalog = Catalog(items)
+    for each in items:
+        catalog.apply(Removed(each.key, REVISION))
+    assert catalog.entries() == []
+    assert changed(catalog) == []
+
+
+def test_a_name_that_moves_to_another_id_leaves_the_old_one() -> None:
+    catalog = Catalog([topic("a", "t1"), partition("t1", 0)])
+    changed(catalog)
+    catalog.apply(Changed(topic("a", "t2")))
+    old, new = catalog.take_changed()
+    assert (old.id, old.topic, new.id) == ("t1", None, "t2")
+    assert new.topic is not None
+
+
+def test_what_is_not_understood_is_left_alone() -> None:
+    leader = Leader(1, 2)
+    strange = item(keys.partition("t1", 0), b"{}")
+    catalog = Catalog([topic("a", "t1"), strange, item(keys.topic("b"), b"?"), partition("t2", 0)])
+    assert sorted(catalog.undecodable) == [strange.key, keys.topic("b")]
+    assert [step for entry in catalog.take_changed() for step in plan(entry, leader)] == []
+    catalog.apply(Changed(partition("t1", 0)))
+    assert list(catalog.undecodable) == [keys.topic("b")]
+    [entry] = catalog.take_changed()
+    assert len(plan(entry, leader)) == 1

@@ -1,0 +1,119 @@
+import asyncio
+
+import pytest
+
+from acklog.wire.identifiers import id_from_bits
+from acklog.wire.problems import ProblemCode
+from cluster import keys
+from cluster.catalog_change import CatalogSettings
+from cluster.codec import decode
+from cluster.coordination import CoordinationUnavailableError, OutcomeUnknownError, Put
+from cluster.errors import AcklogError
+from cluster.groups import Groups
+from cluster.model import Group, GroupMode, GroupSettings, Tombstone
+from tests.unit.cluster.conftest import Catalogue
+
+SETTINGS = GroupSettings()
+
+
+async def create(groups: Groups, name: str = "billing", settings: GroupSettings = SETTINGS) -> Group:
+    return await groups.create(name, mode=GroupMode.SHARED, settings=settings)
+
+
+async def refuse(code: ProblemCode, call: object) -> AcklogError:
+    with pytest.raises(AcklogError) as caught:
+        await call  # type: ignore[misc]
+    assert caught.value.code is code
+    return caught.value
+
+
+async def test_a_created_group_shows_at_once(catalogue: Catalogue) -> None:
+    group = await create(catalogue.groups())
+    assert group == Group(id_from_bits(1), "billing", catalogue.clock.now_ms(), GroupMode.SHARED, SETTINGS)
+    assert catalogue.metadata.group("billing") == group
+
+
+async def test_creating_again_is_fine_with_the_same_settings_only(catalogue: Catalogue) -> None:
+    groups = catalogue.groups()
+    group = await create(groups)
+    assert await create(groups) == group
+    await refuse(ProblemCode.GROUP_EXISTS, create(groups, settings=GroupSettings(max_attempts=3)))
+    await refuse(ProblemCode.GROUP_EXISTS, groups.create("billing", mode=GroupMode.EXCLUSIVE, settings=SETTINGS))
+    assert await groups.get_or_create("billing", mode=GroupMode.EXCLUSIVE, settings=SETTINGS) == group
+
+
+async def test_bad_names(catalogue: Catalogue) -> None:
+    for name in ("", "a/b", "__internal"):
+        await refuse(ProblemCode.INVALID_NAME, create(catalogue.groups(), name))
+
+
+async def test_many_creations_of_one_name_make_one_group(catalogue: Catalogue) -> None:
+    found = await asyncio.gather(*(create(groups) for groups in (catalogue.groups(), catalogue.groups()) * 5))
+    assert len({group.id for group in found}) == 1
+
+
+async def test_update_changes_the_settings_and_nothing_else(catalogue: Catalogue) -> None:
+    groups = catalogue.groups()
+    group = await create(groups)
+    wanted = GroupSettings(visibility_ms=5)
+    updated = await groups.update("billing", settings=wanted)
+    assert updated == Group(group.id, group.name, group.created_at_ms, group.mode, wanted)
+    assert catalogue.metadata.group_by_id(group.id) == updated
+    revision = catalogue.metadata.revision
+    assert await groups.update("billing", settings=wanted) == updated
+    assert catalogue.metadata.revision == revision
+
+
+async def test_missing_groups_come_with_near_names(catalogue: Catalogue) -> None:
+    groups = catalogue.groups()
+    await create(groups)
+    for call in (groups.update("biling", settings=SETTINGS), groups.delete("biling")):
+        assert (await refuse(ProblemCode.GROUP_NOT_FOUND, call)).extra["near"] == ["billing"]
+
+
+async def test_delete_takes_its_offsets_along_and_leaves_a_tombstone(catalogue: Catalogue) -> None:
+    groups, store = catalogue.groups(), catalogue.store
+    group, other = await create(groups), await create(groups, "other")
+    for number in range(300):
+        await store.transact([], [Put(keys.offsets(group.id, f"topic{number}"), b"")])
+    await store.transact([], [Put(keys.offsets(other.id, "topic1"), b"")])
+    await groups.delete("billing")
+    assert catalogue.metadata.group("billing") is None
+    assert [item.key for item in (await store.list(keys.OFFSETS)).items] == [keys.offsets(other.id, "topic1")]
+    item = await store.get(keys.tombstone(group.id))
+    assert item is not None
+    assert decode(Tombstone, item.value).name == "billing"
+    assert (await create(groups)).id != group.id
+
+
+async def test_a_store_that_fails_between_leaves_the_offsets_to_the_controller(catalogue: Catalogue) -> None:
+    groups, store = catalogue.groups(), catalogue.store
+    group = await create(groups)
+    await store.transact([], [Put(keys.offsets(group.id, "t"), b"")])
+    store.before["list"] = [CoordinationUnavailableError("down")]
+    await groups.delete("billing")
+    assert catalogue.metadata.group("billing") is None
+    assert len((await store.list(keys.OFFSETS)).items) == 1
+
+
+async def test_unknown_outcomes_are_read_back(catalogue: Catalogue) -> None:
+    groups, store = catalogue.groups(), catalogue.store
+    store.after["transact"] = [OutcomeUnknownError("?")]
+    creating = asyncio.ensure_future(create(groups))
+    await catalogue.clock.advance_ms(20)
+    assert (await creating).id == id_from_bits(1)
+    store.after["transact"] = [OutcomeUnknownError("?")]
+    deleting = asyncio.ensure_future(groups.delete("billing"))
+    await catalogue.clock.advance_ms(20)
+    await deleting
+    assert catalogue.metadata.groups() == []
+
+
+async def test_the_limit_on_groups(catalogue: Catalogue) -> None:
+    groups = catalogue.groups(CatalogSettings(groups_max=2))
+    outcomes = await asyncio.gather(*(create(groups, f"g{each}") for each in range(4)), return_exceptions=True)
+    assert sum(isinstance(outcome, Group) for outcome in outcomes) == 2
+    error = await refuse(ProblemCode.OVERLOADED, create(groups, "more"))
+    assert "2" in error.detail
+    await groups.delete("g0")
+    await create(groups, "more")

@@ -1,0 +1,26 @@
+"""How a server of the examples and the benchmark is started."""
+
+from pathlib import Path
+
+import pytest
+
+from examples.server_process import ServerFailedError, ServerProcess, acklog_command, free_port, server_environment
+
+
+def test_the_environment_of_a_server_has_no_settings_of_ours_and_a_place_for_bytecode() -> None:
+    given = {"PATH": "/bin", "ACKLOG_FLIGHTS": "x", "ACKLOG_PORT": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    assert server_environment(given, Path("cache")) == {"PATH": "/bin", "PYTHONPYCACHEPREFIX": "cache"}
+
+
+def test_the_command_names_host_port_and_directory() -> None:
+    command = acklog_command(port=1234, data_dir=Path("data"))
+    assert command[1:4] == ["-m", "acklog.command", "serve"]
+    assert command[command.index("--port") + 1] == "1234"
+    assert command[command.index("--data-dir") + 1] == "data"
+
+
+def test_a_server_that_does_not_run_has_no_process_id(tmp_path: Path) -> None:
+    server = ServerProcess(["true"], free_port(), tmp_path / "log")
+    with pytest.raises(ServerFailedError, match="does not run"):
+        _ = server.pid
+    assert server.log_tail() == ""
