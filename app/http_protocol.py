@@ -26,7 +26,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._header_bytes = 0
-        self._header_timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._is_refused = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -35,16 +35,19 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             self._refuse(503)
             return
         # A connection that sends nothing is closed as one that sends its headers too slowly.
-        self._start_header_timer()
+        self._start_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_header_timer()
+        self._stop_timer()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         if self._is_refused:
             return
         super().data_received(data)
+        if self._timer is None and self._is_idle():
+            # uvicorn has stopped its keep-alive timer, but bytes such as empty lines begin no request.
+            self._start_timer()
         if len(self.pipeline) > self.settings.pipelined_requests_max:
             # Reading was paused at the first queued request: these came in one piece, so the client does not wait.
             self._refuse(503)
@@ -52,8 +55,8 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._header_bytes = 0
-        if self._header_timer is None:
-            self._start_header_timer()
+        if self._timer is None:
+            self._start_timer()
 
     def on_url(self, url: bytes) -> None:
         super().on_url(url)
@@ -68,7 +71,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        self._stop_header_timer()
+        self._stop_timer()
         if not self._is_refused:
             super().on_headers_complete()
 
@@ -77,29 +80,44 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             super().on_body(body)
 
     def on_message_complete(self) -> None:
-        if not self._is_refused:
-            super().on_message_complete()
+        if self._is_refused:
+            return
+        super().on_message_complete()
+        if self.cycle.response_complete:
+            self._stop_timer()  # of a body that was not wanted any more
 
-    def _start_header_timer(self) -> None:
-        self._header_timer = self.loop.call_later(self.settings.header_timeout_ms / 1000, self._headers_are_late)
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.cycle.more_body and self.cycle.response_complete and not self.transport.is_closing():
+            # Answered before the body was there, as 408 and 413 are: what still comes in is dropped, for a while.
+            self._unset_keepalive_if_required()
+            self._start_timer()
 
-    def _stop_header_timer(self) -> None:
-        if self._header_timer is not None:
-            self._header_timer.cancel()
-            self._header_timer = None
+    def _is_idle(self) -> bool:
+        is_answered = self.cycle is None or self.cycle.response_complete
+        return is_answered and not self.transport.is_closing() and self.timeout_keep_alive_task is None
 
-    def _headers_are_late(self) -> None:
-        self._header_timer = None
-        self._refuse(408)
+    def _start_timer(self) -> None:
+        self._stop_timer()
+        self._timer = self.loop.call_later(self.settings.header_timeout_ms / 1000, self._is_late)
 
-    def _refuse(self, status: int) -> None:
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _is_late(self) -> None:
+        self._timer = None
+        self._refuse(408, is_answer_wanted=self.cycle is None or not self.cycle.more_body)
+
+    def _refuse(self, status: int, *, is_answer_wanted: bool = True) -> None:
         """Answer without a body and close: what follows on the connection cannot be trusted any more. While an
         earlier request is being answered the connection is closed only, so that answers do not get mixed up."""
         if self._is_refused or self.transport.is_closing():
             return
         self._is_refused = True
-        self._stop_header_timer()
-        if self.cycle is None or self.cycle.response_complete:
+        self._stop_timer()
+        if is_answer_wanted and (self.cycle is None or self.cycle.response_complete):
             self.transport.write(_REFUSALS[status] + b"content-length: 0\r\nconnection: close\r\n\r\n")
         self.transport.close()
 

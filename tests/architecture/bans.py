@@ -6,6 +6,7 @@ Names are resolved through the module's imports, so `from time import monotonic 
 
 import ast
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import NamedTuple
 
 CLOCK = "take a cluster.clock.Clock (now_ms, monotonic_ms, sleep)"
@@ -82,6 +83,7 @@ class Violation(NamedTuple):
     instead: str
 
 
+@cache
 def violations(source: str) -> list[Violation]:
     """Everything in `source` that is banned, by line."""
     tree = ast.parse(source)

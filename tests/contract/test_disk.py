@@ -180,8 +180,9 @@ def test_there_is_free_space(disk: Disk) -> None:
     assert disk.free_bytes() > 0
 
 
-def test_a_lock_is_held_by_one(disk: Disk) -> None:
+def test_a_lock_keeps_another_process_out(disk: Disk, tmp_path: Path) -> None:
+    another = RealDisk(tmp_path / "data") if isinstance(disk, RealDisk) else disk
     disk.lock("lock")
     with pytest.raises(FileLockedError):
-        disk.lock("lock")
-    disk.lock("another")
+        another.lock("lock")
+    another.lock("another")

@@ -73,3 +73,12 @@ async def test_an_open_loop_measures_from_the_intended_moment() -> None:
 async def test_an_open_loop_on_a_lost_connection_fails() -> None:
     with pytest.raises(LoadFailedError, match="closed a connection"):
         await open_loop([Answering(lambda _: LOST)], [b"a"], rate=1000, seconds=0.05, warm_up_s=0, is_spinning=False)
+
+
+async def test_what_an_open_loop_gets_no_answer_to_counts_with_its_age(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("loadtests.load.DRAIN_TIMEOUT_S", 0.02)
+    connection = Answering(lambda number: STORED if number < 10 else None)
+    result = await open_loop([connection], [b"a"], rate=1000, seconds=0.04, warm_up_s=0, is_spinning=False)
+    assert (result.answers, result.errors) == (10, 30)
+    assert len(result.latencies) == 40
+    assert result.latencies[-1] >= 0.02

@@ -73,11 +73,14 @@ class AsgiClient:
 
     async def _run(self, exchange: "_Exchange", scope: dict[str, Any]) -> None:
         try:
-            await self.process.call(self._app(scope, exchange.receive, exchange.send))
+            await self.process.call(self._serve(exchange, scope))
         except ProcessDiedError:
             exchange.fail(ConnectionLostError("the server died"))
         else:
             exchange.fail(ConnectionLostError("the application did not answer"))
+
+    async def _serve(self, exchange: "_Exchange", scope: dict[str, Any]) -> None:
+        await self._app(scope, exchange.receive, exchange.send)
 
 
 class _Exchange:

@@ -3,13 +3,13 @@
 import asyncio
 import random
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from app.app import create_app
 from app.embedded import EmbeddedServer, start_embedded
 from app.settings import Settings
-from cluster.coordination import Compare, KeyValue, Lease, Listing, Operation, TransactionResult, WatchBatch
+from cluster.coordination import Compare, KeyValue, Lease, Listing, Operation, TransactionResult, Watch
 from cluster.memory_store import MemoryStore
 from storage.log.settings import LogStoreSettings
 from storage.node.settings import NodeSettings
@@ -18,7 +18,7 @@ from tests.sim.environment import DiskSpeed, MachineClock, SimClock, SimEntropy,
 from tests.sim.loop import SimLoop
 from tests.sim.options import Options
 from tests.sim.process import Process, ProcessDiedError, outside
-from tests.sim.sim_disk import SimDisk, SimulatedPowerLoss
+from tests.sim.sim_disk import DiskOperation, OperationKind, SimDisk, SimulatedPowerLoss
 
 _Result = TypeVar("_Result")
 
@@ -79,7 +79,7 @@ class ProcessStore:
     async def revoke_lease(self, lease_id: int) -> None:
         await self._do(self._store.revoke_lease(lease_id))
 
-    def watch(self, prefix: str, start_revision: int) -> AsyncIterator[WatchBatch]:
+    def watch(self, prefix: str, start_revision: int) -> Watch:
         return self._store.watch(prefix, start_revision)
 
     async def compact(self, revision: int) -> None:
@@ -97,6 +97,7 @@ class Machine:
         self.clock = MachineClock(loop)
         self.speed = DiskSpeed(mean_ms=options.disk_mean_ms, stall_probability=options.disk_stall_probability)
         self.process: Process | None = None
+        self.problems: list[str] = []
         self.server: EmbeddedServer | None = None
         self.http: AsgiClient | None = None
         self.incarnations = 0
@@ -108,6 +109,7 @@ class Machine:
         self._store = MemoryStore(SimClock(self.clock))
         self.executor: SimExecutor | None = None
         self._loses_power = False
+        self.disk.before_operation = self._count_operation
         self.disk.misses_cache = lambda _: self._random.random() < options.cache_miss_probability
 
     # --- life ---
@@ -124,7 +126,7 @@ class Machine:
             server = await process.call(
                 start_embedded(
                     store=ProcessStore(self._store, process, name, self._options.store_mean_ms),
-                    disk=ProcessDisk(self.disk, process),  # type: ignore[arg-type]
+                    disk=ProcessDisk(self.disk, process),
                     io=self.executor,
                     clock=SimClock(self.clock),
                     entropy=SimEntropy(name),
@@ -190,6 +192,10 @@ class Machine:
         self.end(loses_power=self._loses_power)
 
     # --- evidence ---
+
+    def _count_operation(self, operation: DiskOperation) -> None:
+        if operation.kind is OperationKind.RENAME:
+            self._coverage[f"renames of {operation.path.rsplit('/', 1)[-1]}"] += 1
 
     def _count_recovery(self, server: EmbeddedServer) -> None:
         report = server.node.logs.report

@@ -57,6 +57,7 @@ class SimDisk:
     `before_operation` is called before each operation, reads and look-ups included, and may raise.
     `fails` says which operations the device fails: syncs, reads and writes then raise DiskFailedError.
     `misses_cache` says when `read_cached` must answer None.
+    `lock` takes every caller for a process of its own: a lock is free again after `power_loss` or `kill` only.
     """
 
     def __init__(self, *, seed: int = 0, capacity_bytes: int = CAPACITY_BYTES_DEFAULT) -> None:

@@ -484,14 +484,14 @@ def test_a_violation_is_caught(checker: Checker, name: str, events: list[Event])
 
 
 def test_violations_name_their_checker() -> None:
-    checkers = [AcknowledgedIsInTheLog(), LogHasNoGaps()]
+    checkers: list[Checker] = [AcknowledgedIsInTheLog(), LogHasNoGaps()]
     (violation,) = check_all(_history([sent("m0", 0), log()]), checkers)
     assert violation.startswith("AcknowledgedIsInTheLog: m0 ")
 
 
 def test_a_history_survives_json() -> None:
     lost = AutoAckedAnswerLost(began_ms=0, ended_ms=1, group="g", queue="q", messages_max=1)
-    events = [
+    events: list[Event] = [
         sent("m0", 0, key="k", dedup_id="d"),
         delivered(),
         settled("nack", outcome=Outcome.UNKNOWN),

@@ -1,6 +1,7 @@
 """The simulated clock, entropy and I/O threads."""
 
 import asyncio
+from functools import partial
 
 import pytest
 
@@ -70,7 +71,7 @@ def test_calls_overtake_each_other_by_the_seed() -> None:
         async def run(loop: SimLoop, seed: int = seed) -> list[int]:
             executor = SimExecutor(seed, DiskSpeed(mean_ms=5))
             done: list[int] = []
-            await asyncio.gather(*(executor.run(lambda number=number: done.append(number)) for number in range(6)))
+            await asyncio.gather(*(executor.run(partial(done.append, number)) for number in range(6)))
             return done
 
         orders.add(tuple(simulate(1, run)[0]))

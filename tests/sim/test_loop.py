@@ -192,7 +192,12 @@ def test_the_internals_of_asyncio_that_the_loop_leans_on() -> None:
         for settle in (lambda: None, lambda: woken.set_result(None)):
             settle()
             # The step (first round) and the wake-up (second) both name their task.
-            owners.append([getattr(handle._callback, "__self__", None) for handle in loop._ready])
+            owners.append(
+                [
+                    getattr(handle._callback, "__self__", None)  # type: ignore[attr-defined]
+                    for handle in loop._ready
+                ]
+            )
             await asyncio.sleep(0)
         assert [task in found for found in owners] == [True, True]
 

@@ -122,6 +122,7 @@ def test_name_errors_are_translated(disk: RealDisk, monkeypatch: pytest.MonkeyPa
 def test_the_lock_keeps_another_disk_object_out_until_it_is_closed(tmp_path: Path) -> None:
     first, second = RealDisk(tmp_path), RealDisk(tmp_path)
     first.lock("lock")
+    first.lock("lock")
     with pytest.raises(FileLockedError):
         second.lock("lock")
     first.close()

@@ -1,0 +1,72 @@
+"""Fixed seeds of the simulation, and proof that it notices a server that breaks its word."""
+
+from typing import Any
+
+import pytest
+
+from storage.rpc import messages
+from storage.rpc.in_process import InProcessNode
+from tests.sim.options import FaultKind, draw_options
+from tests.sim.sim_disk import SimFile
+from tests.sim.world import Result, run_seed
+
+SEEDS = range(1, 21)
+MUTANT_SEEDS = range(1, 40)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_seed_finds_nothing(seed: int) -> None:
+    result = run_seed(seed)
+    assert result.violations == [], f"python -m tests.sim --seed {seed} --logs\n{result.options.describe()}"
+    assert result.coverage["send OK"] > 0
+    assert result.coverage["ack OK"] > 0
+
+
+@pytest.mark.parametrize("seed", [4, 9])
+def test_a_seed_goes_the_same_way_twice(seed: int) -> None:
+    first, second = run_seed(seed), run_seed(seed)
+    assert first.trace_hash
+    assert (first.trace_hash, first.history.events) == (second.trace_hash, second.history.events)
+
+
+def test_options_differ_from_seed_to_seed_and_are_printed() -> None:
+    described = {draw_options(seed).describe().replace(str(seed), "") for seed in range(50)}
+    assert len(described) == 50
+    drawn = {fault for seed in range(50) for fault in draw_options(seed).faults}
+    assert drawn == set(FaultKind)
+    assert "max_attempts" in draw_options(1).describe()
+
+
+def _first_caught(checker: str, needs: FaultKind | None = None) -> Result:
+    """The first seed in which `checker` complains."""
+    for seed in MUTANT_SEEDS:
+        if needs is not None and needs not in draw_options(seed).faults:
+            continue
+        result = run_seed(seed)
+        if any(violation.startswith(checker) for violation in result.violations):
+            return result
+    pytest.fail(f"{checker} never complained")
+
+
+def test_a_disk_that_lies_about_syncs_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SimFile, "sync", lambda self: None)
+    assert _first_caught("AcknowledgedIsInTheLog", FaultKind.POWER_LOSS).violations
+
+
+def test_acks_that_are_confirmed_and_forgotten_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def forget(self: Any, request: messages.SettleRequest) -> messages.SettleResponse:
+        return messages.SettleResponse([""] * len(request.items))
+
+    monkeypatch.setattr(InProcessNode, "settle", forget)
+    assert _first_caught("AcknowledgedIsNeverDeliveredAgain").violations
+
+
+def test_sends_that_are_stored_twice_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = InProcessNode.produce
+
+    async def twice(self: Any, request: messages.ProduceRequest) -> messages.ProduceResponse:
+        await original(self, request)
+        return await original(self, request)
+
+    monkeypatch.setattr(InProcessNode, "produce", twice)
+    assert _first_caught("NothingTwice").violations

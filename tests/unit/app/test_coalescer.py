@@ -1,0 +1,126 @@
+import asyncio
+
+import pytest
+
+from acklog.wire.batch import encode_batch
+from acklog.wire.limits import BATCH_BYTES_MAX, HEADER_VALUE_BYTES_MAX, HEADERS_MAX
+from acklog.wire.problems import ProblemCode
+from acklog.wire.record import Record
+from app.batching.coalescer import Coalescer, Placed
+from app.settings import Settings
+from cluster.errors import AcklogError
+from storage.rpc.messages import ACKS_ALL, ProduceResponse
+from tests.support.manual_clock import settle
+
+TOPIC = "t" * 13
+
+
+class Appends:
+    """Notes batches, and gives them offsets; `failures` come first."""
+
+    def __init__(self) -> None:
+        self.batches: list[tuple[int, int, list[bytes]]] = []
+        self.ended: list[str] = []
+        self.failures: list[BaseException] = []
+        self._next: dict[int, int] = {}
+
+    async def append(self, topic_id: str, partition: int, acks: int, records: list[Record]) -> ProduceResponse:
+        await asyncio.sleep(0)
+        if self.failures:
+            raise self.failures.pop(0)
+        self.batches.append((partition, acks, [record.body for record in records]))
+        base = self._next.get(partition, 0)
+        self._next[partition] = base + len(records)
+        return ProduceResponse(-1 if acks == 0 else base, 5, 1)
+
+
+@pytest.fixture
+def appends() -> Appends:
+    return Appends()
+
+
+@pytest.fixture
+def coalescer(appends: Appends) -> Coalescer:
+    return Coalescer(appends.append, messages_max=3, bytes_max=2000, on_flush=appends.ended.append)
+
+
+async def test_one_turns_messages_share_a_batch_per_partition_and_acks(coalescer: Coalescer, appends: Appends) -> None:
+    places = [(0, ACKS_ALL), (1, ACKS_ALL), (0, ACKS_ALL), (0, 1)]
+    futures = [coalescer.add(TOPIC, *place, Record(b"%d" % number)) for number, place in enumerate(places)]
+    placed = await asyncio.gather(*futures)
+    assert appends.batches == [(0, ACKS_ALL, [b"0", b"2"]), (1, ACKS_ALL, [b"1"]), (0, 1, [b"3"])]
+    assert placed == [Placed(5, 0), Placed(5, 0), Placed(5, 1), Placed(5, 2)]
+    assert appends.ended == [TOPIC] * 3
+
+
+async def test_the_next_turn_gets_a_batch_of_its_own(coalescer: Coalescer, appends: Appends) -> None:
+    for number in range(2):
+        await coalescer.add(TOPIC, 0, ACKS_ALL, Record(b"%d" % number))
+    assert [bodies for _, _, bodies in appends.batches] == [[b"0"], [b"1"]]
+
+
+async def test_a_batch_holds_no_more_messages_than_allowed(coalescer: Coalescer, appends: Appends) -> None:
+    await asyncio.gather(*[coalescer.add(TOPIC, 0, ACKS_ALL, Record(b"")) for _ in range(7)])
+    assert [len(bodies) for _, _, bodies in appends.batches] == [3, 3, 1]
+
+
+async def test_a_batch_holds_no_more_bytes_than_allowed(coalescer: Coalescer, appends: Appends) -> None:
+    await asyncio.gather(*[coalescer.add(TOPIC, 0, ACKS_ALL, Record(b"x" * 700)) for _ in range(3)])
+    assert [len(bodies) for _, _, bodies in appends.batches] == [2, 1]
+
+
+def test_the_largest_headers_cannot_make_a_batch_too_large() -> None:
+    """A record is counted for at least what it takes in the batch, whatever it is made of."""
+    headers = {f"{number}": "é" * (HEADER_VALUE_BYTES_MAX // 2) for number in range(HEADERS_MAX)}
+    record = Record(b"x", "é" * 500, headers, ["é" * 30] * 16, 2**40, "t" * 128)
+    loop = asyncio.new_event_loop()
+    try:
+        settings = Settings()
+        sizes: list[int] = []
+
+        async def append(_topic: str, _partition: int, _acks: int, records: list[Record]) -> ProduceResponse:
+            sizes.append(len(encode_batch(records)))
+            return ProduceResponse(0, 1, 1)
+
+        async def fill() -> None:
+            coalescer = Coalescer(
+                append,
+                messages_max=settings.coalesced_messages_max,
+                bytes_max=settings.coalesced_bytes_max,
+                on_flush=lambda _topic: None,
+            )
+            await asyncio.gather(*[coalescer.add(TOPIC, 0, ACKS_ALL, record) for _ in range(100)])
+
+        loop.run_until_complete(fill())
+    finally:
+        loop.close()
+    assert len(sizes) > 1
+    assert max(sizes) <= settings.coalesced_bytes_max < BATCH_BYTES_MAX
+
+
+async def test_a_failure_is_each_messages_own(coalescer: Coalescer, appends: Appends) -> None:
+    appends.failures.append(AcklogError(ProblemCode.OVERLOADED, "full", retry_after_ms=5))
+    results = await asyncio.gather(
+        *[coalescer.add(TOPIC, 0, ACKS_ALL, Record(b"")) for _ in range(2)], return_exceptions=True
+    )
+    assert results[0] is not results[1]
+    for result in results:
+        assert isinstance(result, AcklogError)
+        assert (result.code, result.retry_after_ms) == (ProblemCode.OVERLOADED, 5)
+
+
+async def test_a_message_that_nobody_waits_for_any_more_does_not_disturb_the_others(
+    coalescer: Coalescer, appends: Appends
+) -> None:
+    gone = coalescer.add(TOPIC, 0, ACKS_ALL, Record(b"gone"))
+    other = coalescer.add(TOPIC, 0, ACKS_ALL, Record(b"other"))
+    gone.cancel()
+    assert await other == Placed(5, 1)
+    appends.failures.append(AcklogError(ProblemCode.OVERLOADED, "full"))
+    coalescer.add(TOPIC, 0, ACKS_ALL, Record(b"gone")).cancel()
+    await settle()
+
+
+async def test_without_offsets_there_is_none_to_give(coalescer: Coalescer) -> None:
+    futures = [coalescer.add(TOPIC, 0, 0, Record(b"")) for _ in range(2)]
+    assert await asyncio.gather(*futures) == [Placed(5, -1), Placed(5, -1)]

@@ -1,0 +1,180 @@
+"""The protocol's limits, on a transport that only remembers."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import uvicorn
+from uvicorn.server import ServerState
+
+from app.http_protocol import LimitedHttpProtocol, make_http_protocol
+from app.settings import Settings
+from tests.support.manual_clock import settle
+
+SETTINGS = Settings(
+    header_timeout_ms=20, header_bytes_max=1024, url_bytes_max=256, pipelined_requests_max=2, connections_max=2
+)
+GET = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n"
+
+
+class MemoryTransport(asyncio.Transport):
+    def __init__(self) -> None:
+        super().__init__()
+        self.written = b""
+        self.closed = asyncio.Event()
+
+    def write(self, data: Any) -> None:
+        self.written += bytes(data)
+
+    def close(self) -> None:
+        self.closed.set()
+
+    def is_closing(self) -> bool:
+        return self.closed.is_set()
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return default
+
+
+class Gate:
+    """An application that answers when it is told to, without reading the body."""
+
+    def __init__(self) -> None:
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await self.may_answer.wait()
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body", "body": b""})
+
+
+@pytest.fixture
+def gate() -> Gate:
+    return Gate()
+
+
+@pytest.fixture
+def connect(gate: Gate) -> Callable[[], tuple[LimitedHttpProtocol, MemoryTransport]]:
+    config = uvicorn.Config(gate, http=make_http_protocol(SETTINGS), lifespan="off", log_config=None)
+    config.load()
+    state = ServerState()
+
+    def one() -> tuple[LimitedHttpProtocol, MemoryTransport]:
+        protocol = config.http_protocol_class(config=config, server_state=state, app_state={})
+        assert isinstance(protocol, LimitedHttpProtocol)
+        transport = MemoryTransport()
+        protocol.connection_made(transport)
+        return protocol, transport
+
+    return one
+
+
+async def test_a_plain_request_is_served_and_the_connection_kept(connect: Any) -> None:
+    protocol, transport = connect()
+    protocol.data_received(GET)
+    await settle()
+    assert transport.written.startswith(b"HTTP/1.1 200")
+    assert not transport.is_closing()
+    protocol.data_received(GET)
+    await settle()
+    assert transport.written.count(b"HTTP/1.1 200") == 2
+    protocol.connection_lost(None)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [b"", b"GET / HT", b"GET / HTTP/1.1\r\nhost: a\r\n", GET + b"\r\n", GET + b"GET / HTTP/1.1\r\nho"],
+)
+async def test_headers_that_do_not_arrive_end_the_connection(connect: Any, sent: bytes) -> None:
+    protocol, transport = connect()
+    if sent:
+        protocol.data_received(sent)
+    if sent == GET + b"\r\n":
+        await settle()
+        protocol.data_received(b"\r\n")
+    await asyncio.wait_for(transport.closed.wait(), 5)
+    assert b"HTTP/1.1 408" in transport.written
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"GET /" + b"x" * 300 + b" HTTP/1.1\r\n\r\n", b"414"),
+        (b"GET / HTTP/1.1\r\na: " + b"x" * 1100 + b"\r\n\r\n", b"431"),
+        (b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 600 + b"\r\n", b"431"),
+    ],
+)
+async def test_what_is_too_large_is_refused_once(connect: Any, sent: bytes, status: bytes) -> None:
+    protocol, transport = connect()
+    for at in range(0, len(sent), 100):
+        protocol.data_received(sent[at : at + 100])
+    await settle()
+    assert transport.written.startswith(b"HTTP/1.1 " + status)
+    assert transport.written.count(b"HTTP/1.1") == 1
+    assert transport.is_closing()
+
+
+async def test_the_largest_url_and_headers_are_served(connect: Any) -> None:
+    protocol, transport = connect()
+    protocol.data_received(b"GET /" + b"x" * 255 + b" HTTP/1.1\r\na: " + b"x" * 1023 + b"\r\n\r\n")
+    await settle()
+    assert transport.written.startswith(b"HTTP/1.1 200")
+    protocol.connection_lost(None)
+
+
+async def test_too_many_pipelined_requests(connect: Any, gate: Gate) -> None:
+    gate.may_answer.clear()
+    protocol, transport = connect()
+    protocol.data_received(GET * 3)
+    await settle()
+    assert not transport.is_closing()
+    protocol.data_received(GET)
+    assert transport.is_closing()
+    assert transport.written == b""
+    protocol.connection_lost(None)
+    gate.may_answer.set()
+    await settle()
+
+
+async def test_too_many_connections(connect: Any) -> None:
+    held = [connect() for _ in range(2)]
+    _, refused = connect()
+    assert refused.written.startswith(b"HTTP/1.1 503")
+    assert refused.is_closing()
+    for protocol, transport in held:
+        assert not transport.is_closing()
+        protocol.connection_lost(None)
+
+
+async def test_a_body_that_was_not_waited_for_is_dropped_for_a_while_only(connect: Any) -> None:
+    protocol, transport = connect()
+    protocol.data_received(b"POST / HTTP/1.1\r\ncontent-length: 100\r\n\r\nx")
+    await settle()
+    assert transport.written.startswith(b"HTTP/1.1 200")
+    assert not transport.is_closing()
+    protocol.data_received(b"x")
+    await asyncio.wait_for(transport.closed.wait(), 5)
+    assert transport.written.count(b"HTTP/1.1") == 1
+
+
+async def test_after_a_dropped_body_the_connection_goes_on(connect: Any) -> None:
+    protocol, transport = connect()
+    protocol.data_received(b"POST / HTTP/1.1\r\ncontent-length: 2\r\n\r\nx")
+    await settle()
+    protocol.data_received(b"x" + GET)
+    await settle()
+    assert transport.written.count(b"HTTP/1.1 200") == 2
+    protocol.connection_lost(None)
+
+
+async def test_what_is_not_http(connect: Any) -> None:
+    protocol, transport = connect()
+    protocol.data_received(b"\x16\x03\x01 hello\r\n\r\n")
+    assert transport.written.startswith(b"HTTP/1.1 400")
+    assert transport.is_closing()
