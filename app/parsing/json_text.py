@@ -84,6 +84,14 @@ def _shown(text: str) -> str:
     return repr(text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "…")
 
 
+def elements_of(array: bytes) -> int:
+    """How many elements a valid JSON array has, without making any of them."""
+    structure = _STRING.sub(b"0", array).translate(_AS_SQUARE, _NOT_STRUCTURE)
+    while (collapsed := _INNERMOST.sub(b"", structure, count=0)) != structure and collapsed:
+        structure = collapsed
+    return structure.count(b",") + 1
+
+
 def is_too_deep(text: bytes, *, limit: int = JSON_DEPTH_MAX) -> bool:
     """Whether valid JSON nests objects and arrays deeper than `limit`.
 

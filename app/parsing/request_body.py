@@ -10,11 +10,13 @@ from types import TracebackType
 
 from starlette.requests import Request
 
-from acklog.wire.limits import REQUEST_BODY_BYTES_MAX
+from acklog.wire.limits import RECEIPTS_MAX, REQUEST_BODY_BYTES_MAX
 from acklog.wire.problems import ProblemCode
 from app.http_request import RequestHeaders
 from cluster.errors import AcklogError
 
+ADMINISTRATION_BYTES_MAX = 64 * 1024
+SETTLEMENT_BYTES_MAX = 256 * RECEIPTS_MAX  # a receipt has at most about 100 characters
 _GZIP = 16 + zlib.MAX_WBITS
 
 
@@ -59,14 +61,21 @@ class Hold:
         self.size_bytes = 0
 
 
-async def read_body(request: Request, headers: RequestHeaders, hold: Hold, *, timeout_ms: int) -> bytes:
+async def read_body(
+    request: Request,
+    headers: RequestHeaders,
+    hold: Hold,
+    *,
+    timeout_ms: int,
+    bytes_max: int = REQUEST_BODY_BYTES_MAX,
+) -> bytes:
     """The whole body, unpacked. Raises AcklogError REQUEST_TOO_LARGE, REQUEST_TIMEOUT, BODY_INCOMPLETE, OVERLOADED,
     UNSUPPORTED_MEDIA_TYPE."""
     declared = headers.get(b"content-length")
     if declared is not None:
         size = _content_length(declared)
-        if size > REQUEST_BODY_BYTES_MAX:
-            raise _too_large()
+        if size > bytes_max:
+            raise _too_large(bytes_max)
         hold.grow_to(size)
     encoding = (headers.get(b"content-encoding") or "identity").strip().lower()
     if encoding not in {"identity", "gzip", "x-gzip"}:
@@ -75,8 +84,8 @@ async def read_body(request: Request, headers: RequestHeaders, hold: Hold, *, ti
     try:
         async with asyncio.timeout(timeout_ms / 1000):
             if encoding != "identity":
-                return await _read_gzip(request, hold)
-            return await _read_identity(request, hold)
+                return await _read_gzip(request, hold, bytes_max)
+            return await _read_identity(request, hold, bytes_max)
     except TimeoutError:
         detail = f"the body did not arrive within {timeout_ms} ms"
         raise AcklogError(ProblemCode.REQUEST_TIMEOUT, detail) from None
@@ -88,8 +97,8 @@ def _content_length(text: str) -> int:
     return int(text)
 
 
-def _too_large() -> AcklogError:
-    detail = f"the body has more than {REQUEST_BODY_BYTES_MAX} bytes"
+def _too_large(bytes_max: int) -> AcklogError:
+    detail = f"the body has more than {bytes_max} bytes"
     return AcklogError(ProblemCode.REQUEST_TOO_LARGE, detail)
 
 
@@ -100,21 +109,21 @@ async def _next_part(request: Request) -> tuple[bytes, bool]:
     return message.get("body", b""), message.get("more_body", False)
 
 
-async def _read_identity(request: Request, hold: Hold) -> bytes:
+async def _read_identity(request: Request, hold: Hold, bytes_max: int) -> bytes:
     parts: list[bytes] = []
     size = 0
     more = True
     while more:
         part, more = await _next_part(request)
         size += len(part)
-        if size > REQUEST_BODY_BYTES_MAX:
-            raise _too_large()
+        if size > bytes_max:
+            raise _too_large(bytes_max)
         hold.grow_to(size)
         parts.append(part)
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-async def _read_gzip(request: Request, hold: Hold) -> bytes:
+async def _read_gzip(request: Request, hold: Hold, bytes_max: int) -> bytes:
     """Unpacks as the bytes come in, never further than the limit. Several gzip members one behind the other are one
     body, as RFC 1952 has it."""
     unpacked = bytearray()
@@ -125,26 +134,26 @@ async def _read_gzip(request: Request, hold: Hold) -> bytes:
     while more:
         part, more = await _next_part(request)
         packed_bytes += len(part)
-        if packed_bytes > REQUEST_BODY_BYTES_MAX:
-            raise _too_large()
+        if packed_bytes > bytes_max:
+            raise _too_large(bytes_max)
         while part:
             if unpacker.eof:
                 unpacker = zlib.decompressobj(_GZIP)
             has_begun = True
-            part = _unpack(unpacker, part, unpacked, hold)
+            part = _unpack(unpacker, part, unpacked, hold, bytes_max)
     if not has_begun or not unpacker.eof:
         raise AcklogError(ProblemCode.BODY_INCOMPLETE, "the gzip stream ends early")
     return bytes(unpacked)
 
 
-def _unpack(unpacker: "zlib._Decompress", part: bytes, unpacked: bytearray, hold: Hold) -> bytes:
+def _unpack(unpacker: "zlib._Decompress", part: bytes, unpacked: bytearray, hold: Hold, bytes_max: int) -> bytes:
     """Unpack `part` behind `unpacked`; returns what belongs to the next gzip member."""
-    room = REQUEST_BODY_BYTES_MAX - len(unpacked)
+    room = bytes_max - len(unpacked)
     try:
         unpacked += unpacker.decompress(part, room + 1)
     except zlib.error as error:
         raise AcklogError(ProblemCode.BODY_INCOMPLETE, f"the body is not valid gzip: {error}") from None
-    if len(unpacked) > REQUEST_BODY_BYTES_MAX:
-        raise _too_large()
+    if len(unpacked) > bytes_max:
+        raise _too_large(bytes_max)
     hold.grow_to(len(unpacked))
     return unpacker.unused_data

@@ -7,7 +7,7 @@ from starlette.responses import Response
 from app.http_request import RequestHeaders, principal_of
 from app.parsing.groups import parse_group, parse_offsets, parse_seek
 from app.parsing.query import NO_PARAMETERS
-from app.parsing.request_body import read_body
+from app.parsing.request_body import ADMINISTRATION_BYTES_MAX, read_body
 from app.parsing.topics import parse_listing
 from app.responses import json_response
 from app.services.registry import Services

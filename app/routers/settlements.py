@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from app.http_request import RequestHeaders, principal_of
 from app.parsing.query import NO_PARAMETERS
-from app.parsing.request_body import read_body
+from app.parsing.request_body import SETTLEMENT_BYTES_MAX, read_body
 from app.parsing.settle import Settlement, parse_ack, parse_extend, parse_nack
 from app.services.registry import Services
 from app.services.settle_answer import settle_response
@@ -21,7 +21,7 @@ def add_settlements(router: APIRouter, services: Services) -> None:
         principal = principal_of(headers, services.gateway.tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
         with services.bytes_in_flight.hold() as hold:
-            body = await read_body(request, headers, hold, timeout_ms=services.settings.body_timeout_ms)
+            body = await read_body(request, headers, hold, timeout_ms=services.settings.body_timeout_ms, bytes_max=SETTLEMENT_BYTES_MAX)
             settlement = parse(body)
             return settle_response(settlement, await services.settle.settle_all(settlement, principal))
 

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from app.http_request import RequestHeaders, principal_of
 from app.parsing.query import NO_PARAMETERS
-from app.parsing.request_body import read_body
+from app.parsing.request_body import ADMINISTRATION_BYTES_MAX, read_body
 from app.parsing.topics import parse_listing, parse_topic
 from app.responses import json_response
 from app.services.registry import Services
@@ -28,7 +28,7 @@ def add_topics(router: APIRouter, services: Services) -> None:
         principal = principal_of(headers, tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
         with services.bytes_in_flight.hold() as hold:
-            body = await read_body(request, headers, hold, timeout_ms=services.settings.body_timeout_ms)
+            body = await read_body(request, headers, hold, timeout_ms=services.settings.body_timeout_ms, bytes_max=ADMINISTRATION_BYTES_MAX)
             view, is_created = await services.topics.put(request.path_params["topic"], parse_topic(body), principal)
         return json_response(view, 201 if is_created else 200)
 

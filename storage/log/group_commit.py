@@ -124,7 +124,7 @@ class GroupCommit:
                 parts = self._plan()
                 if parts:
                     await self._commit(parts)
-        except Exception as error:
+        except BaseException as error:  # whatever it was, nobody may be left waiting
             engine.fail(f"a round of the group commit failed: {error!r}")
             if not isinstance(error, OSError):
                 raise
