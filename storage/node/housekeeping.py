@@ -65,14 +65,20 @@ class Housekeeping:
         log = partition.host.log
         config = partition.host.topic.config
         before_bytes = log.size_bytes
-        if config.retention is RetentionMode.UNTIL_ACKED:
-            progress = [position.progress for position in partition.groups.positions()]
-            if progress:
-                await log.remove_before(min(min(progress), partition.host.high_watermark))
+        # Idempotency keys live in the batches, so nothing removes those of the present window (rule R28).
+        keep_keyed_after_ms = self._clock.now_ms() - config.dedup_window_ms
+        progress = [position.progress for position in partition.groups.positions()]
+        if config.retention is RetentionMode.UNTIL_ACKED and progress:
+            await log.retain(
+                retention_ms=0,
+                retention_bytes=-1,
+                not_after_offset=min(min(progress), partition.host.high_watermark),
+                keep_keyed_after_ms=keep_keyed_after_ms,
+            )
         await log.retain(
             retention_ms=config.retention_ms,
             retention_bytes=config.retention_bytes,
-            keep_keyed_after_ms=self._clock.now_ms() - config.dedup_window_ms,
+            keep_keyed_after_ms=keep_keyed_after_ms,
         )
         self.bytes_removed += max(0, before_bytes - log.size_bytes)
         partition.groups.advance_log_start()

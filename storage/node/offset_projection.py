@@ -58,6 +58,13 @@ class OffsetProjection:
         value = msgspec.json.decode(item.value, type=ProjectedOffsets)
         return {int(number): projected.offset for number, projected in value.partitions.items()}
 
+    def forget_topic(self, topic_id: str) -> None:
+        self._written = {key: value for key, value in self._written.items() if key[1] != topic_id}
+        self._seen_records = {key: value for key, value in self._seen_records.items() if key[0] != topic_id}
+
+    def forget_group(self, group_id: str) -> None:
+        self._written = {key: value for key, value in self._written.items() if key[0] != group_id}
+
     async def flush_if_due(self, partitions: Iterable[Partition]) -> None:
         if self._clock.monotonic_ms() - self._last_flush_ms >= self._interval_ms:
             await self.flush(partitions)

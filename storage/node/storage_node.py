@@ -159,7 +159,7 @@ class StorageNode:
             cache=self._cache,
             settings=self._settings,
             on_changed=self._partitions_changed,
-            on_topic_gone=self._receiver.forget_topic,
+            on_topic_gone=self._forget_topic,
         )
 
     def _make_housekeeping(self) -> Housekeeping:
@@ -177,8 +177,13 @@ class StorageNode:
         self._started_groups.clear()
         self._receiver.wake_everybody()
 
+    def _forget_topic(self, topic_id: str) -> None:
+        self._receiver.forget_topic(topic_id)
+        self._projection.forget_topic(topic_id)
+
     def _forget_group(self, group_id: str) -> None:
         self._receiver.forget_group(group_id)
+        self._projection.forget_group(group_id)
         self._started_groups = {started for started in self._started_groups if started[0] != group_id}
 
     def _task_ended(self, task: "asyncio.Task[None]") -> None:

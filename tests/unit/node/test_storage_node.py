@@ -260,6 +260,22 @@ def test_retention_until_acked_frees_what_every_group_has_done() -> None:
     with_node(main)
 
 
+def test_retention_until_acked_keeps_the_keys_of_the_window() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic = await sim.topic(retention=RetentionMode.UNTIL_ACKED, segment_bytes=100, dedup_window_ms=60_000)
+        group = await sim.group()
+        first = await sim.send(topic, b"1" * 200, keys=["a"])
+        await sim.send(topic, b"2" * 200)
+        await sim.settle("ack", topic, group, (await sim.receive(topic, group)).messages)
+        await sim.clock.sleep(5_000)
+        await sim.stop()
+        await sim.start()
+        again = await sim.send(topic, b"1" * 200, keys=["a"])
+        assert [known.offset for known in again.known] == [first.base_offset]
+
+    with_node(main)
+
+
 def test_keyed_batches_outlive_retention_by_size_for_their_window() -> None:
     async def main(sim: SimulatedNode) -> None:
         topic = await sim.topic(retention_bytes=1000, segment_bytes=500, dedup_window_ms=60_000)
