@@ -1,4 +1,5 @@
-"""uvicorn's HTTP protocol with limits: on the time and bytes of headers, on URLs, on pipelining, on connections.
+"""uvicorn's HTTP protocol with limits: on the time and bytes of headers, on URLs, on pipelining, on
+connections, and on the time that a client may take to read.
 
 A body's time and size are bounded where it is read (`app.parsing.request_body`).
 """
@@ -6,7 +7,8 @@ A body's time and size are bounded where it is read (`app.parsing.request_body`)
 import asyncio
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn._types import ASGI3Application
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from app.settings import Settings
 
@@ -27,6 +29,8 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         super().__init__(*arguments, **options)
         self._header_bytes = 0
         self._timer: asyncio.TimerHandle | None = None
+        self._write_timer: asyncio.TimerHandle | None = None
+        self._running: RequestResponseCycle | None = None
         self._is_refused = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -39,7 +43,23 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
+        self._stop_write_timer()
+        # uvicorn tells only the request that came in last. The one that is being answered must know, too (it may hold
+        # leases), and those behind it must not be begun.
+        self.pipeline.clear()
+        if self._running is not None and not self._running.response_complete:
+            self._running.disconnected = True
+            self._running.message_event.set()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self._write_timer is None:
+            self._write_timer = self.loop.call_later(self.settings.write_timeout_ms / 1000, self._reader_is_late)
+
+    def resume_writing(self) -> None:
+        self._stop_write_timer()
+        super().resume_writing()
 
     def data_received(self, data: bytes) -> None:
         if self._is_refused:
@@ -93,6 +113,10 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             self._unset_keepalive_if_required()
             self._start_timer()
 
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
+
     def _is_idle(self) -> bool:
         is_answered = self.cycle is None or self.cycle.response_complete
         return is_answered and not self.transport.is_closing() and self.timeout_keep_alive_task is None
@@ -105,6 +129,16 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    def _stop_write_timer(self) -> None:
+        if self._write_timer is not None:
+            self._write_timer.cancel()
+            self._write_timer = None
+
+    def _reader_is_late(self) -> None:
+        """Closing would wait for ever for a client that does not read, and keep what it has not read."""
+        self._write_timer = None
+        self.transport.abort()
 
     def _is_late(self) -> None:
         self._timer = None

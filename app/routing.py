@@ -51,6 +51,17 @@ class PartitionLeaders:
         }
         return sorted(found)
 
+    async def wait_for_leaders(self, topic_ids: list[str], *, deadline_ms: int) -> list[int]:
+        """As `leaders`, once there is one: a topic that was created just now has none for a moment.
+
+        Raises AcklogError UNAVAILABLE.
+        """
+        while not (found := self.leaders(topic_ids)):
+            if self._clock.monotonic_ms() + RETRY_PAUSE_MAX_MS >= deadline_ms:
+                raise AcklogError(ProblemCode.UNAVAILABLE, "no partition of the topic has a leader now")
+            await self._clock.sleep(RETRY_PAUSE_MIN_MS)
+        return found
+
     async def call(
         self,
         topic_id: str,

@@ -14,6 +14,8 @@ _Value = TypeVar("_Value")
 SHOWN_CHARACTERS = 100  # of a client's own text in an error's detail
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_NOT_STRUCTURE = bytes(set(range(256)) - set(b"[]{},"))
+_INNERMOST = re.compile(rb"\[,*\]")
 _AS_SQUARE = bytes.maketrans(b"{}", b"[]")
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*?)`(?: - at `\$(?P<path>[^`]*)`)?", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(?P<name>.*?)`(?: - at `\$(?P<path>[^`]*)`)?", re.DOTALL)
@@ -85,11 +87,15 @@ def _shown(text: str) -> str:
 
 
 def elements_of(array: bytes) -> int:
-    """How many elements a valid JSON array has, without making any of them."""
-    structure = _STRING.sub(b"0", array).translate(_AS_SQUARE, _NOT_STRUCTURE)
-    while (collapsed := _INNERMOST.sub(b"", structure, count=0)) != structure and collapsed:
+    """How many elements a valid JSON array has, without making any of them. An empty one counts as 1."""
+    structure = _STRING.sub(b"", array).translate(_AS_SQUARE, _NOT_STRUCTURE)[1:-1]
+    while True:
+        collapsed = structure.replace(b"[]", b"")
+        if len(collapsed) == len(structure):
+            collapsed = _INNERMOST.sub(b"", structure)
+            if len(collapsed) == len(structure):
+                return structure.count(b",") + 1
         structure = collapsed
-    return structure.count(b",") + 1
 
 
 def is_too_deep(text: bytes, *, limit: int = JSON_DEPTH_MAX) -> bool:

@@ -8,7 +8,7 @@ from msgspec import UNSET, Raw, UnsetType
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
 from app.parsing import query
-from app.parsing.json_text import check_utf8, decode, malformed, too_deep, validation_fault
+from app.parsing.json_text import check_utf8, decode, elements_of, malformed, too_deep, validation_fault
 from app.parsing.message import OCTETS, MessageFields, Outgoing, check_dedup_key, outgoing_bytes, outgoing_of
 from app.parsing.names import queue_of
 from app.parsing.query import NO_ARGUMENTS, Arguments
@@ -20,6 +20,7 @@ JSON_TYPES = frozenset({"application/json", "text/json"})
 NDJSON_TYPES = frozenset({"application/x-ndjson", "application/ndjson", "application/jsonl", "application/json-lines"})
 FORM_TYPE = "application/x-www-form-urlencoded"
 REPLICAS_MAX = 100
+COMMAS_UNSUSPICIOUS_MAX = 16 * limits.REQUEST_MESSAGES_MAX
 
 
 class _Envelope(MessageFields, forbid_unknown_fields=True, rename="camel", gc=False):
@@ -35,6 +36,13 @@ class _LooseEnvelope(_Envelope, forbid_unknown_fields=True, rename="camel", gc=F
     messages: list[Raw] | UnsetType = UNSET  # type: ignore[assignment]
 
 
+class _Outline(_Envelope, forbid_unknown_fields=False, rename="camel", gc=False):
+    """As `_Envelope`, with nothing of the messages made."""
+
+    messages: Raw | UnsetType = UNSET  # type: ignore[assignment]
+
+
+_outline_decoder = msgspec.json.Decoder(_Outline)
 _envelope_decoder = msgspec.json.Decoder(_Envelope)
 _loose_decoder = msgspec.json.Decoder(_LooseEnvelope)
 _message_decoder = msgspec.json.Decoder(MessageFields)
@@ -120,6 +128,8 @@ def _refuse_raw_parameters(arguments: Arguments) -> None:
 
 def _parse_envelope(body: bytes, arguments: Arguments) -> SendCommand:
     check_utf8(body)
+    if body.count(b",") > COMMAS_UNSUSPICIOUS_MAX:
+        _check_outline(body)
     envelope: _Envelope
     messages: list[Checked]
     try:
@@ -140,6 +150,15 @@ def _parse_envelope(body: bytes, arguments: Arguments) -> SendCommand:
         messages = [outgoing_of(envelope)]
     queue = _queue_of_both(envelope, arguments)
     return SendCommand(queue, messages, _acks_of_both(envelope, arguments), is_batch)
+
+
+def _check_outline(body: bytes) -> None:
+    """Refuse too many messages before any is made: in memory they would take many times the request's bytes."""
+    outline = decode(_outline_decoder, body)
+    if outline.messages is not UNSET:
+        array = bytes(outline.messages)
+        if array.startswith(b"[") and elements_of(array) > limits.REQUEST_MESSAGES_MAX:
+            raise _too_many()
 
 
 def _queue_of_both(envelope: _Envelope, arguments: Arguments) -> str:
@@ -169,8 +188,12 @@ def _check_count(messages: list[MessageFields] | list[Raw] | list[bytes]) -> Non
     if not messages:
         raise AcklogError(ProblemCode.INVALID_FIELD, "must hold at least one message", field="messages")
     if len(messages) > limits.REQUEST_MESSAGES_MAX:
-        detail = f"the request has more than {limits.REQUEST_MESSAGES_MAX} messages"
-        raise AcklogError(ProblemCode.TOO_MANY_MESSAGES, detail, field="messages")
+        raise _too_many()
+
+
+def _too_many() -> AcklogError:
+    detail = f"the request has more than {limits.REQUEST_MESSAGES_MAX} messages"
+    return AcklogError(ProblemCode.TOO_MANY_MESSAGES, detail, field="messages")
 
 
 def _check_all(batch: list[MessageFields] | UnsetType) -> list[Checked]:
@@ -220,7 +243,9 @@ def _refuse_message_fields(envelope: _Envelope) -> None:
 
 
 def _parse_lines(body: bytes) -> list[Checked]:
-    """One message per line; empty lines are skipped and not counted."""
+    """One message per line; empty lines are skipped, but there may not be more of them than of messages."""
+    if body.count(b"\n") > 2 * limits.REQUEST_MESSAGES_MAX:
+        raise _too_many()
     lines = [line for line in body.split(b"\n") if line and not line.isspace()]
     _check_count(lines)
     is_ascii = body.isascii()

@@ -18,7 +18,13 @@ def add_groups(router: APIRouter, services: Services) -> None:
 
     async def body_of(request: Request) -> bytes:
         with services.bytes_in_flight.hold() as hold:
-            return await read_body(request, RequestHeaders(request), hold, timeout_ms=services.settings.body_timeout_ms)
+            return await read_body(
+                request,
+                RequestHeaders(request),
+                hold,
+                timeout_ms=services.settings.body_timeout_ms,
+                bytes_max=ADMINISTRATION_BYTES_MAX,
+            )
 
     @router.get("/groups", operation_id="listGroups", tags=["groups"])
     async def list_groups(request: Request) -> Response:

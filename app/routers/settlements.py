@@ -21,7 +21,9 @@ def add_settlements(router: APIRouter, services: Services) -> None:
         principal = principal_of(headers, services.gateway.tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
         with services.bytes_in_flight.hold() as hold:
-            body = await read_body(request, headers, hold, timeout_ms=services.settings.body_timeout_ms, bytes_max=SETTLEMENT_BYTES_MAX)
+            body = await read_body(
+                request, headers, hold, timeout_ms=services.settings.body_timeout_ms, bytes_max=SETTLEMENT_BYTES_MAX
+            )
             settlement = parse(body)
             return settle_response(settlement, await services.settle.settle_all(settlement, principal))
 

@@ -28,7 +28,9 @@ def add_topics(router: APIRouter, services: Services) -> None:
         principal = principal_of(headers, tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
         with services.bytes_in_flight.hold() as hold:
-            body = await read_body(request, headers, hold, timeout_ms=services.settings.body_timeout_ms, bytes_max=ADMINISTRATION_BYTES_MAX)
+            body = await read_body(
+                request, headers, hold, timeout_ms=services.settings.body_timeout_ms, bytes_max=ADMINISTRATION_BYTES_MAX
+            )
             view, is_created = await services.topics.put(request.path_params["topic"], parse_topic(body), principal)
         return json_response(view, 201 if is_created else 200)
 

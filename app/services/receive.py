@@ -1,5 +1,6 @@
 """Receiving: leases for a consumer, from the nodes that lead the topics' partitions."""
 
+import asyncio
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -102,9 +103,8 @@ class ReceiveService:
 
     async def _poll(self, request: ReceiveRequest, *, wait_ms: int) -> ReceiveResponse:
         """Ask each node once, from another one on each time; the last one may wait."""
-        nodes = self._leaders.leaders(request.topic_ids)
-        if not nodes:
-            raise AcklogError(ProblemCode.UNAVAILABLE, "no partition of the topic has a leader now")
+        deadline_ms = self._leaders.deadline_in(self._gateway.settings.request_timeout_ms)
+        nodes = await self._leaders.wait_for_leaders(request.topic_ids, deadline_ms=deadline_ms)
         self._turn += 1
         messages: list[DeliveredMessage] = []
         reasons: list[str] = []
@@ -114,7 +114,7 @@ class ReceiveService:
             is_last = position == len(nodes) - 1
             may_wait_ms = 0 if messages or not is_last else wait_ms if len(nodes) == 1 else min(wait_ms, WAIT_SLICE_MS)
             try:
-                response = await self._gateway.nodes.client(node_id).receive(_narrowed(request, messages, may_wait_ms))
+                response = await self._ask(node_id, _narrowed(request, messages, may_wait_ms))
             except AcklogError as error:
                 failure = error
                 continue
@@ -125,6 +125,14 @@ class ReceiveService:
         if failure is not None and not messages and not reasons:
             raise failure
         return ReceiveResponse(messages, next((reason for reason in reasons if reason and reason != EMPTY), EMPTY))
+
+    async def _ask(self, node_id: int, request: ReceiveRequest) -> ReceiveResponse:
+        limit_ms = request.wait_ms + self._gateway.settings.request_timeout_ms
+        try:
+            async with asyncio.timeout(limit_ms / 1000):
+                return await self._gateway.nodes.client(node_id).receive(request)
+        except TimeoutError:
+            raise AcklogError(ProblemCode.TIMED_OUT, "a node did not answer within the deadline") from None
 
 
 def _narrowed(request: ReceiveRequest, messages: list[DeliveredMessage], wait_ms: int) -> ReceiveRequest:

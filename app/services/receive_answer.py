@@ -69,7 +69,7 @@ class LeasedResponse(BytesResponse):
             more = start + CHUNK_BYTES < len(body)
             chunk = body if not start and not more else body[start : start + CHUNK_BYTES]
             await send({"type": "http.response.body", "body": chunk, "more_body": more})
-        return True
+        return not self._watch.is_gone  # it may have gone while the last piece waited for room
 
 
 def delivered_view(message: DeliveredMessage, queue: str) -> MessageView:

@@ -97,15 +97,13 @@ class _Run:
         started = time.perf_counter()
         self._consumers = self._make_consumers(client)
         async with asyncio.TaskGroup() as tasks:
-            watching = [
-                tasks.create_task(watch_for_stalls(self._work, stall_s=self._options.stall_s)),
-                tasks.create_task(show_work(self._progress, self._work, self._killer.restarts)),
-            ]
+            watching = tasks.create_task(watch_for_stalls(self._work, stall_s=self._options.stall_s))
+            tasks.create_task(show_work(self._progress, self._work, self._killer.restarts))
             working: list[Coroutine[None, None, object]] = [self._produce(client), self._killer.run()]
             working += [consumer.run() for consumer in self._consumers]
             await asyncio.gather(*[tasks.create_task(each) for each in working])
-            watching[0].cancel()
-        self._outcome.working_s = time.perf_counter() - started
+            self._outcome.working_s = time.perf_counter() - started
+            watching.cancel()
 
     def _make_consumers(self, client: AcklogClient) -> list[Consumer]:
         size = self._options.receive_batch_size

@@ -152,17 +152,21 @@ class Maintenance:
                 engine.indexes.put(segment, index)
 
     async def write_points(self, *, covered_sequence: int | None = None, is_clean: bool = False) -> None:
-        """The caller has the lock. Raises STORAGE_FULL, STORAGE_FAILED."""
+        """The caller has the lock. Raises STORAGE_FULL, STORAGE_FAILED.
+
+        A removed log stays on record until the journal is covered beyond its floor, at least until the next
+        checkpoint: its files may be half gone while this one is written.
+        """
         covered = self._covered_sequence if covered_sequence is None else covered_sequence
         points = RecoveryPoints(
             covered_sequence=covered,
             is_clean=is_clean,
             logs={str(key): state.point() for key, state in self._states.items()},
-            removed={key: floor for key, floor in self._removed.items() if floor > covered},
+            removed={key: floor for key, floor in self._removed.items() if floor >= covered},
         )
         await self.run(partial(write_recovery_points, self._engine.disk, points))
         self._covered_sequence = covered
-        for key in [key for key, floor in self._removed.items() if floor <= covered]:
+        for key in [key for key, floor in self._removed.items() if floor < covered]:
             del self._removed[key]
 
     async def run(self, function: Callable[[], None]) -> None:

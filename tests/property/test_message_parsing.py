@@ -13,7 +13,7 @@ from acklog.wire.record import Record
 from app.message_view import encode_line, view_of
 from app.parsing.accept import chosen_type
 from app.parsing.groups import parse_group, parse_seek
-from app.parsing.json_text import is_too_deep
+from app.parsing.json_text import elements_of, is_too_deep
 from app.parsing.message import Outgoing
 from app.parsing.receive import parse_receive
 from app.parsing.records import parse_records
@@ -100,6 +100,12 @@ def depth_of(value: object) -> int:
 @given(json_texts(), st.integers(0, 6))
 def test_the_depth_is_exact(text: str, limit: int) -> None:
     assert is_too_deep(text.encode(), limit=limit) == (depth_of(json.loads(text)) > limit)
+
+
+@given(st.lists(json_texts(), min_size=1, max_size=6), _WHITESPACE)
+def test_elements_are_counted_exactly(elements: list[str], space: str) -> None:
+    array = "[" + f"{space},".join(elements) + "]"
+    assert elements_of(array.encode()) == len(elements)
 
 
 @pytest.mark.parametrize("text", ['"' + "[" * 100 + '"', '"\\"[' + "{" * 100 + '"', "[" + ",".join(["[]"] * 100) + "]"])

@@ -127,8 +127,11 @@ class ProgressRead(_Event, frozen=True, kw_only=True):
     is_final: bool = False
 
 
+STARTED = "started"
+
+
 class Faulted(_Event, frozen=True, kw_only=True):
-    """Something was done to the system. `kind`: "crash", "restart", ..."""
+    """Something was done to the system. `kind` STARTED: a server process serves again."""
 
     kind: str
     detail: str = ""

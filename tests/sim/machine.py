@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
+from acklog.wire.problems import ProblemCode
 from app.app import create_app
 from app.embedded import EmbeddedServer, start_embedded
 from app.settings import Settings
 from cluster.coordination import Compare, KeyValue, Lease, Listing, Operation, TransactionResult, Watch
+from cluster.errors import AcklogError
 from cluster.memory_store import MemoryStore
 from storage.log.settings import LogStoreSettings
 from storage.node.settings import NodeSettings
@@ -21,6 +23,8 @@ from tests.sim.process import Process, ProcessDiedError, outside
 from tests.sim.sim_disk import DiskOperation, OperationKind, SimDisk, SimulatedPowerLoss
 
 _Result = TypeVar("_Result")
+
+STOP_TIMEOUT_S = 60
 
 
 class ProcessDisk:
@@ -168,12 +172,19 @@ class Machine:
         if server is None or process is None:
             return
         self.http = None
+        self.server = None
         try:
             await process.call(_begin_shutdown(server))
             await asyncio.sleep(2)
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(STOP_TIMEOUT_S):
                 await process.call(server.close())
         except ProcessDiedError:
+            return
+        except AcklogError as error:
+            if error.code is not ProblemCode.STORAGE_FAILED:
+                raise
+            self._coverage["stops that failed"] += 1
+            self.end(loses_power=True)
             return
         self._coverage["graceful stops"] += 1
         self.end(loses_power=False)

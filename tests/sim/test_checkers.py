@@ -17,6 +17,7 @@ from tests.sim.delivery_checkers import (
     StaleReceiptsAreRefused,
 )
 from tests.sim.history import (
+    STARTED,
     AutoAckedAnswerLost,
     Delivered,
     Event,
@@ -335,6 +336,12 @@ GOOD_AND_BAD: list[tuple[Checker, dict[str, list[Event]], dict[str, list[Event]]
                 later(settled(attempt=2), 300),
                 later(settled(), 400),
             ],
+            "forgotten by a restart": [
+                delivered(),
+                EXPIRED,
+                Faulted(began_ms=250, ended_ms=250, kind=STARTED),
+                later(settled(), 300),
+            ],
             "perhaps dead-lettered meanwhile": [
                 delivered(),
                 later(delivered(attempt=3), 200),
@@ -349,6 +356,12 @@ GOOD_AND_BAD: list[tuple[Checker, dict[str, list[Event]], dict[str, list[Event]]
         },
         {
             "an old ack": [delivered(), EXPIRED, later(settled(), 300)],
+            "an old ack after a restart before the newer lease": [
+                delivered(),
+                Faulted(began_ms=150, ended_ms=150, kind=STARTED),
+                EXPIRED,
+                later(settled(), 300),
+            ],
             "an old nack": [delivered(), EXPIRED, later(settled("nack"), 300)],
             "an old extension": [delivered(), EXPIRED, later(settled("extend"), 300)],
             "of an older epoch": [

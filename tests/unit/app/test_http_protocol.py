@@ -13,7 +13,12 @@ from app.settings import Settings
 from tests.support.manual_clock import settle
 
 SETTINGS = Settings(
-    header_timeout_ms=20, header_bytes_max=1024, url_bytes_max=256, pipelined_requests_max=2, connections_max=2
+    header_timeout_ms=20,
+    write_timeout_ms=20,
+    header_bytes_max=1024,
+    url_bytes_max=256,
+    pipelined_requests_max=2,
+    connections_max=2,
 )
 GET = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n"
 
@@ -23,12 +28,16 @@ class MemoryTransport(asyncio.Transport):
         super().__init__()
         self.written = b""
         self.closed = asyncio.Event()
+        self.aborted = asyncio.Event()
 
     def write(self, data: Any) -> None:
         self.written += bytes(data)
 
     def close(self) -> None:
         self.closed.set()
+
+    def abort(self) -> None:
+        self.aborted.set()
 
     def is_closing(self) -> bool:
         return self.closed.is_set()
@@ -178,3 +187,49 @@ async def test_what_is_not_http(connect: Any) -> None:
     protocol.data_received(b"\x16\x03\x01 hello\r\n\r\n")
     assert transport.written.startswith(b"HTTP/1.1 400")
     assert transport.is_closing()
+
+
+class Watcher:
+    """An application that waits for the client to leave."""
+
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+        self.told: list[str] = []
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        self.begun.append(scope["path"])
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        self.told.append(scope["path"])
+
+
+async def test_the_running_request_hears_that_the_client_left_and_the_next_one_is_not_begun() -> None:
+    watcher = Watcher()
+    config = uvicorn.Config(watcher, http=make_http_protocol(SETTINGS), lifespan="off", log_config=None)
+    config.load()
+    make: Any = config.http_protocol_class
+    protocol = make(config=config, server_state=ServerState(), app_state={})
+    transport = MemoryTransport()
+    protocol.connection_made(transport)
+    protocol.data_received(b"GET /first HTTP/1.1\r\nhost: a\r\n\r\nGET /second HTTP/1.1\r\nhost: a\r\n\r\n")
+    await settle()
+    transport.close()
+    protocol.connection_lost(None)
+    await settle()
+    assert (watcher.begun, watcher.told) == (["/first"], ["/first"])
+
+
+async def test_a_client_that_does_not_read_is_cut_off(connect: Any) -> None:
+    protocol, transport = connect()
+    protocol.pause_writing()
+    await asyncio.wait_for(transport.aborted.wait(), 5)
+
+
+async def test_a_client_that_reads_in_time_is_not_cut_off(connect: Any) -> None:
+    protocol, transport = connect()
+    protocol.pause_writing()
+    protocol.resume_writing()
+    protocol.pause_writing()
+    protocol.connection_lost(None)
+    await asyncio.sleep(2 * SETTINGS.write_timeout_ms / 1000)
+    assert not transport.aborted.is_set()

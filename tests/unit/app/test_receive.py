@@ -1,8 +1,10 @@
 import asyncio
+import dataclasses
 import json
 from typing import Any
 
 import httpx2
+import msgspec
 import pytest
 from fastapi import FastAPI
 
@@ -11,8 +13,10 @@ from acklog.wire.record import Record
 from app.parsing.message import OCTETS
 from app.settings import Settings
 from cluster.errors import AcklogError
+from cluster.model import PartitionState
 from tests.support.manual_clock import settle
 from tests.support.memory_gateway import MemoryWorld
+from tests.support.memory_node import MemoryNode
 
 
 async def test_a_message_comes_back_as_it_was_sent(client: httpx2.AsyncClient, world: MemoryWorld) -> None:
@@ -270,3 +274,75 @@ async def test_a_client_that_goes_within_a_large_answer_loses_its_leases(
     await connection.request
     assert [message["type"] for message in connection.sent] == ["http.response.start"]
     assert world.node.live_leases(topic.id) == 0
+
+
+class TwoNodes:
+    """Even partitions are the first node's, odd ones the second's."""
+
+    def __init__(self, world: MemoryWorld) -> None:
+        self.nodes = {1: world.node, 2: MemoryNode()}
+        one = world.metadata.partition
+
+        def partition(topic_id: str, number: int) -> PartitionState | None:
+            state = one(topic_id, number)
+            return None if state is None else msgspec.structs.replace(state, leader=1 + number % 2)
+
+        world.metadata.partition = partition  # type: ignore[method-assign]
+
+    def client(self, node_id: int) -> MemoryNode:
+        return self.nodes[node_id]
+
+
+@pytest.fixture
+def two_nodes(world: MemoryWorld) -> TwoNodes:
+    nodes = TwoNodes(world)
+    world.gateway = dataclasses.replace(world.gateway, nodes=nodes)
+    return nodes
+
+
+async def test_messages_come_from_every_node_up_to_the_limit(
+    two_nodes: TwoNodes, world: MemoryWorld, serve: Any
+) -> None:
+    await world.topic()
+    async with serve(world) as client:
+        messages = [{"body": number, "partition": number % 8} for number in range(16)]
+        await client.post("/messages", json={"queue": "orders", "messages": messages})
+        first = (await client.get("/messages?queue=orders&max=10")).json()["messages"]
+        rest = (await client.get("/messages?queue=orders&max=10")).json()["messages"]
+        assert (len(first), len(rest)) == (10, 6)
+        assert {message["body"] for message in first + rest} == set(range(16))
+
+
+async def test_a_node_that_fails_leaves_the_others_messages(
+    two_nodes: TwoNodes, world: MemoryWorld, serve: Any
+) -> None:
+    await world.topic()
+    async with serve(world) as client:
+        await client.post("/messages", json={"queue": "orders", "body": 1, "partition": 0})
+        two_nodes.nodes[2].fail("receive", *[AcklogError(ProblemCode.UNAVAILABLE, "moved")] * 2)
+        assert len((await client.get("/messages?queue=orders")).json()["messages"]) == 1
+        two_nodes.nodes[1].fail("receive", AcklogError(ProblemCode.UNAVAILABLE, "moved"))
+        assert (await client.get("/messages?queue=orders")).json()["code"] == "UNAVAILABLE"
+
+
+async def test_a_wait_sees_messages_of_every_node(two_nodes: TwoNodes, world: MemoryWorld, serve: Any) -> None:
+    await world.topic()
+    async with serve(world) as client:
+        for partition in (0, 1):
+            waiting = asyncio.create_task(client.get("/messages?queue=orders&waitSeconds=20"))
+            await settle()
+            await client.post("/messages", json={"queue": "orders", "body": 1, "partition": partition})
+            assert len((await waiting).json()["messages"]) == 1
+
+
+async def test_a_node_that_does_not_answer_is_given_up(serve: Any) -> None:
+    world = MemoryWorld(Settings(request_timeout_ms=10))
+    await world.topic()
+
+    async def never(_request: object) -> None:
+        await asyncio.Event().wait()
+
+    world.node.receive = never  # type: ignore[assignment,method-assign]
+    async with serve(world) as client:
+        response = await client.get("/messages?queue=orders")
+        assert (response.status_code, response.json()["code"]) == (504, "TIMED_OUT")

@@ -9,6 +9,7 @@ import httpx2
 import pytest
 
 from acklog.wire.limits import REQUEST_BODY_BYTES_MAX
+from app.parsing.request_body import ADMINISTRATION_BYTES_MAX, SETTLEMENT_BYTES_MAX
 from app.settings import Settings
 from tests.support.manual_clock import settle
 from tests.support.memory_gateway import MemoryWorld
@@ -134,3 +135,41 @@ async def test_a_client_that_goes_within_its_body(app: Any, world: MemoryWorld) 
     await app(scope, receive, send)
     assert json.loads(sent[1]["body"])["code"] == "BODY_INCOMPLETE"
     assert not world.node.calls("produce")
+
+
+@pytest.mark.parametrize(
+    ("path", "limit"),
+    [
+        ("/ack", SETTLEMENT_BYTES_MAX),
+        ("/nack", SETTLEMENT_BYTES_MAX),
+        ("/topics/a", ADMINISTRATION_BYTES_MAX),
+        ("/groups/a", ADMINISTRATION_BYTES_MAX),
+        ("/groups/a/offsets", ADMINISTRATION_BYTES_MAX),
+    ],
+)
+async def test_other_calls_take_smaller_bodies(client: httpx2.AsyncClient, path: str, limit: int) -> None:
+    method = "POST" if path in {"/ack", "/nack"} else "PUT"
+    fits = await client.request(method, path, content=b" " * (limit - 2) + b"{}", headers=JSON)
+    assert fits.status_code != 413
+    response = await client.request(method, path, content=b" " * (limit - 1) + b"{}", headers=JSON)
+    assert (response.status_code, response.json()["code"]) == (413, "REQUEST_TOO_LARGE")
+
+
+@pytest.mark.parametrize("element", [b"{}", b"0", b'{"body":[1,2,3],"x":","}', b"[[],[]]"])
+async def test_too_many_messages_are_refused_before_they_are_made(client: httpx2.AsyncClient, element: bytes) -> None:
+    body = b'{"queue":"q","messages":[' + b",".join([element] * 200_000) + b"]}"
+    response = await client.post("/messages", content=body, headers=JSON)
+    assert (response.status_code, response.json()["code"]) == (413, "TOO_MANY_MESSAGES")
+
+
+async def test_many_commas_in_few_messages_are_fine(client: httpx2.AsyncClient) -> None:
+    numbers = b"[" + b",".join([b"1"] * 200_000) + b"]"
+    body = b'{"queue":"q","messages":[{"body":' + numbers + b'},{"body":"' + b"," * 200_000 + b'"}]}'
+    response = await client.post("/messages", content=body, headers=JSON)
+    assert response.status_code == 201
+
+
+async def test_too_many_lines_are_refused_before_they_are_split(client: httpx2.AsyncClient) -> None:
+    headers = {"content-type": "application/x-ndjson"}
+    response = await client.post("/messages?queue=q", content=b"\n" * 20_001, headers=headers)
+    assert response.json()["code"] == "TOO_MANY_MESSAGES"
