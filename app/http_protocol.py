@@ -5,19 +5,18 @@ A body's time and size are bounded where it is read (`app.parsing.request_body`)
 """
 
 import asyncio
+from http import HTTPStatus
 from typing import Any
 
 from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from acklog.wire.problems import ProblemCode
+from app.problems import problem_response
 from app.settings import Settings
+from cluster.errors import AcklogError
 
-_REFUSALS = {
-    414: b"HTTP/1.1 414 URI Too Long\r\n",
-    431: b"HTTP/1.1 431 Request Header Fields Too Large\r\n",
-    408: b"HTTP/1.1 408 Request Timeout\r\n",
-    503: b"HTTP/1.1 503 Service Unavailable\r\n",
-}
+BUSY_RETRY_MS = 1000
 
 
 class LimitedHttpProtocol(HttpToolsProtocol):
@@ -36,7 +35,8 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         if len(self.connections) > self.settings.connections_max:
-            self._refuse(503)
+            detail = f"the server has {self.settings.connections_max} open connections, the limit"
+            self._refuse(AcklogError(ProblemCode.TOO_MANY_CONNECTIONS, detail, retry_after_ms=BUSY_RETRY_MS))
             return
         # A connection that sends nothing is closed as one that sends its headers too slowly.
         self._start_timer()
@@ -70,7 +70,8 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             self._start_timer()
         if len(self.pipeline) > self.settings.pipelined_requests_max:
             # Reading was paused at the first queued request: these came in one piece, so the client does not wait.
-            self._refuse(503)
+            detail = f"at most {self.settings.pipelined_requests_max} requests may wait on one connection"
+            self._refuse(AcklogError(ProblemCode.TOO_MANY_CONNECTIONS, detail, retry_after_ms=BUSY_RETRY_MS))
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -81,12 +82,14 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     def on_url(self, url: bytes) -> None:
         super().on_url(url)
         if len(self.url) > self.settings.url_bytes_max:
-            self._refuse(414)
+            detail = f"path and query have more than {self.settings.url_bytes_max} bytes"
+            self._refuse(AcklogError(ProblemCode.URI_TOO_LONG, detail))
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._header_bytes += len(name) + len(value)
         if self._header_bytes > self.settings.header_bytes_max:
-            self._refuse(431)
+            detail = f"the headers have more than {self.settings.header_bytes_max} bytes"
+            self._refuse(AcklogError(ProblemCode.HEADERS_TOO_LARGE, detail))
             return
         super().on_header(name, value)
 
@@ -142,18 +145,33 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
     def _is_late(self) -> None:
         self._timer = None
-        self._refuse(408, is_answer_wanted=self.cycle is None or not self.cycle.more_body)
+        detail = f"the headers did not arrive within {self.settings.header_timeout_ms} ms"
+        is_answer_wanted = self.cycle is None or not self.cycle.more_body
+        self._refuse(AcklogError(ProblemCode.REQUEST_TIMEOUT, detail), is_answer_wanted=is_answer_wanted)
 
-    def _refuse(self, status: int, *, is_answer_wanted: bool = True) -> None:
-        """Answer without a body and close: what follows on the connection cannot be trusted any more. While an
-        earlier request is being answered the connection is closed only, so that answers do not get mixed up."""
+    def send_400_response(self, msg: str) -> None:
+        """uvicorn calls it for bytes that are not HTTP."""
+        self._refuse(AcklogError(ProblemCode.MALFORMED_HTTP, "what was sent is not HTTP/1.1"))
+
+    def _refuse(self, error: AcklogError, *, is_answer_wanted: bool = True) -> None:
+        """Answer and close: what follows on the connection cannot be trusted any more. While an earlier request is
+        being answered the connection is closed only, so that answers do not get mixed up."""
         if self._is_refused or self.transport.is_closing():
             return
         self._is_refused = True
         self._stop_timer()
         if is_answer_wanted and (self.cycle is None or self.cycle.response_complete):
-            self.transport.write(_REFUSALS[status] + b"content-length: 0\r\nconnection: close\r\n\r\n")
+            self.transport.write(_answer(error))
         self.transport.close()
+
+
+def _answer(error: AcklogError) -> bytes:
+    """A whole HTTP answer with the problem document."""
+    response = problem_response(error, {"connection": "close"})
+    status = HTTPStatus(error.code.status)
+    lines = [f"HTTP/1.1 {status.value} {status.phrase}".encode()]
+    lines += [name + b": " + value for name, value in response.raw_headers]
+    return b"\r\n".join(lines) + b"\r\n\r\n" + bytes(response.body)
 
 
 def make_http_protocol(settings: Settings) -> type[asyncio.Protocol]:

@@ -35,7 +35,10 @@ class ProblemCode(Problem, Enum):
     REQUEST_TOO_LARGE = Problem(413, False, "The request is larger than the limit")
     MESSAGE_TOO_LARGE = Problem(413, False, "A message is larger than the limit")
     TOO_MANY_MESSAGES = Problem(413, False, "The request has more messages than the limit")
+    URI_TOO_LONG = Problem(414, False, "The path and query are longer than the limit")
     UNSUPPORTED_MEDIA_TYPE = Problem(415, False, "The content type or encoding is not supported")
+    HEADERS_TOO_LARGE = Problem(431, False, "The headers are larger than the limit")
+    MALFORMED_HTTP = Problem(400, False, "What was sent is not HTTP")
     # What it is about
     TOPIC_NOT_FOUND = Problem(404, False, "There is no such topic")
     PARTITION_NOT_FOUND = Problem(404, False, "The topic has no such partition")
@@ -54,6 +57,7 @@ class ProblemCode(Problem, Enum):
     OVERLOADED = Problem(429, True, "The server is busy: its buffers are full")
     DEDUP_WINDOW_FULL = Problem(429, True, "The memory for idempotency keys is full")
     TOO_MANY_WAITING = Problem(429, True, "Too many requests are waiting for messages")
+    TOO_MANY_CONNECTIONS = Problem(503, True, "There are too many connections, or requests on one")
     INTERNAL = Problem(500, True, "The server failed")
     OUTCOME_UNKNOWN = Problem(500, True, "The request may or may not have taken effect")
     STORAGE_FULL = Problem(503, True, "The disk is full")

@@ -17,11 +17,13 @@ from cluster.errors import AcklogError
 def add_operations(router: APIRouter, services: Services) -> None:
     gateway = services.gateway
 
+    @router.head("/healthz", include_in_schema=False)
     @router.get("/healthz", operation_id="isAlive", tags=["operations"])
     async def is_alive(request: Request) -> Response:
         NO_PARAMETERS.parse(request.scope["query_string"])
         return json_response({"status": "alive"})
 
+    @router.head("/readyz", include_in_schema=False)
     @router.get("/readyz", operation_id="isReady", tags=["operations"])
     async def is_ready(request: Request) -> Response:
         NO_PARAMETERS.parse(request.scope["query_string"])

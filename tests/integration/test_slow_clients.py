@@ -162,7 +162,7 @@ class TestTooMuch:
 
     @pytest.mark.parametrize("members", [1, 20])
     def test_a_gzip_bomb(self, impatient: ServerProcess, members: int) -> None:
-        """A quarter of a gigabyte in a few hundred kilobytes: refused once it has unpacked to more than a request may hold."""
+        """A quarter of a gigabyte in a small request: refused once it has unpacked to more than a request may hold."""
         bomb = gzip.compress(bytes(256 * MIB // members), compresslevel=6) * members
         before = impatient.resident_bytes()
         answer = impatient.request("POST", "/messages?queue=bombs", content=bomb, headers={"Content-Encoding": "gzip"})

@@ -190,7 +190,7 @@ def test_the_internals_of_asyncio_that_the_loop_leans_on() -> None:
         assert isinstance(task, SimTask)
         owners = []
         for settle in (lambda: None, lambda: woken.set_result(None)):
-            settle()
+            settle()  # type: ignore[no-untyped-call]
             # The step (first round) and the wake-up (second) both name their task.
             owners.append(
                 [

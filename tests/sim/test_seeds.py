@@ -7,12 +7,14 @@ import pytest
 
 from storage.rpc import messages
 from storage.rpc.in_process import InProcessNode
+from tests.sim import sim_disk_content
 from tests.sim.options import FaultKind, draw_options
-from tests.sim.sim_disk import SimFile
+from tests.sim.sim_disk_content import FileContent
 from tests.sim.world import Result, run_options, run_seed
 
 SEEDS = range(1, 21)
 MUTANT_SEEDS = range(1, 15)
+JOURNAL_BYTES_MIN = 16_000  # journal files are preallocated, so their size never changes
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -61,8 +63,17 @@ def _first_caught(checker: str, *faults: FaultKind) -> Result:
     pytest.fail(f"{checker} never complained")
 
 
-def test_a_disk_that_lies_about_syncs_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SimFile, "sync", lambda self: None)
+def test_a_disk_that_lies_about_the_journals_syncs_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a server loses that answers before the journal is durable; a power loss takes all that was not synced."""
+    original = FileContent.sync
+
+    def lie(self: FileContent) -> None:
+        is_journal_entry = b"AKB1" in self.current and len(self.durable) == len(self.current) > JOURNAL_BYTES_MIN
+        if not is_journal_entry:
+            original(self)
+
+    monkeypatch.setattr(FileContent, "sync", lie)
+    monkeypatch.setattr(sim_disk_content, "_settle", lambda content, changes, rng: None)
     assert _first_caught("AcknowledgedIsInTheLog", FaultKind.POWER_LOSS).violations
 
 

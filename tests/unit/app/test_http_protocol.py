@@ -1,6 +1,7 @@
 """The protocol's limits, on a transport that only remembers."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
+from acklog.wire.problems import ProblemCode
 from app.http_protocol import LimitedHttpProtocol, make_http_protocol
 from app.settings import Settings
 from tests.support.manual_clock import settle
@@ -112,20 +114,23 @@ async def test_headers_that_do_not_arrive_end_the_connection(connect: Any, sent:
 
 
 @pytest.mark.parametrize(
-    ("sent", "status"),
+    ("sent", "code"),
     [
-        (b"GET /" + b"x" * 300 + b" HTTP/1.1\r\n\r\n", b"414"),
-        (b"GET / HTTP/1.1\r\na: " + b"x" * 1100 + b"\r\n\r\n", b"431"),
-        (b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 600 + b"\r\n", b"431"),
+        (b"GET /" + b"x" * 300 + b" HTTP/1.1\r\n\r\n", ProblemCode.URI_TOO_LONG),
+        (b"GET / HTTP/1.1\r\na: " + b"x" * 1100 + b"\r\n\r\n", ProblemCode.HEADERS_TOO_LARGE),
+        (b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 600 + b"\r\n", ProblemCode.HEADERS_TOO_LARGE),
+        (b"\x16\x03\x01 no HTTP\r\n\r\n", ProblemCode.MALFORMED_HTTP),
     ],
 )
-async def test_what_is_too_large_is_refused_once(connect: Any, sent: bytes, status: bytes) -> None:
+async def test_what_cannot_be_taken_is_refused_once(connect: Any, sent: bytes, code: ProblemCode) -> None:
     protocol, transport = connect()
     for at in range(0, len(sent), 100):
         protocol.data_received(sent[at : at + 100])
     await settle()
-    assert transport.written.startswith(b"HTTP/1.1 " + status)
-    assert transport.written.count(b"HTTP/1.1") == 1
+    assert transport.written.startswith(b"HTTP/1.1 %d " % code.status)
+    assert transport.written.count(b"\r\n\r\n") == 1
+    document = json.loads(transport.written.partition(b"\r\n\r\n")[2])
+    assert document["code"] == code.name
     assert transport.is_closing()
 
 
@@ -155,6 +160,8 @@ async def test_too_many_connections(connect: Any) -> None:
     held = [connect() for _ in range(2)]
     _, refused = connect()
     assert refused.written.startswith(b"HTTP/1.1 503")
+    assert ProblemCode.TOO_MANY_CONNECTIONS.name.encode() in refused.written
+    assert b"retry-after: 1" in refused.written
     assert refused.is_closing()
     for protocol, transport in held:
         assert not transport.is_closing()

@@ -1,0 +1,85 @@
+"""A simulated process ends as a killed one does: at once, with everything that it had started."""
+
+import asyncio
+
+import pytest
+
+from tests.sim.loop import SimLoop, simulate
+from tests.sim.process import Process, ProcessDiedError, outside
+
+
+def test_a_kill_ends_tasks_of_tasks_and_timers_and_tells_the_callers() -> None:
+    async def main(loop: SimLoop) -> None:
+        process, other = Process(loop, "one"), Process(loop, "other")
+        ticks: list[str] = []
+
+        async def tick(name: str) -> None:
+            while True:
+                await asyncio.sleep(1)
+                ticks.append(name)
+
+        async def serve(name: str) -> None:
+            child = asyncio.create_task(tick(f"{name} task"))
+            asyncio.get_running_loop().call_later(3.5, ticks.append, f"{name} timer")
+            await child
+
+        calls = [asyncio.create_task(process.call(serve("one"))), asyncio.create_task(other.call(serve("other")))]
+        await asyncio.sleep(1.5)
+        process.kill()
+        await asyncio.sleep(3)
+        assert ticks.count("one task") == 1
+        assert "one timer" not in ticks
+        assert ticks.count("other task") == 4
+        assert "other timer" in ticks
+        with pytest.raises(ProcessDiedError):
+            await calls[0]
+        assert not calls[1].done()
+        with pytest.raises(ProcessDiedError):
+            await process.call(serve("again"))
+
+    simulate(1, main)
+
+
+def test_results_and_errors_come_back_and_leaving_does_not_stop_the_work() -> None:
+    async def main(loop: SimLoop) -> None:
+        process = Process(loop, "one")
+        done: list[int] = []
+
+        async def work() -> int:
+            await asyncio.sleep(1)
+            done.append(1)
+            return 7
+
+        async def fail() -> None:
+            raise ZeroDivisionError
+
+        assert await process.call(work()) == 7
+        with pytest.raises(ZeroDivisionError):
+            await process.call(fail())
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.5):
+                await process.call(work())
+        await asyncio.sleep(1)
+        assert len(done) == 2
+
+    simulate(1, main)
+
+
+def test_what_runs_outside_outlives_the_process() -> None:
+    async def main(loop: SimLoop) -> None:
+        process = Process(loop, "one")
+        done: list[int] = []
+
+        async def later() -> None:
+            await asyncio.sleep(1)
+            done.append(1)
+
+        call = asyncio.create_task(process.call(outside(later())))
+        await asyncio.sleep(0.5)
+        process.kill()
+        with pytest.raises(ProcessDiedError):
+            await call
+        await asyncio.sleep(1)
+        assert done == [1]
+
+    simulate(1, main)
