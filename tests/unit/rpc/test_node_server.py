@@ -1,13 +1,13 @@
 """What a node's server does at its limits and with strange peers, on virtual time."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
 from acklog.wire.problems import ProblemCode
 from storage.rpc import messages, methods
-from storage.rpc.framing import Frame, FrameDecoder, FrameKind, encode_frame
+from storage.rpc.framing import Buffer, Frame, FrameDecoder, FrameKind, encode_frame
 from storage.rpc.server import NodeServer
 from storage.rpc.settings import RpcServerSettings
 from storage.rpc.transport import Stream
@@ -155,7 +155,7 @@ class _Collector:
     def __init__(self, frames: list[bytes]) -> None:
         self._frames = frames
 
-    def write(self, buffers: list[bytes]) -> None:
+    def write(self, buffers: Sequence[Buffer]) -> None:
         self._frames += map(bytes, buffers)
 
     def pause_reading(self) -> None: ...
