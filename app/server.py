@@ -1,6 +1,7 @@
 """The server process: uvicorn around the gateway, with an orderly start and an orderly stop."""
 
 import asyncio
+import gc
 import ipaddress
 import signal
 import socket
@@ -119,7 +120,16 @@ async def serve(settings: Settings, node_settings: NodeSettings) -> None:
         backlog=4096,
         timeout_graceful_shutdown=30,
     )
+    calm_garbage_collection()
     await AcklogServer(config, embedded).serve()
+
+
+def calm_garbage_collection() -> None:
+    """Requests make many short-lived objects and hardly a cycle: collecting them over and over, the loaded modules
+    included, takes a fifth of a send's time (measured with singles, 64 connections)."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
 
 
 def run(settings: Settings, node_settings: NodeSettings) -> None:

@@ -25,7 +25,6 @@ payload; the stamp has a checksum of its own, because a rotten base offset is as
 """
 
 import struct
-from dataclasses import dataclass
 
 import msgspec
 from crc32c import crc32c
@@ -78,8 +77,7 @@ class BatchCorruptError(ValueError):
         self.reason = reason
 
 
-@dataclass(frozen=True, slots=True)
-class BatchHeader:
+class BatchHeader(msgspec.Struct, frozen=True, gc=False):
     """The fixed part of a batch, decoded. `length` counts the whole batch in bytes, this header included."""
 
     length: int

@@ -17,8 +17,8 @@ _NUMBER = r"(?:0|[1-9][0-9]{0,17})"
 _SMALL = r"(?:0|[1-9][0-9]{0,8})"
 MESSAGE_ID_PATTERN = rf"^m-{_ID}-{_SMALL}-{_SMALL}-{_NUMBER}$"
 RECEIPT_PATTERN = rf"^r-{_ID}-{_SMALL}-{_NUMBER}-{_ID}-{_SMALL}-{_SMALL}-{_SMALL}$"
-_message_id_match = re.compile(MESSAGE_ID_PATTERN[1:-1]).fullmatch
-_receipt_match = re.compile(RECEIPT_PATTERN[1:-1]).fullmatch
+_message_id_match = re.compile(rf"m-({_ID})-({_SMALL})-({_SMALL})-({_NUMBER})").fullmatch
+_receipt_match = re.compile(rf"r-({_ID})-({_SMALL})-({_NUMBER})-({_ID})-({_SMALL})-({_SMALL})-({_SMALL})").fullmatch
 
 
 class MessageId(NamedTuple):
@@ -54,17 +54,19 @@ class Receipt(NamedTuple):
 
 def parse_message_id(text: str) -> MessageId | None:
     """The message id, or None if `text` is not one."""
-    if not _message_id_match(text):
+    found = _message_id_match(text)
+    if found is None:
         return None
-    _, topic_id, partition, epoch, offset = text.split("-")
+    topic_id, partition, epoch, offset = found.groups()
     return MessageId(topic_id, int(partition), int(epoch), int(offset))
 
 
 def parse_receipt(text: str) -> Receipt | None:
     """The receipt, or None if `text` is not one."""
-    if not _receipt_match(text):
+    found = _receipt_match(text)
+    if found is None:
         return None
-    _, topic_id, partition, offset, group_id, generation, epoch, attempt = text.split("-")
+    topic_id, partition, offset, group_id, generation, epoch, attempt = found.groups()
     return Receipt(topic_id, int(partition), int(offset), group_id, int(generation), int(epoch), int(attempt))
 
 

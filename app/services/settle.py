@@ -41,9 +41,10 @@ class SettleService:
         results: list[AcklogError | None] = [None] * len(settlement.items)
         indexes: list[int] = []
         deliveries: list[Delivery] = []
+        checked: set[tuple[str, int]] = set()
         for index, item in enumerate(settlement.items):
             try:
-                delivery = self._delivery_of(item, settlement, principal)
+                delivery = self._delivery_of(item, settlement, principal, checked)
             except AcklogError as fault:
                 results[index] = fault
             else:
@@ -99,17 +100,27 @@ class SettleService:
         return response.results
 
     def _delivery_of(
-        self, item: Receipt | MessageId | AcklogError, settlement: Settlement, principal: Principal
+        self,
+        item: Receipt | MessageId | AcklogError,
+        settlement: Settlement,
+        principal: Principal,
+        checked: set[tuple[str, int]],
     ) -> Delivery:
+        """`checked` holds the partitions that the request has been found to be right about already."""
         if isinstance(item, AcklogError):
             raise item
-        topic = self._catalog.topic_by_id(item.topic_id, principal)
-        if topic is None:
-            raise AcklogError(ProblemCode.TOPIC_NOT_FOUND, "the topic was deleted, or never existed")
-        if item.partition >= topic.partitions:
-            raise AcklogError(ProblemCode.PARTITION_NOT_FOUND, f"{topic.name!r} has no partition {item.partition}")
+        if (item.topic_id, item.partition) not in checked:
+            self._check_partition(item, principal)
+            checked.add((item.topic_id, item.partition))
         if isinstance(item, Receipt):
             settle_item = SettleItem(item.offset, item.generation, item.leader_epoch, item.attempt)
             return Delivery(item.topic_id, item.partition, item.group_id, settle_item)
         group = self._catalog.group(settlement.group)
         return Delivery(item.topic_id, item.partition, group.id, SettleItem(item.offset, 0, item.epoch, 0))
+
+    def _check_partition(self, item: Receipt | MessageId, principal: Principal) -> None:
+        topic = self._catalog.topic_by_id(item.topic_id, principal)
+        if topic is None:
+            raise AcklogError(ProblemCode.TOPIC_NOT_FOUND, "the topic was deleted, or never existed")
+        if item.partition >= topic.partitions:
+            raise AcklogError(ProblemCode.PARTITION_NOT_FOUND, f"{topic.name!r} has no partition {item.partition}")

@@ -1,12 +1,12 @@
 """docs/storage-format.md is enough to read what the code writes: its tables decode the code's own bytes."""
 
 import re
-from dataclasses import asdict
 from pathlib import Path
 
 import msgspec
 import pytest
 from crc32c import crc32c
+from msgspec.structs import asdict
 
 from acklog.wire.batch import HEADER_BYTES, DedupKey, decode_keys, decode_records, encode_batch, stamp, verify
 from acklog.wire.record import Record, tag_bit
