@@ -30,7 +30,7 @@ OPERATIONS = [(path, method) for path, item in PATHS.items() for method in METHO
 REQUESTS = [(path, method, GenerationMode.POSITIVE) for path, method in OPERATIONS] + [
     (path, method, GenerationMode.NEGATIVE)
     for path, method in OPERATIONS
-    if "{" in path or {"parameters", "requestBody"} & PATHS[path][method].keys()
+    if PATHS[path][method].get("parameters") or "requestBody" in PATHS[path][method]
 ]
 
 

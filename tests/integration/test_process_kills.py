@@ -11,7 +11,7 @@ from tests.support.server_process import ServerProcess
 pytestmark = pytest.mark.integration
 
 KILLS = 20
-SENDS_BETWEEN_KILLS = 150
+SENDS_BETWEEN_KILLS = 100
 PARTITIONS = 4
 
 
