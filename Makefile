@@ -58,7 +58,8 @@ sim: $(VENV)/.dev-installed ## 500 simulated seeds (SEEDS=0..499)
 	@$(BIN)/python -m tests.sim --seeds $(or $(SEEDS),0..499) --processes 2
 
 test-thorough: $(VENV)/.dev-installed ## the property tests with thousands of examples, and what is marked slow
-	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -n $(WORKERS) tests/property
+	@ACKLOG_LOG_PROFILE=thorough $(BIN)/python -m pytest -n $(WORKERS) tests/property --timeout 3600
+	@ACKLOG_LOG_PROFILE=thorough $(BIN)/python -m pytest -n $(WORKERS) tests/unit/storage/log/test_damage.py
 	@$(BIN)/python -m pytest -m slow
 
 clean: ## remove what was built, not the data

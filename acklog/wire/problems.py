@@ -64,7 +64,6 @@ class ProblemCode(Problem, Enum):
     STORAGE_FAILED = Problem(503, False, "The disk failed: the node stopped serving it")
     RECORDS_CORRUPT = Problem(503, False, "Stored records are damaged and cannot be served")
     UNAVAILABLE = Problem(503, True, "The partition has no leader that can serve now")
-    NOT_ENOUGH_REPLICAS = Problem(503, True, "Fewer replicas are in sync than required")
     SHUTTING_DOWN = Problem(503, True, "The server is shutting down")
     TIMED_OUT = Problem(504, True, "The request was not done within its deadline")
 

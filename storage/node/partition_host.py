@@ -78,7 +78,7 @@ class PartitionHost:
     # --- produce -------------------------------------------------------------------------------------------------
 
     async def produce(self, request: ProduceRequest) -> ProduceResponse:
-        """Raises AcklogError: INVALID_FIELD, NOT_ENOUGH_REPLICAS, OVERLOADED, DEDUP_WINDOW_FULL, STORAGE_*.
+        """Raises AcklogError: INVALID_FIELD, OVERLOADED, DEDUP_WINDOW_FULL, STORAGE_*.
 
         TIMED_OUT and cancellation leave the outcome open: the batch may be appended all the same.
         """

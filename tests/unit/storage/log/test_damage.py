@@ -7,9 +7,11 @@ checkpoint and not in the journal; or a clear refusal. Never other bytes, never 
 import asyncio
 import functools
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+import structlog
 
 from acklog.wire.batch import encode_opaque_batch, stamp
 from acklog.wire.problems import ProblemCode
@@ -20,12 +22,27 @@ from storage.log.partition_log import PartitionLog
 from tests.sim.sim_disk import SimDisk
 from tests.support.log_harness import SMALL_LOG, SMALL_STORE, LogHarness, content_of, opaque_batch
 
+IS_THOROUGH = os.environ.get("ACKLOG_LOG_PROFILE") == "thorough"
+pytestmark = pytest.mark.timeout(3600 if IS_THOROUGH else 300)
+
 KEY = LogKey("alpha", 0, LogKind.MESSAGES)
 SIZES = [30, 90, 400, 30, 700, 40, 60, 30]
 CONTENTS = [content_of(opaque_batch(serial, size=size)) for serial, size in enumerate(SIZES)]
 STORE = replace(SMALL_STORE, journal_file_bytes=10 * 4096)
 
 Files = dict[str, bytes]
+
+
+@pytest.fixture(autouse=True)
+def silent_log() -> Iterator[None]:
+    """Thousands of damaged directories would each say so."""
+    structlog.configure(processors=[_drop])
+    yield
+    structlog.reset_defaults()
+
+
+def _drop(*_: object) -> str:
+    raise structlog.DropEvent
 
 
 @functools.cache
@@ -134,7 +151,7 @@ def check_appends_go_on(harness: LogHarness, log: PartitionLog) -> None:
 
 def damages(content: bytes, step: int) -> list[bytes]:
     """Every `step`th byte, or every one of them if ACKLOG_LOG_PROFILE is "thorough"."""
-    step = 1 if os.environ.get("ACKLOG_LOG_PROFILE") == "thorough" else step
+    step = 1 if IS_THOROUGH else step
     flipped = []
     for position in range(0, len(content), step):
         harmed = bytearray(content)
