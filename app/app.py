@@ -5,9 +5,11 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 from fastapi.telemetry import TelemetryConfig
+from starlette.types import ASGIApp
 
 from acklog import __version__
 from app.dependencies import Gateway
+from app.direct_calls import DirectCalls
 from app.observation import ObservedApplication
 from app.problems import install_problem_handlers
 from app.routers.documentation import add_documentation, use_description
@@ -26,7 +28,16 @@ _NO_TELEMETRY: TelemetryConfig = {"tracing": False, "metrics": False, "logs": Fa
 
 def create_app(gateway: Gateway) -> FastAPI:
     """A gateway's application. Whoever runs it calls `gateway.shutdown.begin()` before it stops listening."""
+    return _application(gateway, Services(gateway))
+
+
+def create_server_app(gateway: Gateway) -> ASGIApp:
+    """What a server runs: `create_app`, with the hot calls served directly."""
     services = Services(gateway)
+    return DirectCalls(_application(gateway, services), services.metrics)
+
+
+def _application(gateway: Gateway, services: Services) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:

@@ -52,12 +52,24 @@ def problem_response(error: AcklogError, headers: Mapping[str, str] | None = Non
     return response
 
 
+def problem_of(error: Exception) -> BytesResponse:
+    """The answer to whatever an endpoint raised. What nobody expected goes to the log with its stack."""
+    if isinstance(error, AcklogError):
+        return problem_response(error)
+    if isinstance(error, OutcomeUnknownError):
+        detail = "the change may or may not have been made: read it back"
+        return problem_response(AcklogError(ProblemCode.OUTCOME_UNKNOWN, detail))
+    if isinstance(error, CoordinationError):
+        return problem_response(AcklogError(ProblemCode.UNAVAILABLE, "the coordination store cannot be reached now"))
+    _logger.error("a request failed unexpectedly", exc_info=error)
+    return problem_response(AcklogError(ProblemCode.INTERNAL, "the server failed; its log says why"))
+
+
 def install_problem_handlers(app: FastAPI) -> None:
     """Every way in which a request can fail ends in a problem document; a stack trace goes to the log only."""
 
-    async def expected(_request: Request, error: Exception) -> BytesResponse:
-        assert isinstance(error, AcklogError)
-        return problem_response(error)
+    async def raised(_request: Request, error: Exception) -> BytesResponse:
+        return problem_of(error)
 
     async def framework(request: Request, error: Exception) -> BytesResponse:
         assert isinstance(error, HTTPException)
@@ -70,18 +82,12 @@ def install_problem_handlers(app: FastAPI) -> None:
         _logger.error("unexpected HTTP error of the framework", exc_info=error)
         return problem_response(AcklogError(ProblemCode.INTERNAL, "the server failed"))
 
-    async def coordination(_request: Request, error: Exception) -> BytesResponse:
-        if isinstance(error, OutcomeUnknownError):
-            detail = "the change may or may not have been made: read it back"
-            return problem_response(AcklogError(ProblemCode.OUTCOME_UNKNOWN, detail))
-        return problem_response(AcklogError(ProblemCode.UNAVAILABLE, "the coordination store cannot be reached now"))
-
     async def unexpected(_request: Request, _error: Exception) -> BytesResponse:
         return problem_response(AcklogError(ProblemCode.INTERNAL, "the server failed; its log says why"))
 
-    app.add_exception_handler(AcklogError, expected)
+    app.add_exception_handler(AcklogError, raised)
     app.add_exception_handler(HTTPException, framework)
-    app.add_exception_handler(CoordinationError, coordination)
+    app.add_exception_handler(CoordinationError, raised)
     app.add_exception_handler(Exception, unexpected)
 
 

@@ -14,7 +14,7 @@ import uvicorn
 import uvloop
 from uvicorn.server import HANDLED_SIGNALS
 
-from app.app import create_app
+from app.app import create_server_app
 from app.auth.tokens import TokenTable
 from app.embedded import EmbeddedServer, start_embedded
 from app.http_protocol import make_http_protocol
@@ -108,12 +108,13 @@ async def serve(settings: Settings, node_settings: NodeSettings) -> None:
         tokens=tokens,
     )
     config = uvicorn.Config(
-        create_app(embedded.gateway),
+        create_server_app(embedded.gateway),
         host=settings.host,
         port=settings.port,
         http=make_http_protocol(settings),
         loop="uvloop",
         ws="none",
+        proxy_headers=False,  # nobody asks for a client's address
         log_config=None,
         access_log=False,
         server_header=False,

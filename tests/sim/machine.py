@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from acklog.wire.problems import ProblemCode
-from app.app import create_app
+from app.app import create_server_app
 from app.embedded import EmbeddedServer, start_embedded
 from app.settings import Settings
 from cluster.coordination import Compare, KeyValue, Lease, Listing, Operation, TransactionResult, Watch
@@ -146,7 +146,7 @@ class Machine:
         if process.is_dead:
             raise ProcessDiedError(name)
         self.server = server
-        self.http = AsgiClient(process, create_app(server.gateway))
+        self.http = AsgiClient(process, create_server_app(server.gateway))
         self._count_recovery(server)
 
     def end(self, *, loses_power: bool) -> None:

@@ -1,8 +1,8 @@
 import httpx2
 import pytest
-from fastapi import FastAPI
 
 from acklog.wire.problems import ProblemCode
+from app.app import create_app
 from app.description.operations import OPERATIONS
 from app.problems import problem_document, problem_response
 from cluster.errors import AcklogError
@@ -102,7 +102,8 @@ async def test_the_documentation_needs_nothing_from_elsewhere(client: httpx2.Asy
     assert "/messages" in document["paths"]
 
 
-async def test_every_route_is_described(app: FastAPI) -> None:
+async def test_every_route_is_described(world: MemoryWorld) -> None:
+    app = create_app(world.gateway)
     described = {
         operation["operationId"] for methods in app.openapi()["paths"].values() for operation in methods.values()
     }
