@@ -17,8 +17,8 @@ OCTETS = "application/octet-stream"
 TRACE_HEADERS = ("traceparent", "tracestate")
 _CONTENT_TYPE = re.compile(rf"[\x20-\x7e]{{1,{limits.CONTENT_TYPE_BYTES_MAX}}}")
 _BODY_BYTES_MAX = limits.MESSAGE_BODY_BYTES_MAX
-_KEY_SURELY_FITS = limits.KEY_BYTES_MAX // 4  # a character has at most 4 bytes in UTF-8
-_SURELY_SHALLOW_BYTES = 2 * limits.JSON_DEPTH_MAX  # each level takes two brackets
+KEY_SURELY_FITS = limits.KEY_BYTES_MAX // 4  # a character has at most 4 bytes in UTF-8
+SURELY_SHALLOW_BYTES = 2 * limits.JSON_DEPTH_MAX  # each level takes two brackets
 _NULL = b"null"
 
 
@@ -69,10 +69,10 @@ def outgoing_of(fields: MessageFields, prefix: str = "") -> Outgoing:
     body = bytes(raw)
     if len(body) > _BODY_BYTES_MAX:
         raise _too_large(prefix)
-    if len(body) > _SURELY_SHALLOW_BYTES and is_too_deep(body):
+    if len(body) > SURELY_SHALLOW_BYTES and is_too_deep(body):
         raise too_deep(prefix + "body")
     key = fields.key
-    if key is not None and len(key) > _KEY_SURELY_FITS:
+    if key is not None and len(key) > KEY_SURELY_FITS:
         _check_key(key, prefix)
     return Outgoing(Record(body, key))
 

@@ -7,9 +7,19 @@ from msgspec import UNSET, Raw, UnsetType
 
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
+from acklog.wire.record import Record
 from app.parsing import query
-from app.parsing.json_text import check_utf8, decode, elements_of, malformed, too_deep, validation_fault
-from app.parsing.message import OCTETS, MessageFields, Outgoing, check_dedup_key, outgoing_bytes, outgoing_of
+from app.parsing.json_text import check_utf8, decode, elements_of, is_too_deep, malformed, too_deep, validation_fault
+from app.parsing.message import (
+    KEY_SURELY_FITS,
+    OCTETS,
+    SURELY_SHALLOW_BYTES,
+    MessageFields,
+    Outgoing,
+    check_dedup_key,
+    outgoing_bytes,
+    outgoing_of,
+)
 from app.parsing.names import queue_of
 from app.parsing.query import NO_ARGUMENTS, Arguments
 from cluster.errors import AcklogError
@@ -30,6 +40,21 @@ class _Envelope(MessageFields, forbid_unknown_fields=True, rename="camel", gc=Fa
     messages: list[MessageFields] | UnsetType = UNSET
 
 
+class _PlainFields(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    body: Raw
+    key: str | None = None
+
+
+class _PlainEnvelope(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A batch whose messages have a key and a JSON body at most: nearly all are like that, and a struct of two fields
+    is made in half the time of one of eleven."""
+
+    messages: list[_PlainFields]
+    queue: str | UnsetType = UNSET
+    topic: str | UnsetType = UNSET
+    acks: int | str | None = None
+
+
 class _LooseEnvelope(_Envelope, forbid_unknown_fields=True, rename="camel", gc=False):
     """As `_Envelope`, with each message left to be decoded on its own."""
 
@@ -42,6 +67,7 @@ class _Outline(_Envelope, forbid_unknown_fields=False, rename="camel", gc=False)
     messages: Raw | UnsetType = UNSET  # type: ignore[assignment]
 
 
+_plain_decoder = msgspec.json.Decoder(_PlainEnvelope)
 _outline_decoder = msgspec.json.Decoder(_Outline)
 _envelope_decoder = msgspec.json.Decoder(_Envelope)
 _loose_decoder = msgspec.json.Decoder(_LooseEnvelope)
@@ -58,6 +84,19 @@ class SendCommand:
     messages: list[Checked]
     acks: int
     is_batch: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PlainBatch:
+    """A batch of which every message is right and has at most a key beside its JSON body."""
+
+    queue: str
+    records: list[Record]
+    acks: int
+
+    def spelled_out(self) -> SendCommand:
+        """The same batch, message by message, for whoever has to add to them."""
+        return SendCommand(self.queue, [Outgoing(record) for record in self.records], self.acks, True)
 
 
 SEND_QUERY = query.QueryTable(
@@ -85,10 +124,11 @@ SEND_QUERY = query.QueryTable(
         query.unsupported("deliverAt"),
     )
 )
+PLAIN_BATCH_BYTES_MIN = 4096  # below it a batch is small, or a single message, and trying costs more than it saves
 _FOR_RAW_ONLY = ("key", "partition", "tags", "timestamp", "dedupId")
 
 
-def parse_send(body: bytes, *, content_type: str, query_string: bytes) -> SendCommand:
+def parse_send(body: bytes, *, content_type: str, query_string: bytes) -> SendCommand | PlainBatch:
     """The messages of one request. Raises AcklogError where the request as a whole is at fault."""
     arguments = SEND_QUERY.parse(query_string)
     media_type = content_type.partition(";")[0].strip().lower()
@@ -126,10 +166,14 @@ def _refuse_raw_parameters(arguments: Arguments) -> None:
             raise AcklogError(ProblemCode.INVALID_FIELD, detail, field=name)
 
 
-def _parse_envelope(body: bytes, arguments: Arguments) -> SendCommand:
+def _parse_envelope(body: bytes, arguments: Arguments) -> SendCommand | PlainBatch:
     check_utf8(body)
     if body.count(b",") > COMMAS_UNSUSPICIOUS_MAX:
         _check_outline(body)
+    if len(body) >= PLAIN_BATCH_BYTES_MIN:
+        plain = _plain_batch(body, arguments)
+        if plain is not None:
+            return plain
     envelope: _Envelope
     messages: list[Checked]
     try:
@@ -152,6 +196,29 @@ def _parse_envelope(body: bytes, arguments: Arguments) -> SendCommand:
     return SendCommand(queue, messages, _acks_of_both(envelope, arguments), is_batch)
 
 
+def _plain_batch(body: bytes, arguments: Arguments) -> PlainBatch | None:
+    """The batch if its messages are all plain and right; None leaves it, and every fault of it, to the long way."""
+    try:
+        envelope = _plain_decoder.decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    if not 0 < len(envelope.messages) <= limits.REQUEST_MESSAGES_MAX:
+        return None
+    bodies = [bytes(fields.body) for fields in envelope.messages]
+    keys = [fields.key for fields in envelope.messages]
+    if any(key is not None and len(key) > KEY_SURELY_FITS for key in keys):
+        return None
+    if max(map(len, bodies)) > SURELY_SHALLOW_BYTES and any(map(_is_too_much, bodies)):
+        return None
+    # `map` makes the records without a turn of the interpreter's loop for each.
+    records = list(map(Record, bodies, keys))
+    return PlainBatch(_queue_of_both(envelope, arguments), records, _acks_of_both(envelope, arguments))
+
+
+def _is_too_much(body: bytes) -> bool:
+    return len(body) > limits.MESSAGE_BODY_BYTES_MAX or is_too_deep(body)
+
+
 def _check_outline(body: bytes) -> None:
     """Refuse too many messages before any is made: in memory they would take many times the request's bytes."""
     outline = decode(_outline_decoder, body)
@@ -161,7 +228,7 @@ def _check_outline(body: bytes) -> None:
             raise _too_many()
 
 
-def _queue_of_both(envelope: _Envelope, arguments: Arguments) -> str:
+def _queue_of_both(envelope: _Envelope | _PlainEnvelope, arguments: Arguments) -> str:
     queue = None if envelope.queue is UNSET else envelope.queue
     topic = None if envelope.topic is UNSET else envelope.topic
     if arguments is NO_ARGUMENTS or ("queue" not in arguments and "topic" not in arguments):
@@ -172,7 +239,7 @@ def _queue_of_both(envelope: _Envelope, arguments: Arguments) -> str:
     return in_query
 
 
-def _acks_of_both(envelope: _Envelope, arguments: Arguments) -> int:
+def _acks_of_both(envelope: _Envelope | _PlainEnvelope, arguments: Arguments) -> int:
     in_query = arguments.integer("acks")
     if envelope.acks is None:
         return ACKS_ALL if in_query is None else in_query

@@ -11,7 +11,7 @@ from app.parsing.message import Outgoing
 from app.parsing.query import NO_PARAMETERS
 from app.parsing.receive import parse_receive
 from app.parsing.request_body import read_body
-from app.parsing.send import Checked, check_idempotency_key, parse_send
+from app.parsing.send import Checked, PlainBatch, check_idempotency_key, parse_send
 from app.responses import json_response
 from app.services.receive_answer import RECEIVE_TYPES, LeasedResponse, encode_received
 from app.services.registry import Services
@@ -34,10 +34,13 @@ def add_messages(router: APIRouter, services: Services) -> None:
             content_type = headers.get(b"content-type") or ""
             command = parse_send(body, content_type=content_type, query_string=request.scope["query_string"])
             trace_headers = headers.trace()
+            if isinstance(command, PlainBatch):
+                if trace_headers is None and idempotency_key is None:
+                    return send_response(await services.send.send_plain(command, principal))
+                command = command.spelled_out()
             if trace_headers is not None:
                 add_headers(command.messages, trace_headers)
-            result = await services.send.send(command, principal, idempotency_key)
-            return send_response(result)
+            return send_response(await services.send.send(command, principal, idempotency_key))
 
     @router.get("/messages", operation_id="receiveMessages", tags=["messages"])
     async def receive_messages(request: Request) -> Response:

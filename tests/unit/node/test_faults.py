@@ -1,0 +1,220 @@
+"""What a node does when its surroundings fail it at an awkward moment, on virtual time and a simulated disk."""
+
+import asyncio
+import dataclasses
+
+import pytest
+
+from acklog.wire.limits import NAME_LENGTH_MAX
+from acklog.wire.names import name_fault
+from acklog.wire.problems import ProblemCode
+from cluster.coordination import CoordinationUnavailableError
+from cluster.errors import AcklogError
+from storage.rpc import messages
+from tests.sim.sim_disk import DiskOperation, OperationKind
+from tests.support.simulated_node import SMALL, SimulatedNode, with_node
+
+
+def test_a_stop_in_the_middle_of_retention_is_an_orderly_one() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic = await sim.topic(retention_ms=60_000, segment_bytes=500)
+        for number in range(10):
+            await sim.send(topic, b"%d" % number * 100)
+        segment = sim.node.partitions_led()[0].host.log.key.directory + "/"
+        stopping: list[asyncio.Task[None]] = []
+
+        def stop(operation: DiskOperation) -> None:
+            if operation.kind is OperationKind.REMOVE and operation.path.startswith(segment) and not stopping:
+                stopping.append(asyncio.get_running_loop().create_task(sim.node.close()))
+
+        sim.disk.before_operation = stop
+        while not stopping:
+            await sim.clock.sleep(1_000)
+        await stopping[0]
+        assert sim.node.failure == "it was closed"
+        await sim._leave()
+        await sim.start()
+        assert sim.node.logs.report.was_clean
+        assert (await sim.positions(topic)).log_start > 0
+
+    with_node(main)
+
+
+def test_a_stop_while_a_partition_is_opened_is_an_orderly_one() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        old = await sim.topic()
+        stopping: list[asyncio.Task[None]] = []
+
+        def stop(operation: DiskOperation) -> None:
+            if operation.kind is OperationKind.MAKE_DIRECTORY and not stopping:
+                stopping.append(asyncio.get_running_loop().create_task(sim.node.close()))
+
+        sim.disk.before_operation = stop
+        await sim.topics.create("new", partitions=3, config=old.config, replication_factor=1)
+        while not stopping:
+            await sim.clock.sleep(1)
+        await stopping[0]
+        assert sim.node.failure == "it was closed"
+        await sim._leave()
+        await sim.start()
+        assert sim.node.logs.report.was_clean
+
+    with_node(main)
+
+
+def test_large_dead_letters_move_in_batches_that_fit() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic = await sim.topic()
+        group = await sim.group(max_attempts=1, visibility_ms=1000)
+        bodies = [b"%d" % number * 30_000 for number in range(10)]
+        for body in bodies:
+            await sim.send(topic, body)
+        assert len((await sim.receive(topic, group)).messages) == 10
+        await sim.clock.sleep(30_000)
+        dead = sim.metadata.topic("orders.workers.dlq")
+        assert dead is not None
+        assert await sim.bodies_in_log(dead) == bodies
+        assert (await sim.positions(topic)).groups[0].progress == 10
+
+    with_node(main)
+
+
+def test_the_dead_letters_of_long_names_have_a_topic_too() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic = await sim.topic("t" * NAME_LENGTH_MAX)
+        for name in ("g" * NAME_LENGTH_MAX, "g" * (NAME_LENGTH_MAX - 1) + "h"):
+            group = await sim.group(name, max_attempts=1, visibility_ms=1000)
+            await sim.send(topic, b"poison")
+            await sim.receive(topic, group)
+        await sim.clock.sleep(30_000)
+        dead = [each for each in sim.metadata.topics() if each.id != topic.id]
+        assert sorted([len(await sim.bodies_in_log(each)) for each in dead]) == [1, 2]
+        assert all(name_fault(each.name) is None and each.name.endswith(".dlq") for each in dead)
+
+    with_node(main)
+
+
+def test_a_deleted_topics_data_goes_once_the_disk_lets_it() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic = await sim.topic()
+        await sim.send(topic, b"1" * 1000)
+        capacity_bytes, sim.disk.capacity_bytes = sim.disk.capacity_bytes, sim.disk.used_bytes
+        await sim.topics.delete("orders")
+        await sim.clock.sleep(5_000)
+        assert any(topic.id in path for path in sim.disk.files())
+        sim.disk.capacity_bytes = capacity_bytes
+        await sim.clock.sleep(10_000)
+        assert not any(topic.id in path for path in sim.disk.files())
+
+    with_node(main)
+
+
+def test_an_outage_of_the_store_while_a_topic_goes_does_not_keep_another_from_coming() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic = await sim.topic()
+        await sim.send(topic, b"1")
+        get = sim.store.get
+
+        async def unreachable(key: str) -> None:
+            raise CoordinationUnavailableError("an outage")
+
+        await sim.topics.delete("orders")
+        other = asyncio.create_task(sim.topic("other"))
+        sim.store.get = unreachable  # type: ignore[method-assign, assignment]
+        await sim.clock.sleep(2_000)
+        sim.store.get = get  # type: ignore[method-assign]
+        await sim.send(await other, b"2")
+        await sim.clock.sleep(10_000)
+        assert not any(topic.id in path for path in sim.disk.files())
+
+    with_node(main)
+
+
+def test_a_receive_while_retention_is_at_work_is_no_error() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic = await sim.topic(retention_ms=60_000, segment_bytes=500)
+        group = await sim.group()
+        await sim.receive(topic, group)
+        for number in range(10):
+            await sim.send(topic, b"%d" % number * 100)
+        await sim.stop()
+        sim.disk.misses_cache = lambda _: True
+        await sim.start()
+        await sim.receive(topic, group, max_messages=1)
+        await sim.clock.sleep(59_000)
+        reasons = []
+        while (await sim.positions(topic)).groups[0].lost == 0:
+            answer = await sim.receive(topic, group, max_messages=1, visibility_ms=10)
+            reasons.append(answer.reason)
+            await asyncio.sleep(0)
+        assert reasons
+        await sim.send(topic, b"new")
+        answer = await sim.receive(topic, group, wait_ms=1000)
+        assert [message.record.body for message in answer.messages] == [b"new"]
+
+    with_node(main)
+
+
+def test_a_sector_that_cannot_be_read_is_corruption_of_that_place_and_no_more() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic = await sim.topic(segment_bytes=500)
+        group = await sim.group(max_attempts=1, visibility_ms=1000)
+        for number in range(10):
+            await sim.send(topic, b"%d" % number * 100)
+        await sim.stop()
+        await sim.start()
+        directory = sim.node.partitions_led()[0].host.log.key.directory
+        bad = f"{directory}/{0:020d}.log"
+        sim.disk.fails = lambda operation: operation.kind is OperationKind.READ and operation.path == bad
+        with pytest.raises(AcklogError) as refused:
+            await sim.node.records(messages.RecordsRequest(topic.id, 0, 0))
+        assert refused.value.code is ProblemCode.RECORDS_CORRUPT
+        found = []
+        for _ in range(12):
+            try:
+                found += (await sim.receive(topic, group, max_messages=1)).messages
+            except AcklogError as error:
+                assert error.code is ProblemCode.RECORDS_CORRUPT
+        assert found and found[-1].offset == 9
+        await sim.settle("ack", topic, group, found)
+        await sim.clock.sleep(20_000)  # the unreadable ones use up their attempts
+        assert sim.node.failure is None
+        sim.disk.fails = None
+        await sim.clock.sleep(20_000)
+        assert (await sim.positions(topic)).groups[0].progress == 10
+
+    with_node(main)
+
+
+def test_a_snapshot_that_cannot_be_read_refuses_its_partition_and_no_other() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic, group = await sim.topic(partitions=2), await sim.group()
+        for number in range(2):
+            await sim.send(topic, b"1", partition=number)
+            await sim.settle("ack", topic, group, (await sim.receive(topic, group)).messages)
+        await sim.stop()
+        bad = f"partitions/{topic.id}-0/delivery/snapshot"
+        sim.disk.fails = lambda operation: operation.kind is OperationKind.READ and operation.path == bad
+        await sim.start()
+        assert (await sim.positions(topic, 1)).high_watermark == 1
+        with pytest.raises(AcklogError) as refused:
+            await sim.positions(topic, 0)
+        assert refused.value.code is ProblemCode.RECORDS_CORRUPT
+
+    with_node(main)
+
+
+def test_a_snapshot_that_is_gone_is_damage_and_acknowledged_messages_do_not_come_again() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic, group = await sim.topic(), await sim.group()
+        for _ in range(40):
+            await sim.send(topic, b"1", b"2", b"3")
+            await sim.settle("ack", topic, group, (await sim.receive(topic, group)).messages)
+        await sim.stop()
+        sim.disk.remove(f"partitions/{topic.id}-0/delivery/snapshot")
+        await sim.start()
+        with pytest.raises(AcklogError) as refused:
+            await sim.positions(topic)
+        assert refused.value.code is ProblemCode.RECORDS_CORRUPT
+
+    with_node(main, dataclasses.replace(SMALL, delivery_snapshot_bytes=1000, delivery_segment_bytes=500))
