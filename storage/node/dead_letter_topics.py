@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 
+from crc32c import crc32c
+
 from acklog.wire.batch import DedupKey, encode_batch
-from acklog.wire.limits import HEADER_VALUE_BYTES_MAX
+from acklog.wire.limits import HEADER_VALUE_BYTES_MAX, NAME_LENGTH_MAX
 from acklog.wire.partitioner import partition_for_key
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
@@ -20,7 +22,13 @@ HEADER_PREFIX = "acklog-dead-letter-"
 
 
 def dead_letter_topic_name(topic: Topic, group: Group) -> str:
-    return group.settings.dead_letter_topic or f"{topic.name}.{group.name}.dlq"
+    """Names that are too long together are cut, and told apart by a checksum."""
+    if group.settings.dead_letter_topic:
+        return group.settings.dead_letter_topic
+    stem, suffix = f"{topic.name}.{group.name}", ".dlq"
+    if len(stem) + len(suffix) > NAME_LENGTH_MAX:
+        suffix = f".{crc32c(stem.encode()):08x}{suffix}"
+    return stem[: NAME_LENGTH_MAX - len(suffix)] + suffix
 
 
 class DeadLetterTopics:

@@ -17,7 +17,7 @@ from storage.delivery.partition_delivery import PartitionDelivery
 from storage.delivery.records import DeliveryRecord, decode_records, encode_records
 from storage.disk.executor import IoExecutor
 from storage.disk.port import Disk, DiskFailedError, DiskFullError
-from storage.log.checkpoint import read_checkpoint, write_checkpoint
+from storage.log.checkpoint import CheckpointDamagedError, read_checkpoint, write_checkpoint
 from storage.log.partition_log import PartitionLog, Space
 from storage.log.round import Appended
 
@@ -64,7 +64,11 @@ class DeliveryHost:
         self._idle.set()
 
     async def recover(self) -> None:
-        """Snapshot, then the log's tail: what was durable when the node stopped."""
+        """Snapshot, then the log's tail: what was durable when the node stopped.
+
+        Raises CheckpointDamagedError for a snapshot that is damaged, or missing although the log was trimmed for it,
+        or that knows more than the log: going on would forget acknowledgements, now or at the next start.
+        """
         payload = await self._io.run(partial(read_checkpoint, self._disk, self._snapshot_path))
         offset = self._log.log_start
         if payload is not None:
@@ -73,6 +77,12 @@ class DeliveryHost:
                 payload[_SNAPSHOT_OFFSET_BYTES:],
                 now_ms=self._clock.monotonic_ms(),
                 wall_now_ms=self._clock.now_ms(),
+            )
+        elif offset:
+            raise CheckpointDamagedError(f"{self._snapshot_path} is missing, and the log begins at {offset} only")
+        if offset > self._log.log_end:
+            raise CheckpointDamagedError(
+                f"{self._snapshot_path} goes up to {offset}, but the log ends at {self._log.log_end}"
             )
         while offset < self._log.log_end:
             for stored in await self._log.read(offset, max_bytes=_READ_BYTES):

@@ -125,16 +125,30 @@ class DeliverySteps:
         group = self._metadata.group_by_id(state.group_id)
         if not due or group is None:
             return
+        letters: list[DeadLetter] = []
+        size_bytes = 0
         try:
-            letters = [letter for each in due if (letter := await self._read(state, group, each)) is not None]
+            for each in due:
+                letter = await self._read(state, group, each)
+                if letter is None:
+                    continue
+                length = content_bytes(letter.record)
+                if letters and size_bytes + length > self._settings.dead_letters_bytes_max:
+                    await self._append(state, group, letters)
+                    letters, size_bytes = [], 0
+                letters.append(letter)
+                size_bytes += length
             if letters:
-                await self._dead_letters.append(self._host.topic, group, letters)
-                done = state.dead_lettered([letter.offset for letter in letters])
-                if done.runs:  # else all were acknowledged or sought away meanwhile
-                    await self._delivery.commit(done)
+                await self._append(state, group, letters)
         except AcklogError as error:
             logger.warning("dead_letters_delayed", group=group.name, count=len(due), reason=str(error))
             self._postpone(state, [each.offset for each in due])
+
+    async def _append(self, state: GroupDelivery, group: Group, letters: list[DeadLetter]) -> None:
+        await self._dead_letters.append(self._host.topic, group, letters)
+        done = state.dead_lettered([letter.offset for letter in letters])
+        if done.runs:  # else all were acknowledged or sought away meanwhile
+            await self._delivery.commit(done)
 
     async def _read(self, state: GroupDelivery, group: Group, due: DueLetter) -> DeadLetter | None:
         """The message with where it comes from; None for a damaged one, which must not hold up the others."""

@@ -81,7 +81,7 @@ class Housekeeping:
             keep_keyed_after_ms=keep_keyed_after_ms,
         )
         self.bytes_removed += max(0, before_bytes - log.size_bytes)
-        partition.groups.advance_log_start()
+        await partition.groups.advance_log_start()
 
     async def _forget_deleted_groups(self, partition: Partition) -> None:
         for group_id in partition.groups.group_ids():

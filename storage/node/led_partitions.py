@@ -14,6 +14,7 @@ from cluster.coordination import CoordinationError, CoordinationStore
 from cluster.errors import AcklogError
 from cluster.metadata_view import MetadataView
 from cluster.model import PartitionState, Topic
+from storage.log.keys import LogKind
 from storage.log.store import LogStore
 from storage.node.batch_cache import BatchCache
 from storage.node.opening import PartitionOpener, remove_partition_data
@@ -56,6 +57,7 @@ class LedPartitions:
         self._on_topic_gone = on_topic_gone
         self._topics: dict[str, dict[int, Partition]] = {}
         self._opened: dict[PartitionKey, asyncio.Future[None]] = {}
+        self._to_remove: dict[PartitionKey, None] = {}
 
     # --- finding ---------------------------------------------------------------------------------------------------
 
@@ -107,7 +109,7 @@ class LedPartitions:
     # --- following the metadata --------------------------------------------------------------------------------------
 
     async def follow(self, metadata_changed: asyncio.Event) -> None:
-        """Reconcile after every change of the metadata, and again while a partition could not be opened."""
+        """Reconcile after every change of the metadata, and again while a partition could not be opened or removed."""
         while True:
             try:
                 async with asyncio.timeout(self._settings.open_retry_ms / 1000 if self._is_retry_due() else None):
@@ -121,7 +123,7 @@ class LedPartitions:
                 logger.error("partitions_not_reconciled", reason=str(error))
 
     def _is_retry_due(self) -> bool:
-        return any(error.is_retriable for error in self.failures.values())
+        return bool(self._to_remove) or any(error.is_retriable for error in self.failures.values())
 
     async def reconcile(self) -> None:
         """Open and close partitions until what runs here is what the metadata says."""
@@ -144,6 +146,7 @@ class LedPartitions:
                 held.host.topic = topic
         if missing or gone:
             self._on_changed()
+        await self._remove_data()
 
     async def _open(self, topic: Topic, state: PartitionState, permits: asyncio.Semaphore) -> None:
         key = (topic.id, state.partition)
@@ -169,7 +172,25 @@ class LedPartitions:
         self._cache.drop(partition.host.log.key)
         if self._metadata.topic_by_id(topic.id) is None:
             self._on_topic_gone(topic.id)
-            await remove_partition_data(self._logs, self._store, topic.id, partition.number)
+            self._to_remove[topic.id, partition.number] = None
+
+    async def remove_orphans(self) -> None:
+        """Logs of topics that the metadata does not know: removed with a tombstone, kept and reported without one."""
+        for key in self._logs.keys():
+            if self._metadata.topic_by_id(key.topic_id) is None and key.kind is LogKind.MESSAGES:
+                self._to_remove[key.topic_id, key.partition] = None
+        await self._remove_data()
+
+    async def _remove_data(self) -> None:
+        """Of deleted topics. What cannot be removed now (a full disk, a store that cannot be reached) is tried again."""
+        for topic_id, number in list(self._to_remove):
+            try:
+                await remove_partition_data(self._logs, self._store, topic_id, number)
+            except (AcklogError, CoordinationError) as error:
+                logger.error("partition_data_not_removed", topic_id=topic_id, partition=number, reason=str(error))
+                if isinstance(error, CoordinationError) or error.is_retriable:
+                    continue
+            del self._to_remove[topic_id, number]
 
     async def close(self) -> None:
         """Nothing new may come; waits for what is under way."""

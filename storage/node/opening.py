@@ -19,7 +19,7 @@ from storage.delivery.dedup_window import DedupWindow
 from storage.delivery.partition_delivery import PartitionDelivery
 from storage.delivery.records import DeliveryFormatError
 from storage.disk.executor import IoExecutor
-from storage.disk.port import Disk, DiskFullError
+from storage.disk.port import Disk, DiskFailedError, DiskFullError
 from storage.log.checkpoint import CheckpointDamagedError
 from storage.log.keys import LogKey, LogKind
 from storage.log.partition_log import PartitionLog
@@ -84,6 +84,8 @@ class PartitionOpener:
             return await self._open(topic, state)
         except (CheckpointDamagedError, DeliveryFormatError, BatchCorruptError, msgspec.DecodeError) as error:
             raise AcklogError(ProblemCode.RECORDS_CORRUPT, f"The partition's state is damaged: {error}") from error
+        except DiskFailedError as error:  # of a read: a failed write has ended the store
+            raise AcklogError(ProblemCode.RECORDS_CORRUPT, f"The partition's state cannot be read: {error}") from error
         except DiskFullError as error:
             raise AcklogError(ProblemCode.STORAGE_FULL, f"The partition cannot be opened: {error}") from error
 
@@ -127,7 +129,10 @@ class PartitionOpener:
             settings=self._settings,
             on_returned=on_returned,
         )
-        groups.advance_log_start()
+        try:
+            await groups.advance_log_start()
+        except AcklogError as error:  # the next retention tries again
+            logger.warning("group_jump_delayed", topic=topic.name, partition=state.partition, reason=str(error))
         steps.arm()
         return Partition(host, reader, delivery, groups, steps)
 
@@ -189,11 +194,3 @@ async def remove_partition_data(logs: LogStore, store: CoordinationStore, topic_
     for kind in (LogKind.DELIVERY, LogKind.MESSAGES):
         await logs.remove_log(LogKey(topic_id, partition, kind))
     return True
-
-
-async def report_orphans(logs: LogStore, metadata: MetadataView, store: CoordinationStore) -> None:
-    """Logs of topics that the metadata does not know: removed with a tombstone, kept and reported without one."""
-    known = logs.keys()
-    for key in known:
-        if metadata.topic_by_id(key.topic_id) is None and key.kind is LogKind.MESSAGES:
-            await remove_partition_data(logs, store, key.topic_id, key.partition)

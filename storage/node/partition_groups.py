@@ -148,6 +148,8 @@ class PartitionGroups:
         state.settings = group.settings
         now_ms = self._clock.monotonic_ms()
         visibility_ms = group.settings.visibility_ms if request.visibility_ms is None else request.visibility_ms
+        if state.progress < self._host.log.log_start:
+            await self._jump(state)
         leases = state.receive(
             consumer=request.consumer,
             max_messages=max_messages,
@@ -182,6 +184,8 @@ class PartitionGroups:
                 try:
                     batch = await self._reader.batch_at(offset, high_watermark=high_watermark)
                 except AcklogError as error:
+                    if error.code is ProblemCode.OFFSET_OUT_OF_RANGE:
+                        continue  # retention has just removed it, and the group's jump ends the lease
                     if error.code is not ProblemCode.RECORDS_CORRUPT:
                         self._release(state, leases)
                         raise
@@ -326,20 +330,24 @@ class PartitionGroups:
             views.append(GroupView(state.group_id, found.state, found.attempts, found.until_ms, found.consumer))
         return views
 
-    def advance_log_start(self) -> None:
+    async def advance_log_start(self) -> None:
         """Retention beats unacknowledged: groups that lose by it jump, and it is logged, counted and visible."""
-        for state in self._state.groups():
-            record = state.advance_log_start(self._host.log.log_start)
-            if record is not None:
-                logger.warning(
-                    "group_jumped_by_retention",
-                    group_id=state.group_id,
-                    topic=self._host.topic.name,
-                    partition=self._host.partition,
-                    to_offset=record.to_offset,
-                    lost=record.lost,
-                )
-                self._delivery.write(record)
+        await asyncio.gather(*(self._jump(state) for state in self._state.groups()))
+
+    async def _jump(self, state: GroupDelivery) -> None:
+        record = state.advance_log_start(self._host.log.log_start)
+        if record is None:
+            return
+        await self._delivery.commit(record)
+        logger.warning(
+            "group_jumped_by_retention",
+            group_id=state.group_id,
+            topic=self._host.topic.name,
+            partition=self._host.partition,
+            to_offset=record.to_offset,
+            lost=record.lost,
+        )
+        self._on_returned(state.group_id, self._host.partition)  # a receive may have met what was removed
 
 
 def _item_of(receipt_text: str) -> SettleItem:

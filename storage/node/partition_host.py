@@ -78,9 +78,9 @@ class PartitionHost:
     # --- produce -------------------------------------------------------------------------------------------------
 
     async def produce(self, request: ProduceRequest) -> ProduceResponse:
-        """Raises AcklogError: INVALID_FIELD, OVERLOADED, DEDUP_WINDOW_FULL, STORAGE_*.
+        """Raises AcklogError: INVALID_FIELD, OVERLOADED, DEDUP_WINDOW_FULL, STORAGE_*, OUTCOME_UNKNOWN.
 
-        TIMED_OUT and cancellation leave the outcome open: the batch may be appended all the same.
+        After OUTCOME_UNKNOWN (the time was up) and cancellation the batch may be appended all the same.
         """
         header = self._validate(request)
         token: int | None = None
@@ -93,7 +93,12 @@ class PartitionHost:
         waiter = self._append(request, header, token)
         if waiter is None:
             return ProduceResponse(-1, self.leader_epoch, -1)
-        appended = await waiter
+        # A timer of the loop costs a tenth of an `asyncio.timeout`, and every send has one.
+        timer = asyncio.get_running_loop().call_later(request.timeout_ms / 1000, _time_out, waiter, request.timeout_ms)
+        try:
+            appended = await waiter
+        finally:
+            timer.cancel()
         return ProduceResponse(appended.base_offset, self.leader_epoch, appended.append_time_ms)
 
     def _validate(self, request: ProduceRequest) -> BatchHeader:
@@ -232,3 +237,10 @@ class PartitionHost:
         for future in waiters:
             if not future.done():
                 future.set_result(None)
+
+
+def _time_out(waiter: "asyncio.Future[Appended]", timeout_ms: int) -> None:
+    if not waiter.done():
+        detail = f"The append was not confirmed within {timeout_ms} ms; it may still be stored."
+        error = AcklogError(ProblemCode.OUTCOME_UNKNOWN, detail, retry_after_ms=OVERLOADED_RETRY_MS)
+        waiter.set_exception(error)

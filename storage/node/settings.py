@@ -48,6 +48,9 @@ class NodeSettings:
     """Leases that one step of a partition's timer gives back, so that a mass expiry does not stall the loop."""
 
     dead_letters_at_once: int = 100
+    dead_letters_bytes_max: int = 4 * 1024 * 1024
+    """Dead letters that are appended together; a single one may be larger."""
+
     dead_letter_retry_ms: int = 5_000
 
     failed_step_retry_ms: int = 1_000

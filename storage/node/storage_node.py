@@ -1,7 +1,7 @@
 """A storage node: its parts, their life, and the calls that gateways make of it (`storage.rpc.node_api`)."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 
 import structlog
 
@@ -20,7 +20,7 @@ from storage.node.dead_letter_sink import DeadLetterSink
 from storage.node.housekeeping import Housekeeping
 from storage.node.led_partitions import UNAVAILABLE_RETRY_MS, LedPartitions
 from storage.node.offset_projection import OffsetProjection
-from storage.node.opening import PartitionOpener, report_orphans
+from storage.node.opening import PartitionOpener
 from storage.node.partition import Partition
 from storage.node.receiver import Receiver
 from storage.node.settings import NodeSettings
@@ -79,7 +79,7 @@ class StorageNode:
         _log_recovery(self.logs)
         self._led = self._make_led_partitions()
         await self._led.reconcile()
-        await report_orphans(self.logs, self._metadata, self._store)
+        await self._led.remove_orphans()
         changed = asyncio.Event()
         self._unsubscribe = self._metadata.subscribe(changed.set)
         changed.set()  # for what changed between the first look and the subscription
@@ -222,7 +222,7 @@ class StorageNode:
 
     async def produce(self, request: messages.ProduceRequest) -> messages.ProduceResponse:
         partition = await self._partition(request.topic_id, request.partition)
-        return await self._within(request.timeout_ms, partition.host.produce(request))
+        return await partition.host.produce(request)
 
     async def receive(self, request: messages.ReceiveRequest) -> messages.ReceiveResponse:
         group = self._group(request.group_id)
@@ -346,17 +346,6 @@ class StorageNode:
     def _check_health(self) -> None:
         if self.failure is not None:
             raise AcklogError(ProblemCode.STORAGE_FAILED, self.failure)
-
-    async def _within(self, timeout_ms: int, answer: Awaitable[messages.ProduceResponse]) -> messages.ProduceResponse:
-        try:
-            async with asyncio.timeout(timeout_ms / 1000):
-                return await answer
-        except TimeoutError as error:
-            raise AcklogError(
-                ProblemCode.OUTCOME_UNKNOWN,
-                f"The append was not confirmed within {timeout_ms} ms; it may still be stored.",
-                retry_after_ms=UNAVAILABLE_RETRY_MS,
-            ) from error
 
 
 def _log_recovery(logs: LogStore) -> None:
