@@ -40,6 +40,7 @@ def _run(settings: Settings, node_settings: NodeSettings) -> None:
     from app.auth.tokens import TokensFileError
     from app.logging import configure_logging
     from app.server import run
+    from cluster.coordination import CoordinationError
     from storage.log.data_directory import DataDirectoryError
 
     try:
@@ -49,7 +50,7 @@ def _run(settings: Settings, node_settings: NodeSettings) -> None:
         _fail(str(error), exit_code=2)
     except FileLockedError:
         _fail(f"Another server uses the data directory {settings.data_dir}. Stop it, or give another --data-dir.")
-    except (DataDirectoryError, AcklogError, PermissionError, NotADirectoryError, FileExistsError) as error:
+    except (DataDirectoryError, CoordinationError, AcklogError, OSError) as error:
         _fail(f"The data directory {settings.data_dir} cannot be served: {error}")
 
 

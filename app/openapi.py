@@ -29,8 +29,13 @@ _PATH_SCHEMAS: dict[str, Schema] = {
     "messageId": {"type": "string", "pattern": MESSAGE_ID_PATTERN},
     "partition": {"type": "integer", "minimum": 0, "maximum": PARTITIONS_MAX - 1},
 }
-_HEADER_SCHEMAS: dict[str, Schema] = {
-    "Idempotency-Key": {"type": "string", "minLength": 1, "maxLength": IDEMPOTENCY_KEY_BYTES_MAX},
+_HEADERS: dict[str, Schema] = {
+    "Idempotency-Key": {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "description": "a retry with the same key gets the first answer, within the topic's dedupWindowMs",
+        "schema": {"type": "string", "minLength": 1, "maxLength": IDEMPOTENCY_KEY_BYTES_MAX},
+    },
 }
 _PLAIN_KEY = re.compile(r"(?!(?:on|off|yes|no|true|false|null)$)[A-Za-z$][A-Za-z0-9$_-]*")
 _PATH_PARAMETER = re.compile(r"{(\w+)}")
@@ -51,7 +56,7 @@ def openapi_document(app: FastAPI) -> dict[str, Any]:
         "info": {
             "title": app.title,
             "version": app.version,
-            "description": "A durable message queue over HTTP on top of a replicated log.",
+            "description": "A durable message queue over HTTP on top of a log that is kept.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": paths,
@@ -83,7 +88,7 @@ def _parameters(path: str, operation: Operation) -> list[dict[str, Any]]:
         for name in _PATH_PARAMETER.findall(path)
     ]
     in_query = [_query_parameter(each) for each in operation.query.parameters if each.is_supported]
-    in_header = [{"name": name, "in": "header", "schema": _HEADER_SCHEMAS[name]} for name in operation.headers]
+    in_header = [_HEADERS[name] for name in operation.headers]
     return [*in_path, *in_query, *in_header]
 
 

@@ -74,6 +74,26 @@ class PartitionLeaders:
 
         Raises the last UNAVAILABLE when time is up between two tries, TIMED_OUT when it is up within one.
         """
+
+        async def in_time(node: NodeApi, remaining_ms: int) -> _Result:
+            try:
+                async with asyncio.timeout(remaining_ms / 1000):
+                    return await call(node, remaining_ms)
+            except TimeoutError:
+                detail = f"partition {partition} did not answer in time; what was asked may still happen"
+                raise AcklogError(ProblemCode.TIMED_OUT, detail) from None
+
+        return await self.call_in_time(topic_id, partition, in_time, deadline_ms=deadline_ms)
+
+    async def call_in_time(
+        self,
+        topic_id: str,
+        partition: int,
+        call: Callable[[NodeApi, int], Awaitable[_Result]],
+        *,
+        deadline_ms: int,
+    ) -> _Result:
+        """As `call`, for one that keeps to its `remaining_ms` by itself, as a produce does."""
         pause_ms = float(RETRY_PAUSE_MIN_MS)
         while True:
             try:
@@ -98,12 +118,7 @@ class PartitionLeaders:
         remaining_ms = deadline_ms - self._clock.monotonic_ms()
         if remaining_ms <= 0:
             raise AcklogError(ProblemCode.TIMED_OUT, "the request was not done within its deadline")
-        try:
-            async with asyncio.timeout(remaining_ms / 1000):
-                return await call(node, remaining_ms)
-        except TimeoutError:
-            detail = f"partition {partition} did not answer in time; what was asked may still happen"
-            raise AcklogError(ProblemCode.TIMED_OUT, detail) from None
+        return await call(node, remaining_ms)
 
 
 class StickyPartitions:

@@ -77,6 +77,8 @@ class Settings:
             _check(each, getattr(self, each.name), source=each.name)
         if self.log_level not in {"debug", "info", "warning", "error"}:
             raise SettingsError(f"log_level is {self.log_level!r}, it may be debug, info, warning or error")
+        if not self.data_dir.strip():
+            raise SettingsError("data_dir is empty, it must name a directory (--data-dir, ACKLOG_DATA_DIR)")
 
     @classmethod
     def load(cls, environment: Mapping[str, str], arguments: Sequence[str] = ()) -> "Settings":

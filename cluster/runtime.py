@@ -26,11 +26,11 @@ class SteadyClock:
         if elapsed_ms <= 0:
             return self._last_wall_ms
         machine_ms = time.time_ns() // 1_000_000
-        self._last_wall_ms = steady_step(
-            self._last_wall_ms, elapsed_ms, machine_ms, follow_limit_ms=self.FOLLOW_LIMIT_MS
-        )
-        self._last_monotonic_ms = monotonic_ms
-        return self._last_wall_ms
+        wall_ms = steady_step(self._last_wall_ms, elapsed_ms, machine_ms, follow_limit_ms=self.FOLLOW_LIMIT_MS)
+        if wall_ms > self._last_wall_ms:  # else half a millisecond would be lost, and at each call all of it
+            self._last_wall_ms = wall_ms
+            self._last_monotonic_ms = monotonic_ms
+        return wall_ms
 
     def monotonic_ms(self) -> int:
         return time.monotonic_ns() // 1_000_000

@@ -40,10 +40,10 @@ class Cpus:
 
 
 def share_cpus() -> Cpus:
-    """One processor for the server, another one for the load, where there are two."""
+    """One processor for the load, where there are two; the server may use both, as it would in real life."""
     if not hasattr(os, "sched_getaffinity"):
         return Cpus(None, None)
     available = sorted(os.sched_getaffinity(0))
     if len(available) < CPUS_NEEDED_TO_SPIN:
         return Cpus(None, None)
-    return Cpus(frozenset({available[0]}), frozenset({available[1]}))
+    return Cpus(frozenset(available), frozenset({available[1]}))

@@ -49,7 +49,7 @@ class ProblemCode(Problem, Enum):
     TOPIC_EXISTS = Problem(409, False, "The topic exists with other settings")
     GROUP_EXISTS = Problem(409, False, "The group exists with other settings")
     WRONG_GROUP_MODE = Problem(409, False, "The group's mode does not allow this call")
-    RECEIPT_STALE = Problem(409, False, "The message has been leased again since this receipt")
+    RECEIPT_STALE = Problem(409, False, "The message was leased again or done, or its group sought, since this receipt")
     NOT_DELIVERED = Problem(409, False, "The message was never delivered to the group")
     CONFLICT = Problem(409, True, "Someone else changed the same thing at the same time")
     IDEMPOTENCY_KEY_REUSED = Problem(422, False, "The key was used with another content")

@@ -21,13 +21,29 @@ _Backoff = Annotated[int, Meta(ge=0, le=limits.NACK_DELAY_SECONDS_MAX * 1000)]
 class GroupSettingsFields(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
     """Settings of a group; what is left out keeps its value, or gets the default in a new group."""
 
-    start_position: StartPosition | None = None
-    visibility_ms: Annotated[int, Meta(ge=0, le=limits.VISIBILITY_SECONDS_MAX * 1000)] | None = None
-    max_attempts: Annotated[int, Meta(ge=1, le=limits.MAX_ATTEMPTS_MAX)] | None = None
-    retry_backoff_min_ms: _Backoff | None = None
-    retry_backoff_max_ms: _Backoff | None = None
-    dead_letter_topic: str | None = None
-    max_in_flight: Annotated[int, Meta(ge=1, le=limits.IN_FLIGHT_MAX)] | None = None
+    start_position: Annotated[
+        StartPosition | None, Meta(description="where the group begins in a partition that it reads for the first time")
+    ] = None
+    visibility_ms: Annotated[
+        Annotated[int, Meta(ge=0, le=limits.VISIBILITY_SECONDS_MAX * 1000)] | None,
+        Meta(description="how long a message is leased where the receive does not say"),
+    ] = None
+    max_attempts: Annotated[
+        Annotated[int, Meta(ge=1, le=limits.MAX_ATTEMPTS_MAX)] | None,
+        Meta(description="attempts after which a message goes to the dead-letter topic"),
+    ] = None
+    retry_backoff_min_ms: Annotated[
+        _Backoff | None,
+        Meta(description="delay after the first nack that names none; it doubles with each further one"),
+    ] = None
+    retry_backoff_max_ms: Annotated[_Backoff | None, Meta(description="the longest such delay")] = None
+    dead_letter_topic: Annotated[
+        str | None, Meta(description="where dead letters go (default: <topic>.<group>.dlq, created when needed)")
+    ] = None
+    max_in_flight: Annotated[
+        Annotated[int, Meta(ge=1, le=limits.IN_FLIGHT_MAX)] | None,
+        Meta(description="messages of a partition that may be leased at a time"),
+    ] = None
 
     def applied_to(self, settings: GroupSettings) -> GroupSettings:
         """Raises AcklogError INVALID_FIELD, INVALID_NAME."""

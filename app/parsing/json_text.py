@@ -1,17 +1,19 @@
 """JSON as it comes in: checked once, decoded into structs, its bodies kept as the bytes they are."""
 
 import re
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from acklog.wire.limits import JSON_DEPTH_MAX
 from acklog.wire.problems import ProblemCode
+from app.parsing.expectation import expected_text, what_fits
 from cluster.errors import AcklogError
 
 _Value = TypeVar("_Value")
 
 SHOWN_CHARACTERS = 100  # of a client's own text in an error's detail
+_CUT = "it is empty or ends too early"
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _NOT_STRUCTURE = bytes(set(range(256)) - set(b"[]{},"))
@@ -40,7 +42,7 @@ def decode(decoder: "msgspec.json.Decoder[_Value]", text: bytes | msgspec.Raw, *
     try:
         return decoder.decode(text)
     except msgspec.ValidationError as error:
-        raise validation_fault(error, prefix=prefix) from None
+        raise validation_fault(error, prefix=prefix, expected=decoder.type) from None
     except msgspec.DecodeError as error:
         raise malformed(error, prefix=prefix) from None
     except RecursionError:
@@ -48,7 +50,7 @@ def decode(decoder: "msgspec.json.Decoder[_Value]", text: bytes | msgspec.Raw, *
 
 
 def malformed(error: Exception, *, prefix: str = "") -> AcklogError:
-    detail = str(error).removeprefix("JSON is malformed: ")
+    detail = str(error).removeprefix("JSON is malformed: ").replace("Input data was truncated", _CUT)
     return AcklogError(ProblemCode.INVALID_JSON, f"not valid JSON: {detail}", field=prefix or None)
 
 
@@ -58,18 +60,23 @@ def too_deep(field: str) -> AcklogError:
     )
 
 
-def validation_fault(error: msgspec.ValidationError, *, prefix: str = "") -> AcklogError:
-    """What msgspec found, with the field's path as a client writes it."""
+def validation_fault(error: msgspec.ValidationError, *, prefix: str = "", expected: Any = None) -> AcklogError:
+    """What msgspec found, with the field's path as a client writes it, and what would fit there where `expected`, the
+    whole text's type, is given."""
     text = str(error)
     if (match := _UNKNOWN.fullmatch(text)) is not None:
         field = _path(prefix, match["path"], match["name"])
-        return AcklogError(ProblemCode.UNKNOWN_FIELD, f"{_shown(match['name'])} is not a known field", field=field)
+        known = what_fits(expected, match["path"] or "")
+        hint = f" here; known: {', '.join(known)}" if known else ""
+        return AcklogError(
+            ProblemCode.UNKNOWN_FIELD, f"{_shown(match['name'])} is not a known field{hint}", field=field
+        )
     if (match := _MISSING.fullmatch(text)) is not None:
         field = _path(prefix, match["path"], match["name"])
         return AcklogError(ProblemCode.MISSING_FIELD, f"{_shown(match['name'])} is required", field=field)
     match = _OTHER.fullmatch(text)
     assert match is not None
-    what = match["what"].replace("`", "")[:300]
+    what = expected_text(match["what"], what_fits(expected, match["path"] or ""))
     return AcklogError(ProblemCode.INVALID_FIELD, what, field=_path(prefix, match["path"], "") or None)
 
 

@@ -44,7 +44,7 @@ Item = Receipt | MessageId | AcklogError
 @dataclass(frozen=True, slots=True)
 class Settlement:
     """`items` holds, in the request's order, what is to be settled or why it cannot be. `group` goes with message
-    ids. `delay_ms` -1: by the group's back-off."""
+    ids. `delay_ms` -1: by the group's back-off. `kind` is what the items are: "receipt" or "messageId"."""
 
     action: str
     items: list[Item]
@@ -52,6 +52,11 @@ class Settlement:
     group: str = DEFAULT_GROUP
     delay_ms: int = -1
     visibility_ms: int = 0
+    kind: str = "receipt"
+
+    def field_of(self, index: int) -> str:
+        """Where in the request the item stands."""
+        return f"{self.kind}s[{index}]" if self.is_batch else self.kind
 
 
 def parse_ack(text: bytes) -> Settlement:
@@ -64,7 +69,7 @@ def parse_ack(text: bytes) -> Settlement:
     group = DEFAULT_GROUP if body.group is UNSET else body.group
     if body.message_id is not UNSET or body.message_ids is not UNSET:
         items = _items(body.message_id, body.message_ids, "messageId")
-        return Settlement("ack", items, body.message_ids is not UNSET, group)
+        return Settlement("ack", items, body.message_ids is not UNSET, group, kind="messageId")
     return Settlement("ack", _items(body.receipt, body.receipts, "receipt"), body.receipts is not UNSET, group)
 
 

@@ -21,11 +21,25 @@ _Limit = Annotated[int, Meta(ge=-1, le=_MS_MAX)]
 class TopicConfigFields(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
     """Settings of a topic; what is left out keeps its value, or gets the default in a new topic."""
 
-    retention: RetentionMode | None = None
-    retention_ms: _Limit | None = None
-    retention_bytes: _Limit | None = None
-    segment_bytes: Annotated[int, Meta(ge=1024 * 1024, le=1024 * 1024 * 1024)] | None = None
-    dedup_window_ms: Annotated[int, Meta(ge=0, le=limits.DEDUP_WINDOW_MS_MAX)] | None = None
+    retention: Annotated[
+        RetentionMode | None,
+        Meta(description="time: by age and size alone; untilAcked: also what every group that reads it has done"),
+    ] = None
+    retention_ms: Annotated[
+        _Limit | None,
+        Meta(description="messages are removed this long after their append time; -1: never for their age"),
+    ] = None
+    retention_bytes: Annotated[
+        _Limit | None, Meta(description="the oldest messages of a partition beyond this size are removed; -1: any size")
+    ] = None
+    segment_bytes: Annotated[
+        Annotated[int, Meta(ge=1024 * 1024, le=1024 * 1024 * 1024)] | None,
+        Meta(description="size of a file of a partition; messages are removed by whole files"),
+    ] = None
+    dedup_window_ms: Annotated[
+        Annotated[int, Meta(ge=0, le=limits.DEDUP_WINDOW_MS_MAX)] | None,
+        Meta(description="how long an idempotency key is remembered, per partition"),
+    ] = None
     min_insync_replicas: Annotated[int, Meta(ge=1, le=REPLICATION_FACTOR_MAX)] | None = None
     max_replica_lag_ms: Annotated[int, Meta(ge=100, le=3_600_000)] | None = None
 

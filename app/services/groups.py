@@ -88,6 +88,8 @@ class GroupService:
         principal.require(Scope.ADMIN)
         check_name(name, field="group")
         changes = fields.settings or GroupSettingsFields()
+        if changes.dead_letter_topic is not None:
+            principal.require_topic(changes.dead_letter_topic)
         existing = self._gateway.metadata.group(name)
         if existing is None:
             mode = fields.mode or GroupMode.SHARED

@@ -66,11 +66,15 @@ class LookService:
             append_time_ms=response.append_time_ms,
         )
         fields = {name: getattr(view, name) for name in MessageView.__struct_fields__}
-        return InspectedView(**fields, groups=[self._group_state(group) for group in response.groups])
+        return InspectedView(**fields, groups=self._group_states(response.groups))
 
-    def _group_state(self, group: GroupView) -> GroupState:
-        name = self._catalog.group_name(group.group_id)
-        state = GroupState(name or group.group_id, group.state, group.attempts, consumer=group.consumer)
+    def _group_states(self, groups: list[GroupView]) -> list[GroupState]:
+        """Those of deleted groups, which the node forgets a little later, are left out."""
+        named = [(self._catalog.group_name(group.group_id), group) for group in groups]
+        return [self._group_state(name, group) for name, group in named if name is not None]
+
+    def _group_state(self, name: str, group: GroupView) -> GroupState:
+        state = GroupState(name, group.state, group.attempts, consumer=group.consumer)
         if group.until_ms >= 0:
             state.until = self._gateway.clock.now_ms() + group.until_ms
         return state

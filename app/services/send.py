@@ -234,7 +234,7 @@ class SendService:
         self, topic_id: str, partition: int, batch: bytearray, acks: int, deadline_ms: int
     ) -> ProduceResponse:
         try:
-            return await self._leaders.call(
+            return await self._leaders.call_in_time(
                 topic_id,
                 partition,
                 lambda node, remaining_ms: node.produce(

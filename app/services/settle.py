@@ -46,7 +46,7 @@ class SettleService:
             try:
                 delivery = self._delivery_of(item, settlement, principal, checked)
             except AcklogError as fault:
-                results[index] = fault
+                results[index] = fault if fault.field is not None else _blamed_on(settlement.field_of(index), fault)
             else:
                 indexes.append(index)
                 deliveries.append(delivery)
@@ -54,7 +54,7 @@ class SettleService:
             deliveries, settlement.action, delay_ms=settlement.delay_ms, visibility_ms=settlement.visibility_ms
         )
         for index, result in zip(indexes, settled, strict=True):
-            results[index] = result
+            results[index] = None if result is None else _blamed_on(settlement.field_of(index), result)
         return results
 
     async def settle(
@@ -124,3 +124,10 @@ class SettleService:
             raise AcklogError(ProblemCode.TOPIC_NOT_FOUND, "the topic was deleted, or never existed")
         if item.partition >= topic.partitions:
             raise AcklogError(ProblemCode.PARTITION_NOT_FOUND, f"{topic.name!r} has no partition {item.partition}")
+
+
+def _blamed_on(field: str, fault: AcklogError) -> AcklogError:
+    """The fault with the item's place in the request, unless it is the server's. (Items may share one.)"""
+    if fault.code.retriable or fault.code.status >= 500:
+        return fault
+    return AcklogError(fault.code, fault.detail, field=field, extra=fault.extra)

@@ -29,6 +29,7 @@ class LogState:
         "last_append_ms",
         "log_start",
         "names_are_dirty",
+        "next_log_start",
         "recovery_place",
         "recovery_point",
         "refused",
@@ -41,7 +42,7 @@ class LogState:
         self.key = key
         self.settings = settings
         self.segments: list[Segment] = []
-        self.log_start = point.log_start
+        self.log_start = self.next_log_start = point.log_start
         self.recovery_point = point.offset
         self.recovery_place = (point.segment, point.position)
         self.journal_floor = point.journal_floor
@@ -74,9 +75,12 @@ class LogState:
         return max(bisect_right(self.segments, offset, key=_base_offset) - 1, 0)
 
     def add_segment(self, segment: Segment) -> None:
-        """`segment` is the active one from now on."""
+        """`segment` is the active one from now on. The next sync stores the index of the one before and lets go of it,
+        also where nothing was appended to that since the last sync."""
         if segment.index is None:
             segment.index = SegmentIndex(self.settings.index_interval_bytes)
+        if self.segments and self.segments[-1].index is not None:
+            self.dirty_segments[self.segments[-1]] = None
         self.segments.append(segment)
         self.names_are_dirty = True
 
@@ -108,7 +112,8 @@ class LogState:
 
     def point(self) -> RecoveryPoint:
         segment, position = self.recovery_place
-        return RecoveryPoint(self.recovery_point, self.log_start, self.journal_floor, self.refused, segment, position)
+        log_start = max(self.log_start, self.next_log_start)
+        return RecoveryPoint(self.recovery_point, log_start, self.journal_floor, self.refused, segment, position)
 
 
 def _base_offset(segment: Segment) -> int:

@@ -8,6 +8,7 @@ from typing import TypeVar
 from acklog.wire.batch import check_unstamped
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
+from storage.disk.port import DiskFailedError
 from storage.log.engine import Engine
 from storage.log.group_commit import GroupCommit
 from storage.log.index import SegmentIndex
@@ -20,6 +21,7 @@ from storage.log.round import Appended, LogQueue
 from storage.log.segment import Segment
 from storage.log.segment_reader import Damage, StoredBatch, load_index, parse_batches
 from storage.log.truncation import truncate_to
+from storage.log.uncancelled import uncancelled
 
 _Result = TypeVar("_Result")
 
@@ -49,6 +51,7 @@ class PartitionLog:
         self._maintenance = maintenance
         self._state = state
         self._queue = LogQueue(state)
+        self._index_loading = asyncio.Lock()  # two at a time would write the same file
 
     @property
     def key(self) -> LogKey:
@@ -118,6 +121,8 @@ class PartitionLog:
                 if segment not in state.segments or state.is_removed:
                     continue  # it was removed meanwhile
                 raise self._corrupt(Damage(offset, segment.end_offset, "the segment's file is missing")) from None
+            except DiskFailedError as error:
+                found = Damage(offset, self._following(segment), f"its index cannot be made: {error}")
             if state.version != version:
                 continue
             if isinstance(found, Damage):
@@ -140,12 +145,26 @@ class PartitionLog:
         for segment in list(state.segments):
             if segment.last_append_ms < time_ms or segment.size_bytes == 0:
                 continue
-            index = await self._index(segment)
+            try:
+                index = await self._index(segment)
+            except FileNotFoundError:
+                if segment in state.segments:
+                    raise self._corrupt(
+                        Damage(segment.base_offset, segment.end_offset, "the segment's file is missing")
+                    ) from None
+                continue  # retention removed it meanwhile
+            except DiskFailedError as error:
+                raise self._corrupt(Damage(segment.base_offset, self._following(segment), str(error))) from error
             if not len(index):
                 continue
             offset = max(index.offset_before_time(time_ms), state.log_start)
-            while offset < segment.end_offset:
-                batches = await self.read(offset, max_bytes=2 * index.interval_bytes, until=segment.end_offset)
+            while state.log_start <= offset < segment.end_offset:
+                try:
+                    batches = await self.read(offset, max_bytes=2 * index.interval_bytes, until=segment.end_offset)
+                except AcklogError as error:
+                    if error.code is not ProblemCode.OFFSET_OUT_OF_RANGE:
+                        raise
+                    break
                 if not batches:
                     break  # the log was cut meanwhile
                 for batch in batches:
@@ -172,12 +191,12 @@ class PartitionLog:
         self._engine.check(self._state)
         if offset < self.log_start:
             raise self._out_of_range(offset)
-        await truncate_to(self._engine, self._commit, self._maintenance, self._queue, offset)
+        await uncancelled(truncate_to(self._engine, self._commit, self._maintenance, self._queue, offset))
 
     async def remove_before(self, offset: int) -> int:
         """Drop the segments that end at or below `offset`, never the active one; the new log start."""
         self._engine.check(self._state)
-        await remove_before(self._engine, self._maintenance, self._state, offset)
+        await uncancelled(remove_before(self._engine, self._maintenance, self._state, offset))
         return self.log_start
 
     async def retain(
@@ -196,15 +215,17 @@ class PartitionLog:
         after `keep_keyed_after_ms`.
         """
         self._engine.check(self._state)
-        return await retain(
-            self._engine,
-            self._commit,
-            self._maintenance,
-            self._queue,
-            retention_ms=retention_ms,
-            retention_bytes=retention_bytes,
-            not_after_offset=not_after_offset,
-            keep_keyed_after_ms=keep_keyed_after_ms,
+        return await uncancelled(
+            retain(
+                self._engine,
+                self._commit,
+                self._maintenance,
+                self._queue,
+                retention_ms=retention_ms,
+                retention_bytes=retention_bytes,
+                not_after_offset=not_after_offset,
+                keep_keyed_after_ms=keep_keyed_after_ms,
+            )
         )
 
     def abandon(self, error: AcklogError) -> None:
@@ -248,14 +269,22 @@ class PartitionLog:
             return Damage(offset, following, "no batch of the segment is valid")
         _, position = index.floor(offset)
         length = min(max_bytes + index.interval_bytes, segment.size_bytes - position)
+        has_failed = False
         while True:
-            data = self._engine.files.read_cached(segment.path, position, length)
-            if data is None:
-                data = await self._run(partial(_read, self._engine, segment.path, position, length))
+            try:
+                data = self._engine.files.read_cached(segment.path, position, length)
+                if data is None:
+                    data = await self._run(partial(_read, self._engine, segment.path, position, length))
+            except DiskFailedError as error:
+                if has_failed:
+                    return Damage(offset, index.following(offset) or following, f"it cannot be read: {error}")
+                has_failed = True  # a bad sector behind the batch must not hide it: read no more than needed
+                length = min(index.interval_bytes, length)
+                continue
             parsed = parse_batches(data, offset)
             if isinstance(parsed, int):  # the first batch needs more bytes
                 if position + parsed <= segment.size_bytes:
-                    length = min(max(parsed, 2 * length), segment.size_bytes - position)
+                    length = min(parsed if has_failed else max(parsed, 2 * length), segment.size_bytes - position)
                     continue
                 parsed = Damage(offset, offset, "the batch that holds it is damaged, and the last one of its segment")
             if isinstance(parsed, Damage) and parsed.next_offset <= offset:
@@ -269,13 +298,19 @@ class PartitionLog:
 
     async def _index(self, segment: Segment) -> SegmentIndex:
         index = self._engine.indexes.get(segment)
-        if index is None:
-            interval = self._state.settings.index_interval_bytes
-            index = await self._run(
-                partial(load_index, self._engine.disk, self._engine.files, segment, interval_bytes=interval)
-            )
-            self._engine.indexes.put(segment, index)
-        return index
+        return await uncancelled(self._load_index(segment)) if index is None else index
+
+    async def _load_index(self, segment: Segment) -> SegmentIndex:
+        engine = self._engine
+        async with self._index_loading:
+            index = engine.indexes.get(segment)
+            if index is None:
+                interval = self._state.settings.index_interval_bytes
+                load = partial(load_index, engine.disk, engine.files, segment, interval_bytes=interval)
+                index = await self._run(load)
+                if segment in self._state.segments:
+                    engine.indexes.put(segment, index)
+            return index
 
     async def _run(self, function: "partial[_Result]") -> _Result:
         return await self._engine.io.run(function)

@@ -122,12 +122,13 @@ async def _drop(engine: Engine, maintenance: Maintenance, state: LogState, count
         return
     if state.names_are_dirty:  # the segment that the log begins with from now on must not vanish
         await maintenance.run(partial(engine.disk.sync_directory, state.key.directory))
-    log_start, state.log_start = state.log_start, state.segments[count].base_offset
+    state.next_log_start = state.segments[count].base_offset
     try:
         await maintenance.write_points()
     except AcklogError:
-        state.log_start = log_start
+        state.next_log_start = state.log_start
         raise
+    state.log_start = state.next_log_start  # not before: a group would jump over what is still there
     removed = state.segments[:count]
     del state.segments[:count]
     for segment in removed:

@@ -53,6 +53,17 @@ class Segment:
             self.last_keyed_ms = append_ms
         self.index_is_stored = False
 
+    def with_index(self, index: SegmentIndex) -> "Segment":
+        """A copy that holds `index`."""
+        copy = Segment(self.path.rpartition("/")[0], self.base_offset)
+        copy.end_offset = self.end_offset
+        copy.size_bytes = self.size_bytes
+        copy.first_append_ms = self.first_append_ms
+        copy.last_append_ms = self.last_append_ms
+        copy.last_keyed_ms = self.last_keyed_ms
+        copy.index = index
+        return copy
+
     def encode_index(self) -> bytes:
         assert self.index is not None
         fields = (

@@ -4,7 +4,7 @@ import contextlib
 from typing import NamedTuple
 
 from acklog.wire.batch import HEADER_BYTES, BatchCorruptError, BatchHeader, read_header, verify
-from storage.disk.port import Disk
+from storage.disk.port import Disk, DiskFailedError
 from storage.log.batch_scanner import BatchScanner, find_batch_behind
 from storage.log.checkpoint import read_file
 from storage.log.index import IndexDamagedError, SegmentIndex
@@ -82,7 +82,7 @@ def _step_over(data: bytes, at: int, offset: int, reason: str) -> Damage | int:
 
 def load_index(disk: Disk, files: OpenFiles, segment: Segment, *, interval_bytes: int) -> SegmentIndex:
     """In an I/O thread: the index of a closed segment, from its file or, if that is missing or harmed, rebuilt."""
-    with contextlib.suppress(IndexDamagedError):
+    with contextlib.suppress(IndexDamagedError, DiskFailedError):
         content = read_file(disk, segment.index_path) or b""
         scratch = Segment(segment.path.rpartition("/")[0], segment.base_offset)
         index = scratch.adopt_index(content, file_size=segment.size_bytes, interval_bytes=interval_bytes)
@@ -111,9 +111,5 @@ def rebuild_index(disk: Disk, files: OpenFiles, segment: Segment, *, interval_by
                 return index  # not stored: the file does not end where the index would say
             position, expected = found
             index.break_here()
-    segment.index = index
-    try:
-        write_index(disk, segment)
-    finally:
-        segment.index = None
+    write_index(disk, segment.with_index(index))  # the segment itself belongs to the event loop
     return index

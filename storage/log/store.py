@@ -30,6 +30,7 @@ from storage.log.recovery_points import RecoveryPoint, RecoveryPoints, read_reco
 from storage.log.report import RecoveryReport
 from storage.log.segment import Segment
 from storage.log.settings import LogSettings, LogStoreSettings
+from storage.log.uncancelled import uncancelled
 
 
 class LogStore:
@@ -164,12 +165,15 @@ class LogStore:
         if engine.failure is not None:
             raise engine.failed()
         if key not in self._logs:
-            async with self._maintenance.exclusive():
-                if key not in self._logs:
-                    self._logs[key] = await self._create_log(key, settings)
+            await uncancelled(self._create_missing_log(key, settings))
         log = self._logs[key]
         self._states[key].settings = settings
         return log
+
+    async def _create_missing_log(self, key: LogKey, settings: LogSettings) -> None:
+        async with self._maintenance.exclusive():
+            if key not in self._logs:
+                self._logs[key] = await self._create_log(key, settings)
 
     async def _create_log(self, key: LogKey, settings: LogSettings) -> PartitionLog:
         engine = self._engine
@@ -202,14 +206,16 @@ class LogStore:
     async def remove_log(self, key: LogKey) -> None:
         """Delete the log for ever; fine if there is none. Appends that wait fail with TOPIC_NOT_FOUND."""
         log = self._logs.get(key)
-        if log is None:
-            return
+        if log is not None:
+            await uncancelled(self._hold_and_remove_log(log))
+
+    async def _hold_and_remove_log(self, log: PartitionLog) -> None:
         await log.hold()
         try:
             async with self._maintenance.exclusive():
                 if self._engine.failure is not None:
                     raise self._engine.failed()
-                if self._logs.get(key) is log:
+                if self._logs.get(log.key) is log:
                     await self._remove_log(log)
         finally:
             log.release()
@@ -238,7 +244,7 @@ class LogStore:
 
     async def sync(self) -> None:
         """Sync what is published and trim the journal now, rather than at the next interval."""
-        await self._maintenance.sync_now()
+        await uncancelled(self._maintenance.sync_now())
 
     async def close(self) -> None:
         """Wait for pending appends, sync everything, write the checkpoints and mark the directory as clean."""

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import structlog
 
 from acklog.wire.problems import ProblemCode
+from acklog.wire.record import Record
 from cluster.clock import Clock
 from cluster.errors import AcklogError
 from cluster.metadata_view import MetadataView
@@ -132,7 +133,7 @@ class DeliverySteps:
                 letter = await self._read(state, group, each)
                 if letter is None:
                     continue
-                length = content_bytes(letter.record)
+                length = _size_bytes(letter.record)
                 if letters and size_bytes + length > self._settings.dead_letters_bytes_max:
                     await self._append(state, group, letters)
                     letters, size_bytes = [], 0
@@ -168,3 +169,8 @@ class DeliverySteps:
     def _postpone(self, state: GroupDelivery, offsets: list[int]) -> None:
         retry_at_ms = self._clock.monotonic_ms() + self._settings.dead_letter_retry_ms
         state.dead_letter_failed(offsets, retry_at_ms=retry_at_ms)
+
+
+def _size_bytes(record: Record) -> int:
+    """Of what may be large in it."""
+    return len(record.body) + sum(len(name) + len(value) for name, value in (record.headers or {}).items())

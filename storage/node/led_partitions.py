@@ -176,13 +176,14 @@ class LedPartitions:
 
     async def remove_orphans(self) -> None:
         """Logs of topics that the metadata does not know: removed with a tombstone, kept and reported without one."""
-        for key in self._logs.keys():
+        known = self._logs.keys()
+        for key in known:
             if self._metadata.topic_by_id(key.topic_id) is None and key.kind is LogKind.MESSAGES:
                 self._to_remove[key.topic_id, key.partition] = None
         await self._remove_data()
 
     async def _remove_data(self) -> None:
-        """Of deleted topics. What cannot be removed now (a full disk, a store that cannot be reached) is tried again."""
+        """Of deleted topics. What cannot be removed now (the disk is full, the store out of reach) is tried again."""
         for topic_id, number in list(self._to_remove):
             try:
                 await remove_partition_data(self._logs, self._store, topic_id, number)

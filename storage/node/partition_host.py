@@ -86,7 +86,7 @@ class PartitionHost:
         token: int | None = None
         if header.is_keyed:
             keys = decode_keys(request.batch, header)
-            known = await self._known(keys)
+            known = await self._known(keys, request.timeout_ms)
             if known:
                 return ProduceResponse(-1, self.leader_epoch, -1, known)
             token = self._dedup.reserve(keys, self._clock.monotonic_ms())
@@ -173,7 +173,7 @@ class PartitionHost:
 
     # --- deduplication -------------------------------------------------------------------------------------------
 
-    async def _known(self, keys: list[DedupKey]) -> list[KeyedResult]:
+    async def _known(self, keys: list[DedupKey], timeout_ms: int) -> list[KeyedResult]:
         """What the window knows of the keys, after those that are being written have got their outcome."""
         while True:
             try:
@@ -185,7 +185,11 @@ class PartitionHost:
                     KeyedResult(known.index, known.offset, known.leader_epoch, known.conflict)
                     for known in verdict.known
                 ]
-            await self._wait_for_dedup(verdict.pending[0])
+            try:
+                async with asyncio.timeout(timeout_ms / 1000):
+                    await self._wait_for_dedup(verdict.pending[0])
+            except TimeoutError:
+                raise _unconfirmed(timeout_ms) from None
 
     async def _wait_for_dedup(self, token: int) -> None:
         """Return when the append that holds `token` has ended, either way."""
@@ -241,6 +245,9 @@ class PartitionHost:
 
 def _time_out(waiter: "asyncio.Future[Appended]", timeout_ms: int) -> None:
     if not waiter.done():
-        detail = f"The append was not confirmed within {timeout_ms} ms; it may still be stored."
-        error = AcklogError(ProblemCode.OUTCOME_UNKNOWN, detail, retry_after_ms=OVERLOADED_RETRY_MS)
-        waiter.set_exception(error)
+        waiter.set_exception(_unconfirmed(timeout_ms))
+
+
+def _unconfirmed(timeout_ms: int) -> AcklogError:
+    detail = f"The append was not confirmed within {timeout_ms} ms; it may still be stored."
+    return AcklogError(ProblemCode.OUTCOME_UNKNOWN, detail, retry_after_ms=OVERLOADED_RETRY_MS)

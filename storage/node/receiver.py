@@ -112,6 +112,7 @@ class Receiver:
                         share = await partition.groups.receive(request, group, wanted, bytes_left, not collected)
                     except AcklogError as error:
                         failure = error
+                        reader.ready[number] = None  # behind what is damaged there may be more
                         continue
                     if share.may_have_more:
                         reader.ready[number] = None

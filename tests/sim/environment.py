@@ -51,13 +51,15 @@ class SimClock:
         monotonic_ms = self.monotonic_ms()
         elapsed_ms = monotonic_ms - self._last_monotonic_ms
         if elapsed_ms > 0:
-            self._last_wall_ms = steady_step(
+            wall_ms = steady_step(
                 self._last_wall_ms,
                 elapsed_ms,
                 self._machine.wall_ms(),
                 follow_limit_ms=SteadyClock.FOLLOW_LIMIT_MS,
             )
-            self._last_monotonic_ms = monotonic_ms
+            if wall_ms > self._last_wall_ms:
+                self._last_wall_ms = wall_ms
+                self._last_monotonic_ms = monotonic_ms
         return self._last_wall_ms
 
     def monotonic_ms(self) -> int:

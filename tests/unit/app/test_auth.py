@@ -11,11 +11,13 @@ from tests.support.memory_gateway import MemoryWorld
 READER = "reader-token-0123456789"
 WRITER = "writer-token-0123456789"
 ADMIN = "admin-token-01234567890"
+KEEPER = "keeper-token-0123456789"
 FILE = {
     "tokens": [
         {"name": "reader", "token": READER, "scopes": ["read"], "topics": ["orders.*"]},
         {"name": "writer", "sha256": hashlib.sha256(WRITER.encode()).hexdigest(), "scopes": ["write"]},
         {"name": "admin", "token": ADMIN, "scopes": ["admin", "read"]},
+        {"name": "keeper", "token": KEEPER, "scopes": ["admin"], "topics": ["orders.*"]},
     ]
 }
 
@@ -85,6 +87,14 @@ async def test_topic_patterns_hide_other_topics(guarded: MemoryWorld, serve: Any
         assert settled.status_code == 403
         near = await client.get("/messages?queue=orders.ex", headers=bearer(READER))
         assert near.json()["near"] == ["orders.eu"]
+
+
+async def test_dead_letters_go_only_where_the_token_may(guarded: MemoryWorld, serve: Any) -> None:
+    async with serve(guarded) as client:
+        for topic, status in (("orders.dead", 201), ("payments", 403)):
+            body = {"settings": {"deadLetterTopic": topic}}
+            answer = await client.put(f"/groups/of-{topic}", json=body, headers=bearer(KEEPER))
+            assert answer.status_code == status
 
 
 def test_toml_and_files(tmp_path: Path) -> None:

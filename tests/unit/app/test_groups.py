@@ -36,6 +36,28 @@ async def test_a_wrong_body_is_named(client: httpx2.AsyncClient, body: object, c
     assert (response.status_code, response.json()["code"], response.json()["field"]) == (400, code, field)
 
 
+async def test_an_error_says_what_would_be_right(client: httpx2.AsyncClient) -> None:
+    bodies: list[object] = [
+        {"maxAttempts": 5},
+        {"mode": "sharde"},
+        {"settings": {"startPosition": "middle"}},
+        {"settings": {"maxAttempts": "5"}},
+        {"settings": {"maxAttempts": 0}},
+        {"settings": {"maxAttempts": 1.5}},
+        [],
+    ]
+    details = [(await client.put("/groups/mail", json=body)).json()["detail"] for body in bodies]
+    assert details == [
+        "'maxAttempts' is not a known field here; known: mode, settings",
+        "must be one of shared, keyOrdered, exclusive",
+        "must be one of earliest, latest",
+        "must be a whole number or null, not a string",
+        "must be a whole number >= 1",
+        "must be a whole number or null, not a fraction",
+        "must be an object, not an array",
+    ]
+
+
 async def test_list_and_delete(client: httpx2.AsyncClient) -> None:
     for name in ("b", "a"):
         await client.put(f"/groups/{name}")

@@ -108,3 +108,10 @@ async def test_every_route_is_described(world: MemoryWorld) -> None:
         operation["operationId"] for methods in app.openapi()["paths"].values() for operation in methods.values()
     }
     assert described == set(OPERATIONS)
+
+
+@pytest.mark.parametrize("body", [b"", b" ", b"{"])
+async def test_a_body_that_is_missing_or_cut_is_told(client: httpx2.AsyncClient, body: bytes) -> None:
+    for path in ("/messages", "/ack"):
+        answer = (await client.post(path, content=body)).json()
+        assert (answer["code"], answer["detail"]) == ("INVALID_JSON", "not valid JSON: it is empty or ends too early")

@@ -20,6 +20,8 @@ def test_defaults_environment_and_options_in_this_order() -> None:
         ({}, ["--port", "-1"], "--port"),
         ({}, ["--auto-create-topics", "perhaps"], "true or false"),
         ({}, ["--log-level", "loud"], "log_level"),
+        ({}, ["--data-dir", ""], "--data-dir"),
+        ({"ACKLOG_DATA_DIR": " "}, [], "ACKLOG_DATA_DIR"),
     ],
 )
 def test_a_wrong_setting_is_named(environment: dict[str, str], arguments: list[str], says: str) -> None:

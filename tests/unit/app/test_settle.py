@@ -58,7 +58,25 @@ async def test_a_batch_has_a_result_per_item(client: httpx2.AsyncClient, world: 
         "TOPIC_NOT_FOUND",
         None,
     ]
-    assert answer["results"][0]["field"] == "receipts[0]"
+    fields = [result.get("field") for result in answer["results"]]
+    assert fields == [*(f"receipts[{number}]" for number in range(5)), None]
+
+
+async def test_a_single_item_at_fault_is_named(client: httpx2.AsyncClient, world: MemoryWorld) -> None:
+    [message] = await deliver(client, world)
+    topic, group = world.metadata.topics()[0], world.metadata.groups()[0]
+    stale = str(Receipt(topic.id, message["partition"], message["offset"], group.id, 0, LEADER_EPOCH, 7))
+    answer = (await client.post("/nack", json={"receipt": stale})).json()
+    assert (answer["code"], answer["field"]) == ("RECEIPT_STALE", "receipt")
+    await client.put("/groups/other")
+    answer = (await client.post("/ack", json={"messageIds": [message["messageId"]], "group": "other"})).json()
+    assert (answer["code"], answer["field"]) == ("NOT_DELIVERED", "messageIds[0]")
+
+
+async def test_no_item_is_blamed_for_the_server(client: httpx2.AsyncClient, world: MemoryWorld) -> None:
+    [message] = await deliver(client, world)
+    world.node.fail("settle", AcklogError(ProblemCode.STORAGE_FAILED, "the disk failed"))
+    assert "field" not in (await client.post("/ack", json={"receipt": message["receipt"]})).json()
 
 
 async def test_when_no_item_succeeds_the_status_is_the_first_faults(client: httpx2.AsyncClient) -> None:

@@ -8,11 +8,14 @@ import pytest
 from acklog.wire.limits import NAME_LENGTH_MAX
 from acklog.wire.names import name_fault
 from acklog.wire.problems import ProblemCode
-from cluster.coordination import CoordinationUnavailableError
+from cluster import keys
+from cluster.coordination import CoordinationUnavailableError, KeyValue
 from cluster.errors import AcklogError
 from storage.rpc import messages
 from tests.sim.sim_disk import DiskOperation, OperationKind
 from tests.support.simulated_node import SMALL, SimulatedNode, with_node
+
+_READ = OperationKind.READ
 
 
 def test_a_stop_in_the_middle_of_retention_is_an_orderly_one() -> None:
@@ -76,7 +79,7 @@ def test_large_dead_letters_move_in_batches_that_fit() -> None:
         assert await sim.bodies_in_log(dead) == bodies
         assert (await sim.positions(topic)).groups[0].progress == 10
 
-    with_node(main)
+    with_node(main, dataclasses.replace(SMALL, dead_letters_bytes_max=64 * 1024))
 
 
 def test_the_dead_letters_of_long_names_have_a_topic_too() -> None:
@@ -115,42 +118,49 @@ def test_an_outage_of_the_store_while_a_topic_goes_does_not_keep_another_from_co
         await sim.send(topic, b"1")
         get = sim.store.get
 
-        async def unreachable(key: str) -> None:
-            raise CoordinationUnavailableError("an outage")
+        async def unreachable(key: str) -> KeyValue | None:
+            if key.startswith(keys.TOMBSTONES) and sim.node.logs.keys():
+                raise CoordinationUnavailableError("an outage")
+            return await get(key)
 
-        await sim.topics.delete("orders")
+        sim.store.get = unreachable  # type: ignore[method-assign]
         other = asyncio.create_task(sim.topic("other"))
-        sim.store.get = unreachable  # type: ignore[method-assign, assignment]
+        await sim.topics.delete("orders")
         await sim.clock.sleep(2_000)
+        await other
         sim.store.get = get  # type: ignore[method-assign]
-        await sim.send(await other, b"2")
+        await sim.send(other.result(), b"2")
         await sim.clock.sleep(10_000)
         assert not any(topic.id in path for path in sim.disk.files())
 
     with_node(main)
 
 
-def test_a_receive_while_retention_is_at_work_is_no_error() -> None:
+def test_a_receive_while_retention_is_at_work_is_no_error_and_gets_what_is_left() -> None:
     async def main(sim: SimulatedNode) -> None:
         topic = await sim.topic(retention_ms=60_000, segment_bytes=500)
         group = await sim.group()
         await sim.receive(topic, group)
         for number in range(10):
             await sim.send(topic, b"%d" % number * 100)
-        await sim.stop()
+        await sim.clock.sleep(40_000)
+        await sim.send(topic, b"x" * 600)
+        directory = sim.node.partitions_led()[0].host.log.key.directory
+        polls: list[asyncio.Task[messages.ReceiveResponse]] = []
+
+        def poll(operation: DiskOperation) -> None:
+            wanted = {OperationKind.RENAME: "recovery-points.tmp", OperationKind.REMOVE: f"{directory}/{0:020d}.log"}
+            if wanted.get(operation.kind) == operation.path:
+                polls.append(asyncio.get_running_loop().create_task(sim.receive(topic, group, wait_ms=1000)))
+
+        await sim.clock.sleep(19_500)
+        sim.node._cache.drop(sim.node.partitions_led()[0].host.log.key)
         sim.disk.misses_cache = lambda _: True
-        await sim.start()
-        await sim.receive(topic, group, max_messages=1)
-        await sim.clock.sleep(59_000)
-        reasons = []
-        while (await sim.positions(topic)).groups[0].lost == 0:
-            answer = await sim.receive(topic, group, max_messages=1, visibility_ms=10)
-            reasons.append(answer.reason)
-            await asyncio.sleep(0)
-        assert reasons
-        await sim.send(topic, b"new")
-        answer = await sim.receive(topic, group, wait_ms=1000)
-        assert [message.record.body for message in answer.messages] == [b"new"]
+        sim.disk.before_operation = poll
+        await sim.clock.sleep(3_000)
+        answers = await asyncio.gather(*polls)
+        assert (await sim.positions(topic)).log_start == 10
+        assert [message.offset for answer in answers for message in answer.messages if message.offset >= 10] == [10]
 
     with_node(main)
 
@@ -169,13 +179,15 @@ def test_a_sector_that_cannot_be_read_is_corruption_of_that_place_and_no_more() 
         with pytest.raises(AcklogError) as refused:
             await sim.node.records(messages.RecordsRequest(topic.id, 0, 0))
         assert refused.value.code is ProblemCode.RECORDS_CORRUPT
-        found = []
+        found: list[messages.DeliveredMessage] = []
+        refusals: list[ProblemCode] = []
         for _ in range(12):
             try:
                 found += (await sim.receive(topic, group, max_messages=1)).messages
             except AcklogError as error:
-                assert error.code is ProblemCode.RECORDS_CORRUPT
-        assert found and found[-1].offset == 9
+                refusals.append(error.code)
+        assert set(refusals) == {ProblemCode.RECORDS_CORRUPT}
+        assert found[-1].offset == 9
         await sim.settle("ack", topic, group, found)
         await sim.clock.sleep(20_000)  # the unreadable ones use up their attempts
         assert sim.node.failure is None
@@ -218,3 +230,30 @@ def test_a_snapshot_that_is_gone_is_damage_and_acknowledged_messages_do_not_come
         assert refused.value.code is ProblemCode.RECORDS_CORRUPT
 
     with_node(main, dataclasses.replace(SMALL, delivery_snapshot_bytes=1000, delivery_segment_bytes=500))
+
+
+def test_messages_behind_a_damaged_batch_reach_a_group_whose_consumers_all_wait() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic, group = await sim.topic(), await sim.group()
+        await sim.receive(topic, group)
+        await sim.send(topic, *[b"1" * 50] * 10)
+        await sim.send(topic, b"2")
+        await sim.stop()
+        segment = f"partitions/{topic.id}-0/{0:020d}.log"
+        sim.disk.bit_rot(segment, 200, 3)
+        sim.disk.misses_cache = lambda _: True
+        await sim.start()
+        polls: list[asyncio.Task[messages.ReceiveResponse]] = []
+
+        def poll(operation: DiskOperation | None = None) -> None:
+            if len(polls) < 2 and (operation is None or (operation.path, operation.kind) == (segment, _READ)):
+                polls.append(asyncio.get_running_loop().create_task(sim.receive(topic, group, wait_ms=10_000)))
+
+        sim.disk.before_operation = poll  # the second comes while the first one reads
+        poll()
+        await asyncio.gather(*polls, return_exceptions=True)
+        assert isinstance(polls[0].exception(), AcklogError)
+        assert [message.record.body for message in (await polls[1]).messages] == [b"2"]
+        assert sim.clock.monotonic_ms() < 5_000
+
+    with_node(main)
