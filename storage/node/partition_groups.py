@@ -90,10 +90,16 @@ class PartitionGroups:
 
     # --- a group's first contact -----------------------------------------------------------------------------------
 
-    async def start(self, group: Group, projected_offset: int | None) -> None:
+    def knows(self, group_id: str) -> bool:
+        """Whether the group has had its first contact with the partition."""
+        return self._state.group(group_id) is not None
+
+    async def start(self, group: Group, projected_offset: int | None, since_ms: int | None = None) -> None:
         """Give the group its start position here, durably, unless it has one.
 
         `projected_offset` is what the offset store knows: a partition that lost its delivery state goes on from there.
+        `since_ms` says that the group reads the topic's other partitions already: this one is new (the topic has
+        grown) or was missed, so a group at `latest` starts with what was appended since then, or it would lose that.
         """
         if self._state.group(group.id) is not None:
             return
@@ -104,17 +110,24 @@ class PartitionGroups:
         self._starting[group.id] = starting = asyncio.get_running_loop().create_future()
         try:
             self._check_group_limit()
-            await self._delivery.commit(Started(group.id, self._start_offset(group, projected_offset)))
+            offset = await self._start_offset(group, projected_offset, since_ms)
+            await self._delivery.commit(Started(group.id, offset))
         finally:
             # Whoever waited looks for the group's state and finds out whether this worked.
             del self._starting[group.id]
             starting.set_result(None)
 
-    def _start_offset(self, group: Group, projected_offset: int | None) -> int:
-        first, last = self._host.log.log_start, self._host.high_watermark
+    async def _start_offset(self, group: Group, projected_offset: int | None, since_ms: int | None) -> int:
+        log = self._host.log
         if projected_offset is not None:
-            return min(max(projected_offset, first), last)
-        return first if group.settings.start_position is StartPosition.EARLIEST else last
+            offset = projected_offset
+        elif group.settings.start_position is StartPosition.EARLIEST:
+            offset = log.log_start
+        elif since_ms is not None:
+            offset = await log.offset_at_time(since_ms)
+        else:
+            offset = self._host.high_watermark
+        return min(max(offset, log.log_start), self._host.high_watermark)
 
     def _check_group_limit(self) -> None:
         if self._state.is_full:
@@ -141,10 +154,7 @@ class PartitionGroups:
         """
         state = self._state.group(group.id)
         if state is None:
-            await self.start(group, None)
-            state = self._state.group(group.id)
-            if state is None:
-                return _NOTHING
+            return _NOTHING
         state.settings = group.settings
         now_ms = self._clock.monotonic_ms()
         visibility_ms = group.settings.visibility_ms if request.visibility_ms is None else request.visibility_ms

@@ -1,6 +1,6 @@
 """Receives of one node: which of its partitions have something for a group, and who waits until one has."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 from acklog.wire.problems import ProblemCode
 from cluster.clock import Clock
@@ -13,13 +13,18 @@ from storage.rpc.messages import DeliveredMessage, ReceiveRequest, ReceiveRespon
 
 TOO_MANY_WAITING_RETRY_MS = 1000
 PartitionsOf = Callable[[str], Mapping[int, Partition]]
+StartGroups = Callable[[Group, list[str]], Awaitable[None]]
 
 
 class Receiver:
-    """`partitions_of(topic_id)` are those that the node leads now."""
+    """`partitions_of(topic_id)` are those that the node leads now; `start_groups` gives a group its start position in
+    those that it has not read yet."""
 
-    def __init__(self, partitions_of: PartitionsOf, *, clock: Clock, waiting_max: int) -> None:
+    def __init__(
+        self, partitions_of: PartitionsOf, start_groups: StartGroups, *, clock: Clock, waiting_max: int
+    ) -> None:
         self._partitions_of = partitions_of
+        self._start_groups = start_groups
         self._clock = clock
         self._waiting_max = waiting_max
         self._topics: dict[str, TopicReaders] = {}
@@ -37,6 +42,7 @@ class Receiver:
         """Raises AcklogError: TOO_MANY_WAITING, and what the partitions raise if none of them has messages."""
         deadline_ms = self._clock.monotonic_ms() + request.wait_ms
         while True:
+            await self._start_groups(group, request.topic_ids)
             waiter = self._join(request, group) if request.wait_ms and not self._is_stopping else None
             try:
                 messages = await self._collect(request, group)

@@ -57,7 +57,9 @@ class StorageNode:
         self._entropy = entropy
         self._settings = settings
         self._cache = BatchCache(bytes_max=settings.batch_cache_bytes_max)
-        self._receiver = Receiver(self._partitions_of, clock=clock, waiting_max=settings.waiting_receives_max)
+        self._receiver = Receiver(
+            self._partitions_of, self._start_groups, clock=clock, waiting_max=settings.waiting_receives_max
+        )
         self._projection = OffsetProjection(store, clock=clock, interval_ms=settings.projection_interval_ms)
         self._started_groups: set[tuple[str, str]] = set()
         self._tasks: list[asyncio.Task[None]] = []
@@ -227,10 +229,13 @@ class StorageNode:
     async def receive(self, request: messages.ReceiveRequest) -> messages.ReceiveResponse:
         group = self._group(request.group_id)
         self._check_health()
-        for topic_id in request.topic_ids:
+        return await self._receiver.receive(request, group)
+
+    async def _start_groups(self, group: Group, topic_ids: list[str]) -> None:
+        """Before every look: partitions may have come since the last one."""
+        for topic_id in topic_ids:
             if (group.id, topic_id) not in self._started_groups:
                 await self._start_group(group, topic_id)
-        return await self._receiver.receive(request, group)
 
     async def _start_group(self, group: Group, topic_id: str) -> None:
         """A group's first contact with the topic here: its start positions become durable, in one round."""
@@ -239,8 +244,16 @@ class StorageNode:
             raise AcklogError(ProblemCode.TOPIC_NOT_FOUND, "There is no topic with this id.", field="queue")
         opened = [await self._partition(topic_id, number) for number in self._led.numbers_to_lead(topic_id)]
         projected = await self._projection.read(group.id, topic_id) if opened else {}
-        await asyncio.gather(*(partition.groups.start(group, projected.get(partition.number)) for partition in opened))
+        since_ms = self._reads_since(group, topic_id)
+        await asyncio.gather(
+            *(partition.groups.start(group, projected.get(partition.number), since_ms) for partition in opened)
+        )
         self._started_groups.add((group.id, topic_id))
+
+    def _reads_since(self, group: Group, topic_id: str) -> int | None:
+        """When the group was made, if it reads the topic already; None before its first contact."""
+        is_reading = any(partition.groups.knows(group.id) for partition in self._partitions_of(topic_id).values())
+        return group.created_at_ms if is_reading else None
 
     async def settle(self, request: messages.SettleRequest) -> messages.SettleResponse:
         partition = await self._partition(request.topic_id, request.partition)
@@ -319,7 +332,7 @@ class StorageNode:
         group = self._group(request.group_id)
         offset = await self._seek_target(partition, request)
         projected = await self._projection.read(group.id, request.topic_id)
-        await partition.groups.start(group, projected.get(partition.number))
+        await partition.groups.start(group, projected.get(partition.number), self._reads_since(group, request.topic_id))
         previous = await partition.groups.seek(group, offset, dry_run=request.dry_run)
         return messages.SeekResponse(offset, previous)
 

@@ -173,6 +173,33 @@ def test_a_new_group_at_latest_sees_only_what_comes_later_also_after_a_restart()
     with_node(main)
 
 
+def test_a_group_at_latest_misses_nothing_of_a_partition_that_comes_later() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic, group = await sim.topic(), await sim.group(start_position=StartPosition.LATEST)
+        await sim.receive(topic, group)
+        await sim.topics.update("orders", partitions=2)
+        while len(sim.metadata.partitions(topic.id)) < 2:
+            await sim.clock.sleep(1)
+        await sim.send(topic, b"1", partition=1)
+        assert [message.record.body for message in (await sim.receive(topic, group)).messages] == [b"1"]
+
+    with_node(main)
+
+
+def test_a_long_poll_sees_a_partition_that_comes_while_it_waits() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic, group = await sim.topic(), await sim.group(start_position=StartPosition.LATEST)
+        poll = asyncio.create_task(sim.receive(topic, group, wait_ms=20_000))
+        await sim.clock.sleep(100)
+        await sim.topics.update("orders", partitions=2)
+        while len(sim.metadata.partitions(topic.id)) < 2:
+            await sim.clock.sleep(1)
+        await sim.send(topic, b"1", partition=1)
+        assert len((await poll).messages) == 1
+
+    with_node(main)
+
+
 def test_keys_are_remembered_over_a_restart_and_forgotten_after_the_window() -> None:
     async def main(sim: SimulatedNode) -> None:
         topic = await sim.topic(dedup_window_ms=60_000)
