@@ -12,6 +12,8 @@ from cluster.errors import AcklogError
 from storage.disk.port import FileLockedError
 from storage.node.settings import NodeSettings
 
+PRIVATE_UMASK = 0o027  # what a queue holds is nobody else's business
+
 
 def register(command: typer.Typer) -> None:
     """Called by the command when this distribution is installed."""
@@ -43,6 +45,7 @@ def _run(settings: Settings, node_settings: NodeSettings) -> None:
     from cluster.coordination import CoordinationError
     from storage.log.data_directory import DataDirectoryError
 
+    os.umask(PRIVATE_UMASK)
     try:
         configure_logging(settings.log_level)
         run(settings, node_settings)

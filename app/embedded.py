@@ -96,7 +96,7 @@ async def start_embedded(
         incarnation=incarnation,
         store=store,
         metadata=metadata,
-        dead_letters=DeadLetterTopics(topics, metadata, nodes.client),
+        dead_letters=DeadLetterTopics(topics, metadata, nodes.client, clock=clock),
         disk=disk,
         io=io,
         clock=clock,

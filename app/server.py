@@ -73,6 +73,21 @@ def check_exposure(settings: Settings) -> None:
     )
 
 
+def bind(settings: Settings) -> socket.socket:
+    """The address, taken before anything is touched in the data directory. Raises SettingsError."""
+    listener = socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((settings.host, settings.port))
+    except OSError as error:
+        listener.close()
+        raise SettingsError(
+            f"Cannot listen on {settings.host}:{settings.port}: {error.strerror or error}. Give another --host or "
+            "--port (--port 0 takes a free one)."
+        ) from None
+    return listener
+
+
 def is_loopback(host: str) -> bool:
     """Whether `host` is an address of this machine alone."""
     if host == "localhost":
@@ -87,6 +102,7 @@ async def serve(settings: Settings, node_settings: NodeSettings) -> None:
     """Run until SIGINT or SIGTERM. Raises what makes a start impossible."""
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
     check_exposure(settings)
+    listener = bind(settings)
     tokens = TokenTable.load(settings.tokens_file) if settings.tokens_file else None
     disk = RealDisk(settings.data_dir)
     disk.lock("lock")
@@ -122,7 +138,7 @@ async def serve(settings: Settings, node_settings: NodeSettings) -> None:
         timeout_graceful_shutdown=30,
     )
     calm_garbage_collection()
-    await AcklogServer(config, embedded).serve()
+    await AcklogServer(config, embedded).serve(sockets=[listener])
 
 
 def calm_garbage_collection() -> None:

@@ -88,9 +88,7 @@ class SendService:
             await self._send_one(command.messages[0], result)
         else:
             await self._send_many(command.messages, result)
-        self._metrics.count_sent(topic.name, result.count - len(result.faults))
-        for fault in result.faults.values():
-            self._metrics.count_refused(fault.code.name)
+        self._count(result)
         return result
 
     async def send_plain(self, batch: PlainBatch, principal: Principal) -> SendResult:
@@ -110,7 +108,13 @@ class SendService:
             records[number].append(record)
         used = [number for number in range(topic.partitions) if records[number]]
         await asyncio.gather(*[self._append(number, indexes[number], records[number], result) for number in used])
+        self._count(result)
         return result
+
+    def _count(self, result: SendResult) -> None:
+        self._metrics.count_sent(result.topic.name, result.count - len(result.faults))
+        for fault in result.faults.values():
+            self._metrics.count_refused(fault.code.name)
 
     async def _topic_for(self, queue: str, acks: int, principal: Principal) -> tuple[Topic, bool]:
         principal.require(Scope.WRITE)

@@ -9,22 +9,26 @@ from acklog.wire.limits import HEADER_VALUE_BYTES_MAX, NAME_LENGTH_MAX
 from acklog.wire.partitioner import partition_for_key
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
+from cluster.clock import Clock
 from cluster.errors import AcklogError
 from cluster.metadata_view import MetadataView
-from cluster.model import Group, Topic, TopicConfig
+from cluster.model import Group, PartitionState, Topic, TopicConfig
 from cluster.topics import Topics
 from storage.node.dead_letter_sink import DeadLetter
 from storage.rpc.messages import ProduceRequest
 from storage.rpc.node_api import NodeApi
 
 FINGERPRINT = bytes(8)  # the key names the message itself, whose content never changes
+LEADER_LOOKS_MAX = 100
+LEADER_LOOK_INTERVAL_MS = 20
 HEADER_PREFIX = "acklog-dead-letter-"
 
 
 def dead_letter_topic_name(topic: Topic, group: Group) -> str:
     """Names that are too long together are cut, and told apart by a checksum."""
-    if group.settings.dead_letter_topic:
-        return group.settings.dead_letter_topic
+    chosen = group.settings.dead_letter_topic
+    if chosen and chosen != topic.name:  # dead letters in their own source would die again, for ever
+        return chosen
     stem, suffix = f"{topic.name}.{group.name}", ".dlq"
     if len(stem) + len(suffix) > NAME_LENGTH_MAX:
         suffix = f".{crc32c(stem.encode()):08x}{suffix}"
@@ -34,10 +38,13 @@ def dead_letter_topic_name(topic: Topic, group: Group) -> str:
 class DeadLetterTopics:
     """Creates the topic on first use, with the source's partition count and retention."""
 
-    def __init__(self, topics: Topics, metadata: MetadataView, client_of: Callable[[int], NodeApi]) -> None:
+    def __init__(
+        self, topics: Topics, metadata: MetadataView, client_of: Callable[[int], NodeApi], *, clock: Clock
+    ) -> None:
         self._topics = topics
         self._metadata = metadata
         self._client_of = client_of
+        self._clock = clock
 
     async def append(self, source: Topic, group: Group, letters: list[DeadLetter]) -> None:
         """See DeadLetterSink. Keys decide the partition, so a key's letters stay in order."""
@@ -69,9 +76,7 @@ class DeadLetterTopics:
     async def _append_to(
         self, target: Topic, number: int, source: Topic, group: Group, letters: list[DeadLetter]
     ) -> None:
-        state = self._metadata.partition(target.id, number)
-        if state is None:
-            raise AcklogError(ProblemCode.UNAVAILABLE, f"The topic {target.name} has no leader yet.")
+        state = await self._state(target, number)
         left = letters
         for _ in range(2):
             keys = [
@@ -87,6 +92,15 @@ class DeadLetterTopics:
             if not left:
                 return
         raise AcklogError(ProblemCode.CONFLICT, f"The topic {target.name} changed while dead letters were written.")
+
+    async def _state(self, target: Topic, number: int) -> PartitionState:
+        """A topic that was created just now has no leader for a moment. Raises AcklogError UNAVAILABLE."""
+        for _ in range(LEADER_LOOKS_MAX):
+            state = self._metadata.partition(target.id, number)
+            if state is not None:
+                return state
+            await self._clock.sleep(LEADER_LOOK_INTERVAL_MS)
+        raise AcklogError(ProblemCode.UNAVAILABLE, f"The topic {target.name} has no leader yet.")
 
 
 def _record(letter: DeadLetter, source: Topic, group: Group) -> Record:

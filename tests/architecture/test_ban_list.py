@@ -20,7 +20,7 @@ ALLOWED = {
     ("app/auth/tokens.py", "pathlib"): "reads the tokens file once, before the event loop serves",
     ("app/auth/tokens.py", "read_bytes"): "reads the tokens file once, before the event loop serves",
     ("app/command.py", "os"): "hands the environment to the settings",
-    ("app/server.py", "socket"): "names the type of the sockets that uvicorn is given",
+    ("app/server.py", "socket"): "takes the listening address before the data directory is touched",
 }
 
 

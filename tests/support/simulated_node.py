@@ -53,7 +53,7 @@ class SimulatedNode:
             incarnation=incarnation,
             store=self.store,
             metadata=self.metadata,
-            dead_letters=DeadLetterTopics(self.topics, self.metadata, lambda _: self.node),
+            dead_letters=DeadLetterTopics(self.topics, self.metadata, lambda _: self.node, clock=self.clock),
             disk=self.disk,
             io=SimExecutor(incarnation),
             clock=self.clock,
