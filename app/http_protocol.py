@@ -31,6 +31,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         self._write_timer: asyncio.TimerHandle | None = None
         self._running: RequestResponseCycle | None = None
         self._is_refused = False
+        self._has_sent = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -38,8 +39,8 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             detail = f"the server has {self.settings.connections_max} open connections, the limit"
             self._refuse(AcklogError(ProblemCode.TOO_MANY_CONNECTIONS, detail, retry_after_ms=BUSY_RETRY_MS))
             return
-        # A connection that sends nothing is closed as one that sends its headers too slowly.
-        self._start_timer()
+        # A pool may open connections ahead of its needs: until the first byte one is idle, not slow.
+        self._timer = self.loop.call_later(self.settings.keep_alive_ms / 1000, self._is_unused)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
@@ -64,6 +65,9 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self._is_refused:
             return
+        if not self._has_sent:
+            self._has_sent = True
+            self._start_timer()
         super().data_received(data)
         if self._timer is None and self._is_idle():
             # uvicorn has stopped its keep-alive timer, but bytes such as empty lines begin no request.
@@ -137,6 +141,10 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         if self._write_timer is not None:
             self._write_timer.cancel()
             self._write_timer = None
+
+    def _is_unused(self) -> None:
+        self._timer = None
+        self.transport.close()
 
     def _reader_is_late(self) -> None:
         """Closing would wait for ever for a client that does not read, and keep what it has not read."""

@@ -135,6 +135,7 @@ async def serve(settings: Settings, node_settings: NodeSettings) -> None:
         access_log=False,
         server_header=False,
         backlog=4096,
+        timeout_keep_alive=settings.keep_alive_ms // 1000,
         timeout_graceful_shutdown=30,
     )
     calm_garbage_collection()

@@ -52,6 +52,7 @@ class Settings:
     body_timeout_ms: int = _number(30_000, 10, 600_000, "how long a request body may take to arrive")
     header_timeout_ms: int = _number(10_000, 10, 600_000, "how long a request's headers may take to arrive")
     write_timeout_ms: int = _number(60_000, 10, 600_000, "how long a client may take to read an answer")
+    keep_alive_ms: int = _number(75_000, 1000, 3_600_000, "how long an idle connection is kept open")
     header_bytes_max: int = _number(32 * 1024, 1024, _MIB, "bytes of all headers of one request")
     url_bytes_max: int = _number(16 * 1024, 256, _MIB, "bytes of a request's path and query")
     pipelined_requests_max: int = _number(64, 1, 10_000, "requests that one connection may have queued")

@@ -36,7 +36,8 @@ class Cpus:
 
     @property
     def is_client_alone(self) -> bool:
-        return self.client is not None
+        """Then it may spin between sends, which takes nothing from the server."""
+        return self.client is not None and (self.server is None or not self.client & self.server)
 
 
 def share_cpus() -> Cpus:

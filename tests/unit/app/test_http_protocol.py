@@ -16,6 +16,7 @@ from tests.support.manual_clock import settle
 
 SETTINGS = Settings(
     header_timeout_ms=20,
+    keep_alive_ms=1000,
     write_timeout_ms=20,
     header_bytes_max=1024,
     url_bytes_max=256,
@@ -98,9 +99,15 @@ async def test_a_plain_request_is_served_and_the_connection_kept(connect: Any) -
     protocol.connection_lost(None)
 
 
+async def test_a_connection_that_sends_nothing_is_idle_and_not_slow(connect: Any) -> None:
+    _, transport = connect()
+    await asyncio.wait_for(transport.closed.wait(), 5)
+    assert transport.written == b""
+
+
 @pytest.mark.parametrize(
     "sent",
-    [b"", b"GET / HT", b"GET / HTTP/1.1\r\nhost: a\r\n", GET + b"\r\n", GET + b"GET / HTTP/1.1\r\nho"],
+    [b"\r\n", b"GET / HT", b"GET / HTTP/1.1\r\nhost: a\r\n", GET + b"\r\n", GET + b"GET / HTTP/1.1\r\nho"],
 )
 async def test_headers_that_do_not_arrive_end_the_connection(connect: Any, sent: bytes) -> None:
     protocol, transport = connect()
