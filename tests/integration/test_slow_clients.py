@@ -19,6 +19,7 @@ pytestmark = pytest.mark.integration
 MIB = 1024 * 1024
 SHORT_TIMEOUTS = (
     "--header-timeout-ms=700",
+    "--keep-alive-ms=1000",
     "--body-timeout-ms=700",
     "--write-timeout-ms=700",
     "--header-bytes-max=8192",
