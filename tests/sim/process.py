@@ -66,7 +66,15 @@ async def outside(work: Coroutine[Any, Any, _Result]) -> _Result:
     """Run `work` as nobody's: it outlives the process that asks for it."""
     context = copy_context()
     context.run(_PROCESS.set, None)
-    return await asyncio.shield(asyncio.get_running_loop().create_task(work, context=context))
+    task = asyncio.get_running_loop().create_task(work, context=context)
+    task.add_done_callback(_heard)
+    return await asyncio.shield(task)
+
+
+def _heard(task: "asyncio.Task[Any]") -> None:
+    """Its failure is the caller's to handle, and a caller that is dead cannot."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _pass_on(task: "asyncio.Task[_Result]", answer: "asyncio.Future[_Result]") -> None:
