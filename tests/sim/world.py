@@ -86,6 +86,7 @@ class World:
         self._random = random.Random(f"world {options.seed}")
         self._died = asyncio.Event()
         self._is_converged = False
+        self._producers: list[asyncio.Task[None]] = []
         self._must_stay_up = False
         self._groups = [f"group-{number}" for number in range(options.groups)]
         self._dead_letter_queues = {(group, QUEUE): f"{QUEUE}.{group}.dlq" for group in self._groups}
@@ -125,7 +126,7 @@ class World:
 
     def _start_clients(self) -> list["asyncio.Task[None]"]:
         options = self.options
-        producers = [
+        self._producers = [
             asyncio.create_task(Producer(f"producer-{number}", QUEUE, self.around).run())
             for number in range(options.producers)
         ]
@@ -137,7 +138,7 @@ class World:
             for number in range(options.consumers)
         ]
         observer = asyncio.create_task(self._observer.run(lambda: self._is_converged))
-        return [*producers, *consumers, observer]
+        return [*self._producers, *consumers, observer]
 
     # --- the operator ---
 
@@ -246,12 +247,13 @@ class World:
     # --- ending ---
 
     async def _converge(self) -> None:
-        """Every group must come to the end of every partition of the topic."""
+        """Every group must come to the end of every partition of the topic, once nobody sends any more."""
         deadline_s = self._loop.time() + CONVERGENCE_TIMEOUT_S
         while self._loop.time() < deadline_s:
+            is_all_sent = all(producer.done() for producer in self._producers)
             found = [read for read in await self._observer.look(is_final=False) if read.queue == QUEUE]
             is_complete = len(found) == self.options.partitions * len(self._groups)
-            if is_complete and all(read.progress == read.high_watermark for read in found):
+            if is_all_sent and is_complete and all(read.progress == read.high_watermark for read in found):
                 self._is_converged = True
                 return
             await asyncio.sleep(1)
