@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import NamedTuple
 
 from fastapi import FastAPI
 from fastapi.telemetry import TelemetryConfig
@@ -20,6 +21,7 @@ from app.routers.records import add_records
 from app.routers.settlements import add_settlements
 from app.routers.topics import add_topics
 from app.services.registry import Services
+from app.single_sends import SingleSends
 
 # Tracing is the gateway's own business (`traceparent` travels with messages); the framework's would cost each request
 # a tenth of its time even when nothing listens.
@@ -31,10 +33,18 @@ def create_app(gateway: Gateway) -> FastAPI:
     return _application(gateway, Services(gateway))
 
 
-def create_server_app(gateway: Gateway) -> ASGIApp:
-    """What a server runs: `create_app`, with the hot calls served directly."""
+class ServerApplication(NamedTuple):
+    """What a server runs: `asgi` is `create_app` with the hot calls served directly; `single_sends` takes those that
+    need not even that (`app.single_send_protocol`)."""
+
+    asgi: ASGIApp
+    single_sends: SingleSends
+
+
+def create_server_app(gateway: Gateway) -> ServerApplication:
     services = Services(gateway)
-    return DirectCalls(_application(gateway, services), services.metrics)
+    asgi = DirectCalls(_application(gateway, services), services.metrics)
+    return ServerApplication(asgi, SingleSends(services))
 
 
 def _application(gateway: Gateway, services: Services) -> FastAPI:

@@ -32,6 +32,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         self._running: RequestResponseCycle | None = None
         self._is_refused = False
         self._has_sent = False
+        self._is_in_head = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -67,21 +68,43 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             return
         if not self._has_sent:
             self._has_sent = True
-            self._start_timer()
+            self._stop_timer()  # of a connection that was not used
         super().data_received(data)
-        if self._timer is None and self._is_idle():
-            # uvicorn has stopped its keep-alive timer, but bytes such as empty lines begin no request.
-            self._start_timer()
+        if self._timer is None:
+            self._bound_the_rest()
         if len(self.pipeline) > self.settings.pipelined_requests_max:
             # Reading was paused at the first queued request: these came in one piece, so the client does not wait.
             detail = f"at most {self.settings.pipelined_requests_max} requests may wait on one connection"
             self._refuse(AcklogError(ProblemCode.TOO_MANY_CONNECTIONS, detail, retry_after_ms=BUSY_RETRY_MS))
 
-    def on_message_begin(self) -> None:
-        super().on_message_begin()
-        self._header_bytes = 0
-        if self._timer is None:
+    def _bound_the_rest(self) -> None:
+        """After what came in: what still has to come must do so in time. (A timer per request that comes in one piece
+        would be made and cancelled in vain.)"""
+        if self.is_body_due():
+            self._timer = self.loop.call_later(self.settings.body_timeout_ms / 1000, self._body_is_late)
+        elif self._is_in_head or self._is_idle():
+            # Idle: uvicorn has stopped its keep-alive timer, but bytes such as empty lines begin no request.
             self._start_timer()
+
+    def is_body_due(self) -> bool:
+        """Whether the protocol itself waits for a body; the application bounds what it reads."""
+        return False
+
+    def on_message_begin(self) -> None:
+        self.build_scope()
+        self.begin_head()
+
+    def build_scope(self) -> None:
+        super().on_message_begin()
+
+    def begin_head(self) -> None:
+        self._header_bytes = 0
+        self._is_in_head = True
+
+    def end_head(self) -> None:
+        self._is_in_head = False
+        if self._timer is not None:
+            self._stop_timer()
 
     def on_url(self, url: bytes) -> None:
         super().on_url(url)
@@ -98,7 +121,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        self._stop_timer()
+        self.end_head()
         if not self._is_refused:
             super().on_headers_complete()
 
@@ -157,6 +180,11 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         is_answer_wanted = self.cycle is None or not self.cycle.more_body
         self._refuse(AcklogError(ProblemCode.REQUEST_TIMEOUT, detail), is_answer_wanted=is_answer_wanted)
 
+    def _body_is_late(self) -> None:
+        self._timer = None
+        detail = f"the body did not arrive within {self.settings.body_timeout_ms} ms"
+        self._refuse(AcklogError(ProblemCode.REQUEST_TIMEOUT, detail))
+
     def send_400_response(self, msg: str) -> None:
         """uvicorn calls it for bytes that are not HTTP."""
         self._refuse(AcklogError(ProblemCode.MALFORMED_HTTP, "what was sent is not HTTP/1.1"))
@@ -183,5 +211,5 @@ def _answer(error: AcklogError) -> bytes:
 
 
 def make_http_protocol(settings: Settings) -> type[asyncio.Protocol]:
-    """The protocol class for `uvicorn.Config(http=...)`."""
+    """The protocol class for `uvicorn.Config(http=...)` around any application."""
     return type("GatewayHttpProtocol", (LimitedHttpProtocol,), {"settings": settings})

@@ -17,8 +17,8 @@ from uvicorn.server import HANDLED_SIGNALS
 from app.app import create_server_app
 from app.auth.tokens import TokenTable
 from app.embedded import EmbeddedServer, start_embedded
-from app.http_protocol import make_http_protocol
 from app.settings import Settings, SettingsError
+from app.single_send_protocol import make_server_protocol
 from cluster.runtime import SteadyClock, SystemEntropy
 from cluster.sqlite_store import SqliteStore
 from storage.disk.real_disk import RealDisk
@@ -123,11 +123,12 @@ async def serve(settings: Settings, node_settings: NodeSettings) -> None:
         node_settings=node_settings,
         tokens=tokens,
     )
+    application = create_server_app(embedded.gateway)
     config = uvicorn.Config(
-        create_server_app(embedded.gateway),
+        application.asgi,
         host=settings.host,
         port=settings.port,
-        http=make_http_protocol(settings),
+        http=make_server_protocol(settings, application.single_sends),
         loop="uvloop",
         ws="none",
         proxy_headers=False,  # nobody asks for a client's address

@@ -17,7 +17,7 @@
     68     4    base sequence         producer   -1: none
     72     8    tag filter            producer
     80     4    keys length           producer
-    84          keys                  producer   msgpack [[index, key, fingerprint], ...], never compressed
+    84          keys                  producer   msgpack [[index, key, fingerprint, count], ...], never compressed
     ...         payload               producer   msgpack [record, ...], compressed by the codec
 
 All integers are big-endian. The content checksum leaves out what the leader stamps, so stamping never touches the
@@ -58,11 +58,13 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 class DedupKey(msgspec.Struct, array_like=True, frozen=True):
-    """The idempotency key of the record at `index`; `fingerprint` is 8 bytes of a hash over its content."""
+    """The idempotency key of the run of `count` records that begins at `index`; `fingerprint` is 8 bytes of a hash
+    over their content."""
 
     index: int
     key: str
     fingerprint: bytes
+    count: int = 1
 
 
 _decode_records = msgspec.msgpack.Decoder(list[Record]).decode
@@ -114,9 +116,15 @@ class BatchHeader(msgspec.Struct, frozen=True, gc=False):
         return bool(self.flags & FLAG_CONTROL)
 
 
+def encode_records(records: list[Record]) -> bytes:
+    """The payload of an uncompressed batch of `records`, for who wants to look at it before there is a batch."""
+    return _encoder.encode(records)
+
+
 def encode_batch(
     records: list[Record],
     *,
+    payload: bytes | None = None,
     keys: list[DedupKey] | None = None,
     codec: Codec = Codec.NONE,
     producer_id: int = NO_PRODUCER,
@@ -126,17 +134,20 @@ def encode_batch(
 ) -> bytearray:
     """An unstamped batch of `records` (at least one). The leader stamps it in place with `stamp`.
 
-    `has_tags=False` promises that no record has tags and saves looking.
+    `has_tags=False` promises that no record has tags and saves looking; `payload` is `encode_records` of the records,
+    where it has been made already, and saves making it again.
     """
     buffer = bytearray(HEADER_BYTES)
     keys_length = 0
     if keys:
         _encoder.encode_into(keys, buffer, HEADER_BYTES)
         keys_length = len(buffer) - HEADER_BYTES
-    if codec is Codec.NONE:
+    if codec is not Codec.NONE:
+        buffer += compress(codec, _encoder.encode(records) if payload is None else payload)
+    elif payload is None:
         _encoder.encode_into(records, buffer, len(buffer))
     else:
-        buffer += compress(codec, _encoder.encode(records))
+        buffer += payload
     return _finish(
         buffer,
         records,

@@ -7,7 +7,7 @@ batch does; a failure of the batch is the failure of each of its messages.
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from acklog.wire.record import Record
 from cluster.errors import AcklogError
@@ -25,10 +25,22 @@ class Placed(NamedTuple):
     offset: int
 
 
+class Waiter(Protocol):
+    """Who is told how it went: a future is one. Exactly one of the other three is called, unless it is `done`."""
+
+    def done(self) -> bool: ...
+
+    def set_result(self, result: Placed, /) -> None: ...
+
+    def set_exception(self, exception: BaseException, /) -> None: ...
+
+    def cancel(self) -> bool: ...
+
+
 @dataclass(slots=True)
 class _Pending:
     records: list[Record] = field(default_factory=list)
-    waiting: "list[asyncio.Future[Placed]]" = field(default_factory=list)
+    waiting: list[Waiter] = field(default_factory=list)
     size_bytes: int = 0
 
 
@@ -46,7 +58,12 @@ class Coalescer:
 
     def add(self, topic_id: str, partition: int, acks: int, record: Record) -> "asyncio.Future[Placed]":
         """Where the message is, once it is durable as `acks` asks; fails with AcklogError."""
-        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Placed] = asyncio.get_running_loop().create_future()
+        self.enqueue(topic_id, partition, acks, record, future)
+        return future
+
+    def enqueue(self, topic_id: str, partition: int, acks: int, record: Record, waiter: Waiter) -> None:
+        """As `add`, for a waiter of the caller's own."""
         place = (topic_id, partition, acks)
         size = _size_of(record)
         pending = self._pending.get(place)
@@ -55,16 +72,14 @@ class Coalescer:
             pending = None
         if pending is None:
             pending = self._pending[place] = _Pending()
-        future: asyncio.Future[Placed] = loop.create_future()
         pending.records.append(record)
-        pending.waiting.append(future)
+        pending.waiting.append(waiter)
         pending.size_bytes += size
         if len(pending.records) >= self._messages_max:
             self._send(place)
         elif not self._is_scheduled:
             self._is_scheduled = True
-            loop.call_soon(self._flush)
-        return future
+            asyncio.get_running_loop().call_soon(self._flush)
 
     def _flush(self) -> None:
         self._is_scheduled = False
@@ -90,9 +105,9 @@ class Coalescer:
             raise
         offset = answer.base_offset
         step = 1 if offset >= 0 else 0
-        for future in pending.waiting:
-            if not future.done():
-                future.set_result(Placed(answer.leader_epoch, offset))
+        for waiter in pending.waiting:
+            if not waiter.done():
+                waiter.set_result(Placed(answer.leader_epoch, offset))
             offset += step
 
 
@@ -109,15 +124,15 @@ def _size_of(record: Record) -> int:
 
 
 def _fail(pending: _Pending, error: BaseException) -> None:
-    for future in pending.waiting:
-        if future.done():
+    for waiter in pending.waiting:
+        if waiter.done():
             continue
         if isinstance(error, asyncio.CancelledError):
-            future.cancel()
+            waiter.cancel()
         elif isinstance(error, AcklogError):
             # One exception object raised in many tasks would collect all of their tracebacks.
-            future.set_exception(
+            waiter.set_exception(
                 AcklogError(error.code, error.detail, field=error.field, retry_after_ms=error.retry_after_ms)
             )
         else:
-            future.set_exception(error)
+            waiter.set_exception(error)

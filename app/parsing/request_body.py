@@ -57,6 +57,10 @@ class Hold:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Give it back, for a holder without a `with` block; once is enough and more does no harm."""
         self._all.held_bytes -= self.size_bytes
         self.size_bytes = 0
 

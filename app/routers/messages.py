@@ -35,8 +35,8 @@ def add_messages(router: APIRouter, services: Services) -> None:
             command = parse_send(body, content_type=content_type, query_string=request.scope["query_string"])
             trace_headers = headers.trace()
             if isinstance(command, PlainBatch):
-                if trace_headers is None and idempotency_key is None:
-                    return send_response(await services.send.send_plain(command, principal))
+                if trace_headers is None:
+                    return send_response(await services.send.send_plain(command, principal, idempotency_key))
                 command = command.spelled_out()
             if trace_headers is not None:
                 add_headers(command.messages, trace_headers)

@@ -31,10 +31,14 @@ class Catalog:
             raise self._no_topic(name, principal, field)
         return topic
 
+    def existing(self, name: str, principal: Principal) -> Topic | None:
+        """The topic, None where there is none of that name. Raises AcklogError FORBIDDEN."""
+        principal.require_topic(name)
+        return self._metadata.topic(name)
+
     async def topic_for_send(self, name: str, principal: Principal) -> tuple[Topic, bool]:
         """The topic, and whether it was created just now. Raises AcklogError as `topic` does."""
-        principal.require_topic(name)
-        topic = self._metadata.topic(name)
+        topic = self.existing(name, principal)
         if topic is not None:
             return topic, False
         check_name(name, field="queue")

@@ -9,19 +9,18 @@ from acklog.wire.partitioner import partition_for_key, partitions_for_keys
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from app.auth.principal import Principal, Scope
-from app.batching.coalescer import Coalescer, Placed
+from app.batching.coalescer import Coalescer, Placed, Waiter
 from app.dependencies import Gateway
 from app.metrics import Metrics
 from app.parsing.message import Outgoing
 from app.parsing.send import Checked, PlainBatch, SendCommand
+from app.parsing.single import SingleMessage
 from app.routing import PartitionLeaders, StickyPartitions
 from app.services.catalog import Catalog
-from app.services.keyed_batch import store_keyed
+from app.services.keyed_batch import KeyedRun, StoredRuns, request_key, request_run, runs_of, store_runs
 from cluster.errors import AcklogError
 from cluster.model import Topic
-from storage.rpc.messages import ProduceRequest, ProduceResponse
-
-_COMPOSED = "\n"  # between an idempotency key and a message's number; no dedupId may hold a control character
+from storage.rpc.messages import ACKS_ALL, ProduceRequest, ProduceResponse
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +90,23 @@ class SendService:
         self._count(result)
         return result
 
-    async def send_plain(self, batch: PlainBatch, principal: Principal) -> SendResult:
+    def begin(self, single: SingleMessage, principal: Principal, waiter: Waiter) -> tuple[Topic, int] | None:
+        """Have one plain message stored, without a task; `waiter` is told where, or why not.
+
+        Topic and partition that it goes to; None, with nothing begun, where the topic does not exist. Raises
+        AcklogError where the request is at fault.
+        """
+        principal.require(Scope.WRITE)
+        topic = self._catalog.existing(single.queue, principal)
+        if topic is None:
+            return None
+        partition = self._partition_of(single.message, topic)
+        self._coalescer.enqueue(topic.id, partition, ACKS_ALL, single.message.record, waiter)
+        return topic, partition
+
+    async def send_plain(
+        self, batch: PlainBatch, principal: Principal, idempotency_key: str | None = None
+    ) -> SendResult:
         """As `send`, for a batch in which nothing is at fault: a loop per batch where `send` has one per message."""
         topic, is_created = await self._topic_for(batch.queue, batch.acks, principal)
         result = SendResult(topic, len(batch.records), True, batch.acks, is_created)
@@ -99,17 +114,31 @@ class SendService:
         records: list[list[Record]] = [[] for _ in range(topic.partitions)]
         numbers = partitions_for_keys([record.key for record in batch.records], topic.partitions)
         if -1 in numbers:
-            keyless = [record for record in batch.records if record.key is None]
-            sticky = self._sticky.choose(topic, sum(len(record.body) for record in keyless))
-            self._sticky.end_run(topic.id)
+            sticky = self._partition_of_keyless(batch.records, topic, idempotency_key)
             numbers = [sticky if number < 0 else number for number in numbers]
         for index, (number, record) in enumerate(zip(numbers, batch.records, strict=True)):
             indexes[number].append(index)
             records[number].append(record)
         used = [number for number in range(topic.partitions) if records[number]]
-        await asyncio.gather(*[self._append(number, indexes[number], records[number], result) for number in used])
+        if idempotency_key is None:
+            sending = [self._append(number, indexes[number], records[number], result) for number in used]
+        else:
+            key = request_key(idempotency_key)
+            sending = [
+                self._send_runs(number, [request_run(indexes[number], records[number], key)], StoredRuns(), result)
+                for number in used
+            ]
+        await asyncio.gather(*sending)
         self._count(result)
         return result
+
+    def _partition_of_keyless(self, records: list[Record], topic: Topic, idempotency_key: str | None) -> int:
+        """Where the records without a key go, all of them: as `_partition_of` decides."""
+        if idempotency_key is not None:
+            return partition_for_key(idempotency_key.encode(), topic.partitions)
+        chosen = self._sticky.choose(topic, sum(len(record.body) for record in records if record.key is None))
+        self._sticky.end_run(topic.id)
+        return chosen
 
     def _count(self, result: SendResult) -> None:
         self._metrics.count_sent(result.topic.name, result.count - len(result.faults))
@@ -213,22 +242,18 @@ class SendService:
         if not part.is_keyed:
             await self._append(partition, part.indexes, [message.record for message in part.messages], result)
             return
-        deadline_ms = self._leaders.deadline_in(self._settings.request_timeout_ms)
-        try:
-            await self._send_keyed(partition, part, result, deadline_ms)
-        except AcklogError as fault:
-            for index in part.indexes:
-                result.faults.setdefault(index, fault)
+        stored = StoredRuns()
+        await self._send_runs(partition, runs_of(part.indexes, part.messages, stored), stored, result)
 
-    async def _send_keyed(self, partition: int, part: _Part, result: SendResult, deadline_ms: int) -> None:
+    async def _send_runs(self, partition: int, runs: list[KeyedRun], stored: StoredRuns, result: SendResult) -> None:
+        deadline_ms = self._leaders.deadline_in(self._settings.request_timeout_ms)
+
         def store(batch: bytearray) -> Awaitable[ProduceResponse]:
             return self._produce(result.topic.id, partition, batch, result.acks, deadline_ms)
 
-        messages = list(zip(part.indexes, part.messages, strict=True))
-        stored = await store_keyed(store, messages, rounds_max=self._settings.send_rounds_max)
+        await store_runs(store, runs, stored, rounds_max=self._settings.send_rounds_max)
         result.faults.update(stored.faults)
-        for index, place in stored.placed.items():
-            result.runs.append(Run(partition, place.epoch, place.offset, [index]))
+        result.runs.extend(Run(partition, place.epoch, place.offset, indexes) for indexes, place in stored.placed)
 
     async def _append_plain(self, topic_id: str, partition: int, acks: int, records: list[Record]) -> ProduceResponse:
         deadline_ms = self._leaders.deadline_in(self._settings.request_timeout_ms)
@@ -254,8 +279,9 @@ class SendService:
 
 
 def _key_all(messages: list[Checked], idempotency_key: str) -> None:
-    """Each message that has no dedupId of its own gets a part of the request's key."""
-    for number, message in enumerate(messages):
+    """Each message that has no dedupId of its own is remembered by the request's key."""
+    key = request_key(idempotency_key)
+    for message in messages:
         if isinstance(message, Outgoing) and message.dedup_key is None:
-            message.dedup_key = f"{idempotency_key}{_COMPOSED}{number}"
+            message.dedup_key = key
             message.sticks_to = idempotency_key

@@ -41,14 +41,20 @@ def _texts(result: SendResult) -> list[str]:
     return texts
 
 
-def _put_run(run: Run, topic_id: str, texts: list[str]) -> None:
+def placed_text(topic_id: str, partition: int, epoch: int, offset: int) -> str:
+    """The JSON object of one message that was stored at `offset`."""
     # Topic ids are of base32 digits, so nothing here needs escaping.
+    return f'{{"messageId":"m-{topic_id}-{partition}-{epoch}-{offset}","partition":{partition},"offset":{offset}}}'
+
+
+def _put_run(run: Run, topic_id: str, texts: list[str]) -> None:
     offset = run.base_offset
     if offset < 0:
         text = f'{{"messageId":null,"partition":{run.partition},"offset":null}}'
         for index in run.indexes:
             texts[index] = text
         return
+    # As `placed_text` has it, with what is the same for all put together once.
     before = f'{{"messageId":"m-{topic_id}-{run.partition}-{run.epoch}-'
     between = f'","partition":{run.partition},"offset":'
     for index in run.indexes:

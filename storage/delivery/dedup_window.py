@@ -1,8 +1,9 @@
 """Which idempotency keys a partition has seen within its window, and where their messages are (rules R19, R28).
 
-A key is unknown, pending (its batch is being appended) or known at an offset. Nothing is forgotten before it is
-`window_ms` old; when the memory for keys is used up, new ones are refused instead. The keys themselves are durable in
-the batches of the log, so a new leader rebuilds the window from there.
+A key stands for a run: one message, or what one request puts into the partition, appended in one batch. A run costs one
+entry, however long it is. A key is unknown, pending (its batch is being appended) or known at an offset. Nothing is
+forgotten before it is `window_ms` old; when the memory for keys is used up, new ones are refused instead. The keys
+themselves are durable in the batches of the log, so a new leader rebuilds the window from there.
 """
 
 from collections import deque
@@ -14,20 +15,23 @@ from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
 
 FINGERPRINT_BYTES = 8
-ENTRY_OVERHEAD_BYTES = 320
-"""What an entry costs beside its key's bytes: objects, dictionary and queue slots (CPython 3.11, rounded up)."""
+ENTRY_OVERHEAD_BYTES = 376
+"""What an entry costs beside its key's bytes: objects, dictionary and queue slots (CPython 3.11, measured where
+the dictionary has just grown, rounded up)."""
 
 _FULL_RETRY_MS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class KnownKey:
-    """The key of the record at `index` was used by the message at `offset`; `conflict`: with another content."""
+    """The key of the run of `count` records at `index` was used by the messages from `offset` on; `conflict`: with
+    another content."""
 
     index: int
     offset: int
     leader_epoch: int
     conflict: bool
+    count: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +44,24 @@ class Verdict:
 
 
 class _Entry:
-    """`token` until it is committed, then 0 and the message's place."""
+    """`token` until it is committed, then 0 and the place of the run's first message."""
 
-    __slots__ = ("expires_at_ms", "fingerprint", "leader_epoch", "offset", "token")
+    __slots__ = ("count", "expires_at_ms", "fingerprint", "leader_epoch", "offset", "token")
 
-    def __init__(self, fingerprint: bytes, token: int) -> None:
-        self.fingerprint = fingerprint
+    def __init__(self, token: int) -> None:
+        self.fingerprint = b""
+        self.count = 0
         self.token = token
         self.offset = -1
         self.leader_epoch = -1
         self.expires_at_ms = 0
+
+    def hold(self, key: DedupKey) -> None:
+        self.fingerprint = key.fingerprint[:FINGERPRINT_BYTES]
+        self.count = key.count
+
+    def holds(self, key: DedupKey) -> bool:
+        return self.count == key.count and self.fingerprint == key.fingerprint[:FINGERPRINT_BYTES]
 
 
 class DedupWindow:
@@ -68,14 +80,14 @@ class DedupWindow:
         return len(self._entries)
 
     def check(self, keys: Iterable[DedupKey], now_ms: int) -> Verdict:
-        """Raises ValueError if two records of the batch have the same key."""
+        """Raises ValueError if two runs of the batch have the same key."""
         self._expire(now_ms)
         known: list[KnownKey] = []
         pending: dict[int, None] = {}
         seen: set[str] = set()
         for each in keys:
             if each.key in seen:
-                raise ValueError(f"two records of the batch have the key {each.key!r}")
+                raise ValueError(f"two runs of the batch have the key {each.key!r}")
             seen.add(each.key)
             entry = self._entries.get(each.key)
             if entry is None:
@@ -84,8 +96,7 @@ class DedupWindow:
                 # Even with another content: if that append fails, the key is free.
                 pending[entry.token] = None
             else:
-                conflict = entry.fingerprint != each.fingerprint[:FINGERPRINT_BYTES]
-                known.append(KnownKey(each.index, entry.offset, entry.leader_epoch, conflict))
+                known.append(KnownKey(each.index, entry.offset, entry.leader_epoch, not entry.holds(each), each.count))
         return Verdict(known, list(pending))
 
     def reserve(self, keys: list[DedupKey], now_ms: int) -> int:
@@ -109,7 +120,8 @@ class DedupWindow:
         self._last_token += 1
         token = self._last_token
         for each in keys:
-            self._entries[each.key] = _Entry(each.fingerprint[:FINGERPRINT_BYTES], token)
+            entry = self._entries[each.key] = _Entry(token)
+            entry.hold(each)
         self.size_bytes += needed_bytes
         self._reserved[token] = keys
         return token
@@ -142,9 +154,9 @@ class DedupWindow:
         for each in keys:
             entry = self._entries.get(each.key)
             if entry is None:
-                entry = self._entries[each.key] = _Entry(b"", 0)
+                entry = self._entries[each.key] = _Entry(0)
                 self.size_bytes += _cost_bytes(each.key)
-            entry.fingerprint = each.fingerprint[:FINGERPRINT_BYTES]
+            entry.hold(each)
             self._place(each, entry, base_offset, leader_epoch, expires_at_ms)
 
     def next_deadline(self) -> int | None:

@@ -20,6 +20,10 @@ class DataDirectoryError(Exception):
     """The directory cannot be used as it is; the text says why and what to do."""
 
 
+class FormatTooNewError(DataDirectoryError):
+    """A newer version of Acklog wrote the directory."""
+
+
 class DirectoryMeta(msgspec.Struct, frozen=True, rename="camel"):
     """`directory_id` is made once and tells this directory from a wiped one; `journal_key` marks its journal frames."""
 
@@ -39,13 +43,18 @@ def open_data_directory(disk: Disk, entropy: Entropy) -> DirectoryMeta:
     Raises FileLockedError and DataDirectoryError.
     """
     disk.lock(LOCK_PATH)
+    return read_meta(disk) or _create(disk, entropy)
+
+
+def read_meta(disk: Disk) -> DirectoryMeta | None:
+    """What the meta file says, None if there is none; raises DataDirectoryError."""
     content = read_file(disk, META_PATH)
     if content is None:
-        return _create(disk, entropy)
+        return None
     try:
         version = msgspec.json.decode(content, type=_AnyVersion).meta.format_version
         if version > FORMAT_VERSION:
-            raise DataDirectoryError(
+            raise FormatTooNewError(
                 f"the data directory has format {version}, this version knows up to {FORMAT_VERSION}: use a newer one"
             )
         stored = msgspec.json.decode(content, type=_StoredMeta)

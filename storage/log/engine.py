@@ -25,7 +25,9 @@ class Engine:
         self.io = io
         self.clock = clock
         self.settings = settings
-        self.files = OpenFiles(disk, limit=settings.open_files_max)
+        self.files = OpenFiles(
+            disk, limit=settings.open_files_max, write_behind_bytes_max=settings.write_behind_bytes_max
+        )
         self.indexes = IndexCache(limit=settings.closed_indexes_max)
         self.dirty: dict[LogState, None] = {}
         self.failure: str | None = None

@@ -2,6 +2,9 @@
 
 One round is in flight at a time; what arrives meanwhile makes up the next one. Offsets are given out when a round
 starts, so that a refused append leaves no hole. (Gray and Reuter, "Transaction Processing", 1993, on group commit.)
+
+A round is a chain of callbacks and not a task: every turn of the event loop between an append and its answer may serve
+a dozen other requests first, and a task takes two turns more.
 """
 
 import asyncio
@@ -16,7 +19,7 @@ from storage.log.engine import Engine
 from storage.log.journal import Journal
 from storage.log.journal_frame import ENTRY_HEADER_BYTES, FRAME_HEADER_BYTES, padded
 from storage.log.log_state import LogState
-from storage.log.round import Appended, LogQueue, Pending, RoundPart, write_round
+from storage.log.round import Appended, AppendWaiter, LogQueue, Pending, RoundPart, write_round
 
 _ENTRY_OVERHEAD_BYTES = ENTRY_HEADER_BYTES + 96  # a key's text is never longer
 
@@ -30,10 +33,11 @@ class GroupCommit:
         self._sync_now = sync_now
         self._queue: deque[Pending] = deque()
         self._pending_bytes = 0
-        self._is_scheduled = False
-        self._task: asyncio.Task[None] | None = None
+        self._is_busy = False  # a round is about to start, being prepared, or in flight
+        self._preparing: asyncio.Task[None] | None = None
+        self._round: list[RoundPart] = []
         self._round_logs: set[LogState] = set()
-        self._round_done: asyncio.Future[None] | None = None
+        self._change: asyncio.Future[None] | None = None
         self._is_full = False
         self._free_check_at_ms = 0
         self._batch_bytes_max = engine.settings.journal_file_bytes - padded(FRAME_HEADER_BYTES + _ENTRY_OVERHEAD_BYTES)
@@ -44,8 +48,16 @@ class GroupCommit:
         return self._pending_bytes
 
     def append(
-        self, log: LogQueue, batch: bytearray, *, count: int, flags: int, leader_epoch: int, is_reserved: bool
-    ) -> "asyncio.Future[Appended]":
+        self,
+        log: LogQueue,
+        batch: bytearray,
+        waiter: AppendWaiter,
+        *,
+        count: int,
+        flags: int,
+        leader_epoch: int,
+        is_reserved: bool,
+    ) -> None:
         """Queue an append; raises OVERLOADED, STORAGE_FAILED, REQUEST_TOO_LARGE, SHUTTING_DOWN."""
         engine = self._engine
         if engine.failure is not None or log.state.refused:
@@ -66,32 +78,36 @@ class GroupCommit:
         if leader_epoch < log.newest_epoch:
             raise ValueError(f"leader epoch {leader_epoch} after {log.newest_epoch}")
         log.newest_epoch = leader_epoch
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[Appended] = loop.create_future()
-        self._queue.append(Pending(log, batch, count, flags, leader_epoch, is_reserved, done))
+        self._queue.append(Pending(log, batch, count, flags, leader_epoch, is_reserved, waiter))
         self._pending_bytes += length
-        if not self._is_scheduled:
-            self._is_scheduled = True
-            loop.call_soon(self._start)
-        return done
+        self._schedule()
 
     async def hold(self, log: LogQueue) -> None:
         """Keep the log out of rounds from now on, and wait until none in flight has it. Pair it with `release`."""
         log.holds += 1
-        while log.state in self._round_logs and self._round_done is not None:
-            await asyncio.shield(self._round_done)
+        while log.state in self._round_logs:
+            await self._next_change()
 
     def release(self, log: LogQueue) -> None:
         log.holds -= 1
-        self._kick()
+        if self._queue:
+            self._schedule()
 
     async def drain(self) -> None:
         """Wait until every append that was queued is done or failed."""
-        while self._task is not None or self._is_scheduled:
-            if self._task is not None:
-                await asyncio.shield(self._task)
-            else:
-                await asyncio.sleep(0)
+        while self._is_busy:
+            await self._next_change()
+
+    async def _next_change(self) -> None:
+        """Return when a round has ended, or there is none to begin."""
+        if self._change is None:
+            self._change = asyncio.get_running_loop().create_future()
+        await asyncio.shield(self._change)
+
+    def _tell_change(self) -> None:
+        if self._change is not None:
+            self._change.set_result(None)
+            self._change = None
 
     def fail_all(self, error: AcklogError, *, of_log: LogQueue | None = None) -> None:
         """Fail what is queued, of one log or of all."""
@@ -106,59 +122,68 @@ class GroupCommit:
         self._pending_bytes -= len(item.batch)
         _fail(item, error)
 
-    def _kick(self) -> None:
-        if self._queue and not self._is_scheduled:
-            self._is_scheduled = True
+    def _schedule(self) -> None:
+        """Begin a round at the end of this turn, so that all appends of the turn are in it."""
+        if not self._is_busy:
+            self._is_busy = True
             asyncio.get_running_loop().call_soon(self._start)
 
     def _start(self) -> None:
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        """Begin the next round, if there is something for it and no failure."""
+        self._preparing = None
+        if self._engine.failure is not None:
+            self.fail_all(self._engine.failed())
+        first = next((item for item in self._queue if not item.log.holds), None)
+        if first is None:
+            self._is_busy = False
+            self._tell_change()
+        elif self._has_room(len(first.batch)) or self._journal.next_file():
+            self._begin()
+        else:
+            self._preparing = asyncio.get_running_loop().create_task(self._prepare())
 
-    async def _run(self) -> None:
-        engine = self._engine
+    async def _prepare(self) -> None:
+        """Make room in the journal, which takes the disk, and go on."""
         try:
-            while self._queue and engine.failure is None:
-                first = next((item for item in self._queue if not item.log.holds), None)
-                if first is None or not await self._make_room(len(first.batch)):
-                    break
-                parts = self._plan()
-                if parts:
-                    await self._commit(parts)
+            await self._make_room()
         except BaseException as error:  # whatever it was, nobody may be left waiting
-            engine.fail(f"a round of the group commit failed: {error!r}")
+            self._engine.fail(f"there is no new journal file: {error!r}")
             if not isinstance(error, OSError):
                 raise
         finally:
-            self._task = None
-            self._is_scheduled = False
-            if engine.failure is not None:
-                self.fail_all(engine.failed())
-        if any(not item.log.holds for item in self._queue):
-            self._kick()
+            self._start()
 
-    async def _make_room(self, first_bytes: int) -> bool:
-        """Have the journal ready for the next frame; False if the appends had to be refused."""
+    def _begin(self) -> None:
+        engine = self._engine
+        try:
+            self._round = self._plan()
+            self._round_logs = {part.log.state for part in self._round}
+            engine.io.start(partial(write_round, engine.disk, engine.files, self._journal, self._round), self._written)
+        except BaseException as error:
+            self._written(None, error)
+            if not isinstance(error, Exception):
+                raise
+
+    def _has_room(self, first_bytes: int) -> bool:
+        """Whether the file of the journal that is being written should take the next frame."""
         settings = self._engine.settings
         wanted = min(self._pending_bytes, max(settings.round_bytes_max, first_bytes))
         needed = padded(FRAME_HEADER_BYTES + wanted + _ENTRY_OVERHEAD_BYTES * len(self._queue))
         least = padded(FRAME_HEADER_BYTES + first_bytes + _ENTRY_OVERHEAD_BYTES)
-        if self._journal.room_bytes >= max(least, min(needed, settings.journal_file_bytes // 4)):
-            return True
-        if self._journal.next_file():
-            return True
+        return self._journal.room_bytes >= max(least, min(needed, settings.journal_file_bytes // 4))
+
+    async def _make_room(self) -> None:
+        """Get the journal a spare file. What waits is refused where there is no space for one."""
         if self._journal.may_grow():
             try:
                 self._journal.adopt(await self._engine.io.run(self._journal.create_file))
-                return self._journal.next_file()
+                return
             except DiskFullError:
                 pass
         try:
             await self._sync_now()
         except AcklogError as error:
             self.fail_all(error)
-            return False
-        assert self._journal.next_file(), "after a sync every full file is free"
-        return True
 
     def _plan(self) -> list[RoundPart]:
         """Take appends from the queue, in order, as many as one round may have, and give them offsets."""
@@ -199,38 +224,47 @@ class GroupCommit:
             self._free_check_at_ms = now_ms + self._engine.settings.free_check_interval_ms
             self._is_full = self._engine.disk.free_bytes() < self._engine.settings.reserve_bytes
 
-    async def _commit(self, parts: list[RoundPart]) -> None:
+    def _written(self, stored_bytes: int | None, error: BaseException | None) -> None:
+        """The round is durable, or nobody knows: the one place where either is noted."""
         engine = self._engine
-        self._round_logs = {part.log.state for part in parts}
-        self._round_done = asyncio.get_running_loop().create_future()
-        try:
-            stored = await engine.io.run(partial(write_round, engine.disk, engine.files, self._journal, parts))
-            if engine.failure is not None:
-                raise OSError(engine.failure)
-            if stored:
-                self._journal.publish(stored)
+        parts, self._round = self._round, []
+        told: list[tuple[AppendWaiter, Appended]] = []
+        for part in parts:
+            self._pending_bytes -= part.size_bytes
+        if error is not None or engine.failure is not None:
+            engine.fail(f"the journal cannot be written: {error!r}")
+            for part in parts:
+                _fail_all(part.items, engine.failed())
+        else:
+            if stored_bytes:
+                self._journal.publish(stored_bytes)
             for part in parts:
                 if part.full:
-                    error = engine.full()
-                    for item in part.items:
-                        _fail(item, error)
+                    _fail_all(part.items, engine.full())
                 else:
-                    part.publish()
+                    told += part.publish()
                     engine.dirty[part.log.state] = None
-        except BaseException as error:
-            engine.fail(f"the journal cannot be written: {error}")
-            for part in parts:
-                for item in part.items:
-                    _fail(item, engine.failed())
-            raise
-        finally:
-            for part in parts:
-                self._pending_bytes -= part.size_bytes
-            self._round_logs = set()
-            self._round_done.set_result(None)
-            self._round_done = None
+        self._round_logs = set()
+        self._tell_change()
+        # The next round begins before anybody is told of this one: the disk should not wait for them.
+        self._start()
+        for waiter, appended in told:
+            _tell(engine, waiter, appended)
+
+
+def _tell(engine: Engine, waiter: AppendWaiter, appended: Appended) -> None:
+    try:
+        if not waiter.done():
+            waiter.set_result(appended)
+    except Exception as error:  # the others must hear of theirs, and what this one left undone nobody knows
+        engine.fail(f"what follows an append failed: {error!r}")
+
+
+def _fail_all(items: list[Pending], error: AcklogError) -> None:
+    for item in items:
+        _fail(item, error)
 
 
 def _fail(item: Pending, error: AcklogError) -> None:
-    if not item.done.done():
-        item.done.set_exception(error)
+    if not item.waiter.done():
+        item.waiter.set_exception(error)

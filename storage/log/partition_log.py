@@ -17,7 +17,7 @@ from storage.log.leader_epochs import LeaderEpochs
 from storage.log.log_state import LogState
 from storage.log.maintenance import Maintenance
 from storage.log.retention import Retained, remove_before, retain
-from storage.log.round import Appended, LogQueue
+from storage.log.round import Appended, AppendWaiter, LogQueue
 from storage.log.segment import Segment
 from storage.log.segment_reader import Damage, StoredBatch, load_index, parse_batches
 from storage.log.truncation import truncate_to
@@ -86,10 +86,19 @@ class PartitionLog:
         unharmed batch, ValueError for an epoch below an earlier one, and AcklogError: OVERLOADED when too much is
         waiting. The future may fail with STORAGE_FULL (nothing was stored) or STORAGE_FAILED (nobody knows).
         """
+        done: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
+        self.append_and_tell(batch, done, leader_epoch=leader_epoch, space=space)
+        return done
+
+    def append_and_tell(
+        self, batch: bytearray, waiter: AppendWaiter, *, leader_epoch: int, space: Space = Space.NORMAL
+    ) -> None:
+        """As `append`, for a waiter that is told at once, and not in a later turn of the event loop."""
         count, flags = check_unstamped(batch)
-        return self._commit.append(
+        self._commit.append(
             self._queue,
             batch,
+            waiter,
             count=count,
             flags=flags,
             leader_epoch=leader_epoch,

@@ -1,7 +1,6 @@
 """One round of the group commit: what it adds to each log, and the work that an I/O thread does for it."""
 
-import asyncio
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from acklog.wire.batch import FLAG_KEYED, stamp
 from storage.disk.port import Buffer, Disk, DiskFullError
@@ -19,6 +18,16 @@ class Appended(NamedTuple):
     next_offset: int
 
 
+class AppendWaiter(Protocol):
+    """Who is told of an append: a future is one. Told on the event loop, exactly once unless it is `done`."""
+
+    def done(self) -> bool: ...
+
+    def set_result(self, result: Appended, /) -> None: ...
+
+    def set_exception(self, exception: BaseException, /) -> None: ...
+
+
 class Pending(NamedTuple):
     """An append that waits for a round."""
 
@@ -28,7 +37,7 @@ class Pending(NamedTuple):
     flags: int
     leader_epoch: int
     is_reserved: bool
-    done: "asyncio.Future[Appended]"
+    waiter: AppendWaiter
 
 
 class LogQueue:
@@ -89,8 +98,9 @@ class RoundPart:
         self.size_bytes += length
         self.next_offset += item.records
 
-    def publish(self) -> None:
-        """On the loop, when the round is durable: readers see the batches, and their appends are done."""
+    def publish(self) -> list[tuple[AppendWaiter, Appended]]:
+        """On the loop, when the round is durable: readers see the batches. Whom to tell, of what."""
+        told = []
         state = self.log.state
         offset = state.log_end
         append_ms = self.append_ms
@@ -109,13 +119,13 @@ class RoundPart:
                     length=len(batch),
                     is_keyed=bool(item.flags & FLAG_KEYED),
                 )
-                if not item.done.done():
-                    item.done.set_result(Appended(offset, append_ms, next_offset))
+                told.append((item.waiter, Appended(offset, append_ms, next_offset)))
                 offset = next_offset
+        return told
 
 
 def write_round(disk: Disk, files: OpenFiles, journal: Journal, parts: list[RoundPart]) -> int:
-    """In an I/O thread: the segments buffered, then the journal with one sync. Bytes taken in the journal.
+    """In an I/O thread: the segments write-behind, then the journal with one sync. Bytes taken in the journal.
 
     A part whose segment finds no space is marked and left out. Raises DiskFailedError and whatever else the journal
     meets: then nothing is known of the round.
@@ -147,8 +157,7 @@ def _undo(disk: Disk, files: OpenFiles, part: RoundPart) -> None:
         path = write.segment.path
         if not write.is_new:
             with files.use(path) as file:
-                file.truncate(write.position)
-                file.sync()
+                file.cut(write.position)
         elif disk.exists(path):
             files.forget(path)
             disk.remove(path)

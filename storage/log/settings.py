@@ -32,6 +32,7 @@ class LogStoreSettings:
     sync_interval_ms      how often segments are synced and the journal is trimmed
     sync_pause_ms         pause between two files of a background sync, so that it does not crowd out the rounds
     open_files_max        segment files kept open
+    write_behind_bytes_max  bytes of small segment writes that may gather in memory, over all files
     closed_indexes_max    indexes of closed segments kept in memory
     read_bytes_max        bytes that one read returns at most, unless its first batch alone is larger
     recovery_log          the settings that recovery goes by, before a log is opened with its own
@@ -47,6 +48,7 @@ class LogStoreSettings:
     sync_interval_ms: int = 2000
     sync_pause_ms: int = 1
     open_files_max: int = 512
+    write_behind_bytes_max: int = 16 * MIB
     closed_indexes_max: int = 64
     read_bytes_max: int = 64 * MIB
     retry_after_ms: int = 1000

@@ -67,6 +67,16 @@ class LogStore:
         """Bytes of the appends that wait for the disk."""
         return self._commit.pending_bytes
 
+    @property
+    def free_bytes(self) -> int:
+        """Room on the disk."""
+        return self._engine.disk.free_bytes()
+
+    @property
+    def journal_files(self) -> int:
+        """Files that hold entries which are not covered by a checkpoint, the one being written included."""
+        return 0 if self._journal is None else self._journal.full_files + 1
+
     @classmethod
     async def open(
         cls, *, disk: Disk, io: IoExecutor, clock: Clock, entropy: Entropy, settings: LogStoreSettings | None = None

@@ -7,7 +7,6 @@ watermark passes it. With one replica that is the leader's own durable end; the 
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from functools import partial
 
 from acklog.wire.batch import (
     FLAG_CONTROL,
@@ -41,6 +40,29 @@ class _Uncommitted:
     def __init__(self, appended: Appended, waiter: "asyncio.Future[Appended] | None") -> None:
         self.appended = appended
         self.waiter = waiter
+
+
+class _Append:
+    """What the log tells of an append: the one place where its outcome is noted."""
+
+    __slots__ = ("_host", "batch", "token", "waiter")
+
+    def __init__(
+        self, host: "PartitionHost", batch: bytearray, token: int | None, waiter: "asyncio.Future[Appended] | None"
+    ) -> None:
+        self._host = host
+        self.batch = batch
+        self.token = token
+        self.waiter = waiter
+
+    def done(self) -> bool:
+        return False
+
+    def set_result(self, appended: Appended, /) -> None:
+        self._host.flushed(self, appended)
+
+    def set_exception(self, error: BaseException, /) -> None:
+        self._host.refused(self, error)
 
 
 class PartitionHost:
@@ -86,6 +108,7 @@ class PartitionHost:
         token: int | None = None
         if header.is_keyed:
             keys = decode_keys(request.batch, header)
+            _check_runs(keys, header)
             known = await self._known(keys, request.timeout_ms)
             if known:
                 return ProduceResponse(-1, self.leader_epoch, -1, known)
@@ -128,38 +151,31 @@ class PartitionHost:
         self, request: ProduceRequest, header: BatchHeader, token: int | None
     ) -> "asyncio.Future[Appended] | None":
         batch = request.batch if isinstance(request.batch, bytearray) else bytearray(request.batch)
+        waiter = None if request.acks == 0 else asyncio.get_running_loop().create_future()
         try:
-            future = self.log.append(batch, leader_epoch=self.leader_epoch)
+            self.log.append_and_tell(batch, _Append(self, batch, token, waiter), leader_epoch=self.leader_epoch)
         except Exception:
             self._release(token)
             raise
-        waiter = None if request.acks == 0 else asyncio.get_running_loop().create_future()
         self._inbox_bytes += header.length
-        future.add_done_callback(partial(self._flushed, batch, token, waiter))
         return waiter
 
-    def _flushed(
-        self,
-        batch: bytearray,
-        token: int | None,
-        waiter: "asyncio.Future[Appended] | None",
-        future: "asyncio.Future[Appended]",
-    ) -> None:
-        """The leader's own copy is durable, or its append failed: the one place where either is noted."""
-        self._inbox_bytes -= len(batch)
-        error = None if future.cancelled() else future.exception()
-        if error is not None or future.cancelled():
-            self._release(token)
-            if waiter is not None and not waiter.done():
-                waiter.set_exception(error or AcklogError(ProblemCode.SHUTTING_DOWN, "The node stopped."))
-            return
-        appended = future.result()
-        if token is not None:
-            self._dedup.commit(token, appended.base_offset, self.leader_epoch, self._clock.monotonic_ms())
-        self._cache.put(self.log.key, read_header(batch), batch)
-        self._uncommitted.append(_Uncommitted(appended, waiter))
+    def flushed(self, append: "_Append", appended: Appended) -> None:
+        """The leader's own copy is durable."""
+        self._inbox_bytes -= len(append.batch)
+        if append.token is not None:
+            self._dedup.commit(append.token, appended.base_offset, self.leader_epoch, self._clock.monotonic_ms())
+        self._cache.put(self.log.key, read_header(append.batch), append.batch)
+        self._uncommitted.append(_Uncommitted(appended, append.waiter))
         self._advance_high_watermark()
-        self._wake_dedup(token)
+        self._wake_dedup(append.token)
+
+    def refused(self, append: "_Append", error: BaseException) -> None:
+        """The append failed: nothing was stored, or nobody knows."""
+        self._inbox_bytes -= len(append.batch)
+        self._release(append.token)
+        if append.waiter is not None and not append.waiter.done():
+            append.waiter.set_exception(error)
 
     def _advance_high_watermark(self) -> None:
         """The high watermark is the least durable end over the in-sync replicas: here, the leader's own."""
@@ -171,25 +187,31 @@ class PartitionHost:
         self._wake_record_waiters()
         self._on_high_watermark(self.partition)
 
+    @property
+    def dedup_bytes(self) -> int:
+        """Memory that the window of idempotency keys takes."""
+        return self._dedup.size_bytes
+
     # --- deduplication -------------------------------------------------------------------------------------------
 
     async def _known(self, keys: list[DedupKey], timeout_ms: int) -> list[KeyedResult]:
         """What the window knows of the keys, after those that are being written have got their outcome."""
-        while True:
-            try:
-                verdict = self._dedup.check(keys, self._clock.monotonic_ms())
-            except ValueError as error:
-                raise AcklogError(ProblemCode.INVALID_FIELD, f"{error}.", field="batch") from error
-            if not verdict.pending:
-                return [
-                    KeyedResult(known.index, known.offset, known.leader_epoch, known.conflict)
-                    for known in verdict.known
-                ]
+        try:
+            verdict = self._dedup.check(keys, self._clock.monotonic_ms())
+        except ValueError as error:
+            raise AcklogError(ProblemCode.INVALID_FIELD, f"{error}.", field="batch") from error
+        if verdict.pending:
             try:
                 async with asyncio.timeout(timeout_ms / 1000):
-                    await self._wait_for_dedup(verdict.pending[0])
+                    while verdict.pending:
+                        await self._wait_for_dedup(verdict.pending[0])
+                        verdict = self._dedup.check(keys, self._clock.monotonic_ms())
             except TimeoutError:
                 raise _unconfirmed(timeout_ms) from None
+        return [
+            KeyedResult(known.index, known.offset, known.leader_epoch, known.conflict, known.count)
+            for known in verdict.known
+        ]
 
     async def _wait_for_dedup(self, token: int) -> None:
         """Return when the append that holds `token` has ended, either way."""
@@ -241,6 +263,14 @@ class PartitionHost:
         for future in waiters:
             if not future.done():
                 future.set_result(None)
+
+
+def _check_runs(keys: list[DedupKey], header: BatchHeader) -> None:
+    """A run beyond its batch would be answered with the places of other messages."""
+    for key in keys:
+        if key.index < 0 or key.count < 1 or key.index + key.count > header.count:
+            detail = f"The key {key.key!r} covers {key.count} record(s) from {key.index} on, there are {header.count}."
+            raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="batch")
 
 
 def _time_out(waiter: "asyncio.Future[Appended]", timeout_ms: int) -> None:

@@ -24,6 +24,7 @@ from storage.node.opening import PartitionOpener
 from storage.node.partition import Partition
 from storage.node.receiver import Receiver
 from storage.node.settings import NodeSettings
+from storage.node.vital_signs import VitalSigns, vital_signs_of
 from storage.rpc import messages
 
 logger = structlog.get_logger(__name__)
@@ -129,6 +130,10 @@ class StorageNode:
 
     def partitions_led(self) -> list[Partition]:
         return self._led.all()
+
+    def vital_signs(self) -> VitalSigns:
+        now_ms, waiting = self._clock.now_ms(), self.waiting_receives
+        return vital_signs_of(self.logs, self._led.all(), self._settings, now_ms=now_ms, waiting_receives=waiting)
 
     # --- parts -----------------------------------------------------------------------------------------------------
 

@@ -33,17 +33,18 @@ class ProduceRequest(_Message):
 
 
 class KeyedResult(_Message):
-    """What the dedup window knows of the record at `index`: stored at `offset` before, or (`conflict`) with another
-    content. Nothing of the batch was appended."""
+    """What the dedup window knows of the run of `count` records at `index`: stored from `offset` on before, or
+    (`conflict`) its key was used with another content. Nothing of the batch was appended."""
 
     index: int
     offset: int
     leader_epoch: int
     conflict: bool = False
+    count: int = 1
 
 
 class ProduceResponse(_Message):
-    """`base_offset` is -1 where `known` is not empty: the caller sends the rest again without those records."""
+    """`base_offset` is -1 where `known` is not empty: the caller sends the rest again without those runs."""
 
     base_offset: int
     leader_epoch: int

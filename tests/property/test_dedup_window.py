@@ -14,22 +14,22 @@ WINDOW_MS = 100
 LIMIT_BYTES = 6 * (ENTRY_OVERHEAD_BYTES + 1)
 
 key_lists = st.lists(
-    st.tuples(st.sampled_from("abcdefgh"), st.sampled_from([b"A" * 8, b"B" * 8])),
+    st.tuples(st.sampled_from("abcdefgh"), st.sampled_from([b"A" * 8, b"B" * 8]), st.sampled_from([1, 2])),
     min_size=1,
     max_size=4,
-    unique_by=lambda pair: pair[0],
-).map(lambda pairs: [DedupKey(2 * index, key, print_) for index, (key, print_) in enumerate(pairs)])
+    unique_by=lambda run: run[0],
+).map(lambda runs: [DedupKey(2 * index, key, print_, count) for index, (key, print_, count) in enumerate(runs)])
 
 
 class DedupMachine(RuleBasedStateMachine):
-    """`known` is what was committed: key to (offset, fingerprint, age began at)."""
+    """`known` is what was committed: key to (offset, fingerprint and count, age began at)."""
 
     def __init__(self) -> None:
         super().__init__()
         self.now_ms = 1000
         self.next_offset = 0
         self.window = DedupWindow(window_ms=WINDOW_MS, limit_bytes=LIMIT_BYTES)
-        self.known: dict[str, tuple[int, bytes, int]] = {}
+        self.known: dict[str, tuple[int, tuple[bytes, int], int]] = {}
         self.reserved: dict[int, list[DedupKey]] = {}
         self.log: list[tuple[list[DedupKey], int, int]] = []
 
@@ -45,7 +45,13 @@ class DedupMachine(RuleBasedStateMachine):
         verdict = self.window.check(keys, self.now_ms)
         pending = [token for token, held in self.reserved.items() if {k.key for k in held} & {k.key for k in keys}]
         known = [
-            KnownKey(each.index, self.known[each.key][0], 1, self.known[each.key][1] != each.fingerprint)
+            KnownKey(
+                each.index,
+                self.known[each.key][0],
+                1,
+                self.known[each.key][1] != (each.fingerprint, each.count),
+                each.count,
+            )
             for each in keys
             if self.is_remembered(each.key)
         ]
@@ -70,7 +76,7 @@ class DedupMachine(RuleBasedStateMachine):
         self.window.commit(token, self.next_offset, 1, self.now_ms)
         self.log.append((keys, self.next_offset, self.now_ms))
         for each in keys:
-            self.known[each.key] = (self.next_offset + each.index, each.fingerprint, self.now_ms)
+            self.known[each.key] = (self.next_offset + each.index, (each.fingerprint, each.count), self.now_ms)
         self.next_offset += 10
 
     @precondition(lambda self: self.reserved)

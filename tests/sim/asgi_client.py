@@ -33,13 +33,28 @@ class AsgiClient:
         self._app = app
 
     async def get(self, path: str, query: dict[str, str], *, leave_after_s: float | None = None) -> Answer:
-        return await self._request("GET", path, query, b"", leave_after_s=leave_after_s)
+        return await self._request("GET", path, query, b"", [], leave_after_s=leave_after_s)
 
-    async def post(self, path: str, body: bytes, *, leave_after_s: float | None = None) -> Answer:
-        return await self._request("POST", path, {}, body, leave_after_s=leave_after_s)
+    async def post(
+        self,
+        path: str,
+        body: bytes,
+        *,
+        idempotency_key: str | None = None,
+        leave_after_s: float | None = None,
+    ) -> Answer:
+        headers = [] if idempotency_key is None else [(b"idempotency-key", idempotency_key.encode())]
+        return await self._request("POST", path, {}, body, headers, leave_after_s=leave_after_s)
 
     async def _request(
-        self, method: str, path: str, query: dict[str, str], body: bytes, *, leave_after_s: float | None
+        self,
+        method: str,
+        path: str,
+        query: dict[str, str],
+        body: bytes,
+        more_headers: list[tuple[bytes, bytes]],
+        *,
+        leave_after_s: float | None,
     ) -> Answer:
         """Raises ConnectionLostError. `leave_after_s` is the client's patience: it hangs up then."""
         if self.process.is_dead:
@@ -56,7 +71,7 @@ class AsgiClient:
             "raw_path": path.encode(),
             "query_string": urlencode(query).encode(),
             "root_path": "",
-            "headers": headers,
+            "headers": headers + more_headers,
             "client": ("127.0.0.1", 1),
             "server": ("127.0.0.1", 2),
             "state": {},

@@ -4,9 +4,11 @@ import asyncio
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from cluster.runtime import SteadyClock, steady_step
+from storage.disk.executor import Then
 
 _Result = TypeVar("_Result")
 
@@ -122,15 +124,20 @@ class SimExecutor:
         self.calls = 0
 
     async def run(self, function: Callable[[], _Result]) -> _Result:
+        done: asyncio.Future[_Result] = asyncio.get_running_loop().create_future()
+        self._begin(function, partial(_settle, done), done)
+        return await done
+
+    def start(self, function: Callable[[], object], then: Then) -> None:
+        self._begin(function, then, None)
+
+    def _begin(self, function: Callable[[], object], then: Then, waits: "asyncio.Future[Any] | None") -> None:
         if self._is_killed:
             raise ExecutorKilledError
         if self._is_closed:
             raise RuntimeError("the executor is closed")
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[_Result] = loop.create_future()
         self.calls += 1
-        self._later(self._delay_s(), self._execute, function, done)
-        return await done
+        self._later(self._delay_s(), self._execute, function, then, waits)
 
     def close(self) -> None:
         """No new calls; those that began still end, as threads do."""
@@ -143,8 +150,8 @@ class SimExecutor:
             timer.cancel()
         self._timers.clear()
 
-    def _execute(self, function: Callable[[], Any], done: "asyncio.Future[Any]") -> None:
-        if done.cancelled() and self._random.random() < 0.5:  # it was still in the queue
+    def _execute(self, function: Callable[[], Any], then: Then, waits: "asyncio.Future[Any] | None") -> None:
+        if waits is not None and waits.cancelled() and self._random.random() < 0.5:  # it was still in the queue
             return
         try:
             result = function()
@@ -153,9 +160,9 @@ class SimExecutor:
                 raise
             self._on_crash(crash)
         except Exception as error:
-            self._later(self._delay_s() / 4, _fail, done, error)
+            self._later(self._delay_s() / 4, then, None, error)
         else:
-            self._later(self._delay_s() / 4, _succeed, done, result)
+            self._later(self._delay_s() / 4, then, result, None)
 
     def _delay_s(self) -> float:
         delay_ms = self._random.expovariate(1 / self.speed.mean_ms) if self.speed.mean_ms > 0 else 0.0
@@ -174,11 +181,10 @@ class SimExecutor:
         self._timers[serial] = asyncio.get_running_loop().call_later(delay_s, fire)
 
 
-def _succeed(done: "asyncio.Future[_Result]", result: _Result) -> None:
-    if not done.done():
+def _settle(done: "asyncio.Future[Any]", result: object, error: BaseException | None) -> None:
+    if done.done():
+        return
+    if error is None:
         done.set_result(result)
-
-
-def _fail(done: "asyncio.Future[Any]", error: Exception) -> None:
-    if not done.done():
+    else:
         done.set_exception(error)

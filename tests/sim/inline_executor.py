@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
+from storage.disk.executor import Then
+
 _Result = TypeVar("_Result")
 
 
@@ -21,5 +23,20 @@ class InlineExecutor:
         await asyncio.sleep(0)
         return function()
 
+    def start(self, function: Callable[[], object], then: Then) -> None:
+        if self._is_closed:
+            raise RuntimeError("the executor is closed")
+        self.calls += 1
+        asyncio.get_running_loop().call_soon(_run, function, then)
+
     def close(self) -> None:
         self._is_closed = True
+
+
+def _run(function: Callable[[], object], then: Then) -> None:
+    try:
+        result = function()
+    except BaseException as error:  # a power loss, too
+        then(None, error)
+    else:
+        then(result, None)

@@ -146,7 +146,7 @@ class Machine:
         if process.is_dead:
             raise ProcessDiedError(name)
         self.server = server
-        self.http = AsgiClient(process, create_server_app(server.gateway))
+        self.http = AsgiClient(process, create_server_app(server.gateway).asgi)
         self._count_recovery(server)
 
     def end(self, *, loses_power: bool) -> None:
@@ -235,6 +235,7 @@ def _node_settings(options: Options) -> NodeSettings:
             free_check_interval_ms=50,
             sync_interval_ms=options.sync_interval_ms,
             open_files_max=8,
+            write_behind_bytes_max=options.write_behind_bytes,
             closed_indexes_max=2,
         ),
         batch_cache_bytes_max=options.batch_cache_bytes,

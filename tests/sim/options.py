@@ -36,6 +36,7 @@ class Options:
     sync_interval_ms: int
     delivery_snapshot_bytes: int
     batch_cache_bytes: int
+    write_behind_bytes: int
     disk_mean_ms: float
     disk_stall_probability: float
     cache_miss_probability: float
@@ -48,6 +49,7 @@ class Options:
     keys: int
     keyless_probability: float
     dedup_probability: float
+    request_key_probability: float
     resend_probability: float
     producer_pause_ms: int
     dedup_window_ms: int
@@ -105,6 +107,7 @@ def draw_options(seed: int) -> Options:
         sync_interval_ms=rng.choice((20, 200, 2_000, 60_000)),
         delivery_snapshot_bytes=rng.choice((500, 5_000, 1_000_000)),
         batch_cache_bytes=rng.choice((0, 2_000, 10_000_000)),
+        write_behind_bytes=rng.choice((0, 2_000, 10_000_000)),
         disk_mean_ms=rng.choice((0.1, 0.5, 5.0)),
         disk_stall_probability=sometimes(0.3, 0.001, 0.05),
         cache_miss_probability=rng.choice((0.0, 0.1, 1.0)),
@@ -116,6 +119,7 @@ def draw_options(seed: int) -> Options:
         keys=rng.choice((1, 5, 100)),
         keyless_probability=rng.choice((0.0, 0.3, 1.0)),
         dedup_probability=rng.choice((0.0, 0.2, 1.0)),
+        request_key_probability=rng.choice((0.0, 0.5, 1.0)),
         resend_probability=sometimes(0.5, 0.01, 0.3),
         producer_pause_ms=rng.choice((1, 50, 500)),
         dedup_window_ms=rng.choice((60_000, 300_000)),

@@ -20,7 +20,8 @@ class _Message:
 
 
 class Producer:
-    """Sends one request after the other; what failed or is unknown is sent again, or given up."""
+    """Sends one request after the other; what failed or is unknown is sent again, or given up. A request with an
+    idempotency key is sent again as it was."""
 
     def __init__(self, name: str, queue: str, around: Surroundings) -> None:
         self._name = name
@@ -34,7 +35,8 @@ class Producer:
         options = self._around.options
         while not self._around.stopping and self._messages < options.messages_max:
             messages = [self._new_message() for _ in range(self._random.randint(1, options.batch_max))]
-            await self._send_until_done(messages)
+            request_key = f"{messages[0].uid}-on" if self._random.random() < options.request_key_probability else None
+            await self._send_until_done(messages, request_key)
             await asyncio.sleep(self._random.expovariate(1 / options.producer_pause_ms) / 1000)
 
     def _new_message(self) -> _Message:
@@ -47,13 +49,15 @@ class Producer:
         dedup_id = f"dedup-{uid}" if self._random.random() < options.dedup_probability else None
         return _Message(uid, body, key, dedup_id)
 
-    async def _send_until_done(self, messages: list[_Message]) -> None:
+    async def _send_until_done(self, messages: list[_Message], request_key: str | None) -> None:
         for _ in range(20):
             if self._around.stopping:
                 return
-            again = await self._send(messages)
+            again = await self._send(messages, request_key)
+            if again and request_key is not None:
+                again = messages
             if not again and self._random.random() < self._around.options.resend_probability:
-                again = [message for message in messages if message.dedup_id is not None]
+                again = [message for message in messages if request_key is not None or message.dedup_id is not None]
                 self._around.coverage["sent again on purpose"] += len(again)
             elif self._random.random() < 0.1:
                 return
@@ -62,7 +66,7 @@ class Producer:
             messages = again
             await asyncio.sleep(self._random.uniform(0, 0.5))
 
-    async def _send(self, messages: list[_Message]) -> list[_Message]:
+    async def _send(self, messages: list[_Message], request_key: str | None) -> list[_Message]:
         """Returns what is not surely stored."""
         around = self._around
         http = around.http()
@@ -77,7 +81,7 @@ class Producer:
         if self._random.random() < around.options.disconnect_probability:
             leave_after_s = self._random.uniform(0, 0.02)
         try:
-            answer = await http.post("/messages", body, leave_after_s=leave_after_s)
+            answer = await http.post("/messages", body, idempotency_key=request_key, leave_after_s=leave_after_s)
         except ConnectionLostError:
             around.coverage["sends without an answer"] += 1
             items = [{"code": "OUTCOME_UNKNOWN"} for _ in messages]
@@ -101,16 +105,24 @@ class Producer:
                     outcome=outcome,
                     code=code,
                     key=message.key,
-                    dedup_id=message.dedup_id,
+                    dedup_id=_dedup_id(message, index, request_key),
                     partition=place.partition if place else -1,
                     offset=place.offset if place else -1,
                     epoch=place.epoch if place else -1,
                 )
             )
             around.coverage[f"send {code or 'OK'}"] += 1
+            around.coverage["sends under a request's key"] += request_key is not None and message.dedup_id is None
             if outcome is not Outcome.OK:
                 left.append(message)
         return left
+
+
+def _dedup_id(message: _Message, index: int, request_key: str | None) -> str | None:
+    """What the message is known by: its own, or its place in its request."""
+    if message.dedup_id is not None or request_key is None:
+        return message.dedup_id
+    return f"{request_key}#{index}"
 
 
 def _send_body(queue: str, messages: list[_Message], is_batch: bool) -> bytes:

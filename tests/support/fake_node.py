@@ -12,7 +12,7 @@ TOPIC_ID = "0123456789abc"
 GROUP_ID = "cba9876543210"
 
 ANSWERS: dict[str, Any] = {
-    "produce": messages.ProduceResponse(7, 3, 1_700_000_000_000, [messages.KeyedResult(1, 5, 2, True)]),
+    "produce": messages.ProduceResponse(7, 3, 1_700_000_000_000, [messages.KeyedResult(1, 5, 2, True, 7)]),
     "receive": messages.ReceiveResponse(
         [
             messages.DeliveredMessage(

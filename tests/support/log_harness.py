@@ -28,6 +28,7 @@ SMALL_STORE = LogStoreSettings(
     sync_interval_ms=1_000_000_000,
     sync_pause_ms=0,
     open_files_max=4,
+    write_behind_bytes_max=700,
     closed_indexes_max=2,
     recovery_log=LogSettings(segment_bytes=1000, index_interval_bytes=200),
 )

@@ -36,12 +36,13 @@ class _Reader:
 class _Log:
     batches: list[bytes] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
-    keys: dict[str, tuple[int, bytes]] = field(default_factory=dict)
+    keys: dict[str, tuple[int, bytes, int]] = field(default_factory=dict)
     readers: dict[str, _Reader] = field(default_factory=dict)
 
 
 class MemoryNode:
-    """`fail` makes the next calls of one kind raise; `seen` holds every request."""
+    """`fail` makes the next calls of one kind raise; `seen` holds every request; `may_produce` cleared keeps sends
+    waiting."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, Any]] = []
@@ -49,6 +50,8 @@ class MemoryNode:
         self._failures: dict[str, list[Exception]] = {}
         self._appended = asyncio.Event()
         self.before_produce: Callable[[messages.ProduceRequest], None] | None = None
+        self.may_produce = asyncio.Event()
+        self.may_produce.set()
 
     def fail(self, name: str, *errors: Exception) -> None:
         self._failures.setdefault(name, []).extend(errors)
@@ -80,6 +83,7 @@ class MemoryNode:
 
     async def produce(self, request: messages.ProduceRequest) -> messages.ProduceResponse:
         self._note("produce", request)
+        await self.may_produce.wait()
         if self.before_produce is not None:
             self.before_produce(request)
         batch = bytearray(request.batch)
@@ -91,8 +95,8 @@ class MemoryNode:
         for key in keys:
             before = log.keys.get(key.key)
             if before is not None:
-                is_conflict = before[1] != key.fingerprint
-                known.append(messages.KeyedResult(key.index, before[0], LEADER_EPOCH, is_conflict))
+                is_conflict = before[1:] != (key.fingerprint, key.count)
+                known.append(messages.KeyedResult(key.index, before[0], LEADER_EPOCH, is_conflict, key.count))
         if known:
             return messages.ProduceResponse(-1, LEADER_EPOCH, APPEND_TIME_MS, known)
         base = len(log.records)
@@ -100,7 +104,7 @@ class MemoryNode:
         log.batches.append(bytes(batch))
         log.records.extend(decode_records(batch, header))
         for key in keys:
-            log.keys[key.key] = (base + key.index, key.fingerprint)
+            log.keys[key.key] = (base + key.index, key.fingerprint, key.count)
         self._appended.set()
         self._appended = asyncio.Event()
         return messages.ProduceResponse(-1 if request.acks == 0 else base, LEADER_EPOCH, APPEND_TIME_MS)

@@ -1,6 +1,7 @@
 """A storage node on virtual time with everything around it in memory, for directed tests."""
 
 import random
+from hashlib import blake2b
 from typing import Any
 
 from acklog.wire.batch import DedupKey, decode_records, encode_batch, verify
@@ -90,9 +91,17 @@ class SimulatedNode:
         return await self.groups.create(name, mode=GroupMode.SHARED, settings=GroupSettings(**settings))
 
     async def send(
-        self, topic: Topic, *bodies: bytes, partition: int = 0, keys: list[str] | None = None
+        self,
+        topic: Topic,
+        *bodies: bytes,
+        partition: int = 0,
+        keys: list[str] | None = None,
+        run_key: str | None = None,
     ) -> messages.ProduceResponse:
+        """`keys` are the first messages' own, `run_key` covers all of them."""
         dedup = [DedupKey(index, key, bodies[index][:8].ljust(8)) for index, key in enumerate(keys or [])]
+        if run_key is not None:
+            dedup.append(DedupKey(0, run_key, blake2b(b"\n".join(bodies), digest_size=8).digest(), len(bodies)))
         batch = encode_batch([Record(body) for body in bodies], keys=dedup)
         return await self.node.produce(messages.ProduceRequest(topic.id, partition, batch))
 

@@ -5,7 +5,7 @@ import pytest
 from starlette.types import ASGIApp
 
 from app.app import create_app, create_server_app
-from app.dependencies import Gateway
+from tests.support.http_protocol_client import MemoryServer, ProtocolTransport
 from tests.support.memory_gateway import MemoryWorld
 
 
@@ -14,31 +14,44 @@ def world() -> MemoryWorld:
     return MemoryWorld()
 
 
-Create = Callable[[Gateway], ASGIApp]
+Connect = Callable[[MemoryWorld], httpx2.AsyncClient]
 
 
-@pytest.fixture(params=[create_app, create_server_app], ids=["framework", "direct"])
-def create(request: pytest.FixtureRequest) -> Create:
-    """The application alone, and as a server runs it: they must not differ."""
-    chosen: Create = request.param
+def _through_the_framework(world: MemoryWorld) -> httpx2.AsyncClient:
+    return client_of(create_app(world.gateway))
+
+
+def _through_direct_calls(world: MemoryWorld) -> httpx2.AsyncClient:
+    return client_of(create_server_app(world.gateway).asgi)
+
+
+def _through_the_protocol(world: MemoryWorld) -> httpx2.AsyncClient:
+    server = MemoryServer(create_server_app(world.gateway), world.gateway.settings)
+    return httpx2.AsyncClient(transport=ProtocolTransport(server), base_url="http://gateway")
+
+
+@pytest.fixture(
+    params=[_through_the_framework, _through_direct_calls, _through_the_protocol],
+    ids=["framework", "direct", "protocol"],
+)
+def serve(request: pytest.FixtureRequest) -> Connect:
+    """A client of the application alone, as ASGI in a server, and through the server's protocol: they must not
+    differ."""
+    chosen: Connect = request.param
     return chosen
 
 
 @pytest.fixture
-def app(world: MemoryWorld, create: Create) -> ASGIApp:
-    return create(world.gateway)
-
-
-@pytest.fixture
-async def client(app: ASGIApp) -> AsyncIterator[httpx2.AsyncClient]:
-    async with client_of(app) as client:
+async def client(world: MemoryWorld, serve: Connect) -> AsyncIterator[httpx2.AsyncClient]:
+    async with serve(world) as client:
         yield client
 
 
-@pytest.fixture
-def serve(create: Create) -> Callable[[MemoryWorld], httpx2.AsyncClient]:
-    """A client of a world made in the test, for settings of its own."""
-    return lambda world: client_of(create(world.gateway))
+@pytest.fixture(params=[create_app, lambda gateway: create_server_app(gateway).asgi], ids=["framework", "direct"])
+def app(request: pytest.FixtureRequest, world: MemoryWorld) -> ASGIApp:
+    """For tests that play the server themselves."""
+    application: ASGIApp = request.param(world.gateway)
+    return application
 
 
 def client_of(app: ASGIApp) -> httpx2.AsyncClient:

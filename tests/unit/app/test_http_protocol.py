@@ -12,6 +12,7 @@ from uvicorn.server import ServerState
 from acklog.wire.problems import ProblemCode
 from app.http_protocol import LimitedHttpProtocol, make_http_protocol
 from app.settings import Settings
+from tests.support.http_protocol_client import MemoryTransport
 from tests.support.manual_clock import settle
 
 SETTINGS = Settings(
@@ -24,33 +25,6 @@ SETTINGS = Settings(
     connections_max=2,
 )
 GET = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n"
-
-
-class MemoryTransport(asyncio.Transport):
-    def __init__(self) -> None:
-        super().__init__()
-        self.written = b""
-        self.closed = asyncio.Event()
-        self.aborted = asyncio.Event()
-
-    def write(self, data: Any) -> None:
-        self.written += bytes(data)
-
-    def close(self) -> None:
-        self.closed.set()
-
-    def abort(self) -> None:
-        self.aborted.set()
-
-    def is_closing(self) -> bool:
-        return self.closed.is_set()
-
-    def pause_reading(self) -> None: ...
-
-    def resume_reading(self) -> None: ...
-
-    def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return default
 
 
 class Gate:

@@ -440,7 +440,7 @@ async def test_others_that_keep_sending_the_same_keys_end_in_a_conflict(
     rounds = iter(keys)
 
     def somebody_else_is_faster(_request: object) -> None:
-        world.node.log(topic.id, 0).keys[next(rounds)] = (0, b"another!")
+        world.node.log(topic.id, 0).keys[next(rounds)] = (0, b"another!", 1)
 
     world.node.before_produce = somebody_else_is_faster
     response = await send(client, queue="orders", messages=[{"body": 1, "dedupId": key} for key in keys])

@@ -1,3 +1,5 @@
+import tracemalloc
+
 import pytest
 
 from acklog.wire.batch import DedupKey
@@ -8,8 +10,8 @@ from storage.delivery.dedup_window import ENTRY_OVERHEAD_BYTES, DedupWindow, Kno
 WINDOW_MS = 300_000
 
 
-def key(name: str, *, index: int = 0, content: bytes = b"12345678") -> DedupKey:
-    return DedupKey(index, name, content)
+def key(name: str, *, index: int = 0, content: bytes = b"12345678", count: int = 1) -> DedupKey:
+    return DedupKey(index, name, content, count)
 
 
 def new_window(limit_bytes: int = 1_000_000) -> DedupWindow:
@@ -31,6 +33,42 @@ def test_another_content_is_a_conflict() -> None:
     window = new_window()
     append(window, key("a"), offset=100)
     assert window.check([key("a", content=b"87654321")], 0).known == [KnownKey(0, 100, 7, True)]
+
+
+def test_a_run_is_known_by_its_first_place_and_its_length() -> None:
+    window = new_window()
+    append(window, key("a", count=3), key("b", index=3, count=10_000), offset=100)
+    verdict = window.check([key("b", count=10_000), key("a", index=10_000, count=3)], 10)
+    assert verdict.known == [KnownKey(0, 103, 7, False, 10_000), KnownKey(10_000, 100, 7, False, 3)]
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 10_000])
+def test_another_length_of_a_run_is_a_conflict(count: int) -> None:
+    window = new_window()
+    append(window, key("a", count=3), offset=100)
+    assert window.check([key("a", index=5, count=count)], 0).known == [KnownKey(5, 100, 7, True, count)]
+
+
+def test_a_run_takes_the_memory_of_one_message() -> None:
+    window = new_window(limit_bytes=2 * (ENTRY_OVERHEAD_BYTES + 1))
+    append(window, key("a", count=10_000), offset=0)
+    append(window, key("b", count=1), offset=10_000)
+    assert (len(window), window.size_bytes) == (2, 2 * (ENTRY_OVERHEAD_BYTES + 1))
+    with pytest.raises(AcklogError):
+        window.reserve([key("c")], 0)
+
+
+def test_the_cost_of_an_entry_is_not_less_than_what_it_takes() -> None:
+    window = new_window(limit_bytes=1 << 30)
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        for number in range(12_000):  # the dictionary has just grown at 10,923
+            append(window, key(f"a request's own key {number}", content=bytes(bytearray(8)), count=1000), offset=5000)
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert 0.5 * window.size_bytes < after - before <= window.size_bytes
 
 
 def test_only_eight_bytes_of_the_fingerprint_are_compared() -> None:
@@ -67,7 +105,7 @@ def test_pending_keys_never_expire() -> None:
 def test_two_equal_keys_in_a_batch_are_refused() -> None:
     window = new_window()
     for call in (window.check, window.reserve):
-        with pytest.raises(ValueError, match="two records"):
+        with pytest.raises(ValueError, match="two runs"):
             call([key("a"), key("a", index=1)], 0)
     assert len(window) == 0
 
@@ -90,11 +128,11 @@ def test_a_restart_goes_by_the_age_of_the_batches() -> None:
     window = new_window()
     window.rebuild([key("old")], 1, 6, age_ms=WINDOW_MS, now_ms=50)
     window.rebuild([key("a")], 2, 6, age_ms=WINDOW_MS - 10, now_ms=50)
-    window.rebuild([key("b")], 3, 7, age_ms=20, now_ms=50)
+    window.rebuild([key("b", index=4, count=6)], 3, 7, age_ms=20, now_ms=50)
     assert not window.check([key("old")], 50).known
     assert window.check([key("a")], 59).known == [KnownKey(0, 2, 6, False)]
     assert not window.check([key("a")], 60).known
-    assert window.check([key("b")], 29 + WINDOW_MS).known
+    assert window.check([key("b", count=6)], 29 + WINDOW_MS).known == [KnownKey(0, 7, 7, False, 6)]
 
 
 def test_a_clock_that_went_back_never_makes_it_forget_early() -> None:

@@ -200,45 +200,6 @@ def test_a_long_poll_sees_a_partition_that_comes_while_it_waits() -> None:
     with_node(main)
 
 
-def test_keys_are_remembered_over_a_restart_and_forgotten_after_the_window() -> None:
-    async def main(sim: SimulatedNode) -> None:
-        topic = await sim.topic(dedup_window_ms=60_000)
-        first = await sim.send(topic, b"1", keys=["a"])
-        await sim.lose_power()
-        await sim.start()
-        again = await sim.send(topic, b"1", keys=["a"])
-        assert [(known.offset, known.conflict) for known in again.known] == [(first.base_offset, False)]
-        other = await sim.send(topic, b"2", keys=["a"])
-        assert [known.conflict for known in other.known] == [True]
-        await sim.clock.sleep(61_000)
-        assert (await sim.send(topic, b"2", keys=["a"])).known == []
-        assert await sim.bodies_in_log(topic) == [b"1", b"2"]
-
-    with_node(main)
-
-
-def test_a_retry_that_comes_while_the_first_try_is_written_waits_for_its_outcome() -> None:
-    async def main(sim: SimulatedNode) -> None:
-        topic = await sim.topic()
-        first, second = await asyncio.gather(sim.send(topic, b"1", keys=["a"]), sim.send(topic, b"1", keys=["a"]))
-        assert sorted([len(first.known), len(second.known)]) == [0, 1]
-        assert await sim.bodies_in_log(topic) == [b"1"]
-
-    with_node(main)
-
-
-def test_keys_beyond_the_memory_for_a_window_are_refused_and_none_is_forgotten() -> None:
-    async def main(sim: SimulatedNode) -> None:
-        topic = await sim.topic()
-        await sim.send(topic, b"1", keys=["a"])
-        with pytest.raises(AcklogError) as refused:
-            await sim.send(topic, *[b"1"] * 100, keys=[f"key {number}" for number in range(100)])
-        assert refused.value.code is ProblemCode.DEDUP_WINDOW_FULL
-        assert len((await sim.send(topic, b"1", keys=["a"])).known) == 1
-
-    with_node(main, dataclasses.replace(SMALL, dedup_window_bytes_max=4096))
-
-
 def test_the_delivery_log_is_snapshotted_and_trimmed_and_the_snapshot_is_enough() -> None:
     async def main(sim: SimulatedNode) -> None:
         topic, group = await sim.topic(), await sim.group()

@@ -9,6 +9,7 @@ import pytest
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
+from storage.disk.executor import Then
 from storage.log.keys import LogKey, LogKind
 from storage.log.segment_reader import load_index
 from storage.log.settings import LogSettings
@@ -55,6 +56,9 @@ class SlowIndexes:
             self.loads += 1
             await self.gate.wait()
         return function()
+
+    def start(self, function: Callable[[], object], then: Then) -> None:
+        asyncio.get_running_loop().call_soon(lambda: then(function(), None))
 
     def close(self) -> None:
         pass

@@ -129,11 +129,15 @@ def test_offset_at_time(harness: LogHarness) -> None:
 
 def test_a_batch_that_is_harmed_is_refused(harness: LogHarness) -> None:
     log = log_of(harness)
-    for position in (0, 5, 41, 100):
-        batch = opaque_batch(1)
-        batch[position] ^= 1
-        with pytest.raises(BatchCorruptError):
-            log.append(batch, leader_epoch=0)
+
+    async def refused() -> None:
+        for position in (0, 5, 41, 100):
+            batch = opaque_batch(1)
+            batch[position] ^= 1
+            with pytest.raises(BatchCorruptError):
+                log.append(batch, leader_epoch=0)
+
+    harness.run(refused())
 
 
 def test_a_leader_epoch_never_falls(harness: LogHarness) -> None:

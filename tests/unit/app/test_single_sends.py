@@ -1,0 +1,219 @@
+"""Single sends straight from the HTTP parser: what is taken, in which order answers come, what is given back."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator
+
+import pytest
+
+from acklog.wire.problems import ProblemCode
+from app.app import create_server_app
+from app.settings import Settings
+from app.single_send_protocol import SingleSendProtocol
+from app.single_sends import BODY_BYTES_MAX
+from cluster.errors import AcklogError
+from tests.support.http_protocol_client import MemoryServer, MemoryTransport
+from tests.support.manual_clock import settle
+from tests.support.memory_gateway import MemoryWorld
+
+SETTINGS = Settings(body_timeout_ms=20, header_timeout_ms=20, request_bytes_in_flight_max=16 * 1024 * 1024)
+BODY = b'{"queue":"orders","key":"k","body":{"n": 1}}'
+
+
+def post(body: bytes = BODY, *headers: bytes, target: bytes = b"/messages", version: bytes = b"1.1") -> bytes:
+    head = b"POST %b HTTP/%b\r\nhost: a\r\ncontent-length: %d\r\n" % (target, version, len(body))
+    return head + b"".join(header + b"\r\n" for header in headers) + b"\r\n" + body
+
+
+GET = b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n"
+
+
+class Rig:
+    def __init__(self, settings: Settings = SETTINGS) -> None:
+        self.world = MemoryWorld(settings)
+        self.application = create_server_app(self.world.gateway)
+        self.server = MemoryServer(self.application, settings)
+
+    def connect(self) -> tuple[SingleSendProtocol, MemoryTransport]:
+        return self.server.connect()
+
+    async def exchange(self, *parts: bytes) -> bytes:
+        """What comes back for one connection's bytes."""
+        protocol, transport = self.connect()
+        for part in parts:
+            protocol.data_received(part)
+        await settle()
+        transport.closed.set()
+        protocol.connection_lost(None)
+        await settle()
+        return transport.written
+
+    async def held_bytes(self) -> int:
+        """What the metrics say is held of request bodies."""
+        metrics = (await self.exchange(b"GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n")).decode()
+        return int(float(metrics.partition("\nacklog_request_body_bytes ")[2].partition("\n")[0]))
+
+
+@pytest.fixture
+async def rig() -> AsyncIterator[Rig]:
+    rig = Rig()
+    first = await rig.exchange(post())  # the topic is created the ordinary way
+    assert first.startswith(b"HTTP/1.1 201 ")
+    rig.server.asgi_requests = 0
+    yield rig
+    assert await rig.held_bytes() == 0
+
+
+async def test_a_plain_send_needs_no_application(rig: Rig) -> None:
+    answer = await rig.exchange(post())
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 201 Created\r\n")
+    assert b"content-type: application/json" in head
+    assert b"\r\ndate: " in head
+    document = json.loads(body)
+    assert document["offset"] == 1
+    assert body.endswith(b"}\n")
+    assert rig.server.asgi_requests == 0
+
+
+@pytest.mark.parametrize("at", range(1, len(post())))
+async def test_it_may_come_in_two_pieces(rig: Rig, at: int) -> None:
+    whole = post()
+    answer = await rig.exchange(whole[:at], whole[at:])
+    assert answer.startswith(b"HTTP/1.1 201 ")
+    assert rig.server.asgi_requests == 0
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        post(BODY, b"idempotency-key: a"),
+        post(BODY, b"traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
+        post(b'{"queue":"orders","messages":[{"body":1}]}'),
+        post(b'{"queue":"orders","body":1,"acks":1}'),
+        post(b'{"queue":"orders","body":1,"dedupId":"x"}'),
+        post(b'{"queue":"other","body":1}'),
+        post(b'"lines"', b"content-type: application/x-ndjson", target=b"/messages?queue=orders"),
+        post(BODY, target=b"/messages?acks=all"),
+        post(b'{"queue":"orders","body":"' + b"x" * BODY_BYTES_MAX + b'"}'),
+        post(BODY, version=b"1.0"),
+    ],
+)
+async def test_what_asks_for_more_goes_the_ordinary_way(rig: Rig, request_bytes: bytes) -> None:
+    answer = await rig.exchange(request_bytes)
+    assert answer[9:12] in {b"201", b"207", b"400"}
+    assert rig.server.asgi_requests == 1
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "code"),
+    [
+        (post(b"{"), "INVALID_JSON"),
+        (post(b'{"queue":"orders","body":"\xff"}'), "INVALID_JSON"),
+        (post(b'{"queue":"orders"}'), "MISSING_FIELD"),
+        (post(b'{"queue":"orders","body":1,"nonsense":1}'), "UNKNOWN_FIELD"),
+        (post(b'{"queue":"orders","body":1,"delaySeconds":1}'), "UNSUPPORTED"),
+        (post(b'{"queue":"orders","body":1,"partition":99}'), "PARTITION_NOT_FOUND"),
+    ],
+)
+async def test_faults_are_told_by_the_application(rig: Rig, request_bytes: bytes, code: str) -> None:
+    answer = await rig.exchange(request_bytes)
+    assert json.loads(answer.partition(b"\r\n\r\n")[2])["code"] == code
+    assert rig.server.asgi_requests == 1
+
+
+async def test_pipelined_requests_are_answered_in_order(rig: Rig) -> None:
+    answer = await rig.exchange(post() + GET + post() + post() + GET)
+    assert re.findall(rb"HTTP/1.1 (\d+)", answer) == [b"201", b"200", b"201", b"201", b"200"]
+    offsets = [json.loads(line)["offset"] for line in answer.split(b"\n") if line.startswith(b'{"messageId"')]
+    assert offsets == [1, 2, 3]
+
+
+async def test_one_behind_an_ordinary_request_waits_for_its_answer(rig: Rig) -> None:
+    answer = await rig.exchange(GET + post())
+    assert answer.index(b"200 OK") < answer.index(b"201 Created")
+
+
+async def test_connection_close_is_kept(rig: Rig) -> None:
+    protocol, transport = rig.connect()
+    protocol.data_received(post(BODY, b"connection: close"))
+    await settle()
+    assert b"\r\nconnection: close\r\n" in transport.written
+    assert transport.is_closing()
+    protocol.connection_lost(None)
+
+
+async def test_a_stop_waits_for_the_answer(rig: Rig) -> None:
+    rig.world.node.may_produce.clear()
+    protocol, transport = rig.connect()
+    protocol.data_received(post())
+    await settle()
+    protocol.shutdown()
+    assert not transport.is_closing()
+    rig.world.node.may_produce.set()
+    await settle()
+    assert transport.written.startswith(b"HTTP/1.1 201 ")
+    assert transport.is_closing()
+    protocol.connection_lost(None)
+
+
+async def test_a_client_that_left_gets_no_answer_and_holds_nothing(rig: Rig) -> None:
+    rig.world.node.may_produce.clear()
+    protocol, transport = rig.connect()
+    protocol.data_received(post())
+    await settle()
+    assert await rig.held_bytes() == len(BODY)
+    protocol.connection_lost(ConnectionResetError())
+    rig.world.node.may_produce.set()
+    await settle()
+    assert transport.written == b""
+
+
+async def test_a_client_that_leaves_within_the_body_holds_nothing(rig: Rig) -> None:
+    protocol, transport = rig.connect()
+    protocol.data_received(post()[:-5])
+    assert await rig.held_bytes() == len(BODY)
+    protocol.connection_lost(None)
+    assert await rig.held_bytes() == 0
+    assert transport.written == b""
+
+
+async def test_a_body_that_does_not_arrive_in_time(rig: Rig) -> None:
+    protocol, transport = rig.connect()
+    protocol.data_received(post()[:-5])
+    await asyncio.wait_for(transport.closed.wait(), 5)
+    assert transport.written.startswith(b"HTTP/1.1 408 ")
+    protocol.data_received(post()[-5:])
+    await settle()
+    assert transport.written.count(b"HTTP/1.1") == 1
+    protocol.connection_lost(None)
+
+
+async def test_a_failure_is_a_problem_and_is_counted(rig: Rig) -> None:
+    rig.world.node.fail("produce", AcklogError(ProblemCode.STORAGE_FULL, "no space", retry_after_ms=3000))
+    answer = await rig.exchange(post())
+    assert answer.startswith(b"HTTP/1.1 503 ")
+    assert b"\r\nretry-after: 3\r\n" in answer
+    assert json.loads(answer.partition(b"\r\n\r\n")[2])["code"] == "STORAGE_FULL"
+    metrics = await rig.exchange(b"GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n")
+    assert b'acklog_messages_refused_total{code="STORAGE_FULL"} 1.0' in metrics
+    assert b'acklog_http_requests_total{method="POST",route="/messages",status="503"} 1.0' in metrics
+
+
+async def test_bodies_beyond_the_allowance_are_refused() -> None:
+    rig = Rig(Settings(request_bytes_in_flight_max=16 * 1024 * 1024))
+    await rig.exchange(post())
+    rig.world.node.may_produce.clear()
+    body = b'{"queue":"orders","body":"' + b"x" * (BODY_BYTES_MAX - 28) + b'"}'
+    held = [rig.connect() for _ in range(16 * 1024 * 1024 // len(body))]
+    for protocol, _ in held:
+        protocol.data_received(post(body))
+    answer = await rig.exchange(post(body))
+    assert answer.startswith(b"HTTP/1.1 429 ")
+    rig.world.node.may_produce.set()
+    await settle()
+    for protocol, transport in held:
+        assert transport.written.startswith(b"HTTP/1.1 201 ")
+        protocol.connection_lost(None)
+    assert await rig.held_bytes() == 0
