@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.sim.asgi_client import Answer, AsgiClient
 from tests.sim.environment import MachineClock
 from tests.sim.history import History, Outcome
+from tests.sim.http_client import Answer, HttpClient
 from tests.sim.options import Options
 
 UNKNOWN_CODES = frozenset({"OUTCOME_UNKNOWN", "INTERNAL", "TIMED_OUT", "STORAGE_FAILED", "SHUTTING_DOWN"})
@@ -33,7 +33,7 @@ class Surroundings:
     clock: MachineClock
     history: History
     coverage: Counter[str]
-    http: Callable[[], AsgiClient | None]
+    http: Callable[[], HttpClient | None]
     unexpected: list[str] = field(default_factory=list)
     stopping: bool = False
     calm: bool = False

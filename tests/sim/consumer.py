@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from acklog.wire.identifiers import parse_message_id, parse_receipt
-from tests.sim.asgi_client import ConnectionLostError
 from tests.sim.clients import LONGEST_WAIT_S, Surroundings, items_of, outcome_of
 from tests.sim.history import AutoAckedAnswerLost, Delivered, Outcome, Settled
+from tests.sim.http_client import ConnectionLostError
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from cluster.errors import AcklogError
 from cluster.memory_store import MemoryStore
 from storage.log.settings import LogStoreSettings
 from storage.node.settings import NodeSettings
-from tests.sim.asgi_client import AsgiClient
 from tests.sim.environment import DiskSpeed, MachineClock, SimClock, SimEntropy, SimExecutor
+from tests.sim.http_client import HttpClient
 from tests.sim.loop import SimLoop
 from tests.sim.options import Options
 from tests.sim.process import Process, ProcessDiedError, outside
@@ -103,7 +103,7 @@ class Machine:
         self.process: Process | None = None
         self.problems: list[str] = []
         self.server: EmbeddedServer | None = None
-        self.http: AsgiClient | None = None
+        self.http: HttpClient | None = None
         self.incarnations = 0
         self._loop = loop
         self._options = options
@@ -146,7 +146,7 @@ class Machine:
         if process.is_dead:
             raise ProcessDiedError(name)
         self.server = server
-        self.http = AsgiClient(process, create_server_app(server.gateway).asgi)
+        self.http = HttpClient(process, create_server_app(server.gateway), server.gateway.settings)
         self._count_recovery(server)
 
     def end(self, *, loses_power: bool) -> None:

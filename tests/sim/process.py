@@ -40,6 +40,11 @@ class Process:
         finally:
             del self._callers[answer]
 
+    def run(self, function: Callable[[], None]) -> None:
+        """Call `function` within the process, if that is still alive: an event from outside."""
+        if not self.is_dead:
+            self._context.copy().run(function)
+
     def spawn(
         self, work: Coroutine[Any, Any, _Result], on_done: Callable[["asyncio.Task[_Result]"], None]
     ) -> "asyncio.Task[_Result]":

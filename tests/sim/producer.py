@@ -6,9 +6,9 @@ import random
 from dataclasses import dataclass
 
 from acklog.wire.identifiers import parse_message_id
-from tests.sim.asgi_client import ConnectionLostError
 from tests.sim.clients import LONGEST_WAIT_S, Surroundings, items_of, outcome_of
 from tests.sim.history import Outcome, Sent
+from tests.sim.http_client import ConnectionLostError
 
 
 @dataclass(frozen=True, slots=True)

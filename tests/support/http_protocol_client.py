@@ -1,7 +1,7 @@
 """The server's HTTP protocol class without sockets: bytes in, bytes out, and a client that speaks through it."""
 
 import asyncio
-from typing import Any
+from typing import Any, NamedTuple
 
 import h11
 import httpx2
@@ -85,12 +85,15 @@ class ProtocolTransport(httpx2.AsyncBaseTransport):
         protocol.data_received(b"\r\n".join(lines) + b"\r\n\r\n")
         sending = asyncio.create_task(_send_body(request, protocol, transport))
         try:
-            return await _answer(request.method, transport)
+            answer = await read_answer(request.method, transport)
+        except EOFError as error:
+            raise httpx2.RemoteProtocolError(str(error)) from error
         finally:
             sending.cancel()
             transport.closed.set()
             protocol.connection_lost(None)
             await settle()
+        return httpx2.Response(answer.status, headers=answer.headers, content=answer.body)
 
 
 async def _send_body(request: httpx2.Request, protocol: SingleSendProtocol, transport: MemoryTransport) -> None:
@@ -106,7 +109,14 @@ async def _send_body(request: httpx2.Request, protocol: SingleSendProtocol, tran
         protocol.data_received(b"0\r\n\r\n")
 
 
-async def _answer(method: str, transport: MemoryTransport) -> httpx2.Response:
+class HttpAnswer(NamedTuple):
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+
+
+async def read_answer(method: str, transport: MemoryTransport) -> HttpAnswer:
+    """The answer to one request. Raises EOFError where the server closes the connection before its end."""
     connection = h11.Connection(h11.CLIENT)
     connection.send(h11.Request(method=method, target="/", headers=[("host", "gateway")]))
     connection.send(h11.EndOfMessage())
@@ -118,7 +128,7 @@ async def _answer(method: str, transport: MemoryTransport) -> httpx2.Response:
         if event is h11.NEED_DATA:
             while taken == len(transport.written):
                 if transport.is_closing():
-                    raise httpx2.RemoteProtocolError("the server closed the connection without an answer")
+                    raise EOFError("the server closed the connection without an answer")
                 transport.has_news.clear()
                 await transport.has_news.wait()
             connection.receive_data(transport.written[taken:])
@@ -129,4 +139,4 @@ async def _answer(method: str, transport: MemoryTransport) -> httpx2.Response:
             body += bytes(event.data)
         elif isinstance(event, h11.EndOfMessage):
             assert head is not None
-            return httpx2.Response(head.status_code, headers=list(head.headers), content=body)
+            return HttpAnswer(head.status_code, list(head.headers), body)
