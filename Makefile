@@ -8,7 +8,7 @@ DATA_DIR ?= ./data
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check demo openapi test-thorough test-power-loss sim bench format clean
+.PHONY: help run test check demo openapi test-thorough test-power-loss sim bench load format clean
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -26,7 +26,7 @@ $(VENV)/.server-installed: pyproject.toml packaging/acklog/pyproject.toml constr
 
 $(VENV)/.dev-installed: pyproject.toml packaging/acklog/pyproject.toml constraints.txt | $(BIN)/uv
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt \
-	  -e "packaging/acklog[compression]" -e ".[dev]"
+	  -e "packaging/acklog[batches]" -e ".[dev]"
 	@touch $@ $(VENV)/.server-installed
 
 run: $(VENV)/.server-installed ## set up and run a server (HOST, PORT, DATA_DIR)
@@ -53,6 +53,9 @@ demo: $(VENV)/.dev-installed ## the flights through a server that is killed twic
 
 bench: $(VENV)/.dev-installed ## rates and latencies beside the machine's limits
 	@$(BIN)/python -m loadtests.bench $(ARGS)
+
+load: $(VENV)/.dev-installed ## users against a server of their own (PROFILE=web|batch|workers|dashboards|mixed)
+	@$(BIN)/python -m loadtests.run_load --profile $(or $(PROFILE),mixed) $(ARGS)
 
 sim: $(VENV)/.dev-installed ## 500 simulated seeds (SEEDS=0..499)
 	@$(BIN)/python -m tests.sim --seeds $(or $(SEEDS),0..499) --processes 2

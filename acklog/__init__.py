@@ -1,10 +1,33 @@
 """Acklog: what a user imports and runs. The wire formats shared with the server live in `acklog.wire`."""
 
-from importlib.metadata import PackageNotFoundError, version
+from acklog.client.async_client import AsyncClient
+from acklog.client.client import Client
+from acklog.errors import AcklogError
+from acklog.messages import (
+    GroupState,
+    LookedAt,
+    Message,
+    OutgoingMessage,
+    Received,
+    RecordsPage,
+    Sent,
+    Settled,
+    StoredMessage,
+)
+from acklog.version import __version__
 
-try:
-    __version__ = version("acklog")
-except PackageNotFoundError:  # running from a source tree that was never installed
-    __version__ = "0.0.0"
-
-__all__ = ["__version__"]
+__all__ = [
+    "AcklogError",
+    "AsyncClient",
+    "Client",
+    "GroupState",
+    "LookedAt",
+    "Message",
+    "OutgoingMessage",
+    "Received",
+    "RecordsPage",
+    "Sent",
+    "Settled",
+    "StoredMessage",
+    "__version__",
+]

@@ -1,10 +1,11 @@
 """What the storage node of this process has to tell, for Prometheus: read when asked, bounded in labels."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from acklog.version import __version__
 from app.metrics import BoundedNames
 from cluster.metadata_view import MetadataView
 from storage.node.storage_node import StorageNode
@@ -28,8 +29,18 @@ class NodeCollector(Collector):
         yield _gauge("acklog_waiting_receives", "Receives that wait for messages", node.waiting_receives)
         yield _gauge("acklog_cache_bytes", "Batches kept in memory for readers", node.cache_bytes)
         yield _gauge("acklog_recovery_cut_bytes", "Torn bytes that the last start cut", node.logs.report.cut_bytes)
+        yield from self._vital_signs()
         yield from self._by_topic()
         yield from self._by_group()
+
+    def _vital_signs(self) -> Iterable[Metric]:
+        signs = self._node.vital_signs()
+        yield _family("acklog_server_info", "1, with the server's version", ["version"], {(__version__,): 1})
+        yield _gauge("acklog_clock_seconds", "The server's time, since 1970", signs.clock_ms / 1000)
+        yield _gauge("acklog_disk_free_bytes", "Room on the data directory's disk", signs.disk_free_bytes)
+        yield _gauge("acklog_disk_reserve_bytes", "With less room sends are refused", signs.disk_reserve_bytes)
+        used: dict[tuple[str, ...], float] = {(name,): share for name, share in signs.used.items()}
+        yield _family("acklog_limit_used_ratio", "Share of a limit that is used, 0 to 1", ["limit"], used)
 
     def _by_topic(self) -> Iterable[Metric]:
         sizes: dict[str, int] = {}
@@ -70,7 +81,7 @@ def _gauge(name: str, text: str, value: float) -> Metric:
     return GaugeMetricFamily(name, text, value=float(value))
 
 
-def _family(name: str, text: str, labels: list[str], values: dict[tuple[str, ...], int]) -> Metric:
+def _family(name: str, text: str, labels: list[str], values: Mapping[tuple[str, ...], float]) -> Metric:
     family = GaugeMetricFamily(name, text, labels=labels)
     for key, value in values.items():
         family.add_metric(list(key), value)

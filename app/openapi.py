@@ -33,7 +33,11 @@ _HEADERS: dict[str, Schema] = {
     "Idempotency-Key": {
         "name": "Idempotency-Key",
         "in": "header",
-        "description": "a retry with the same key gets the first answer, within the topic's dedupWindowMs",
+        "description": (
+            "names the request: sent again as it was, within the topic's dedupWindowMs, it is stored once and answered "
+            "as the first time; another content is 422 IDEMPOTENCY_KEY_REUSED for the messages of each partition whose "
+            "part differs"
+        ),
         "schema": {"type": "string", "minLength": 1, "maxLength": IDEMPOTENCY_KEY_BYTES_MAX},
     },
 }

@@ -7,6 +7,13 @@ NODES = "/acklog/nodes/"
 OFFSETS = "/acklog/offsets/"
 TOMBSTONES = "/acklog/tombstones/"
 INCARNATIONS = "/acklog/incarnations/"
+CONTROLLER = "/acklog/controller"
+"""Who is the controller, under its lease. The key's create revision is the fencing token."""
+
+STEERING = "/acklog/steering/"
+STEERING_CLUSTER = f"{STEERING}cluster"
+STEERING_NODES = f"{STEERING}nodes/"
+STEERING_PARTITIONS = f"{STEERING}partitions/"
 ROOT = "/acklog/"
 
 
@@ -46,3 +53,13 @@ def tombstone(deleted_id: str) -> str:
 def incarnation(node_id: int) -> str:
     """The counter of the node's starts."""
     return f"{INCARNATIONS}{node_id}"
+
+
+def node_steering(node_id: int) -> str:
+    """What the operators want of a node."""
+    return f"{STEERING_NODES}{node_id}"
+
+
+def partition_order(topic_id: str, partition: int) -> str:
+    """What the operators want of a partition's replicas."""
+    return f"{STEERING_PARTITIONS}{topic_id}/{partition:04d}"

@@ -7,6 +7,9 @@ import msgspec
 from acklog.wire import limits
 
 
+NO_LEADER = -1
+
+
 class GroupMode(Enum):
     SHARED = "shared"
     KEY_ORDERED = "keyOrdered"
@@ -35,8 +38,12 @@ class TopicConfig(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fi
     max_replica_lag_ms: int = 10_000
 
 
-class Topic(msgspec.Struct, frozen=True, rename="camel"):
-    """`id` is the identity: a topic that is deleted and created again has another (rule R14)."""
+class Topic(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """`id` is the identity: a topic that is deleted and created again has another (rule R14).
+
+    `partitions` counts the numbers ever given, so it never falls; `decommissioned` are those of them that take no new
+    messages (`cluster.partition_mapping` says where their keys go).
+    """
 
     id: str
     name: str
@@ -44,10 +51,24 @@ class Topic(msgspec.Struct, frozen=True, rename="camel"):
     replication_factor: int
     created_at_ms: int
     config: TopicConfig = TopicConfig()
+    decommissioned: tuple[int, ...] = ()
 
 
-class PartitionState(msgspec.Struct, frozen=True, rename="camel"):
-    """Who holds a partition. Leadership is bound to (node, incarnation); every start takes a new leader epoch."""
+class PartitionLife(Enum):
+    ACTIVE = "active"
+    DECOMMISSIONED = "decommissioned"  # takes no new messages; what it holds is read until retention frees it
+    EMPTY = "empty"  # its leader says so: nothing is left in the log, and nothing is scheduled to get there
+    GONE = "gone"  # the positive word by which nodes remove their copies (rule R13); stays as long as the topic
+
+
+class PartitionState(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Who holds a partition. Leadership is bound to (node, incarnation); every start takes a new leader epoch.
+
+    `replicas` are all that may hold data, the preferred leader first; during a move they include the ones in `adding`
+    and in `removing`. `isr` is a part of them. `directories` names, for each replica, the data directory that its
+    place in the ISR was earned with, "" where that is not known; it is empty or as long as `replicas`. `leader` is
+    NO_LEADER when no replica is left that may lead. `partition_epoch` rises with every change, whoever makes it.
+    """
 
     topic_id: str
     partition: int
@@ -56,6 +77,30 @@ class PartitionState(msgspec.Struct, frozen=True, rename="camel"):
     leader: int
     leader_incarnation: int
     leader_epoch: int
+    partition_epoch: int = 0
+    directories: tuple[str, ...] = ()
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+    life: PartitionLife = PartitionLife.ACTIVE
+
+    def __post_init__(self) -> None:
+        if self.directories and len(self.directories) != len(self.replicas):
+            raise ValueError(f"{len(self.directories)} directories for {len(self.replicas)} replicas")
+
+    @property
+    def target(self) -> tuple[int, ...]:
+        """The replicas once the move that is under way is complete."""
+        return tuple(node for node in self.replicas if node not in self.removing)
+
+    @property
+    def is_moving(self) -> bool:
+        return bool(self.adding or self.removing)
+
+    def directory_of(self, node_id: int) -> str:
+        """"" where it is not known, or the node holds no replica."""
+        if not self.directories or node_id not in self.replicas:
+            return ""
+        return self.directories[self.replicas.index(node_id)]
 
 
 class GroupSettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -81,13 +126,18 @@ class Group(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class NodeRegistration(msgspec.Struct, frozen=True, rename="camel"):
-    """A live node. `incarnation` is new at every start; `directory_id` names its data directory."""
+    """A live node. `incarnation` is new at every start; `directory_id` names its data directory.
+
+    `rack` is what fails together ("" is a rack of the node's own). A node that `is_leaving` is about to stop and wants
+    to hand its leaderships over first; its replicas stay where they are.
+    """
 
     node_id: int
     incarnation: int
     directory_id: str
     address: str
     rack: str = ""
+    is_leaving: bool = False
 
 
 class Tombstone(msgspec.Struct, frozen=True, rename="camel"):

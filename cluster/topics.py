@@ -1,6 +1,9 @@
 """Creating, changing and deleting topics."""
 
 import asyncio
+from collections.abc import Sequence
+
+from msgspec.structs import replace
 
 from acklog.wire.identifiers import id_from_bits
 from acklog.wire.limits import PARTITIONS_MAX
@@ -106,12 +109,9 @@ class Topics:
             if item is None:
                 raise self._not_found(name)
             topic = decode(Topic, item.value)
-            updated = Topic(
-                id=topic.id,
-                name=topic.name,
+            updated = replace(
+                topic,
                 partitions=topic.partitions if partitions is None else partitions,
-                replication_factor=topic.replication_factor,
-                created_at_ms=topic.created_at_ms,
                 config=topic.config if config is None else config,
             )
             if updated == topic:
@@ -127,6 +127,27 @@ class Topics:
 
         async with self._one_growth:
             await self._changer.change(keys.topic(name), decide)
+        assert updated is not None
+        return updated
+
+    async def decommission(self, name: str, partitions: Sequence[int]) -> Topic:
+        """Take no new messages for these partitions any more. What they hold is read until retention frees it; then
+        they are removed, and their numbers are not given again. It cannot be undone: add partitions instead.
+
+        Raises AcklogError TOPIC_NOT_FOUND (with near names), INVALID_FIELD (no such partition, or none would be left).
+        """
+        updated: Topic | None = None
+
+        def decide(item: KeyValue | None) -> Step:
+            nonlocal updated
+            if item is None:
+                raise self._not_found(name)
+            topic = decode(Topic, item.value)
+            _check_decommission(topic, partitions)
+            updated = replace(topic, decommissioned=tuple(sorted({*topic.decommissioned, *partitions})))
+            return Settled() if updated == topic else Write([unchanged(item)], [_put(updated)])
+
+        await self._changer.change(keys.topic(name), decide)
         assert updated is not None
         return updated
 
@@ -168,6 +189,16 @@ class Topics:
 def _check_partitions(partitions: int) -> None:
     if not 1 <= partitions <= PARTITIONS_MAX:
         raise AcklogError(ProblemCode.INVALID_FIELD, f"must be from 1 to {PARTITIONS_MAX}", field="partitions")
+
+
+def _check_decommission(topic: Topic, partitions: Sequence[int]) -> None:
+    unknown = [number for number in partitions if not 0 <= number < topic.partitions]
+    if unknown:
+        detail = f"{topic.name!r} has the partitions 0 to {topic.partitions - 1}, not {unknown[0]}"
+        raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="partitions")
+    if len({*topic.decommissioned, *partitions}) == topic.partitions:
+        detail = f"at least one partition of {topic.name!r} must go on taking messages; to remove all, delete the topic"
+        raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="partitions")
 
 
 def _put(topic: Topic) -> Put:

@@ -1,7 +1,10 @@
-"""The limits of the HTTP layer: the same framework and server as Acklog's, with nothing behind them.
+"""The limits of the HTTP layer: servers with nothing behind them.
 
-`python -m loadtests.bare_servers fastapi --port 8090`, or `asgi` for a callable without a framework.
+`python -m loadtests.bare_servers fastapi --port 8090`; or `asgi`, a callable on uvicorn without a framework; or
+`protocol`, without uvicorn.
 """
+
+from dataclasses import dataclass
 
 import typer
 import uvicorn
@@ -10,13 +13,24 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-STORED = b'{"messageId":"m-0123456789abc-3-1-123456","partition":3,"offset":123456}\n'
-JSON = "application/json"
-KINDS = ("fastapi", "asgi")
+from loadtests import bare_protocol
+from loadtests.canned import ANSWER_BYTES_MAX, JSON, STORED
+
+KINDS = ("fastapi", "asgi", "protocol")
+NAMES_MAX = 16
+
+
+@dataclass(frozen=True, slots=True)
+class _Canned:
+    status: int
+    content: bytes
 
 
 def make_fastapi() -> FastAPI:
+    """Sends are answered as Acklog would. `/answers/NAME` answers to GET and POST what a PUT (`?status=`) has left
+    there, so that the same client can exchange the same bytes with it as with Acklog."""
     app = FastAPI(openapi_url=None)
+    answers: dict[str, _Canned] = {}
 
     @app.get("/readyz")
     async def ready() -> Response:
@@ -27,11 +41,20 @@ def make_fastapi() -> FastAPI:
         await request.body()
         return Response(STORED, 201, media_type=JSON)
 
-    @app.api_route("/exchange", methods=["GET", "POST"])
-    async def exchange(request: Request) -> Response:
-        """An answer of as many bytes as the query asks for."""
+    @app.put("/answers/{name}")
+    async def put_answer(request: Request, name: str, status: int) -> Response:
+        content = await request.body()
+        if len(content) > ANSWER_BYTES_MAX or len({*answers, name}) > NAMES_MAX:
+            return Response(status_code=413)
+        answers[name] = _Canned(status, content)
+        return Response(status_code=201, headers={"content-length": "0"})
+
+    @app.api_route("/answers/{name}", methods=["GET", "POST"])
+    async def exchange(request: Request, name: str) -> Response:
         await request.body()
-        return Response(b" " * int(request.query_params["bytes"]), media_type=JSON)
+        if (canned := answers.get(name)) is None:
+            return Response(status_code=404, headers={"content-length": "0"})
+        return Response(canned.content, canned.status, media_type=JSON, headers={"x-acklog-next-offset": "0"})
 
     return app
 
@@ -40,14 +63,18 @@ async def asgi(scope: Scope, receive: Receive, send: Send) -> None:
     """The least that an ASGI application can do."""
     while (await receive()).get("more_body", False):
         pass
-    headers = [(b"content-length", b"%d" % len(STORED)), (b"content-type", b"application/json")]
-    await send({"type": "http.response.start", "status": 201, "headers": headers})
+    headers = [(b"content-length", b"%d" % len(STORED)), (b"content-type", JSON.encode())]
+    status = 201 if scope["method"] == "POST" else 200
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": STORED})
 
 
 def main(kind: str, port: int = typer.Option(...)) -> None:
     if kind not in KINDS:
         raise typer.BadParameter(f"{kind} is none of {', '.join(KINDS)}")
+    if kind == "protocol":
+        bare_protocol.serve(port)
+        return
     app: ASGIApp = make_fastapi() if kind == "fastapi" else asgi
     uvicorn.run(
         app,

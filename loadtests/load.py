@@ -5,7 +5,7 @@ that a stall counts for all the requests that it delayed (no coordinated omissio
 import asyncio
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
 
 from examples.latencies import percentile
@@ -27,12 +27,14 @@ class LoadNotFinishedError(LoadFailedError):
 class LoadResult:
     """`answers` have the expected status, `errors` another one or none in time. `latencies` (seconds, ascending) are
     those of the answers and, in an open loop, the ages of what was never answered: leaving the slowest out would make
-    a server look better the worse it is."""
+    a server look better the worse it is. `lateness` (seconds, ascending; open loop) says by how much this process was
+    behind its own schedule when it came to each request; `latencies` count it in."""
 
     answers: int
     errors: int
     seconds: float
     latencies: list[float]
+    lateness: list[float] = field(default_factory=list)
 
     @property
     def rate(self) -> float:
@@ -48,32 +50,56 @@ async def closed_loop(
     *,
     seconds: float,
     warm_up_s: float,
+    answers_max: int,
     expected_status: int = 201,
 ) -> LoadResult:
     """Each connection sends the next request as soon as its answer is there. Only what is answered after the warm-up
-    and before the end counts."""
+    and before the end counts; the end comes early when `answers_max` were counted."""
     begin = perf_counter() + warm_up_s
-    end = begin + seconds
-    loops = [_ClosedLoop(connection, requests, number, begin, end) for number, connection in enumerate(connections)]
+    window = _Window(begin, begin + seconds, answers_max)
+    loops = [
+        _ClosedLoop(connection, requests, number, window, expected_status)
+        for number, connection in enumerate(connections)
+    ]
     for each in loops:
-        each.expected_status = expected_status
         each.send()
     await _finish([each.finished for each in loops], warm_up_s + seconds)
     latencies = sorted(latency for each in loops for latency in each.latencies)
-    return LoadResult(len(latencies), sum(each.errors for each in loops), seconds, latencies)
+    return LoadResult(len(latencies), sum(each.errors for each in loops), window.end - begin, latencies)
+
+
+@dataclass(slots=True)
+class _Window:
+    """When answers count, and how many more may."""
+
+    begin: float
+    end: float
+    answers_left: int
+
+    def counts(self, now: float) -> bool:
+        if not self.begin <= now < self.end:
+            return False
+        self.answers_left -= 1
+        if not self.answers_left:
+            self.end = now
+        return True
 
 
 class _ClosedLoop:
     def __init__(
-        self, connection: HttpConnection, requests: Sequence[bytes], number: int, begin: float, end: float
+        self,
+        connection: HttpConnection,
+        requests: Sequence[bytes],
+        number: int,
+        window: _Window,
+        expected_status: int,
     ) -> None:
         self._connection = connection
         self._requests = requests
         self._next = number * 7919 % len(requests)  # connections start at different requests
-        self._begin = begin
-        self._end = end
+        self._window = window
+        self._expected_status = expected_status
         self._sent_at = 0.0
-        self.expected_status = 0
         self.latencies: list[float] = []
         self.errors = 0
         self.finished: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -86,11 +112,11 @@ class _ClosedLoop:
 
     def _answered(self, answer: Answer) -> None:
         now = perf_counter()
-        if answer.status != self.expected_status:
+        if answer.status != self._expected_status:
             self.errors += 1
-        elif self._begin <= now < self._end:
+        elif self._window.counts(now):
             self.latencies.append(now - self._sent_at)
-        if now < self._end and answer.status:
+        if now < self._window.end and answer.status:
             self.send()
         elif not self.finished.done():
             self.finished.set_result(None)
@@ -117,7 +143,7 @@ async def open_loop(
         await _finish([run.finished], warm_up_s + seconds)
     except LoadNotFinishedError:
         run.give_up()
-    return LoadResult(run.answers, run.errors, seconds, sorted(run.latencies))
+    return LoadResult(run.answers, run.errors, seconds, sorted(run.latencies), sorted(run.lateness))
 
 
 class _OpenLoop:
@@ -142,6 +168,7 @@ class _OpenLoop:
         self._open: dict[int, None] = {}
         self._expected_status = expected_status
         self.latencies: list[float] = []
+        self.lateness: list[float] = []
         self.answers = 0
         self.errors = 0
         self.finished: asyncio.Future[None] = self._loop.create_future()
@@ -168,9 +195,12 @@ class _OpenLoop:
             self._loop.call_later(0.001, self.tick)
 
     def _send_what_is_due(self) -> None:
-        due = min(int((perf_counter() - self._start) / self._interval) + 1, self._count)
+        now = perf_counter()
+        due = min(int((now - self._start) / self._interval) + 1, self._count)
         while self._next < due:
             self._backlog.append(self._next)
+            if self._next >= self._first_counted:
+                self.lateness.append(max(0.0, now - self._due_at(self._next)))
             self._next += 1
         if len(self._backlog) > BACKLOG_MAX and not self.finished.done():
             self.finished.set_exception(LoadFailedError(f"{BACKLOG_MAX:,} requests wait to be sent: too slow"))

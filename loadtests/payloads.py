@@ -1,6 +1,7 @@
-"""Ready-made requests."""
+"""What is sent: bodies, and ready-made requests with them."""
 
 import json
+from collections.abc import Sequence
 
 from loadtests.http_connection import make_request
 
@@ -9,9 +10,9 @@ BATCH_VARIANTS = 8
 KEYS = 5000
 
 
-def single_sends(queue: str) -> list[bytes]:
+def single_bodies(queue: str) -> list[bytes]:
     """Single messages, about 200 bytes of JSON each, with different keys."""
-    return [make_request("POST", "/messages", _single(queue, number)) for number in range(SINGLE_VARIANTS)]
+    return [_single(queue, number) for number in range(SINGLE_VARIANTS)]
 
 
 def _single(queue: str, number: int) -> bytes:
@@ -20,7 +21,7 @@ def _single(queue: str, number: int) -> bytes:
     return json.dumps({"queue": queue, "key": f"customer-{number % KEYS:05}", "body": body}).encode()
 
 
-def batch_sends(queue: str, messages: int) -> list[bytes]:
+def batch_bodies(queue: str, messages: int) -> list[bytes]:
     """Batches of messages with bodies of 100 bytes and different keys."""
     return [_batch(queue, messages, variant * messages) for variant in range(BATCH_VARIANTS)]
 
@@ -30,9 +31,9 @@ def _batch(queue: str, messages: int, first: int) -> bytes:
         json.dumps({"key": f"customer-{number % KEYS:05}", "body": f"{number:098}"})
         for number in range(first, first + messages)
     ]
-    return make_request("POST", "/messages", f'{{"queue":"{queue}","messages":[{",".join(texts)}]}}'.encode())
+    return f'{{"queue":"{queue}","messages":[{",".join(texts)}]}}'.encode()
 
 
-def exchange(method: str, answer_bytes: int, request_bytes: int = 0) -> bytes:
-    """The bare server's counterpart: the same number of bytes both ways."""
-    return make_request(method, f"/exchange?bytes={answer_bytes}", b" " * request_bytes)
+def posts(bodies: Sequence[bytes], target: str = "/messages") -> list[bytes]:
+    """A request for each body; the same bodies to another target are what a limit is measured with."""
+    return [make_request("POST", target, body) for body in bodies]

@@ -1,84 +1,68 @@
-"""Results as a table for a person, and as JSON."""
+"""Results as a table for a person at a terminal."""
 
-import os
-import platform
 from collections.abc import Sequence
-from dataclasses import asdict
 
 from rich.table import Table
 
-from loadtests.plan import Cpus, Plan
 from loadtests.process_usage import MIB
 from loadtests.result import Result
+from loadtests.wording import low_to_high, milliseconds, number, ratios, share
 
 COLUMNS = (
-    "result",
-    "limit",
-    "ratio",
+    "median",
+    "low–high",
     "p50 ms",
     "p99 ms",
     "p99.9 ms",
+    "late p99",
     "server CPU",
     "per CPU s",
     "client CPU",
-    "RSS MiB",
+    "RSS, peak MiB",
     "errors",
 )
 
 
 def make_table(results: Sequence[Result]) -> Table:
+    """Rounds as median and range, percentiles over all rounds together."""
     table = Table(title="Acklog beside the machine's limits", title_justify="left")
-    table.add_column("measured")
+    table.add_column("measured", max_width=34)
     for name in COLUMNS:
         table.add_column(name, justify="right")
+    table.add_column("ratio to limit")
     table.add_column("target")
     for result in results:
-        table.add_row(*_cells(result), style=None if result.limit else "dim")
+        table.add_row(*_cells(result), style=None if result.limits else "dim")
     return table
 
 
-def to_json(results: Sequence[Result], plan: Plan, cpus: Cpus) -> dict[str, object]:
-    return {
-        "machine": {
-            "system": platform.platform(),
-            "python": platform.python_version(),
-            "processors": os.cpu_count(),
-            "serverPinnedTo": sorted(cpus.server or ()),
-            "clientPinnedTo": sorted(cpus.client or ()),
-        },
-        "plan": asdict(plan),
-        "results": [{**asdict(result), "ratio": result.ratio, "per_cpu_s": result.per_cpu_s} for result in results],
-    }
-
-
 def _cells(result: Result) -> list[str]:
-    target = result.target_text
-    if result.is_met is not None:
-        target += "  [green]met[/green]" if result.is_met else "  [bold red]missed[/bold red]"
     return [
         result.name,
-        f"{_number(result.value)} {result.unit}",
-        "" if result.limit is None else _number(result.limit),
-        "" if result.ratio is None else f"{result.ratio:.2f}",
-        _milliseconds(result.p50_ms),
-        _milliseconds(result.p99_ms),
-        _milliseconds(result.p999_ms),
-        _share(result.server_cpu_s, result.wall_s),
-        "" if result.per_cpu_s is None else _number(result.per_cpu_s),
-        _share(result.client_cpu_s, result.wall_s),
-        f"{result.server_resident_bytes / MIB:.0f}" if result.server_resident_bytes else "",
+        f"{number(result.value)} {result.unit}",
+        low_to_high(result.spread),
+        milliseconds(result.p50_ms),
+        milliseconds(result.p99_ms),
+        milliseconds(result.p999_ms),
+        "" if result.lateness is None else milliseconds(result.lateness.p99_ms),
+        share(result.server_cpu_s, result.wall_s),
+        "" if result.per_cpu_s is None else number(result.per_cpu_s),
+        share(result.client_cpu_s, result.wall_s),
+        _memory(result),
         f"{result.errors:,}" if result.errors else "",
-        target,
+        "\n".join(ratios(result)),
+        _verdict(result),
     ]
 
 
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
+def _memory(result: Result) -> str:
+    if not result.server_resident_bytes:
+        return ""
+    return f"{result.server_resident_bytes / MIB:.0f}, {result.server_peak_bytes / MIB:.0f}"
 
 
-def _milliseconds(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}"
-
-
-def _share(cpu_s: float, wall_s: float) -> str:
-    return f"{cpu_s / wall_s:.0%}" if cpu_s and wall_s else ""
+def _verdict(result: Result) -> str:
+    lines = [result.target_text] if result.target_text else []
+    if result.is_met is not None:
+        lines.append("[green]met[/green]" if result.is_met else "[bold red]missed[/bold red]")
+    return "\n".join([*lines, *(f"[yellow]{warning}[/yellow]" for warning in result.warnings)])

@@ -1,249 +1,190 @@
-"""What is measured of Acklog. Each scenario gives results with the limit that belongs to them."""
+"""What is measured of sends, beside the limits that belong to them. Limit and result take turns in every round."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from examples.latencies import percentile
 from examples.server_process import ServerProcess
-from loadtests.bench_server import connected, create_topic
-from loadtests.limits import FRAMEWORK, Limits, exchange_rate
+from loadtests.bench_server import Servers, ask_once, connected, create_topic, put_answer
+from loadtests.codec_limit import measure_packing
+from loadtests.disk_limit import measure_appends, measure_sequential
 from loadtests.load import LoadResult, closed_loop, open_loop
-from loadtests.measured import Usage, measured
-from loadtests.payloads import batch_sends, single_sends
+from loadtests.measured import measured
+from loadtests.measurement import Measurement
+from loadtests.payloads import batch_bodies, posts, single_bodies
 from loadtests.plan import Cpus, Plan
-from loadtests.reading import drain, read_log
 from loadtests.result import Result
 
 MB = 1_000_000
 PARTITIONS = 8
+BATCHES_TOPIC = "batches"
 SINGLES_RATIO_TARGET = 0.5
 BATCHED_RATE_TARGET = 300_000
 OPEN_LOOP_P99_TARGET_MS = 10.0
-BATCH_ANSWER_BYTES_PER_MESSAGE = 70
-RECORD_TYPES = {"raw": "application/vnd.acklog.batches", "NDJSON": "application/x-ndjson"}
+PROTOCOL, ASGI, FASTAPI = "bare uvloop + httptools", "bare uvicorn, ASGI callable", "bare FastAPI"
+PACKING = "decode, partition, encode, CRC in one process"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Bench:
-    """`report` is called with each result as soon as it is there."""
+    """What the scenarios have in common. `report` is called with each result as soon as it is there."""
 
-    server: ServerProcess
+    servers: Servers
     directory: Path
     plan: Plan
     cpus: Cpus
-    limits: Limits
     report: Callable[[Result], None]
-    stored_in_batches: int = 0
 
-    async def run(self) -> None:
-        await self.singles()
-        await self.open_loops()
-        await self.batches()
-        await self.receives()
-        await self.records()
 
-    async def singles(self) -> None:
-        await create_topic(self.server, "singles", PARTITIONS)
-        for count in self.plan.connection_counts:
-            async with connected(self.server, count) as connections:
-                with measured(self.server.pid) as usage:
-                    load = await closed_loop(
-                        connections,
-                        single_sends("singles"),
-                        seconds=self.plan.seconds,
-                        warm_up_s=self.plan.warm_up_s,
-                    )
-            limit = self.limits.singles[count]
-            self.report(
-                _result(
-                    f"durable single sends, {count} connections",
-                    load,
-                    usage,
-                    limit=limit,
-                    limit_name=f"{FRAMEWORK}, {count} connections",
-                    target_text=f"≥ {SINGLES_RATIO_TARGET} × limit",
-                    is_met=load.rate >= SINGLES_RATIO_TARGET * limit,
-                )
-            )
+def machine(bench: Bench) -> None:
+    """The disk, and the processor without any server."""
+    plan = bench.plan
+    appends = Measurement("disk: append 4 KiB + fdatasync", "/s")
+    sequential = Measurement("disk: sequential write, 1 MiB at a time + fdatasync", "MB/s")
+    packing = Measurement(_packing_name(plan), "messages/s")
+    bodies = batch_bodies(BATCHES_TOPIC, plan.batch_messages)
+    for _ in range(plan.rounds):
+        durations = measure_appends(bench.directory, plan.disk_appends)
+        total_s = sum(durations)
+        appends.add(len(durations) / total_s, LoadResult(len(durations), 0, total_s, durations))
+        sequential.add(measure_sequential(bench.directory, plan.sequential_bytes) / MB)
+        packing.add(_pack(bodies, plan))
+    for each in (appends, sequential, packing):
+        bench.report(each.result())
 
-    async def open_loops(self) -> None:
-        await create_topic(self.server, "steady", PARTITIONS)
-        for rate in self.plan.open_loop_rates:
-            async with connected(self.server, self.plan.open_loop_connections) as connections:
-                with measured(self.server.pid) as usage:
-                    load = await open_loop(
-                        connections,
-                        single_sends("steady"),
-                        rate=rate,
-                        seconds=self.plan.seconds * 2,
-                        warm_up_s=self.plan.warm_up_s,
-                        is_spinning=self.cpus.is_client_alone,
-                    )
-            self.report(
-                _result(
-                    f"open loop, {rate:,} single sends/s: p99",
-                    load,
-                    usage,
-                    value=load.latency_ms(99),
-                    unit="ms",
-                    limit=self.limits.open_loop_p99_ms[rate],
-                    limit_name=f"{FRAMEWORK}, same rate",
-                    target_text=f"< {OPEN_LOOP_P99_TARGET_MS:g} ms",
-                    is_met=load.latency_ms(99) < OPEN_LOOP_P99_TARGET_MS,
-                )
-            )
 
-    async def batches(self) -> None:
-        plan = self.plan
-        await create_topic(self.server, "batches", PARTITIONS)
-        requests = batch_sends("batches", plan.batch_messages)
-        async with connected(self.server, plan.batch_connections) as connections:
-            with measured(self.server.pid) as usage:
-                load = await closed_loop(connections, requests, seconds=plan.seconds, warm_up_s=plan.warm_up_s)
-        self.stored_in_batches = load.answers * plan.batch_messages
-        rate = load.rate * plan.batch_messages
-        limit = await exchange_rate(
-            self.directory,
-            plan,
-            self.cpus,
-            method="POST",
-            connections_count=plan.batch_connections,
-            request_bytes=len(requests[0]),
-            answer_bytes=plan.batch_messages * BATCH_ANSWER_BYTES_PER_MESSAGE,
+async def singles(bench: Bench) -> None:
+    """The highest rate of single sends, each durable before it is answered."""
+    plan, servers = bench.plan, bench.servers
+    await create_topic(servers.acklog, "singles", PARTITIONS)
+    requests = posts(single_bodies("singles"))
+    for count in plan.connection_counts:
+        suffix = f", {count} connections"
+        bare = {name: Measurement(name + suffix, "requests/s") for name in (PROTOCOL, ASGI, FASTAPI)}
+        stored = Measurement(f"durable single sends{suffix}", "requests/s")
+        for _ in range(plan.rounds):
+            for name, limit in bare.items():
+                server = _bare_server(servers, name)
+                await _saturate(bench, limit, server, requests, connections=count, seconds=plan.limit_seconds)
+            await _saturate(bench, stored, servers.acklog, requests, connections=count, seconds=plan.seconds)
+        for limit in bare.values():
+            bench.report(limit.result())
+        result = stored.result(
+            limits=tuple(limit.limit(name) for name, limit in bare.items()),
+            target_text=f"≥ {SINGLES_RATIO_TARGET} × {FASTAPI}",
         )
-        self.report(
-            _result(
-                f"durable sends in batches of {plan.batch_messages:,} × 100 B",
-                load,
-                usage,
-                value=rate,
-                unit="messages/s",
-                limit=limit * plan.batch_messages,
-                limit_name=f"{FRAMEWORK}, same bytes",
-                target_text=f"≥ {BATCHED_RATE_TARGET:,}/s",
-                is_met=rate >= BATCHED_RATE_TARGET,
-            )
-        )
-
-    async def receives(self) -> None:
-        plan = self.plan
-        async with connected(self.server, plan.receive_connections) as connections:
-            with measured(self.server.pid) as usage:
-                drained = await drain(
-                    connections,
-                    "batches",
-                    "bench",
-                    messages=min(plan.receive_messages, self.stored_in_batches),
-                    max_messages=plan.receive_max,
-                    seconds=plan.seconds * 2,
-                )
-        received = await self._exchange_rate("GET", request_bytes=0, answer_bytes=drained.delivery_bytes)
-        acknowledged = await self._exchange_rate(
-            "POST", request_bytes=drained.ack_request_bytes, answer_bytes=drained.ack_answer_bytes
-        )
-        rounds = sorted(drained.receive_latencies)
-        load = LoadResult(drained.messages, 0, drained.seconds, rounds)
-        self.report(
-            _result(
-                f"received and acknowledged in batches of {plan.receive_max:,} (latency: receive)",
-                load,
-                usage,
-                unit="messages/s",
-                limit=plan.receive_max / (1 / received + 1 / acknowledged),
-                limit_name=f"{FRAMEWORK}, same bytes",
-            )
-        )
-        acks = sorted(drained.ack_latencies)
-        self.report(
-            Result(
-                name=f"acknowledgement of {plan.receive_max:,}: p50",
-                value=percentile(acks, 50) * 1000,
-                unit="ms",
-                p50_ms=percentile(acks, 50) * 1000,
-                p99_ms=percentile(acks, 99) * 1000,
-                p999_ms=percentile(acks, 99.9) * 1000,
-            )
-        )
-
-    async def records(self) -> None:
-        plan = self.plan
-        for name, accept in RECORD_TYPES.items():
-            async with connected(self.server, 1) as connections:
-                with measured(self.server.pid) as usage:
-                    load, size_bytes = await read_log(
-                        connections[0],
-                        "batches",
-                        PARTITIONS,
-                        accept=accept,
-                        max_bytes=plan.records_bytes,
-                        seconds=plan.seconds / 2,
-                    )
-            per_answer = size_bytes // load.answers
-            limit = await exchange_rate(
-                self.directory,
-                plan,
-                self.cpus,
-                method="GET",
-                connections_count=1,
-                request_bytes=0,
-                answer_bytes=per_answer,
-            )
-            self.report(
-                _result(
-                    f"records endpoint, {name}",
-                    load,
-                    usage,
-                    value=size_bytes / load.seconds / MB,
-                    unit="MB/s",
-                    limit=limit * per_answer / MB,
-                    limit_name=f"{FRAMEWORK}, same bytes",
-                )
-            )
-
-    async def _exchange_rate(self, method: str, *, request_bytes: int, answer_bytes: int) -> float:
-        return await exchange_rate(
-            self.directory,
-            self.plan,
-            self.cpus,
-            method=method,
-            connections_count=self.plan.receive_connections,
-            request_bytes=request_bytes,
-            answer_bytes=answer_bytes,
-        )
+        ratio = result.ratio_to(bare[FASTAPI].limit()).median
+        bench.report(result.judged(ratio >= SINGLES_RATIO_TARGET, f"{ratio:.2f} × {FASTAPI}"))
 
 
-def _result(
-    name: str,
-    load: LoadResult,
-    usage: Usage,
+def _bare_server(servers: Servers, name: str) -> ServerProcess:
+    return {PROTOCOL: servers.protocol, ASGI: servers.asgi, FASTAPI: servers.fastapi}[name]
+
+
+async def _saturate(
+    bench: Bench,
+    measurement: Measurement,
+    server: ServerProcess,
+    requests: Sequence[bytes],
     *,
-    limit: float,
-    limit_name: str,
-    value: float | None = None,
-    unit: str = "requests/s",
-    target_text: str = "",
-    is_met: bool | None = None,
-) -> Result:
-    return Result(
-        name=name,
-        value=load.rate if value is None else value,
-        unit=unit,
-        limit=limit,
-        limit_name=limit_name,
-        target_text=target_text,
-        is_met=is_met,
-        p50_ms=load.latency_ms(50),
-        p99_ms=load.latency_ms(99),
-        p999_ms=load.latency_ms(99.9),
-        errors=load.errors,
-        wall_s=usage.wall_s,
-        server_cpu_s=usage.server_cpu_s,
-        client_cpu_s=usage.client_cpu_s,
-        server_resident_bytes=usage.server_resident_bytes,
+    connections: int,
+    seconds: float,
+) -> None:
+    """A round of a closed loop."""
+    async with connected(server, connections) as opened:
+        with measured(server.pid, measurement.usage):
+            load = await closed_loop(
+                opened,
+                requests,
+                seconds=seconds,
+                warm_up_s=bench.plan.warm_up_s,
+                answers_max=bench.plan.single_answers_max,
+            )
+    measurement.add(load.rate, load)
+
+
+async def open_loops(bench: Bench) -> None:
+    """Latencies at fixed rates, counted from when each request was due."""
+    plan, servers = bench.plan, bench.servers
+    await create_topic(servers.acklog, "steady", PARTITIONS)
+    requests = posts(single_bodies("steady"))
+    for rate in plan.open_loop_rates:
+        bare = {name: Measurement(f"{name}, {rate:,}/s: p99", "ms") for name in (PROTOCOL, FASTAPI)}
+        stored = Measurement(f"open loop, {rate:,} single sends/s: p99", "ms")
+        for _ in range(plan.rounds):
+            for name, limit in bare.items():
+                server = _bare_server(servers, name)
+                await _keep_to(bench, limit, server, requests, rate=rate)
+            await _keep_to(bench, stored, servers.acklog, requests, rate=rate)
+        result = stored.result(
+            limits=tuple(limit.limit(f"{name}, same rate") for name, limit in bare.items()),
+            target_text=f"< {OPEN_LOOP_P99_TARGET_MS:g} ms",
+            with_curve=True,
+            limit_curves=tuple((name, limit.curve()) for name, limit in bare.items()),
+        )
+        bench.report(result.judged(result.value < OPEN_LOOP_P99_TARGET_MS))
+
+
+async def _keep_to(
+    bench: Bench,
+    measurement: Measurement,
+    server: ServerProcess,
+    requests: Sequence[bytes],
+    *,
+    rate: int,
+) -> None:
+    """A round of an open loop; as long for a limit as for a result, since a tail grows with the time."""
+    async with connected(server, bench.plan.open_loop_connections) as connections:
+        with measured(server.pid, measurement.usage):
+            load = await open_loop(
+                connections,
+                requests,
+                rate=rate,
+                seconds=bench.plan.open_loop_seconds,
+                warm_up_s=bench.plan.warm_up_s,
+                is_spinning=bench.cpus.is_client_alone,
+            )
+    measurement.add(load.latency_ms(99), load)
+
+
+async def batches(bench: Bench) -> None:
+    """The highest rate of messages in batches; beside it the same bytes to and from a bare server, and the work on
+    them without a server."""
+    plan, servers = bench.plan, bench.servers
+    await create_topic(servers.acklog, BATCHES_TOPIC, PARTITIONS)
+    bodies = batch_bodies(BATCHES_TOPIC, plan.batch_messages)
+    answer = await ask_once(servers.acklog, posts(bodies)[0])
+    await put_answer(servers.fastapi, "batch", answer.body, status=answer.status)
+    packing = Measurement(_packing_name(plan), "messages/s")
+    framework = Measurement(f"{FASTAPI}, same bytes", "messages/s")
+    stored = Measurement(f"durable sends in batches of {plan.batch_messages:,} × 100 B", "messages/s")
+    for _ in range(plan.rounds):
+        packing.add(_pack(bodies, plan))
+        await saturate_with_batches(
+            bench, framework, servers.fastapi, posts(bodies, "/answers/batch"), plan.limit_seconds
+        )
+        await saturate_with_batches(bench, stored, servers.acklog, posts(bodies), plan.seconds)
+    result = stored.result(
+        limits=(packing.limit(PACKING), framework.limit()), target_text=f"≥ {BATCHED_RATE_TARGET:,}/s"
     )
+    bench.report(result.judged(result.value >= BATCHED_RATE_TARGET))
 
 
-def failures(results: Sequence[Result]) -> int:
-    """Requests that were not answered as they should have been."""
-    return sum(result.errors for result in results)
+async def saturate_with_batches(
+    bench: Bench, measurement: Measurement, server: ServerProcess, requests: Sequence[bytes], seconds: float
+) -> None:
+    plan = bench.plan
+    async with connected(server, plan.batch_connections) as connections:
+        with measured(server.pid, measurement.usage):
+            load = await closed_loop(
+                connections, requests, seconds=seconds, warm_up_s=plan.warm_up_s, answers_max=plan.batch_answers_max
+            )
+    measurement.add(load.rate * plan.batch_messages, load)
+
+
+def _packing_name(plan: Plan) -> str:
+    return f"{PACKING}, batches of {plan.batch_messages:,} × 100 B"
+
+
+def _pack(bodies: Sequence[bytes], plan: Plan) -> float:
+    return measure_packing(bodies, messages=plan.batch_messages, partitions=PARTITIONS, seconds=plan.codec_seconds)

@@ -113,7 +113,8 @@ class LogRecovery:
         return True
 
     def _load_segment(self, base: int, *, next_base: int | None) -> tuple[Segment, bool]:
-        """The segment, and whether its tail was cut. Its index stays in memory if the log may go on in it."""
+        """The segment, and whether the log ends where its tail was cut. Its index stays in memory if the log may go on
+        in it."""
         segment = Segment(self._directory, base)
         with self._files.use(segment.path) as file:
             file_size = file.size()
@@ -131,7 +132,7 @@ class LogRecovery:
         return segment, is_cut
 
     def _scan_segment(self, segment: Segment, file_size: int, next_base: int | None) -> bool:
-        """Rebuild what is known of the segment; true if its tail was cut."""
+        """Rebuild what is known of the segment; true if the log ends where its tail was cut."""
         self._report.segments_scanned += 1
         segment.index = index = SegmentIndex(self.state.settings.index_interval_bytes)
         durable_end = min(self._durable_end, next_base) if next_base is not None else self._durable_end
@@ -149,7 +150,7 @@ class LogRecovery:
                     file.truncate(position)
                     self._torn(expected, file_size - position, problem)
                     self.state.dirty_segments[segment] = None
-                    return True
+                    return next_base is None or expected < next_base  # surplus bytes behind a whole segment end nothing
                 found = find_batch_behind(
                     file, position=position, size=file_size, above_offset=expected, chain_end=chain_end
                 )

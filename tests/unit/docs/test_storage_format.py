@@ -23,6 +23,20 @@ from storage.log.recovery_points import RecoveryPoint, RecoveryPoints
 from tests.unit.docs.documents import decode, hex_dump, layout, read_document, section, table
 
 FINGERPRINT = bytes.fromhex("00112233445566ff")
+BATCH_OF_0_1_0 = bytes.fromhex(
+    """
+    41 4b 42 31 00 00 00 9f 00 00 00 00 00 00 00 2a
+    00 00 00 03 00 00 01 a1 ee 56 5e 7b 6a be 73 6a
+    29 02 14 98 00 08 ff ff 00 00 00 02 00 00 01 a1
+    ee 56 5e 00 00 00 01 a1 ee 56 5e 00 ff ff ff ff
+    ff ff ff ff ff ff ff ff 00 00 40 00 00 00 00 00
+    00 00 00 15 91 93 00 a7 6f 72 64 65 72 2d 31 c4
+    08 00 11 22 33 44 55 66 ff 92 96 c4 0b 7b 22 6f
+    72 64 65 72 22 3a 31 7d aa 63 75 73 74 6f 6d 65
+    72 2d 31 c0 c0 c0 c0 96 c4 04 22 68 69 22 c0 c0
+    91 a3 6e 65 77 cf 00 00 01 a1 ee 56 5e 00 c0
+    """
+)
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +49,7 @@ def test_the_example_batch_reads_as_the_page_says(document: str) -> None:
     header = decode(layout(document, "Batch header"), content)
 
     assert header["magic"] == b"AKB1"
-    assert header["length"] == len(content) == 159
+    assert header["length"] == len(content) == 160
     assert (header["base_offset"], header["leader_epoch"], header["append_time_ms"]) == (42, 3, 1_795_000_000_123)
     assert header["stamp_crc"] == crc32c(content[:28])
     assert header["content_crc"] == crc32c(content[36:])
@@ -43,7 +57,7 @@ def test_the_example_batch_reads_as_the_page_says(document: str) -> None:
     assert header["tag_filter"] == tag_bit("new")
 
     keys_end = HEADER_BYTES + int(header["keys_length"])
-    assert msgspec.msgpack.decode(content[HEADER_BYTES:keys_end]) == [[0, "order-1", FINGERPRINT]]
+    assert msgspec.msgpack.decode(content[HEADER_BYTES:keys_end]) == [[0, "order-1", FINGERPRINT, 1]]
     assert msgspec.msgpack.decode(content[keys_end:]) == [
         [b'{"order":1}', "customer-1", None, None, None, None],
         [b'"hi"', None, None, ["new"], 1_795_000_000_000, None],
@@ -55,7 +69,13 @@ def test_the_code_reads_the_example_batch_in_the_same_way(document: str) -> None
     header = verify(content)
     assert decode(layout(document, "Batch header"), content) == {"magic": b"AKB1", **asdict(header)}
     assert [record.body for record in decode_records(content, header)] == [b'{"order":1}', b'"hi"']
-    assert [key.key for key in decode_keys(content, header)] == ["order-1"]
+    assert decode_keys(content, header) == [DedupKey(0, "order-1", FINGERPRINT, 1)]
+
+
+def test_keys_of_version_0_1_0_cover_one_record_each() -> None:
+    header = verify(BATCH_OF_0_1_0)
+    assert decode_keys(BATCH_OF_0_1_0, header) == [DedupKey(0, "order-1", FINGERPRINT, 1)]
+    assert [record.body for record in decode_records(BATCH_OF_0_1_0, header)] == [b'{"order":1}', b'"hi"']
 
 
 def test_the_code_writes_the_example_batch(document: str) -> None:

@@ -242,6 +242,16 @@ def test_damaged_leader_epochs_are_rebuilt() -> None:
     assert outcomes("leader-epochs", synced=4, is_clean=True) == {"exact"}
 
 
+@pytest.mark.parametrize("is_clean", [False, True])
+def test_surplus_bytes_behind_a_closed_segment_cost_nothing(is_clean: bool) -> None:
+    files = directory_after(synced=len(SIZES), is_clean=is_clean)
+    segments = sorted(path for path in files if path.endswith(".log"))
+    assert len(segments) > 2
+    for path in segments:
+        for surplus in (b"x", bytes(200), files[segments[0]]):
+            assert judge({**files, path: files[path] + surplus}, synced=len(SIZES), lost_at_most=0) == "exact"
+
+
 @pytest.mark.parametrize("missing", [".log", "recovery-points", "meta.json"])
 def test_a_missing_file_is_noticed(missing: str) -> None:
     files = directory_after(synced=len(SIZES), is_clean=True)

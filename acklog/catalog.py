@@ -1,0 +1,166 @@
+"""Topics and groups as the API describes them. Times are in milliseconds since 1970."""
+
+from collections.abc import Mapping
+from typing import Any, TypedDict
+
+import msgspec
+from msgspec import field
+
+
+class ProblemItem(msgspec.Struct, omit_defaults=True):
+    """Why one of many could not be done."""
+
+    code: str
+    detail: str
+    retriable: bool
+    field: str | None = None
+
+
+class TopicConfig(msgspec.Struct, rename="camel"):
+    """`retention` is "time" or "untilAcked"; -1 stands for no limit."""
+
+    retention: str
+    retention_ms: int
+    retention_bytes: int
+    segment_bytes: int
+    dedup_window_ms: int
+    min_insync_replicas: int
+    max_replica_lag_ms: int
+
+
+class TopicChanges(TypedDict, total=False):
+    """What of a topic's configuration is to be set; what is left out stays, or gets the server's default."""
+
+    retention: str
+    retention_ms: int
+    retention_bytes: int
+    segment_bytes: int
+    dedup_window_ms: int
+    min_insync_replicas: int
+    max_replica_lag_ms: int
+
+
+class Topic(msgspec.Struct, rename="camel"):
+    name: str
+    id: str
+    partitions: int
+    replication_factor: int
+    config: TopicConfig
+    created_at_ms: int = field(name="createdAt")
+
+
+class PartitionState(msgspec.Struct, rename="camel"):
+    """All None, with a `problem`, where the partition's leader cannot be asked."""
+
+    partition: int
+    leader: int | None = None
+    leader_epoch: int | None = None
+    replicas: list[int] = field(default_factory=list)
+    in_sync_replicas: list[int] = field(default_factory=list)
+    log_start: int | None = None
+    high_watermark: int | None = None
+    size_bytes: int | None = None
+    problem: ProblemItem | None = None
+
+
+class TopicDescription(Topic, rename="camel", kw_only=True):
+    """A topic with what the leader of each partition says."""
+
+    partition_states: list[PartitionState]
+
+
+class TopicPage(msgspec.Struct):
+    topics: list[Topic]
+    next: str | None = None
+
+
+class GroupSettings(msgspec.Struct, rename="camel"):
+    start_position: str
+    visibility_ms: int
+    max_attempts: int
+    retry_backoff_min_ms: int
+    retry_backoff_max_ms: int
+    max_in_flight: int
+    dead_letter_topic: str | None = None
+
+
+class GroupChanges(TypedDict, total=False):
+    """What of a group's settings is to be set; what is left out stays, or gets the server's default."""
+
+    start_position: str
+    visibility_ms: int
+    max_attempts: int
+    retry_backoff_min_ms: int
+    retry_backoff_max_ms: int
+    max_in_flight: int
+    dead_letter_topic: str | None
+
+
+class Group(msgspec.Struct, rename="camel"):
+    name: str
+    id: str
+    mode: str
+    settings: GroupSettings
+    created_at_ms: int = field(name="createdAt")
+
+
+class GroupPage(msgspec.Struct):
+    groups: list[Group]
+    next: str | None = None
+
+
+class PartitionProgress(msgspec.Struct, rename="camel"):
+    """How far a group is in a partition: everything below `progress` is done, and `done_above` messages after it.
+
+    All None, with a `problem`, where the partition's leader cannot be asked.
+    """
+
+    topic: str
+    partition: int
+    progress: int | None = None
+    done_above: int | None = None
+    in_flight: int | None = None
+    delayed: int | None = None
+    dead_lettered: int | None = None
+    lost: int | None = None
+    log_start: int | None = None
+    high_watermark: int | None = None
+    lag: int | None = None
+    problem: ProblemItem | None = None
+
+
+class GroupOffsets(msgspec.Struct):
+    """Only partitions from which the group has read. `lag` is the sum of theirs."""
+
+    group: str
+    offsets: list[PartitionProgress]
+    lag: int
+
+
+class PartitionSeek(msgspec.Struct):
+    """Where the group goes on in the partition, and where it was; or the `problem` that kept it there."""
+
+    partition: int
+    offset: int | None = None
+    previous: int | None = None
+    problem: ProblemItem | None = None
+
+
+class SeekResult(msgspec.Struct, rename="camel"):
+    """What a seek did, or would do (`dry_run`), partition by partition; `failed` counts those that did not move."""
+
+    group: str
+    topic: str
+    dry_run: bool
+    partitions: list[PartitionSeek]
+    failed: int
+
+
+def camel_case(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """`retention_ms` as the API spells it: `retentionMs`."""
+    return {_camel(name): value for name, value in changes.items()}
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)

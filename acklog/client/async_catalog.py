@@ -1,0 +1,131 @@
+"""Topics and groups, for `await`."""
+
+from collections.abc import Sequence
+from typing import Unpack
+
+from acklog.catalog import (
+    Group,
+    GroupChanges,
+    GroupOffsets,
+    SeekResult,
+    Topic,
+    TopicChanges,
+    TopicDescription,
+)
+from acklog.client import catalog_calls
+from acklog.client.caller import Caller
+
+
+class AsyncTopics:
+    """`client.topics`. Every method raises AcklogError."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    async def list(self) -> "list[Topic]":
+        """All topics that the token may see, by name."""
+        topics: list[Topic] = []
+        after: str | None = None
+        while True:
+            page = await self._caller.perform(catalog_calls.list_topics(after))
+            topics += page.topics
+            after = page.next
+            if after is None:
+                return topics
+
+    async def get(self, name: str) -> TopicDescription:
+        """The topic with the state of each partition. Raises TopicNotFound, with names like it in `near`."""
+        return await self._caller.perform(catalog_calls.get_topic(name))
+
+    async def create(
+        self,
+        name: str,
+        partitions: int | None = None,
+        *,
+        replication_factor: int | None = None,
+        **config: Unpack[TopicChanges],
+    ) -> Topic:
+        """Create the topic; one that is there gets the settings that are named, so it is safe to repeat."""
+        call = catalog_calls.put_topic(
+            name, partitions=partitions, replication_factor=replication_factor, changes=config
+        )
+        return await self._caller.perform(call)
+
+    async def update(self, name: str, *, partitions: int | None = None, **config: Unpack[TopicChanges]) -> Topic:
+        """Change what is named of the topic. Partitions can be added, not taken away. Raises TopicNotFound."""
+        await self.get(name)
+        call = catalog_calls.put_topic(name, partitions=partitions, replication_factor=None, changes=config)
+        return await self._caller.perform(call)
+
+    async def delete(self, name: str) -> None:
+        """Delete the topic and all its messages. Raises TopicNotFound."""
+        await self._caller.perform(catalog_calls.delete_topic(name))
+
+
+class AsyncGroups:
+    """`client.groups`. Every method raises AcklogError."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    async def list(self) -> "list[Group]":
+        """All groups, by name."""
+        groups: list[Group] = []
+        after: str | None = None
+        while True:
+            page = await self._caller.perform(catalog_calls.list_groups(after))
+            groups += page.groups
+            after = page.next
+            if after is None:
+                return groups
+
+    async def get(self, name: str) -> Group:
+        """Raises GroupNotFound."""
+        return await self._caller.perform(catalog_calls.get_group(name))
+
+    async def create(self, name: str, *, mode: str | None = None, **settings: Unpack[GroupChanges]) -> Group:
+        """Create the group; one that is there gets the settings that are named, so it is safe to repeat."""
+        return await self._caller.perform(catalog_calls.put_group(name, mode=mode, changes=settings))
+
+    async def update(self, name: str, **settings: Unpack[GroupChanges]) -> Group:
+        """Change what is named of the group. Raises GroupNotFound."""
+        await self.get(name)
+        return await self._caller.perform(catalog_calls.put_group(name, mode=None, changes=settings))
+
+    async def delete(self, name: str) -> None:
+        """Delete the group and its progress. Raises GroupNotFound."""
+        await self._caller.perform(catalog_calls.delete_group(name))
+
+    async def offsets(self, group: str, topic: str | Sequence[str] | None = None) -> GroupOffsets:
+        """How far the group is, partition by partition, and how far behind. Raises GroupNotFound, TopicNotFound."""
+        topics = [] if topic is None else [topic] if isinstance(topic, str) else topic
+        return await self._caller.perform(catalog_calls.group_offsets(group, topics))
+
+    async def seek(
+        self,
+        group: str,
+        topic: str,
+        *,
+        to_offset: int | None = None,
+        to_time_ms: int | None = None,
+        to_earliest: bool = False,
+        to_latest: bool = False,
+        partition: int | None = None,
+        dry_run: bool = False,
+    ) -> SeekResult:
+        """Send the group to another position: give exactly one target. Receipts of before are stale from then on.
+
+        `dry_run` says where it would go. Partitions that could not be moved have a `problem`. Raises GroupNotFound,
+        TopicNotFound, OffsetOutOfRange.
+        """
+        call = catalog_calls.seek(
+            group,
+            topic,
+            to_offset=to_offset,
+            to_time_ms=to_time_ms,
+            to_earliest=to_earliest,
+            to_latest=to_latest,
+            partition=partition,
+            dry_run=dry_run,
+        )
+        return await self._caller.perform(call)

@@ -1,0 +1,61 @@
+"""Performs calls: with a deadline over all tries, and pauses between them."""
+
+import asyncio
+from collections.abc import Callable
+
+from acklog.client.call import Call, Result, problem_of
+from acklog.client.retry import Backoff, may_repeat
+from acklog.client.transport import Transport
+from acklog.errors import AcklogError, ClientClosed
+
+
+class Caller:
+    """`chance` gives random numbers, 0 to 1. `retries_max` is beside the first try."""
+
+    def __init__(
+        self, transport: Transport, *, timeout_s: float, retries_max: int, backoff: Backoff, chance: Callable[[], float]
+    ) -> None:
+        self.transport = transport
+        self.backoff = backoff
+        self.chance = chance
+        self._timeout_s = timeout_s
+        self._retries_max = retries_max
+        self._is_closed = False
+
+    async def perform(self, call: Call[Result], *, retries_max: int | None = None) -> Result:
+        """The call's result. Raises AcklogError."""
+        tries_max = 1 + (self._retries_max if retries_max is None else retries_max)
+        now_s = asyncio.get_running_loop().time
+        deadline_s = now_s() + self._timeout_s + call.wait_s
+        attempt = 0
+        while True:
+            attempt += 1
+            error, result = await self._attempt(call, max(0.001, deadline_s - now_s()))
+            if error is None:
+                return result()
+            pause_s = self.backoff.delay_ms(attempt, chance=self.chance(), error=error) / 1000
+            is_last = attempt >= tries_max or now_s() + pause_s >= deadline_s
+            if is_last or not may_repeat(error, is_repeatable=call.is_repeatable):
+                return result()
+            await asyncio.sleep(pause_s)
+
+    async def _attempt(self, call: Call[Result], timeout_s: float) -> tuple[AcklogError | None, Callable[[], Result]]:
+        """Why the call failed, if it did, and how to get at its result or raise. (A batch that failed as a whole is
+        an error for the retry and a list of results for the caller.)"""
+        if self._is_closed:
+            raise ClientClosed("the client is closed")
+        try:
+            response = await self.transport.perform(call.request, timeout_s=timeout_s)
+        except AcklogError as error:
+            failure = error
+        else:
+            return problem_of(response), lambda: call.read(response)
+
+        def fail() -> Result:
+            raise failure
+
+        return failure, fail
+
+    async def close(self) -> None:
+        self._is_closed = True
+        await self.transport.close()

@@ -1,0 +1,113 @@
+"""Topics and groups, without `await`. What each method does stands with its twin in `async_catalog`."""
+
+from collections.abc import Callable, Sequence
+from typing import Unpack
+
+from acklog.catalog import (
+    Group,
+    GroupChanges,
+    GroupOffsets,
+    SeekResult,
+    Topic,
+    TopicChanges,
+    TopicDescription,
+)
+from acklog.client.async_catalog import AsyncGroups, AsyncTopics
+from acklog.client.background import Background
+
+
+class Topics:
+    """`client.topics`. Every method raises AcklogError."""
+
+    def __init__(self, background: Background, twin: Callable[[], AsyncTopics]) -> None:
+        self._run = background.run
+        self._twin = twin
+
+    def list(self) -> "list[Topic]":
+        """All topics that the token may see, by name."""
+        return self._run(lambda: self._twin().list())
+
+    def get(self, name: str) -> TopicDescription:
+        """The topic with the state of each partition. Raises TopicNotFound, with names like it in `near`."""
+        return self._run(lambda: self._twin().get(name))
+
+    def create(
+        self,
+        name: str,
+        partitions: int | None = None,
+        *,
+        replication_factor: int | None = None,
+        **config: Unpack[TopicChanges],
+    ) -> Topic:
+        """Create the topic; one that is there gets the settings that are named, so it is safe to repeat."""
+        return self._run(lambda: self._twin().create(name, partitions, replication_factor=replication_factor, **config))
+
+    def update(self, name: str, *, partitions: int | None = None, **config: Unpack[TopicChanges]) -> Topic:
+        """Change what is named of the topic. Partitions can be added, not taken away. Raises TopicNotFound."""
+        return self._run(lambda: self._twin().update(name, partitions=partitions, **config))
+
+    def delete(self, name: str) -> None:
+        """Delete the topic and all its messages. Raises TopicNotFound."""
+        self._run(lambda: self._twin().delete(name))
+
+
+class Groups:
+    """`client.groups`. Every method raises AcklogError."""
+
+    def __init__(self, background: Background, twin: Callable[[], AsyncGroups]) -> None:
+        self._run = background.run
+        self._twin = twin
+
+    def list(self) -> "list[Group]":
+        """All groups, by name."""
+        return self._run(lambda: self._twin().list())
+
+    def get(self, name: str) -> Group:
+        """Raises GroupNotFound."""
+        return self._run(lambda: self._twin().get(name))
+
+    def create(self, name: str, *, mode: str | None = None, **settings: Unpack[GroupChanges]) -> Group:
+        """Create the group; one that is there gets the settings that are named, so it is safe to repeat."""
+        return self._run(lambda: self._twin().create(name, mode=mode, **settings))
+
+    def update(self, name: str, **settings: Unpack[GroupChanges]) -> Group:
+        """Change what is named of the group. Raises GroupNotFound."""
+        return self._run(lambda: self._twin().update(name, **settings))
+
+    def delete(self, name: str) -> None:
+        """Delete the group and its progress. Raises GroupNotFound."""
+        self._run(lambda: self._twin().delete(name))
+
+    def offsets(self, group: str, topic: str | Sequence[str] | None = None) -> GroupOffsets:
+        """How far the group is, partition by partition, and how far behind. Raises GroupNotFound, TopicNotFound."""
+        return self._run(lambda: self._twin().offsets(group, topic))
+
+    def seek(
+        self,
+        group: str,
+        topic: str,
+        *,
+        to_offset: int | None = None,
+        to_time_ms: int | None = None,
+        to_earliest: bool = False,
+        to_latest: bool = False,
+        partition: int | None = None,
+        dry_run: bool = False,
+    ) -> SeekResult:
+        """Send the group to another position: give exactly one target. Receipts of before are stale from then on.
+
+        `dry_run` says where it would go. Partitions that could not be moved have a `problem`. Raises GroupNotFound,
+        TopicNotFound, OffsetOutOfRange.
+        """
+        return self._run(
+            lambda: self._twin().seek(
+                group,
+                topic,
+                to_offset=to_offset,
+                to_time_ms=to_time_ms,
+                to_earliest=to_earliest,
+                to_latest=to_latest,
+                partition=partition,
+                dry_run=dry_run,
+            )
+        )

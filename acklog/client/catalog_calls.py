@@ -1,0 +1,110 @@
+"""The calls that describe and change topics and groups, and those that ask how a server is."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from acklog.catalog import (
+    Group,
+    GroupOffsets,
+    GroupPage,
+    SeekResult,
+    Topic,
+    TopicDescription,
+    TopicPage,
+    camel_case,
+)
+from acklog.client.call import JSON, Call, Request, encode_document, read_as, read_nothing, segment, target
+from acklog.errors import InvalidArgument
+
+PAGE_LENGTH = 1000
+_read_topic = read_as(Topic)
+_read_description = read_as(TopicDescription)
+_read_topics = read_as(TopicPage)
+_read_group = read_as(Group)
+_read_groups = read_as(GroupPage)
+_read_offsets = read_as(GroupOffsets)
+_read_seek = read_as(SeekResult)
+_read_status = read_as(dict[str, str])
+
+
+def list_topics(after: str | None) -> Call[TopicPage]:
+    return Call(Request("GET", target("/topics", [("limit", PAGE_LENGTH), ("after", after)])), _read_topics)
+
+
+def get_topic(name: str) -> Call[TopicDescription]:
+    return Call(Request("GET", _topic(name)), _read_description)
+
+
+def put_topic(
+    name: str, *, partitions: int | None, replication_factor: int | None, changes: Mapping[str, Any]
+) -> Call[Topic]:
+    document = _given(partitions=partitions, replicationFactor=replication_factor, config=camel_case(changes) or None)
+    return Call(Request("PUT", _topic(name), encode_document(document), JSON), _read_topic)
+
+
+def delete_topic(name: str) -> Call[None]:
+    return Call(Request("DELETE", _topic(name)), read_nothing, is_repeatable=False)
+
+
+def list_groups(after: str | None) -> Call[GroupPage]:
+    return Call(Request("GET", target("/groups", [("limit", PAGE_LENGTH), ("after", after)])), _read_groups)
+
+
+def get_group(name: str) -> Call[Group]:
+    return Call(Request("GET", _group(name)), _read_group)
+
+
+def put_group(name: str, *, mode: str | None, changes: Mapping[str, Any]) -> Call[Group]:
+    document = _given(mode=mode, settings=camel_case(changes) or None)
+    return Call(Request("PUT", _group(name), encode_document(document), JSON), _read_group)
+
+
+def delete_group(name: str) -> Call[None]:
+    return Call(Request("DELETE", _group(name)), read_nothing, is_repeatable=False)
+
+
+def group_offsets(name: str, topics: Sequence[str]) -> Call[GroupOffsets]:
+    return Call(Request("GET", target(f"{_group(name)}/offsets", [("topic", each) for each in topics])), _read_offsets)
+
+
+def seek(
+    name: str,
+    topic: str,
+    *,
+    to_offset: int | None,
+    to_time_ms: int | None,
+    to_earliest: bool,
+    to_latest: bool,
+    partition: int | None,
+    dry_run: bool,
+) -> Call[SeekResult]:
+    """Raises InvalidArgument unless exactly one target is given."""
+    targets: list[object] = []
+    if to_offset is not None:
+        targets.append({"offset": to_offset})
+    if to_time_ms is not None:
+        targets.append({"time": to_time_ms})
+    if to_earliest:
+        targets.append("earliest")
+    if to_latest:
+        targets.append("latest")
+    if len(targets) != 1:
+        raise InvalidArgument("give one of to_offset, to_time_ms, to_earliest and to_latest", field="to")
+    document = {**_given(topic=topic, to=targets[0], partition=partition), "dryRun": dry_run}
+    return Call(Request("PUT", f"{_group(name)}/offsets", encode_document(document), JSON), _read_seek)
+
+
+def status(path: str) -> Call[dict[str, str]]:
+    return Call(Request("GET", path), _read_status)
+
+
+def _topic(name: str) -> str:
+    return f"/topics/{segment(name)}"
+
+
+def _group(name: str) -> str:
+    return f"/groups/{segment(name)}"
+
+
+def _given(**fields: object | None) -> dict[str, object]:
+    return {name: value for name, value in fields.items() if value is not None}

@@ -1,0 +1,301 @@
+"""The client without `await`: the asynchronous one, on an event loop in a thread of its own.
+
+It may be used by any number of threads. After a fork the child goes on with connections of its own.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from acklog.client import at_exit
+from acklog.client.address import DEFAULT_URL
+from acklog.client.async_client import AsyncClient
+from acklog.client.background import Background
+from acklog.client.catalog import Groups, Topics
+from acklog.client.message_calls import Acks, Receipts
+from acklog.client.transport import Transport
+from acklog.errors import AcklogError
+from acklog.messages import LookedAt, OutgoingMessage, Received, RecordsPage, Sent, Settled
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
+    from typing import Unpack
+
+    from acklog.consumer.consumer import Consumer, Handler
+    from acklog.consumer.engine import OnProblem
+    from acklog.consumer.settings import ConsumerOptions
+    from acklog.producer.placement import Partitioner
+    from acklog.producer.producer import Producer
+    from acklog.producer.settings import ProducerOptions
+
+
+_Handler = TypeVar("_Handler", bound="Handler")
+
+
+class Client:
+    """A client of one server. Close it, or use it as a context manager.
+
+    `timeout_s` is the deadline of a call, with all its retries; waiting for messages (`wait_s`) comes on top. A call
+    that failed for a passing reason is tried again `retries_max` times, a send without an idempotency key only where
+    it is certain that nothing was stored. `tls` is for certificates that the system does not know. `transport` is what
+    carries requests; by default aiohttp, with `connections_max` connections at most.
+
+    Every call raises AcklogError: a subclass per problem code, or ConnectionFailed, DeadlineExceeded and the like.
+    """
+
+    def __init__(
+        self,
+        url: str = DEFAULT_URL,
+        *,
+        token: str | None = None,
+        timeout_s: float = 30.0,
+        retries_max: int = 3,
+        connections_max: int = 100,
+        tls: "SSLContext | None" = None,
+        transport: Transport | None = None,
+    ) -> None:
+        def make_twin() -> AsyncClient:
+            return AsyncClient(
+                url,
+                token=token,
+                timeout_s=timeout_s,
+                retries_max=retries_max,
+                connections_max=connections_max,
+                tls=tls,
+                transport=transport,
+            )
+
+        self._make_twin = make_twin
+        self._twin = make_twin()
+        self.url = self._twin.url
+        self._background = Background("acklog-client")
+        self._generation = self._background.generation
+        self._run = self._background.run
+        self._handlers: list[tuple[Consumer, Handler, int]] = []
+        self._exit_number = at_exit.close_at_exit(self)
+        self.topics = Topics(self._background, lambda: self._async.topics)
+        self.groups = Groups(self._background, lambda: self._async.groups)
+
+    @property
+    def _async(self) -> AsyncClient:
+        """The asynchronous client. Connections are not shared with the process that this one was forked from."""
+        if self._generation != self._background.generation:
+            self._twin, self._generation = self._make_twin(), self._background.generation
+        return self._twin
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections and end the thread. Close producers and consumers first."""
+        at_exit.closed(self._exit_number)
+        if self._background.is_started:
+            self._run(lambda: self._async.close())
+        self._background.close()
+
+    def send(
+        self,
+        topic: str,
+        body: Any,
+        *,
+        key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        tags: Sequence[str] | None = None,
+        timestamp_ms: int | None = None,
+        partition: int | None = None,
+        dedup_id: str | None = None,
+        content_type: str | None = None,
+        acks: Acks = None,
+        idempotency_key: str | None = None,
+    ) -> Sent:
+        """Send one message; it is on disk when this returns. `body` is anything that JSON can hold, or bytes.
+
+        With an `idempotency_key` (or `dedup_id`) the message is stored once, however often it is sent within the
+        topic's window, and the call is tried again when its outcome is unknown. `acks` is on how many replicas it is to
+        be durable: "all" (the default), a number, or 0 for "do not wait".
+        """
+        return self._run(
+            lambda: self._async.send(
+                topic,
+                body,
+                key=key,
+                headers=headers,
+                tags=tags,
+                timestamp_ms=timestamp_ms,
+                partition=partition,
+                dedup_id=dedup_id,
+                content_type=content_type,
+                acks=acks,
+                idempotency_key=idempotency_key,
+            )
+        )
+
+    def send_many(
+        self,
+        topic: str,
+        messages: Sequence[OutgoingMessage],
+        *,
+        acks: Acks = None,
+        idempotency_key: str | None = None,
+    ) -> list[Sent | AcklogError]:
+        """Send up to 10,000 messages in one request; a result for each, in order: one that failed is an error in the
+        list and does not hurt its neighbours. Raises only what concerns the whole request."""
+        return self._run(lambda: self._async.send_many(topic, messages, acks=acks, idempotency_key=idempotency_key))
+
+    def receive(
+        self,
+        topics: str | Sequence[str],
+        *,
+        group: str = "default",
+        max_messages: int = 10,
+        max_bytes: int | None = None,
+        wait_s: float = 0,
+        visibility_s: float | None = None,
+        consumer: str | None = None,
+        auto_ack: bool = False,
+    ) -> Received:
+        """Lease up to `max_messages` messages, waiting up to `wait_s` seconds (20 at most) for the first.
+
+        They are yours for `visibility_s` seconds (None: as the group has it): ack, nack or extend them in that time.
+        With `auto_ack` they are done as soon as they are returned, and lost if you crash. A consumer does all that for
+        you. Raises TopicNotFound.
+        """
+        return self._run(
+            lambda: self._async.receive(
+                topics,
+                group=group,
+                max_messages=max_messages,
+                max_bytes=max_bytes,
+                wait_s=wait_s,
+                visibility_s=visibility_s,
+                consumer=consumer,
+                auto_ack=auto_ack,
+            )
+        )
+
+    def ack(self, receipts: Receipts) -> list[Settled]:
+        """The messages (or their receipts) are done: durable when this returns. A result for each, in order; one that
+        could not be settled has an `error`. Raises what concerns the whole request."""
+        return self._run(lambda: self._async.ack(receipts))
+
+    def nack(self, receipts: Receipts, *, delay_s: float | None = None) -> list[Settled]:
+        """Give the messages back, to come again after `delay_s` seconds; None: by the group's back-off."""
+        return self._run(lambda: self._async.nack(receipts, delay_s=delay_s))
+
+    def extend(self, receipts: Receipts, *, visibility_s: float) -> list[Settled]:
+        """Keep the messages leased for `visibility_s` seconds from now; 0 gives them back at once."""
+        return self._run(lambda: self._async.extend(receipts, visibility_s=visibility_s))
+
+    def ack_message_id(self, message_id: str | Sequence[str], *, group: str = "default") -> list[Settled]:
+        """As `ack`, by the ids of messages that were delivered to the group."""
+        return self._run(lambda: self._async.ack_message_id(message_id, group=group))
+
+    def look(self, message_id: str) -> LookedAt:
+        """The message, and what each group has done with it; nothing is leased. Raises MessageNotFound,
+        MessageExpired, TopicNotFound, InvalidMessageId."""
+        return self._run(lambda: self._async.look(message_id))
+
+    def records(
+        self,
+        topic: str,
+        partition: int,
+        *,
+        offset: int | str | None = None,
+        time_ms: int | None = None,
+        max_bytes: int | None = None,
+        wait_s: float = 0,
+    ) -> RecordsPage:
+        """The partition's log from `offset` (a number, "earliest", "latest") or from what was appended at `time_ms`;
+        no group, no lease. Raises TopicNotFound, PartitionNotFound, OffsetOutOfRange."""
+        return self._run(
+            lambda: self._async.records(
+                topic, partition, offset=offset, time_ms=time_ms, max_bytes=max_bytes, wait_s=wait_s
+            )
+        )
+
+    def health(self) -> dict[str, str]:
+        """`{"status": "alive"}` from a server that runs."""
+        return self._run(lambda: self._async.health())
+
+    def ready(self) -> dict[str, str]:
+        """`{"status": "ready"}` from a server that can serve. Raises what keeps it: Unavailable, ShuttingDown, ..."""
+        return self._run(lambda: self._async.ready())
+
+    def metrics(self) -> str:
+        """The server's metrics, in Prometheus' text format."""
+        return self._run(lambda: self._async.metrics())
+
+    def producer(
+        self,
+        topic: str,
+        *,
+        acks: Acks = None,
+        partitioner: "Partitioner | None" = None,
+        **settings: "Unpack[ProducerOptions]",
+    ) -> "Producer":
+        """A producer for the topic. `settings` are those of `ProducerSettings`. Raises InvalidArgument."""
+        from acklog.producer.producer import Producer
+        from acklog.producer.settings import ProducerSettings
+
+        return Producer(
+            topic,
+            self._background,
+            lambda: self._async.caller,
+            ProducerSettings(**settings),
+            acks=acks,
+            partitioner=partitioner,
+        )
+
+    def consumer(
+        self,
+        topics: str | Sequence[str],
+        *,
+        group: str = "default",
+        consumer: str | None = None,
+        auto_ack: bool = False,
+        on_problem: "OnProblem | None" = None,
+        **settings: "Unpack[ConsumerOptions]",
+    ) -> "Consumer":
+        """A consumer for the topics, as one of the group. `consumer` is a label of this worker. `settings` are those of
+        `ConsumerSettings`. `on_problem` is told of acks, nacks and extensions that have failed for good.
+
+        With `auto_ack` messages are done as soon as they are received: at most once, and lost if this process dies.
+        Raises InvalidArgument.
+        """
+        from acklog.consumer.consumer import Consumer
+        from acklog.consumer.engine import Source
+        from acklog.consumer.settings import ConsumerSettings
+
+        source = Source([topics] if isinstance(topics, str) else list(topics), group, consumer, auto_ack)
+        return Consumer(
+            source, self._background, lambda: self._async.caller, ConsumerSettings(**settings), on_problem=on_problem
+        )
+
+    def handler(
+        self,
+        topics: str | Sequence[str],
+        *,
+        group: str = "default",
+        concurrency: int = 1,
+        **settings: "Unpack[ConsumerOptions]",
+    ) -> Callable[[_Handler], _Handler]:
+        """A decorator: the function is called with each message once `client.run()` is. See `Consumer.run`."""
+
+        def register(function: _Handler) -> _Handler:
+            self._handlers.append((self.consumer(topics, group=group, **settings), function, concurrency))
+            return function
+
+        return register
+
+    def run(self) -> None:
+        """Call the handlers with messages until SIGTERM or SIGINT, which ends all of them well. When one fails for good
+        the others end, too, and its error is raised."""
+        from acklog.consumer.consumer import run_all
+
+        handlers, self._handlers = self._handlers, []
+        run_all(handlers)

@@ -1,0 +1,266 @@
+"""The calls that send, receive, settle and read messages."""
+
+from base64 import b64encode
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from acklog.client.call import (
+    JSON,
+    Call,
+    Request,
+    Response,
+    decode_answer,
+    encode_document,
+    item_error,
+    problem_of,
+    raise_for_problem,
+    read_as,
+    segment,
+    target,
+)
+from acklog.errors import AcklogError, InvalidArgument, UnexpectedAnswer
+from acklog.messages import (
+    InspectedMessage,
+    LookedAt,
+    Message,
+    OutgoingMessage,
+    Received,
+    RecordsPage,
+    Sent,
+    Settled,
+)
+from acklog.wire.limits import RECEIPTS_MAX, REQUEST_MESSAGES_MAX
+
+Acks = int | str | None
+Receipts = str | Message | Sequence[str | Message]
+IDEMPOTENCY_HEADER = "Idempotency-Key"
+
+
+class WireMessage(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
+    """A message as the API takes it."""
+
+    body: Any = UNSET
+    key: str | None = None
+    body_base64: str | UnsetType = UNSET
+    partition: int | None = None
+    headers: dict[str, str] | None = None
+    tags: list[str] | None = None
+    timestamp: int | None = None
+    content_type: str | None = None
+    dedup_id: str | None = None
+
+
+class _Single(WireMessage, rename="camel", omit_defaults=True, gc=False):
+    queue: str = ""
+    acks: int | str | None = None
+
+
+class _Batch(msgspec.Struct, omit_defaults=True):
+    queue: str
+    messages: list[WireMessage]
+    acks: int | str | None = None
+
+
+class _StoredItem(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
+    """A result of a batch: `Sent`, or a problem (then it has a `code`)."""
+
+    message_id: str | None = None
+    partition: int = -1
+    offset: int | None = None
+    topic_created: bool = False
+    code: str = ""
+    detail: str = ""
+    retriable: bool = False
+    field: str = ""
+
+
+class _StoredBatch(msgspec.Struct, rename="camel"):
+    results: list[_StoredItem]
+    failed: int = 0
+    topic_created: bool = False
+
+
+class _SettledItem(msgspec.Struct):
+    status: str | None = None
+    code: str = ""
+    detail: str = ""
+    retriable: bool = False
+    field: str | None = None
+
+
+class _SettledBatch(msgspec.Struct):
+    results: list[_SettledItem]
+
+
+_stored_batch_decoder = msgspec.json.Decoder(_StoredBatch)
+_settled_batch_decoder = msgspec.json.Decoder(_SettledBatch)
+_read_sent = read_as(Sent)
+_read_received = read_as(Received)
+_read_inspected = read_as(InspectedMessage)
+_read_records = read_as(RecordsPage)
+
+
+def wire_message(message: OutgoingMessage) -> WireMessage:
+    """Bytes travel as base64, everything else as JSON. Raises InvalidArgument."""
+    body = message.body
+    is_binary = isinstance(body, bytes | bytearray | memoryview)
+    if not is_binary and message.content_type is not None:
+        raise InvalidArgument("content_type goes with a body of bytes; any other body is JSON", field="content_type")
+    return WireMessage(
+        UNSET if is_binary else body,
+        message.key,
+        b64encode(body).decode("ascii") if is_binary else UNSET,
+        message.partition,
+        message.headers,
+        message.tags,
+        message.timestamp_ms,
+        message.content_type,
+        message.dedup_id,
+    )
+
+
+def send(topic: str, message: OutgoingMessage, *, acks: Acks, idempotency_key: str | None) -> Call[Sent]:
+    wire = wire_message(message)
+    single = _Single(**{name: getattr(wire, name) for name in WireMessage.__struct_fields__}, queue=topic, acks=acks)
+    is_repeatable = idempotency_key is not None or message.dedup_id is not None
+    request = Request("POST", "/messages", encode_document(single), _send_headers(idempotency_key))
+    return Call(request, _read_sent, is_repeatable)
+
+
+def send_many(
+    topic: str, messages: Sequence[OutgoingMessage], *, acks: Acks, idempotency_key: str | None
+) -> Call[list[Sent | AcklogError]]:
+    """Raises InvalidArgument for no messages and for more than a request may have."""
+    count = len(messages)
+    if not 1 <= count <= REQUEST_MESSAGES_MAX:
+        detail = f"{count} messages, a request has 1 to {REQUEST_MESSAGES_MAX}; a producer splits them by itself"
+        raise InvalidArgument(detail, field="messages")
+    document = _Batch(topic, [wire_message(message) for message in messages], acks)
+    is_repeatable = idempotency_key is not None or all(message.dedup_id is not None for message in messages)
+    request = Request("POST", "/messages", encode_document(document), _send_headers(idempotency_key))
+    return Call(request, lambda response: read_stored(response, count), is_repeatable)
+
+
+def read_stored(response: Response, count: int) -> list[Sent | AcklogError]:
+    """A result for each message of a batch. Raises the problem of a request that failed as a whole."""
+    problem = problem_of(response)
+    if problem is not None and "results" not in problem.extra:
+        raise problem
+    batch = decode_answer(_stored_batch_decoder, response)
+    if len(batch.results) != count:
+        raise UnexpectedAnswer(f"{len(batch.results)} results for {count} messages", status=response.status)
+    retry_after_s = None if problem is None else problem.retry_after_s
+    created = batch.topic_created
+    return [
+        _failed(item, retry_after_s) if item.code else Sent(item.message_id, item.partition, item.offset, created)
+        for item in batch.results
+    ]
+
+
+def receive(
+    topics: str | Sequence[str],
+    *,
+    group: str,
+    max_messages: int,
+    max_bytes: int | None,
+    wait_s: float,
+    visibility_s: float | None,
+    consumer: str | None,
+    auto_ack: bool,
+) -> Call[Received]:
+    names = [topics] if isinstance(topics, str) else list(topics)
+    query: list[tuple[str, object | None]] = [("queue", name) for name in names]
+    query += [
+        ("group", group),
+        ("max", max_messages),
+        ("maxBytes", max_bytes),
+        ("waitSeconds", wait_s or None),
+        ("visibilitySeconds", visibility_s),
+        ("consumer", consumer),
+        ("autoAck", auto_ack or None),
+    ]
+    return Call(Request("GET", target("/messages", query)), _read_received, wait_s=wait_s)
+
+
+def ack(receipts: Receipts) -> Call[list[Settled]]:
+    return _settle("/ack", receipts, {})
+
+
+def nack(receipts: Receipts, *, delay_s: float | None) -> Call[list[Settled]]:
+    return _settle("/nack", receipts, {} if delay_s is None else {"delaySeconds": delay_s})
+
+
+def extend(receipts: Receipts, *, visibility_s: float) -> Call[list[Settled]]:
+    return _settle("/extend", receipts, {"visibilitySeconds": visibility_s})
+
+
+def ack_message_ids(message_ids: Sequence[str], *, group: str) -> Call[list[Settled]]:
+    return _settle_items("/ack", "messageIds", message_ids, {"group": group})
+
+
+def look(message_id: str) -> Call[LookedAt]:
+    def read(response: Response) -> LookedAt:
+        inspected = _read_inspected(response)
+        return LookedAt(inspected, inspected.groups)
+
+    return Call(Request("GET", f"/messages/{segment(message_id)}"), read)
+
+
+def records(
+    topic: str, partition: int, *, offset: int | str | None, time_ms: int | None, max_bytes: int | None, wait_s: float
+) -> Call[RecordsPage]:
+    query = [("offset", offset), ("time", time_ms), ("maxBytes", max_bytes), ("waitSeconds", wait_s or None)]
+    path = f"/topics/{segment(topic)}/partitions/{partition}/records"
+    return Call(Request("GET", target(path, query)), _read_records, wait_s=wait_s)
+
+
+def receipt_of(each: str | Message) -> str:
+    return each if isinstance(each, str) else each.receipt
+
+
+def _settle(path: str, receipts: Receipts, fields: dict[str, object]) -> Call[list[Settled]]:
+    several = [receipts] if isinstance(receipts, str | Message) else receipts
+    return _settle_items(path, "receipts", [receipt_of(each) for each in several], fields)
+
+
+def _settle_items(path: str, kind: str, items: Sequence[str], fields: dict[str, object]) -> Call[list[Settled]]:
+    if not 1 <= len(items) <= RECEIPTS_MAX:
+        raise InvalidArgument(f"{len(items)} {kind}, a request has 1 to {RECEIPTS_MAX}", field=kind)
+
+    def read(response: Response) -> list[Settled]:
+        problem = problem_of(response)
+        if problem is not None and "results" not in problem.extra:
+            raise problem
+        results = decode_answer(_settled_batch_decoder, response).results
+        if len(results) != len(items):
+            raise UnexpectedAnswer(f"{len(results)} results for {len(items)} {kind}", status=response.status)
+        return [_settled(item, result) for item, result in zip(items, results, strict=True)]
+
+    return Call(Request("POST", path, encode_document({kind: list(items), **fields}), JSON), read)
+
+
+def _settled(item: str, result: _SettledItem) -> Settled:
+    if not result.code:
+        return Settled(item, result.status)
+    return Settled(item, None, item_error(msgspec.structs.asdict(result)))
+
+
+def _failed(item: _StoredItem, retry_after_s: float | None) -> AcklogError:
+    error = item_error(msgspec.structs.asdict(item))
+    error.retry_after_s = retry_after_s
+    return error
+
+
+def _send_headers(idempotency_key: str | None) -> dict[str, str]:
+    return JSON if idempotency_key is None else {**JSON, IDEMPOTENCY_HEADER: idempotency_key}
+
+
+def read_text(response: Response) -> str:
+    raise_for_problem(response)
+    return response.body.decode("utf-8", "replace")
+
+
+metrics = Call(Request("GET", "/metrics"), read_text)

@@ -1,0 +1,5 @@
+"""`python -m acklog.command`."""
+
+from acklog.command.program import main
+
+main()

@@ -1,0 +1,45 @@
+"""Every command of this distribution: its part of the help, its module, and a line about it.
+
+A module is imported when its command is called. It has a `command`: a typer.Typer with that one command, or with
+subcommands. What other distributions add is found through entry points, see `tree`.
+"""
+
+from typing import NamedTuple
+
+MESSAGES = "Messages"
+ADMINISTRATION = "Topics and groups"
+OPERATION = "The server"
+ITSELF = "This command"
+SECTIONS = (MESSAGES, ADMINISTRATION, OPERATION, ITSELF)
+
+
+class CommandEntry(NamedTuple):
+    section: str
+    module: str
+    summary: str
+
+
+_HOME = "acklog.command.commands"
+
+CATALOGUE = {
+    "send": CommandEntry(MESSAGES, f"{_HOME}.send", "Send a message, or lines from standard input."),
+    "receive": CommandEntry(MESSAGES, f"{_HOME}.receive", "Receive messages as a consumer of a group."),
+    "tail": CommandEntry(MESSAGES, f"{_HOME}.tail", "Show messages as they come, without a group."),
+    "peek": CommandEntry(MESSAGES, f"{_HOME}.peek", "Show a group's next or a topic's last messages; lease nothing."),
+    "ack": CommandEntry(MESSAGES, f"{_HOME}.ack", "Acknowledge messages: they are done for their group."),
+    "nack": CommandEntry(MESSAGES, f"{_HOME}.nack", "Give messages back, to come again now or later."),
+    "extend": CommandEntry(MESSAGES, f"{_HOME}.extend", "Keep leases for longer."),
+    "why": CommandEntry(MESSAGES, f"{_HOME}.why", "Explain what each group has done with a message."),
+    "dlq": CommandEntry(MESSAGES, f"{_HOME}.dlq", "Dead letters: list, show, retry, purge."),
+    "topics": CommandEntry(ADMINISTRATION, f"{_HOME}.topics", "List, create, change and delete topics."),
+    "groups": CommandEntry(ADMINISTRATION, f"{_HOME}.groups", "List, create, change and delete groups."),
+    "lag": CommandEntry(ADMINISTRATION, f"{_HOME}.lag", "How far groups are behind."),
+    "seek": CommandEntry(ADMINISTRATION, f"{_HOME}.seek", "Send a group back, or forward."),
+    "doctor": CommandEntry(OPERATION, f"{_HOME}.doctor", "Look at a server, and say what is wrong with it."),
+    "bench": CommandEntry(OPERATION, f"{_HOME}.bench", "Measure a server from here."),
+    "profile": CommandEntry(ITSELF, f"{_HOME}.profile", "Servers and tokens by name."),
+    "completion": CommandEntry(ITSELF, f"{_HOME}.completion", "Completion for bash, zsh and fish."),
+}
+
+# Commands that come with another distribution, for those who have only this one.
+ELSEWHERE = {"serve": "acklog-server", "fsck": "acklog-server", "demo": "acklog-server"}

@@ -1,0 +1,88 @@
+"""`acklog doctor`: look at a server and at this machine, and say what is wrong."""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+from acklog.command.checkup import Check, Outcome
+from acklog.command.exit_codes import ExitCode
+from acklog.command.machine_checks import machine_checks
+from acklog.command.server_checks import ServerChecks
+from acklog.command.session import Session, session_of
+from acklog.command.tree import CommandTyper
+from acklog.command.views import Cell, Column, Sentence, Style, Table, View
+
+command = CommandTyper(name="doctor")
+
+_STYLES: dict[Outcome, Style] = {
+    Outcome.OK: "good",
+    Outcome.WARN: "warning",
+    Outcome.FAIL: "bad",
+    Outcome.SKIPPED: "muted",
+}
+
+
+@command.command("doctor")
+def doctor(
+    context: typer.Context,
+    data_dir: Annotated[
+        str,
+        typer.Option("--data-dir", metavar="DIRECTORY", help="Also look at a data directory's disk, on this machine."),
+    ] = "",
+) -> None:
+    """Look at a server, its topics and groups, and at this machine; say what is wrong and what to do.
+
+    Nothing is changed. With --data-dir a temporary file is written there to measure the disk, and removed. Exit code 0:
+    nothing is broken (there may be warnings), 1: something is.
+    """
+    session = session_of(context)
+    checks: list[Check] = []
+    with session.output.progress("Looking") as progress:
+        for check in _checks(session, data_dir):
+            checks.append(check)
+            progress.advance()
+            progress.describe(f"Looked at {check.name}")
+    counts = {outcome: sum(check.outcome is outcome for check in checks) for outcome in Outcome}
+    document = {
+        "server": session.server.url,
+        "checks": [check.document() for check in checks],
+        "counts": {outcome.value: count for outcome, count in counts.items()},
+        "isHealthy": not counts[Outcome.FAIL],
+    }
+    session.output.show(document, *_views(checks, counts))
+    if counts[Outcome.FAIL]:
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def _checks(session: Session, data_dir: str) -> Iterator[Check]:
+    from acklog import __version__
+
+    with session.client() as client:
+        yield from ServerChecks(
+            client,
+            url=session.server.url,
+            has_token=session.server.token is not None,
+            own_version=__version__,
+            now_ms=session.now_ms,
+            pause=session.pause,
+        ).run()
+    yield from machine_checks(data_dir)
+
+
+def _views(checks: list[Check], counts: dict[Outcome, int]) -> list[View]:
+    rows: list[list[Cell | str]] = [
+        [Cell(check.outcome.value, _STYLES[check.outcome]), check.name, check.finding] for check in checks
+    ]
+    columns = [Column(""), Column("check", style="strong", may_wrap=False), Column("finding")]
+    advice = [Sentence(f"{check.name}: {check.advice}", _STYLES[check.outcome]) for check in checks if check.advice]
+    return [Table(columns, rows), *advice, _verdict(counts)]
+
+
+def _verdict(counts: dict[Outcome, int]) -> Sentence:
+    failed, warned = counts[Outcome.FAIL], counts[Outcome.WARN]
+    if failed:
+        return Sentence(f"{failed} broken, {warned} to look at.", "bad")
+    if warned:
+        return Sentence(f"Nothing is broken; {warned} to look at.", "warning")
+    return Sentence("All is well.", "good")

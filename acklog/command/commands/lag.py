@@ -1,0 +1,135 @@
+"""`acklog lag`: how far groups are behind."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from acklog.command.failures import explain
+from acklog.command.lag_figures import LagRates, TopicLag, lags_of
+from acklog.command.lag_view import lag_table
+from acklog.command.session import Session, session_of
+from acklog.command.topic_names import complete_groups, complete_topics
+from acklog.command.tree import CommandTyper
+from acklog.command.views import Table
+
+if TYPE_CHECKING:
+    from acklog import Client
+
+command = CommandTyper(name="lag")
+
+INTERVAL_S_MIN = 0.2
+INTERVAL_S_MAX = 3600.0
+
+
+@command.command("lag")
+def lag(
+    context: typer.Context,
+    groups: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--group", "-g", metavar="GROUP", help="Only this group; may repeat.", autocompletion=complete_groups
+        ),
+    ] = None,
+    topics: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--topic", "-t", metavar="TOPIC", help="Only this topic; may repeat.", autocompletion=complete_topics
+        ),
+    ] = None,
+    with_partitions: Annotated[bool, typer.Option("--partitions", help="Partition by partition.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Look again and again, until Ctrl-C.")] = False,
+    interval_s: Annotated[
+        float,
+        typer.Option(
+            "--interval", metavar="SECONDS", min=INTERVAL_S_MIN, max=INTERVAL_S_MAX, help="Between two looks."
+        ),
+    ] = 2.0,
+    looks_max: Annotated[
+        int | None, typer.Option("--max", metavar="COUNT", min=1, help="With --watch: stop after so many looks.")
+    ] = None,
+) -> None:
+    """Show what groups have not done yet, by topic.
+
+    lag: messages that are not done; in flight: leased right now; delayed: given back, to come later; dead: went to the
+    dead-letter topic; lost: removed by retention before they were done.
+    """
+    session = session_of(context)
+    with session.client() as client:
+        looker = _Looker(session, client, groups or [], topics or [], with_partitions=with_partitions)
+        if watch:
+            looker.watch(interval_s, looks_max)
+        else:
+            lags = looker.look()
+            session.output.show(looker.document(lags), looker.table(lags, LagRates(), now_ms=0))
+
+
+class _Looker:
+    """One look after another."""
+
+    def __init__(
+        self,
+        session: Session,
+        client: "Client",
+        groups: Sequence[str],
+        topics: Sequence[str],
+        *,
+        with_partitions: bool,
+    ) -> None:
+        self._session = session
+        self._client = client
+        self._groups = groups
+        self._topics = topics
+        self._with_partitions = with_partitions
+
+    def look(self) -> list[TopicLag]:
+        """Raises AcklogError. A group that is deleted between two calls is left out."""
+        from acklog.errors import GroupNotFound
+
+        found: list[TopicLag] = []
+        names = self._groups or [group.name for group in self._client.groups.list()]
+        for name in names:
+            try:
+                found += lags_of(self._client.groups.offsets(name, self._topics or None))
+            except GroupNotFound:
+                if self._groups:
+                    raise
+        return found
+
+    def watch(self, interval_s: float, looks_max: int | None) -> None:
+        """The first look may fail; later ones are told of and tried again."""
+        from acklog.errors import AcklogError
+
+        output, rates = self._session.output, LagRates()
+        count = 0
+        with output.live() as view:
+            while looks_max is None or count < looks_max:
+                if count:
+                    self._session.pause(interval_s)
+                count += 1
+                try:
+                    lags = self.look()
+                except AcklogError as error:
+                    if count == 1 or not error.retriable:
+                        raise
+                    failure = explain(error, server=self._session.server.url)
+                    output.note(f"{'' if failure is None else failure.what}; looking again")
+                    continue
+                now_ms = self._session.now_ms()
+                view.update(self.document(lags), self.table(lags, rates, now_ms=now_ms))
+
+    def document(self, lags: Sequence[TopicLag]) -> dict[str, object]:
+        """For --json."""
+        return {
+            "time": self._session.now_ms(),
+            "lag": sum(each.lag for each in lags),
+            "groups": [each.document(with_partitions=self._with_partitions) for each in lags],
+        }
+
+    def table(self, lags: Sequence[TopicLag], rates: LagRates, *, now_ms: int) -> Table:
+        return lag_table(
+            lags,
+            with_partitions=self._with_partitions,
+            rates=rates.take(lags, now_ms=now_ms),
+            empty="No group has read anything yet." if not self._groups else "The group has not read anything there.",
+        )

@@ -1,0 +1,234 @@
+"""`acklog topics`."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from acklog.command.arguments import TopicArgument, YesOption
+from acklog.command.confirmation import confirm
+from acklog.command.failures import CommandError, UsageError
+from acklog.command.quantities import count_text, limit_text, parse_duration_ms, parse_size_bytes, size_text
+from acklog.command.session import Session, session_of
+from acklog.command.times import ago_text
+from acklog.command.tree import CommandTyper
+from acklog.command.views import Cell, Column, Fields, Table
+from acklog.wire.limits import PARTITIONS_MAX
+
+if TYPE_CHECKING:
+    from acklog.catalog import Topic, TopicChanges, TopicDescription
+
+RETENTION_MODES = ("time", "untilAcked")
+
+command = CommandTyper(name="topics", help="List, create, change and delete topics.", no_args_is_help=True)
+
+NewTopic = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic.", show_default=False)]
+PartitionsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--partitions", metavar="COUNT", min=1, max=PARTITIONS_MAX, help="Partitions; they can only become more."
+    ),
+]
+RetentionOption = Annotated[
+    str | None, typer.Option("--retention", metavar="DURATION", help="Keep messages for 12h, 7d, or unlimited.")
+]
+RetentionSizeOption = Annotated[
+    str | None,
+    typer.Option("--retention-size", metavar="SIZE", help="Keep up to 10GiB per partition, or unlimited."),
+]
+RetentionModeOption = Annotated[
+    str | None,
+    typer.Option("--retention-mode", metavar="MODE", help="time, or untilAcked: also what all groups have done."),
+]
+SegmentSizeOption = Annotated[
+    str | None, typer.Option("--segment-size", metavar="SIZE", help="Size of a file, which is removed as a whole.")
+]
+DedupWindowOption = Annotated[
+    str | None, typer.Option("--dedup-window", metavar="DURATION", help="How long idempotency keys are remembered.")
+]
+
+
+@command.command("list")
+def list_all(context: typer.Context) -> None:
+    """List the topics."""
+    session = session_of(context)
+    with session.client() as client:
+        topics = client.topics.list()
+    now_ms = session.now_ms()
+    columns = [
+        Column("topic", style="name"),
+        Column("partitions", align="right"),
+        Column("kept for"),
+        Column("kept up to", align="right"),
+        Column("created", may_wrap=False),
+    ]
+    rows = [
+        [
+            topic.name,
+            f"{topic.partitions:,}",
+            limit_text(topic.config.retention_ms),
+            size_text(topic.config.retention_bytes),
+            ago_text(topic.created_at_ms, now_ms),
+        ]
+        for topic in topics
+    ]
+    empty = "There are no topics. The first send makes one: acklog send TOPIC BODY"
+    session.output.show({"topics": topics}, Table(columns, rows, empty=empty))
+
+
+@command.command("show")
+def show(context: typer.Context, topic: TopicArgument) -> None:
+    """Show a topic's settings, and how each partition is."""
+    session = session_of(context)
+    with session.client() as client:
+        found = client.topics.get(topic)
+    session.output.show(found, _fields(session, found), _partitions(found))
+
+
+@command.command("create")
+def create(
+    context: typer.Context,
+    topic: NewTopic,
+    partitions: PartitionsOption = None,
+    retention: RetentionOption = None,
+    retention_size: RetentionSizeOption = None,
+    retention_mode: RetentionModeOption = None,
+    segment_size: SegmentSizeOption = None,
+    dedup_window: DedupWindowOption = None,
+) -> None:
+    """Create a topic. One that is there already with these settings is fine."""
+    from acklog.errors import TopicNotFound
+
+    session = session_of(context)
+    changes = _changes(retention, retention_size, retention_mode, segment_size, dedup_window)
+    with session.client() as client:
+        try:
+            existing = client.topics.get(topic)
+        except TopicNotFound:
+            made = client.topics.create(topic, partitions, **changes)
+            session.output.note(f"Created {topic} with {count_text(made.partitions, 'partition')}.")
+        else:
+            _refuse_other_settings(existing, partitions, changes)
+            session.output.note(f"{topic} is there already.")
+        found = client.topics.get(topic)
+    session.output.show(found, _fields(session, found))
+
+
+@command.command("update")
+def update(
+    context: typer.Context,
+    topic: TopicArgument,
+    partitions: PartitionsOption = None,
+    retention: RetentionOption = None,
+    retention_size: RetentionSizeOption = None,
+    retention_mode: RetentionModeOption = None,
+    segment_size: SegmentSizeOption = None,
+    dedup_window: DedupWindowOption = None,
+) -> None:
+    """Change settings of a topic. What is not named stays."""
+    session = session_of(context)
+    changes = _changes(retention, retention_size, retention_mode, segment_size, dedup_window)
+    if partitions is None and not changes:
+        raise UsageError("nothing is to be changed", hint="Name a setting, such as --retention 3d or --partitions 16.")
+    with session.client() as client:
+        client.topics.update(topic, partitions=partitions, **changes)
+        found = client.topics.get(topic)
+    session.output.show(found, _fields(session, found))
+
+
+@command.command("delete")
+def delete(context: typer.Context, topic: TopicArgument, yes: YesOption = False) -> None:
+    """Delete a topic and all its messages. This cannot be undone."""
+    session = session_of(context)
+    with session.client() as client:
+        found = client.topics.get(topic)
+        messages = count_text(_messages(found), "message")
+        confirm(session, f"Delete {topic} with {messages}, for all groups?", is_yes=yes)
+        client.topics.delete(topic)
+    session.output.note(f"Deleted {topic} with {messages}.")
+    session.output.show({"deleted": topic, "messages": _messages(found)})
+
+
+def _changes(
+    retention: str | None,
+    retention_size: str | None,
+    retention_mode: str | None,
+    segment_size: str | None,
+    dedup_window: str | None,
+) -> "TopicChanges":
+    """What the options name. Raises UsageError."""
+    changes: TopicChanges = {}
+    if retention is not None:
+        changes["retention_ms"] = parse_duration_ms(retention, field="--retention", may_be_unlimited=True)
+    if retention_size is not None:
+        changes["retention_bytes"] = parse_size_bytes(retention_size, field="--retention-size", may_be_unlimited=True)
+    if retention_mode is not None:
+        if retention_mode not in RETENTION_MODES:
+            hint = f"It may be {' or '.join(RETENTION_MODES)}."
+            raise UsageError(f"{retention_mode!r} is no way of retention", field="--retention-mode", hint=hint)
+        changes["retention"] = retention_mode
+    if segment_size is not None:
+        changes["segment_bytes"] = parse_size_bytes(segment_size, field="--segment-size")
+    if dedup_window is not None:
+        changes["dedup_window_ms"] = parse_duration_ms(dedup_window, field="--dedup-window")
+    return changes
+
+
+def _refuse_other_settings(existing: "Topic", partitions: int | None, changes: "TopicChanges") -> None:
+    differing = [name for name, value in changes.items() if getattr(existing.config, name) != value]
+    if partitions is not None and partitions != existing.partitions:
+        differing.append("partitions")
+    if differing:
+        raise CommandError(
+            f"{existing.name} exists with other settings: {', '.join(sorted(differing))}",
+            hint=f"Change it: acklog topics update {existing.name} ...",
+        )
+
+
+def _fields(session: Session, topic: "TopicDescription") -> Fields:
+    config = topic.config
+    rows: list[tuple[str, Cell | str]] = [
+        ("topic", Cell(topic.name, "name")),
+        ("partitions", f"{topic.partitions:,}"),
+        ("messages", f"{_messages(topic):,}"),
+        ("size", size_text(sum(state.size_bytes or 0 for state in topic.partition_states))),
+        ("kept for", limit_text(config.retention_ms)),
+        ("kept up to", size_text(config.retention_bytes) + ("" if config.retention_bytes < 0 else " per partition")),
+        ("dedup window", limit_text(config.dedup_window_ms)),
+        ("segment size", size_text(config.segment_bytes)),
+        ("created", ago_text(topic.created_at_ms, session.now_ms())),
+    ]
+    if config.retention != "time":
+        rows.insert(6, ("retention", config.retention))
+    troubled = sum(state.problem is not None for state in topic.partition_states)
+    if troubled:
+        rows.append(("problems", Cell(f"{count_text(troubled, 'partition')} cannot be served", "bad")))
+    return Fields(rows)
+
+
+def _partitions(topic: "TopicDescription") -> Table:
+    columns = [
+        Column("partition", align="right"),
+        Column("from", align="right"),
+        Column("to", align="right"),
+        Column("messages", align="right"),
+        Column("size", align="right"),
+        Column("problem"),
+    ]
+    rows: list[list[Cell | str]] = []
+    for state in topic.partition_states:
+        if state.problem is not None or state.log_start is None or state.high_watermark is None:
+            why = "no leader" if state.problem is None else f"{state.problem.code}: {state.problem.detail}"
+            rows.append([str(state.partition), "", "", "", "", Cell(why, "bad")])
+        else:
+            count = state.high_watermark - state.log_start
+            size = size_text(state.size_bytes or 0)
+            rows.append(
+                [str(state.partition), f"{state.log_start:,}", f"{state.high_watermark:,}", f"{count:,}", size, ""]
+            )
+    if not any(state.problem for state in topic.partition_states):
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
+    return Table(columns, rows)
+
+
+def _messages(topic: "TopicDescription") -> int:
+    return sum((state.high_watermark or 0) - (state.log_start or 0) for state in topic.partition_states)

@@ -1,0 +1,225 @@
+"""Dead letters: where they are, where they came from, and sending them back.
+
+Which letters are handled is the progress of a group of this command's own: a letter that was sent back, or purged, is
+done in it. So the log stays as it is until retention, and nothing is handled twice.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from acklog.command.failures import UsageError, near_names
+from acklog.command.log_ends import log_end, log_start, read_range
+from acklog.command.undone import progress_of
+from acklog.wire.limits import MAX_ATTEMPTS_MAX
+
+if TYPE_CHECKING:
+    from acklog import AcklogError, Client
+    from acklog.catalog import GroupOffsets, PartitionState
+    from acklog.messages import Message, Sent, StoredMessage
+
+GROUP = "acklog-dlq"
+HEADER_PREFIX = "acklog-dead-letter-"
+LETTERS_AT_ONCE = 100
+LEASE_S = 120.0
+SUFFIX = ".dlq"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a letter came from, and why. Everything is "" for a message that is no letter."""
+
+    topic: str = ""
+    partition: str = ""
+    offset: str = ""
+    group: str = ""
+    attempts: str = ""
+
+    @classmethod
+    def of(cls, message: "StoredMessage") -> "Origin":
+        return cls(**{name: message.headers.get(HEADER_PREFIX + name, "") for name in cls.__slots__})
+
+    def place(self) -> str:
+        return f"{self.topic} {self.partition}:{self.offset}" if self.topic else "unknown"
+
+    def reason(self) -> str:
+        """Why it is here, in a few words."""
+        if not self.topic:
+            return "not a dead letter"
+        attempts = "1 attempt" if self.attempts == "1" else f"{self.attempts} attempts"
+        return f"{attempts} of group {self.group} failed"
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterTopic:
+    """`letters` are in the log, `unhandled` of them have been neither sent back nor purged."""
+
+    name: str
+    letters: int
+    unhandled: int
+    newest: "StoredMessage | None"
+
+
+@dataclass(frozen=True, slots=True)
+class Retried:
+    """One letter: `sent` to `topic` and done, or left where it is because of `error`."""
+
+    letter: "Message"
+    topic: str
+    sent: "Sent | None" = None
+    error: "AcklogError | None" = None
+
+
+def dead_letter_topics(client: "Client") -> list[DeadLetterTopic]:
+    """Every topic whose name ends in .dlq, or which a group has chosen for its dead letters."""
+    chosen = _chosen_names(client)
+    names = [topic.name for topic in client.topics.list() if topic.name.endswith(SUFFIX) or topic.name in chosen]
+    return [describe(client, name) for name in names]
+
+
+def require_dead_letter_topic(client: "Client", name: str) -> None:
+    """Raises CommandError for a topic that holds no dead letters: nothing of it shall be retried or purged."""
+    if name.endswith(SUFFIX):
+        return
+    names = _chosen_names(client)
+    if name not in names:
+        known = [topic.name for topic in client.topics.list() if topic.name.endswith(SUFFIX) or topic.name in names]
+        raise UsageError(
+            f"{name} is not a topic of dead letters",
+            field="TOPIC",
+            near=[each for each in known if each.startswith(f"{name}.")] or near_names(name, known),
+            hint="See what there is: acklog dlq list.",
+        )
+
+
+def describe(client: "Client", name: str) -> DeadLetterTopic:
+    """One dead-letter topic. Raises TopicNotFound."""
+    states = client.topics.get(name).partition_states
+    letters = sum(log_end(state) - log_start(state) for state in states)
+    unhandled = unhandled_count(states, progress_of(client, GROUP, name))
+    return DeadLetterTopic(name, letters, unhandled, _newest(client, name, states))
+
+
+def unhandled_count(states: "Sequence[PartitionState]", progress: "GroupOffsets | None") -> int:
+    """How many letters are neither sent back nor purged: what this command's group is behind."""
+    lags = {} if progress is None else {each.partition: each.lag for each in progress.offsets}
+    total = 0
+    for state in states:
+        lag = lags.get(state.partition)
+        total += log_end(state) - log_start(state) if lag is None else lag
+    return total
+
+
+def retry(client: "Client", name: str, *, letters_max: int, destination: str) -> Iterator[Retried]:
+    """Send letters back to where they came from (or to `destination`), and ack each once it is stored there.
+
+    The dedup id is made of the letter's id: when a letter was sent and the ack was lost, sending it again within the
+    topic's window stores nothing twice. A letter that cannot be sent is given back. Raises AcklogError.
+    """
+    client.groups.create(GROUP, max_attempts=MAX_ATTEMPTS_MAX)
+    left: list[Message] = []
+    count = 0
+    try:
+        while count < letters_max:
+            received = client.receive(
+                name, group=GROUP, max_messages=min(LETTERS_AT_ONCE, letters_max - count), visibility_s=LEASE_S
+            )
+            if not received.messages:
+                return
+            count += len(received.messages)
+            for retried in _send_back(client, received.messages, destination):
+                if retried.error is not None:
+                    left.append(retried.letter)
+                yield retried
+    finally:
+        for start in range(0, len(left), LETTERS_AT_ONCE):
+            client.nack(left[start : start + LETTERS_AT_ONCE], delay_s=0)
+
+
+def purge(client: "Client", name: str, states: "Sequence[PartitionState]") -> None:
+    """Let every letter that `states` count be handled. Those that came since are not touched. Raises AcklogError."""
+    client.groups.create(GROUP, max_attempts=MAX_ATTEMPTS_MAX)
+    for state in states:
+        if log_end(state) > log_start(state):
+            result = client.groups.seek(GROUP, name, to_offset=log_end(state), partition=state.partition)
+            raise_first_problem(result.partitions)
+
+
+def raise_first_problem(partitions: "Sequence[object]") -> None:
+    """Raise the AcklogError of the first partition that could not be moved."""
+    from acklog.errors import error_class
+
+    for each in partitions:
+        problem = getattr(each, "problem", None)
+        if problem is not None:
+            raise error_class(problem.code)(
+                problem.detail, code=problem.code, field=problem.field, retriable=problem.retriable
+            )
+
+
+def _chosen_names(client: "Client") -> set[str | None]:
+    """The topics that groups have chosen for their dead letters."""
+    return {group.settings.dead_letter_topic for group in client.groups.list()}
+
+
+def _send_back(client: "Client", letters: "Sequence[Message]", destination: str) -> Iterator[Retried]:
+    by_topic: dict[str, list[Message]] = {}
+    for letter in letters:
+        by_topic.setdefault(destination or Origin.of(letter).topic, []).append(letter)
+    for topic, share in by_topic.items():
+        outcomes = _no_letters(share) if not topic else _sent_to(client, topic, share)
+        done = [letter for letter, outcome in zip(share, outcomes, strict=True) if not isinstance(outcome, Exception)]
+        refused = _acknowledged(client, done)
+        for letter, outcome in zip(share, outcomes, strict=True):
+            if isinstance(outcome, Exception):
+                yield Retried(letter, topic, error=outcome)
+            else:
+                yield Retried(letter, topic, sent=outcome, error=refused.get(letter.receipt))
+
+
+def _no_letters(messages: "Sequence[Message]") -> "list[Sent | AcklogError]":
+    from acklog.errors import InvalidArgument
+
+    return [InvalidArgument("it does not say where it came from; name a topic with --to") for _ in messages]
+
+
+def _sent_to(client: "Client", topic: str, letters: "Sequence[Message]") -> "list[Sent | AcklogError]":
+    """A result for each letter, also where the request fails as a whole for a reason of this topic's."""
+    from acklog.errors import AcklogError, Forbidden, InvalidName, MessageTooLarge, TopicNotFound
+    from acklog.messages import OutgoingMessage
+
+    messages = [
+        OutgoingMessage(
+            letter.body_bytes if letter.content_type is not None else letter.json_body,
+            key=letter.key,
+            headers={name: text for name, text in letter.headers.items() if not name.startswith(HEADER_PREFIX)} or None,
+            tags=letter.tags or None,
+            timestamp_ms=letter.timestamp_ms,
+            dedup_id=f"dlq-{letter.message_id}",
+            content_type=letter.content_type,
+        )
+        for letter in letters
+    ]
+    try:
+        return client.send_many(topic, messages)
+    except (TopicNotFound, InvalidName, Forbidden, MessageTooLarge) as error:
+        outcomes: list[Sent | AcklogError] = [error] * len(letters)
+        return outcomes
+
+
+def _acknowledged(client: "Client", letters: "Sequence[Message]") -> "dict[str, AcklogError]":
+    """Acks what was sent; returns the errors by receipt."""
+    if not letters:
+        return {}
+    return {each.receipt: each.error for each in client.ack(letters) if each.error is not None}
+
+
+def _newest(client: "Client", name: str, states: "Sequence[PartitionState]") -> "StoredMessage | None":
+    newest: StoredMessage | None = None
+    for state in states:
+        end = log_end(state)
+        start = max(log_start(state), end - 1)
+        for message in read_range(client, name, state.partition, start=start, end=end, messages_max=1):
+            if newest is None or message.append_time_ms > newest.append_time_ms:
+                newest = message
+    return newest

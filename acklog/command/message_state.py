@@ -1,0 +1,117 @@
+"""What a message's state in a group means: in words, and what one can do about it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from acklog.command.times import ago_text, clock_text, duration_text
+from acklog.command.views import Style
+
+if TYPE_CHECKING:
+    from acklog.catalog import Group
+    from acklog.messages import GroupState, StoredMessage
+
+STATE_STYLES: dict[str, Style] = {
+    "waiting": "",
+    "leased": "name",
+    "delayed": "warning",
+    "deadLettering": "bad",
+    "deadLettered": "bad",
+    "done": "good",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """`what` happened, `then` happens by itself, `do` is what one can do."""
+
+    what: str
+    then: str
+    do: str
+
+
+def state_in(states: "Sequence[GroupState]", group: str) -> "GroupState | None":
+    """The group's state among those of a look; None where the group has not read the partition."""
+    return next((state for state in states if state.group == group), None)
+
+
+def dead_letter_topic(topic: str, group: "Group | None", name: str) -> str:
+    """Where the group's dead letters of the topic go. Names that are too long together are cut by the server."""
+    chosen = None if group is None else group.settings.dead_letter_topic
+    return chosen if chosen and chosen != topic else f"{topic}.{name}.dlq"
+
+
+def explain_state(
+    message: "StoredMessage", state: "GroupState", group: "Group | None", *, ahead: int | None, now_ms: int
+) -> Explanation:
+    """What the state of a message in a group means. `ahead` counts the messages of its partition before it that the
+    group has not done, where that is known."""
+    attempts_max = group.settings.max_attempts if group is not None else 0
+    used = _attempts(state.attempts, attempts_max)
+    receive = f"acklog receive {message.topic} --group {state.group}"
+    drop = f"Drop it: acklog ack --message-id {message.message_id} --group {state.group}"
+    letters = dead_letter_topic(message.topic, group, state.group)
+    if state.state == "waiting":
+        return _waiting(state, used=used, receive=receive, ahead=ahead)
+    if state.state == "leased":
+        holder = f" to {state.consumer}" if state.consumer else ""
+        until = _until(state, now_ms)
+        return Explanation(
+            f"Leased{holder} until {until}; attempt {state.attempts}{_of(attempts_max)}.",
+            "If it is not acknowledged by then, it comes again.",
+            f"Wait, or give it back: acklog nack RECEIPT. {drop}",
+        )
+    if state.state == "delayed":
+        return Explanation(
+            f"Given back; {used}. It waits until {_until(state, now_ms)}.",
+            "After that the group's next receive gets it, before fresh messages.",
+            drop,
+        )
+    if state.state == "deadLettering":
+        return Explanation(
+            f"Its attempts are used up; {used}.",
+            f"It is being moved to {letters}.",
+            f"See it there: acklog dlq show {letters}",
+        )
+    if state.state == "deadLettered":
+        return Explanation(
+            f"Dead: its attempts were used up, and it was moved to {letters}.",
+            "The group does not get it again.",
+            f"See why: acklog dlq show {letters}. Once the cause is gone: acklog dlq retry {letters}",
+        )
+    if state.state == "done":
+        return Explanation(
+            "Done: it was acknowledged, or the group was sent past it.",
+            "The group does not get it again.",
+            f"To work on it again, with all that follows it: acklog seek {state.group} {message.topic} "
+            f"--to-offset {message.offset} --partition {message.partition}",
+        )
+    return Explanation(f"In the state {state.state}; {used}.", "", "This command is older than the server: update it.")
+
+
+def _waiting(state: "GroupState", *, used: str, receive: str, ahead: int | None) -> Explanation:
+    if state.attempts:
+        what = f"Waiting to be received again; {used}."
+    elif ahead:
+        what = f"Waiting: nobody has received it yet, and {ahead:,} of its partition are before it."
+    else:
+        what = "Waiting: nobody has received it yet, and nothing of its partition is before it."
+    return Explanation(what, "The group's next receive that has room gets it.", f"Receive it: {receive}")
+
+
+def _until(state: "GroupState", now_ms: int) -> str:
+    if state.until_ms is None:
+        return "an unknown time"
+    left_ms = state.until_ms - now_ms
+    left = f"in {duration_text(left_ms)}" if left_ms > 0 else ago_text(state.until_ms, now_ms)
+    return f"{clock_text(state.until_ms)} ({left})"
+
+
+def _attempts(count: int, maximum: int) -> str:
+    if not count:
+        return "no attempt has failed"
+    return f"{count}{_of(maximum)} attempt{'s' if count > 1 or maximum > 1 else ''} failed"
+
+
+def _of(maximum: int) -> str:
+    return f" of {maximum}" if maximum else ""

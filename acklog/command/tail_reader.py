@@ -1,0 +1,156 @@
+"""Reads all partitions of a topic at once, from a position on, and goes on as messages come."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from acklog.command.failures import CommandError
+from acklog.command.log_ends import log_end, log_start
+
+if TYPE_CHECKING:
+    from acklog import AsyncClient
+    from acklog.catalog import PartitionState
+    from acklog.messages import RecordsPage, StoredMessage
+
+# More partitions than this take turns: each poll is a connection, and a request that waits at the server.
+POLLS_AT_ONCE_MAX = 64
+POLL_S = 10.0
+SHARED_POLL_S = 0.5
+LOOK_FOR_PARTITIONS_INTERVAL_S = 15.0
+BACKLOG_PAGE_BYTES_MAX = 4 * 1024 * 1024
+LAST_MESSAGES_MAX = 10_000
+
+Show = Callable[[Sequence["StoredMessage"]], None]
+Note = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class TailStart:
+    """Where to begin: at a moment, with the last messages there are, or at one end of the log."""
+
+    time_ms: int | None = None
+    last: int | None = None
+    is_earliest: bool = False
+
+
+class EnoughError(Exception):
+    """As many messages as were asked for have been shown."""
+
+
+class TailReader:
+    """One run over a topic. `show` gets messages in each partition's order."""
+
+    def __init__(self, client: "AsyncClient", topic: str, *, show: Show, note: Note, messages_max: int | None) -> None:
+        self._client = client
+        self._topic = topic
+        self._show = show
+        self._note = note
+        self._left = messages_max
+        self._polls = asyncio.Semaphore(POLLS_AT_ONCE_MAX)
+
+    async def run(self, start: TailStart, *, is_following: bool) -> None:
+        """Show what there is from `start` on, then what comes. Raises AcklogError, or groups of errors."""
+        description = await self._client.topics.get(self._topic)
+        states = description.partition_states
+        try:
+            if start.last is not None:
+                await self._show_last(states, min(start.last, LAST_MESSAGES_MAX))
+                positions = {state.partition: log_end(state) for state in states}
+            else:
+                begins = await asyncio.gather(*(self._begin(state, start) for state in states))
+                positions = {state.partition: begin for state, begin in zip(states, begins, strict=True)}
+            ends = None if is_following else {state.partition: log_end(state) for state in states}
+            await self._read_all(positions, ends)
+        except* EnoughError:
+            pass
+
+    async def _begin(self, state: "PartitionState", start: TailStart) -> int:
+        if start.is_earliest:
+            return log_start(state)
+        if start.time_ms is None or log_start(state) == log_end(state):
+            return log_end(state)
+        async with self._polls:
+            page = await self._client.records(self._topic, state.partition, time_ms=start.time_ms, max_bytes=1)
+        return page.messages[0].offset if page.messages else page.next_offset
+
+    async def _show_last(self, states: Sequence["PartitionState"], count: int) -> None:
+        """The last `count` of the topic by the time they were stored, over all partitions."""
+        pages = await asyncio.gather(*(self._last_of(state, count) for state in states))
+        messages = sorted(
+            (each for page in pages for each in page), key=lambda each: (each.append_time_ms, each.offset)
+        )
+        self._emit(messages[-count:] if count else [])
+
+    async def _last_of(self, state: "PartitionState", count: int) -> list["StoredMessage"]:
+        offset, end = max(log_start(state), log_end(state) - count), log_end(state)
+        messages: list[StoredMessage] = []
+        while offset < end and count:
+            async with self._polls:
+                page = await self._client.records(
+                    self._topic, state.partition, offset=offset, max_bytes=BACKLOG_PAGE_BYTES_MAX
+                )
+            messages += [each for each in page.messages if each.offset < end]
+            offset = max(page.next_offset, offset + 1)
+        return messages[-count:]
+
+    async def _read_all(self, positions: dict[int, int], ends: dict[int, int] | None) -> None:
+        """Every partition in a task of its own. `ends` None: for ever, partitions that are added later included."""
+        async with asyncio.TaskGroup() as tasks:
+            for partition, offset in positions.items():
+                tasks.create_task(self._read(partition, offset, None if ends is None else ends[partition]))
+            if ends is None:
+                tasks.create_task(self._look_for_partitions(tasks, len(positions)))
+
+    async def _read(self, partition: int, offset: int, end: int | None) -> None:
+        while end is None or offset < end:
+            page = await self._page(partition, offset, wait_s=0 if end is not None else self._poll_s())
+            if page is None:
+                offset = await self._skip_what_retention_took(partition, offset)
+                continue
+            fresh = [each for each in page.messages if each.offset >= offset and (end is None or each.offset < end)]
+            if fresh:
+                self._emit(fresh)
+            if end is not None and page.next_offset <= offset:
+                return
+            offset = max(offset, page.next_offset)
+
+    async def _page(self, partition: int, offset: int, *, wait_s: float) -> "RecordsPage | None":
+        """None for an offset that the log no longer has."""
+        from acklog.errors import OffsetOutOfRange
+
+        async with self._polls:
+            try:
+                return await self._client.records(self._topic, partition, offset=offset, wait_s=wait_s)
+            except OffsetOutOfRange:
+                return None
+
+    async def _skip_what_retention_took(self, partition: int, offset: int) -> int:
+        description = await self._client.topics.get(self._topic)
+        start = log_start(description.partition_states[partition])
+        if start <= offset:
+            raise CommandError(
+                f"partition {partition} of {self._topic} ends before offset {offset}",
+                hint="The topic was made anew while it was read. Begin again.",
+            )
+        self._note(f"Retention removed {start - offset} messages of partition {partition} before they were shown.")
+        return start
+
+    async def _look_for_partitions(self, tasks: asyncio.TaskGroup, known: int) -> None:
+        while True:
+            await asyncio.sleep(LOOK_FOR_PARTITIONS_INTERVAL_S)
+            description = await self._client.topics.get(self._topic)
+            for partition in range(known, description.partitions):
+                tasks.create_task(self._read(partition, 0, None))
+            known = description.partitions
+
+    def _emit(self, messages: Sequence["StoredMessage"]) -> None:
+        shown = messages if self._left is None else messages[: self._left]
+        self._show(shown)
+        if self._left is not None:
+            self._left -= len(shown)
+            if self._left <= 0:
+                raise EnoughError
+
+    def _poll_s(self) -> float:
+        return SHARED_POLL_S if self._polls.locked() else POLL_S

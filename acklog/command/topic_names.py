@@ -1,0 +1,35 @@
+"""Completion of names that only the server knows. Nothing that goes wrong here may disturb the shell."""
+
+import os
+
+import typer
+
+from acklog.command.session import Session, Surroundings
+
+TIMEOUT_S = 2.0
+
+
+def complete_topics(context: typer.Context, incomplete: str) -> list[str]:
+    """The server's topics that begin like that."""
+    return [name for name in _ask(context, "topics") if name.startswith(incomplete)]
+
+
+def complete_groups(context: typer.Context, incomplete: str) -> list[str]:
+    """The server's groups that begin like that."""
+    return [name for name in _ask(context, "groups") if name.startswith(incomplete)]
+
+
+def complete_dead_letter_topics(context: typer.Context, incomplete: str) -> list[str]:
+    """Those of the topics that look like dead-letter topics."""
+    return [name for name in complete_topics(context, incomplete) if name.endswith(".dlq")]
+
+
+def _ask(context: typer.Context, what: str) -> list[str]:
+    session = context.find_object(Session) or Session(Surroundings.of_process(os.environ))
+    session.options.timeout_s = min(session.options.timeout_s, TIMEOUT_S)
+    try:
+        with session.client() as client:
+            listed = client.topics.list() if what == "topics" else client.groups.list()
+            return [each.name for each in listed]
+    except Exception:
+        return []

@@ -1,0 +1,314 @@
+"""What a consumer does in the background: receives ahead, keeps leases, sends acks and nacks.
+
+Two tasks on one event loop. Whoever works on messages may be in other threads: a lock guards what both touch.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from acklog.client import message_calls
+from acklog.client.alarm import TIMER_SLACK_MS, Alarm
+from acklog.client.call import Call
+from acklog.client.caller import Caller
+from acklog.client.retry import Backoff
+from acklog.consumer.inbox import Inbox
+from acklog.consumer.settings import ConsumerSettings
+from acklog.consumer.settlements import SettlementProblem, Settlements, Step
+from acklog.errors import AcklogError, DeadlineExceeded, SettlementsLost, Unavailable
+from acklog.messages import Message, Settled
+from acklog.wire.limits import RECEIVE_BYTES_MAX
+
+AT_ONCE_S = 0.05  # an empty answer that comes so fast was not waited for
+_logger = logging.getLogger("acklog.consumer")
+OnProblem = Callable[[SettlementProblem], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where messages come from. `name` is a label for this worker that a look at a message shows."""
+
+    topics: Sequence[str]
+    group: str
+    name: str | None
+    auto_ack: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """`on_change`: messages have come, or none will. `wake` has the engine's own `wake` called on its loop, from any
+    thread. `now_ms` is the loop's clock."""
+
+    on_change: Callable[[], None]
+    wake: Callable[[Callable[[], None]], None]
+    now_ms: Callable[[], float]
+    on_problem: OnProblem | None
+
+
+class Engine:
+    """The `Settler` of its messages: `take`, `ack`, `nack` and `end` may be called from any thread, everything else
+    belongs to the loop."""
+
+    def __init__(self, source: Source, caller: Caller, settings: ConsumerSettings, hooks: Hooks) -> None:
+        self.failure: AcklogError | None = None
+        """Why no more messages will come."""
+        self.is_stopping = False
+        self._source = source
+        self._caller = caller
+        self._settings = settings
+        self._hooks = hooks
+        self._backoff = Backoff(min_ms=settings.backoff_min_ms, max_ms=settings.backoff_max_ms)
+        self._lock = threading.Lock()
+        self._inbox = Inbox(settings)
+        self._settlements = Settlements(settings)
+        self._is_fetch_idle = False
+        self._fetch_alarm = Alarm()
+        self._settle_alarm = Alarm()
+        self._has_settled = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    # For whoever works on messages, in any thread
+
+    @property
+    def has_messages(self) -> bool:
+        return len(self._inbox) > 0
+
+    def take(self) -> Message | None:
+        """A message, if there is one now. After a stop only those that cannot be given back."""
+        if self.is_stopping and not self._source.auto_ack:
+            return None
+        with self._lock:
+            message = self._inbox.take(self._hooks.now_ms)
+            is_wanting = self._is_fetch_idle and self._inbox.wanted_messages() > 0
+            if is_wanting:
+                self._is_fetch_idle = False
+        if is_wanting:
+            self._hooks.wake(self.wake)
+        return message
+
+    def ack(self, message: Message) -> None:
+        if not self._is_first_decision(message):
+            return
+        with self._lock:
+            is_due = self._settlements.ack(message.receipt, self._hooks.now_ms)
+        if is_due:
+            self._hooks.wake(self.wake)
+
+    def nack(self, message: Message, delay_s: float | None) -> None:
+        if not self._is_first_decision(message):
+            return
+        with self._lock:
+            self._settlements.nack(message.receipt, delay_s, self._hooks.now_ms)
+        self._hooks.wake(self.wake)
+
+    def end(self, message: Message, error: BaseException | None) -> None:
+        """The work on the message has ended: well, in an error, or because everything ends."""
+        if error is None:
+            self.ack(message)
+        elif isinstance(error, Exception):
+            self.nack(message, self._settings.nack_delay_s)
+        else:
+            self.nack(message, 0)
+
+    def _is_first_decision(self, message: Message) -> bool:
+        """The first decision about a message counts; a block's end comes behind what was said by hand."""
+        kept = message.__dict__
+        if "settled" in kept or self._source.auto_ack:
+            return False
+        kept["settled"] = True
+        return True
+
+    # On the loop
+
+    @property
+    def is_started(self) -> bool:
+        return bool(self._tasks)
+
+    def start(self) -> None:
+        """Begin to receive."""
+        loop = asyncio.get_running_loop()
+        self._tasks = [loop.create_task(self._fetch()), loop.create_task(self._settle())]
+        for task in self._tasks:
+            task.add_done_callback(self._ended)
+
+    def wake(self) -> None:
+        """Something has changed that both tasks should look at."""
+        self._fetch_alarm.ring()
+        self._settle_alarm.ring()
+
+    def stop(self) -> None:
+        """Receive no more. Messages that nobody works on yet go back at `close`."""
+        self.is_stopping = True
+        if self._tasks:
+            self._tasks[0].cancel()
+        self._hooks.on_change()
+
+    async def flush(self, timeout_s: float | None) -> None:
+        """Wait until all acks and nacks are confirmed or given up. Raises DeadlineExceeded."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                while not self._is_settled():
+                    self._has_settled.clear()
+                    await self._has_settled.wait()
+        except TimeoutError:
+            raise DeadlineExceeded(f"acks and nacks were not confirmed within {timeout_s:g} s; they go on") from None
+
+    async def close(self) -> None:
+        """Give back what nobody works on, and wait, `stop_timeout_s` at most, for acks and nacks to be confirmed.
+        Raises SettlementsLost."""
+        self.stop()
+        with self._lock:
+            left = self._inbox.empty()
+            if not self._source.auto_ack:
+                for message in left:
+                    self._settlements.nack(message.receipt, 0, self._hooks.now_ms)
+            self._settlements.let_go()
+        self._settle_alarm.ring()
+        if self._source.auto_ack and left:
+            _logger.warning("%d messages were received with auto_ack and not handed out: they are lost", len(left))
+        if self._tasks:
+            with suppress(DeadlineExceeded):
+                await self.flush(self._settings.stop_timeout_s)
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            self._tasks = []
+        with self._lock:
+            lost = self._settlements.abandon()
+        if lost:
+            detail = f"{len(lost)} acks and nacks could not be confirmed: those messages may come again"
+            raise SettlementsLost(detail, receipts=lost)
+
+    def _is_settled(self) -> bool:
+        with self._lock:
+            return self._settlements.is_settled
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        """A task of the engine's never ends by itself but after a failure."""
+        if task.cancelled():
+            return
+        error = task.exception()
+        if error is not None:
+            _logger.error("the consumer failed", exc_info=error)
+            self.failure = self.failure or AcklogError(f"the consumer failed: {error!r}", code="CONSUMER_FAILED")
+        self._hooks.on_change()
+
+    async def _fetch(self) -> None:
+        failures = 0
+        while True:
+            messages, size_bytes = self._wanted()
+            if not messages:
+                await self._fetch_alarm.wait(None)
+                continue
+            error = await self._receive(messages, size_bytes)
+            if error is None:
+                failures = 0
+            elif not error.retriable:
+                self.failure = error
+                return
+            else:
+                failures += 1
+                log = _logger.warning if failures == 1 else _logger.debug
+                log("nothing could be received from %s, trying again: %s", ", ".join(self._source.topics), error)
+                pause_ms = self._backoff.delay_ms(failures, chance=self._caller.chance(), error=error)
+                await asyncio.sleep(pause_ms / 1000)
+
+    def _wanted(self) -> tuple[int, int]:
+        """Messages and bytes to ask for now. None asked for: `take` and settled messages ring when that changes."""
+        with self._lock:
+            room = self._settings.unsettled_messages_max - self._settlements.unsettled
+            messages = min(self._inbox.wanted_messages(), room)
+            self._is_fetch_idle = messages <= 0
+            return max(0, messages), min(self._inbox.wanted_bytes(), RECEIVE_BYTES_MAX)
+
+    async def _receive(self, messages: int, size_bytes: int) -> AcklogError | None:
+        """Why nothing could be received; None for messages, and for a wait in which none came."""
+        source, settings = self._source, self._settings
+        call = message_calls.receive(
+            source.topics,
+            group=source.group,
+            max_messages=messages,
+            max_bytes=size_bytes,
+            wait_s=settings.wait_s,
+            visibility_s=settings.visibility_s,
+            consumer=source.name,
+            auto_ack=source.auto_ack,
+        )
+        asked_ms = self._hooks.now_ms()
+        try:
+            received = await self._caller.perform(call, retries_max=0)
+        except AcklogError as error:
+            return error
+        if received.messages:
+            self._arrived(received.messages)
+        elif self._hooks.now_ms() - asked_ms < 1000 * min(AT_ONCE_S, settings.wait_s / 2):
+            return Unavailable(f"the server has nothing now: {received.reason}")
+        return None
+
+    def _arrived(self, messages: list[Message]) -> None:
+        for message in messages:
+            message.__dict__["settler"] = self
+        now_ms = self._hooks.now_ms()
+        with self._lock:
+            if not self._source.auto_ack:
+                self._settlements.hold([message.receipt for message in messages], now_ms)
+            self._inbox.add(messages, now_ms)
+        self._settle_alarm.ring()
+        self._hooks.on_change()
+
+    async def _settle(self) -> None:
+        while True:
+            with self._lock:
+                step = self._settlements.next_step(self._hooks.now_ms() + TIMER_SLACK_MS)
+                due_ms = None if step else self._settlements.next_due_ms()
+                problems = self._settlements.take_problems()
+                is_settled = self._settlements.is_settled
+            self._report(problems)
+            if step is not None:
+                await self._perform(step)
+                self._fetch_alarm.ring()
+            else:
+                if is_settled:
+                    self._has_settled.set()
+                await self._settle_alarm.wait(None if due_ms is None else due_ms / 1000)
+
+    async def _perform(self, step: Step) -> None:
+        chance = self._caller.chance()
+        error: AcklogError | None = DeadlineExceeded("the consumer was closed")  # unless something else happens
+        results: list[Settled] = []
+        try:
+            results = await self._caller.perform(self._call_of(step), retries_max=0)
+            error = None
+        except AcklogError as failure:
+            _logger.debug("%d messages: %s failed: %s", len(step.receipts), step.action, failure)
+            error = failure
+        finally:
+            with self._lock:
+                if error is None:
+                    self._settlements.finished(step, results, self._hooks.now_ms(), chance=chance)
+                else:
+                    self._settlements.failed(step, error, self._hooks.now_ms(), chance=chance)
+
+    def _call_of(self, step: Step) -> Call[list[Settled]]:
+        if step.action == "ack":
+            return message_calls.ack(step.receipts)
+        if step.action == "nack":
+            return message_calls.nack(step.receipts, delay_s=step.delay_s)
+        return message_calls.extend(step.receipts, visibility_s=self._settings.visibility_s)
+
+    def _report(self, problems: list[SettlementProblem]) -> None:
+        if not problems:
+            return
+        first = problems[0]
+        _logger.warning(
+            "%d messages could not be settled; the first (%s): %s", len(problems), first.action, first.error
+        )
+        if self._hooks.on_problem is not None:
+            for problem in problems:
+                try:
+                    self._hooks.on_problem(problem)
+                except Exception:
+                    _logger.exception("on_problem failed")

@@ -1,0 +1,108 @@
+"""Messages that were received and wait to be worked on, and how many more to ask for. Without I/O.
+
+The inbox learns how fast its messages are taken and asks for as many as are taken in `prefetch_s`: a thousand where the
+work takes microseconds, one where it takes seconds. What lies here is leased, and no other consumer gets it.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from msgspec import UNSET
+
+from acklog.consumer.settings import RECEIVED_AT_ONCE_MAX, ConsumerSettings
+from acklog.messages import Message
+
+FIRST_TARGET = 10
+GROWTH_MAX = 4
+MESSAGE_OVERHEAD_BYTES = 512  # what a received message costs beside its body
+
+
+class _Arrival(NamedTuple):
+    """Messages that came in one answer: the last of them is the `last`th that ever came."""
+
+    last: int
+    messages: int
+    size_bytes: int
+    at_ms: float
+
+
+class Inbox:
+    """Times are in milliseconds. Not for several threads at once."""
+
+    def __init__(self, settings: ConsumerSettings) -> None:
+        self.target = min(FIRST_TARGET, settings.prefetch_messages_max)
+        """How many messages to have here."""
+        self.size_bytes = 0
+        self._settings = settings
+        self._messages: deque[Message] = deque()
+        self._arrivals: deque[_Arrival] = deque()
+        self._received = 0
+        self._taken = 0
+        self._last_of_first_arrival = -1
+        self._first_arrival_begun_ms = 0.0
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def add(self, messages: Sequence[Message], now_ms: float) -> None:
+        """What one answer brought."""
+        if not messages:
+            return
+        size_bytes = sum(_size_bytes(message) for message in messages)
+        self._received += len(messages)
+        self._messages.extend(messages)
+        self.size_bytes += size_bytes
+        self._arrivals.append(_Arrival(self._received, len(messages), size_bytes, now_ms))
+        if len(self._arrivals) == 1:
+            self._begin_arrival(now_ms)
+
+    def take(self, now_ms: Callable[[], float]) -> Message | None:
+        """The message that waits longest."""
+        if not self._messages:
+            return None
+        self._taken += 1
+        if self._taken == self._last_of_first_arrival:
+            self._end_arrival(now_ms())
+        return self._messages.popleft()
+
+    def wanted_messages(self) -> int:
+        """How many to ask for now; 0: none. Asks when half of what should be here is."""
+        settings = self._settings
+        held = len(self._messages)
+        if held * 2 > self.target or self.size_bytes >= settings.prefetch_bytes_max:
+            return 0
+        return min(max(1, self.target - held), RECEIVED_AT_ONCE_MAX)
+
+    def wanted_bytes(self) -> int:
+        """How many bytes of messages to ask for at most."""
+        return self._settings.prefetch_bytes_max - self.size_bytes
+
+    def empty(self) -> list[Message]:
+        """Everything that is here, taken out."""
+        messages = list(self._messages)
+        self._messages.clear()
+        self._arrivals.clear()
+        self._taken = self._received
+        self.size_bytes = 0
+        return messages
+
+    def _begin_arrival(self, now_ms: float) -> None:
+        self._last_of_first_arrival = self._arrivals[0].last
+        self._first_arrival_begun_ms = now_ms
+
+    def _end_arrival(self, now_ms: float) -> None:
+        """All messages of the oldest answer are taken: how long that took says how many to have."""
+        arrival = self._arrivals.popleft()
+        self.size_bytes -= arrival.size_bytes
+        taken_s = max(now_ms - self._first_arrival_begun_ms, 0.001) / 1000
+        speed = arrival.messages / taken_s
+        target = min(int(speed * self._settings.prefetch_s), self.target * GROWTH_MAX)
+        self.target = max(1, min(target, self._settings.prefetch_messages_max))
+        if self._arrivals:
+            self._begin_arrival(now_ms)
+
+
+def _size_bytes(message: Message) -> int:
+    body = message.json_body
+    return MESSAGE_OVERHEAD_BYTES + (len(message.base64_body) if body is UNSET else len(memoryview(body)))

@@ -1,0 +1,191 @@
+"""What goes to a server and what comes back, as a user of the SDK sees it.
+
+The structs decode straight from the API's JSON and encode back into it (`msgspec.json.encode(message)`); only names
+differ: `queue` is `topic` here, and times have their unit (`timestamp_ms`, milliseconds since 1970).
+"""
+
+from base64 import b64decode
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeVar
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType, field
+
+from acklog.errors import AcklogError, InvalidArgument
+
+_Body = TypeVar("_Body")
+_decode_json = msgspec.json.decode
+
+
+class OutgoingMessage(msgspec.Struct, gc=False):
+    """A message to send. `body` is anything that JSON can hold (dataclasses and msgspec structs included), or bytes.
+
+    `key` decides the partition unless `partition` does; messages with one key keep their order in the log.
+    `dedup_id` makes the server store the message once, however often it is sent within the topic's window.
+    """
+
+    body: Any
+    key: str | None = None
+    headers: dict[str, str] | None = None
+    tags: list[str] | None = None
+    timestamp_ms: int | None = None
+    partition: int | None = None
+    dedup_id: str | None = None
+    content_type: str | None = None
+
+
+class Sent(msgspec.Struct, gc=False, frozen=True, omit_defaults=True, rename="camel"):
+    """A message is stored. With `acks=0` the ids may be None: nobody waited for them."""
+
+    message_id: str | None
+    partition: int
+    offset: int | None
+    topic_created: bool = False
+
+
+class StoredMessage(msgspec.Struct, kw_only=True, omit_defaults=True, dict=True):
+    """A message as the log has it.
+
+    `timestamp_ms` is the producer's time, `append_time_ms` the server's; `content_type` is None where the body is JSON.
+    """
+
+    message_id: str = field(name="messageId")
+    topic: str = field(name="queue")
+    partition: int
+    offset: int
+    key: str | None = None
+    json_body: Raw | UnsetType = field(name="body", default=UNSET)
+    base64_body: str = field(name="bodyBase64", default="")
+    content_type: str | None = field(name="contentType", default=None)
+    headers: dict[str, str] = field(default_factory=dict)
+    tags: list[str] = field(default_factory=list)
+    timestamp_ms: int = field(name="timestamp")
+    append_time_ms: int = field(name="appendTime")
+
+    @property
+    def body(self) -> Any:
+        """The JSON value, or bytes where the message has a content type. Decoded at the first look."""
+        kept = self.__dict__
+        if "body" not in kept:
+            kept["body"] = self.body_bytes if self.json_body is UNSET else _decode_json(self.json_body)
+        return kept["body"]
+
+    @property
+    def body_bytes(self) -> bytes:
+        """The body as it is stored: JSON text, or the bytes that were sent."""
+        return b64decode(self.base64_body) if self.json_body is UNSET else bytes(self.json_body)
+
+    def body_as(self, kind: type[_Body]) -> _Body:
+        """The JSON body as a `kind`: a dataclass, a msgspec struct, `list[int]`. Raises msgspec.ValidationError."""
+        return _decode_json(self.body_bytes, type=kind)
+
+
+class Settler(Protocol):
+    """Who takes what is decided about a message: the consumer that it came from."""
+
+    def ack(self, message: "Message", /) -> None: ...
+
+    def nack(self, message: "Message", /, delay_s: float | None) -> None: ...
+
+    def end(self, message: "Message", error: BaseException | None, /) -> None: ...
+
+
+class Message(StoredMessage, kw_only=True, omit_defaults=True):
+    """A message that is leased to you: `receipt` is the proof of it, `attempt` counts from 1.
+
+    From a consumer, `with message:` (or `async with`) acks it where the block ends and nacks it where the block raises;
+    `ack()` and `nack()` do so by hand. They return at once: the consumer sends them, many in one request, and tries
+    again until the server has confirmed them.
+    """
+
+    receipt: str = ""
+    attempt: int = 1
+
+    def ack(self) -> None:
+        """The work is done. Raises InvalidArgument for a message that did not come from a consumer."""
+        self._settler.ack(self)
+
+    def nack(self, *, delay_s: float | None = None) -> None:
+        """Give it back, to come again after `delay_s` seconds; None: by the group's back-off."""
+        self._settler.nack(self, delay_s)
+
+    @property
+    def _settler(self) -> Settler:
+        settler: Settler | None = self.__dict__.get("settler")
+        if settler is None:
+            raise InvalidArgument("this message is not from a consumer: settle it with client.ack(message)")
+        return settler
+
+    def __enter__(self) -> Self:
+        if "settler" not in self.__dict__:
+            self._settler  # noqa: B018 - raises now, not when the work is done
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.__dict__["settler"].end(self, error)
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.__dict__["settler"].end(self, error)
+
+
+class Received(msgspec.Struct, rename="camel", omit_defaults=True):
+    """What a receive got. `reason` says why there are no messages: `EMPTY`, `ALL_LEASED`, `IN_FLIGHT_LIMIT`, ..."""
+
+    messages: list[Message]
+    reason: str | None = None
+    group_created: bool = False
+
+    def __iter__(self) -> Iterator[Message]:
+        return iter(self.messages)
+
+    def __len__(self) -> int:
+        return len(self.messages)
+
+
+class Settled(msgspec.Struct):
+    """What became of one receipt or message id: `status` ("acknowledged", "returned", "extended") or `error`."""
+
+    receipt: str
+    status: str | None = None
+    error: AcklogError | None = None
+
+
+class GroupState(msgspec.Struct, omit_defaults=True):
+    """What one group has done with a message. `until_ms` is when a lease or a delay ends."""
+
+    group: str
+    state: str
+    attempts: int
+    until_ms: int | None = field(name="until", default=None)
+    consumer: str = ""
+
+
+class InspectedMessage(StoredMessage, kw_only=True, omit_defaults=True):
+    """A message as a look at it shows it."""
+
+    groups: list[GroupState] = field(default_factory=list)
+
+
+class LookedAt(msgspec.Struct):
+    """A message, and what each group that has read its partition has done with it."""
+
+    message: StoredMessage
+    groups: list[GroupState]
+
+
+class RecordsPage(msgspec.Struct):
+    """A piece of a partition's log. Go on at `next_offset`; `high_watermark` is one past the last that can be read."""
+
+    messages: list[StoredMessage] = field(name="records")
+    offset: int
+    next_offset: int = field(name="nextOffset")
+    log_start: int = field(name="logStart")
+    high_watermark: int = field(name="highWatermark")

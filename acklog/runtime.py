@@ -1,0 +1,20 @@
+"""Where the SDK gets time and chance from."""
+
+import random
+import secrets
+import time
+
+
+def monotonic_ms() -> float:
+    """The clock of asyncio's own event loops, for other threads than the loop's."""
+    return time.monotonic() * 1000
+
+
+def fraction() -> float:
+    """A random number, 0 to 1."""
+    return random.random()
+
+
+def unique_name() -> str:
+    """22 characters that nobody else has drawn (128 bits)."""
+    return secrets.token_urlsafe(16)

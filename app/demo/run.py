@@ -1,0 +1,152 @@
+"""The run: a server, a producer, two groups of consumers and somebody who kills the server; then the verification."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from acklog.client.address import headers_of
+from acklog.client.aiohttp_transport import AiohttpTransport
+from acklog.client.async_client import AsyncClient
+from acklog.version import __version__
+from app.demo.consuming import Consuming
+from app.demo.display import Display
+from app.demo.group_ledger import GroupLedger
+from app.demo.input_file import FlightFile
+from app.demo.journal import Journal
+from app.demo.killer import Killer
+from app.demo.options import SHARED_GROUP, SINGLE_GROUP, TOPIC, Options
+from app.demo.outcome import Outcome
+from app.demo.send_ledger import SendLedger
+from app.demo.sending import Sending
+from app.demo.server_process import ServerProcess, acklog_command, free_port
+from app.demo.verification import Verification
+from app.demo.witness import Witness
+from app.demo.work import Work, watch_for_stalls
+
+CONNECTIONS_MAX = 100
+REFRESH_S = 0.1
+
+
+class DeadlineError(RuntimeError):
+    """The whole run took longer than it may."""
+
+
+async def run(options: Options, source: FlightFile, directory: Path, display: Display) -> Outcome:
+    """Everything, on a server that keeps its data in `directory`. Raises DeadlineError, StalledError,
+    ServerFailedError, InputError, AcklogError."""
+    port = free_port()
+    server = ServerProcess(acklog_command(port=port, data_dir=directory / "data"), port, directory / "server.log")
+    work = Work(options.messages, (SINGLE_GROUP, SHARED_GROUP))
+    try:
+        with _quiet_sdk():
+            async with asyncio.timeout(options.deadline_s):
+                return await _Run(options, source, server, work, display).run()
+    except TimeoutError:
+        raise DeadlineError(f"not finished within {options.deadline_s:.0f} s: {work.describe()}") from None
+    except ExceptionGroup as group:
+        raise _first_of(group) from None
+    finally:
+        await server.stop()
+
+
+class _Run:
+    def __init__(
+        self, options: Options, source: FlightFile, server: ServerProcess, work: Work, display: Display
+    ) -> None:
+        self._options = options
+        self._source = source
+        self._server = server
+        self._work = work
+        self._display = display
+        self._journal = Journal(work, asyncio.get_running_loop().time, display.tell)
+        self._sent = SendLedger()
+        self._groups = [GroupLedger(group) for group in work.done]
+        transport = AiohttpTransport(server.url, headers_of(None, version=__version__), connections_max=CONNECTIONS_MAX)
+        self._witness = Witness(transport, self._groups, work)
+        self._killer = Killer(server, work, options.kills, self._journal)
+
+    async def run(self) -> Outcome:
+        outcome = Outcome(self._source.name, self._work.total, len(self._groups), self._journal.timeline)
+        outcome.restarts = self._killer.restarts
+        outcome.statistics = self._witness.statistics
+        outcome.start_s = await self._server.start()
+        self._journal.note(f"a server is ready on {self._server.url}")
+        async with AsyncClient(self._server.url, transport=self._witness) as client, asyncio.TaskGroup() as tasks:
+            showing = tasks.create_task(self._show())
+            await client.topics.create(TOPIC, self._options.partitions)
+            await self._do_work(client, outcome)
+            self._journal.note("everything is done; now the log is read back and compared")
+            outcome.verifying_s = await _timed(lambda: self._verify(client, outcome))
+            showing.cancel()
+        self._display.refresh(self._journal)
+        return outcome
+
+    async def _do_work(self, client: AsyncClient, outcome: Outcome) -> None:
+        now_s = asyncio.get_running_loop().time
+        began_s = now_s()
+        self._journal.work_began()
+        consumers = self._consumers(client)
+        sending = Sending(client, self._source, self._sent, self._work)
+
+        async def send() -> None:
+            await sending.run(self._options)
+            outcome.sending_s = now_s() - began_s
+
+        async with asyncio.TaskGroup() as tasks:
+            watching = tasks.create_task(watch_for_stalls(self._work, stall_s=self._options.stall_s))
+            working: list[Coroutine[None, None, None]] = [send(), self._killer.run()]
+            working.append(consumers[0].run_batches())
+            working += [consumer.run_handlers() for consumer in consumers[1:]]
+            await asyncio.gather(*[tasks.create_task(each) for each in working])
+            watching.cancel()
+        outcome.working_s = now_s() - began_s
+        outcome.deliveries = sum(ledger.deliveries for ledger in self._groups)
+        outcome.redeliveries = sum(ledger.redeliveries for ledger in self._groups)
+        outcome.stale_receipts = sum(consumer.stale_receipts for consumer in consumers)
+
+    def _consumers(self, client: AsyncClient) -> list[Consuming]:
+        """The first one has a group of its own, the others share one."""
+        alone, shared = self._groups
+        names = [(alone, f"{alone.group}-1")]
+        names += [(shared, f"{shared.group}-{number}") for number in range(1, self._options.sharing_consumers + 1)]
+        return [Consuming(name, client, ledger, self._work, self._options) for ledger, name in names]
+
+    async def _verify(self, client: AsyncClient, outcome: Outcome) -> None:
+        verification = Verification(client, self._options, self._work)
+        outcome.findings = await verification.run(self._sent, self._groups, self._killer.restarts)
+
+    async def _show(self) -> None:
+        while True:
+            self._journal.sample()
+            self._display.refresh(self._journal)
+            await asyncio.sleep(REFRESH_S)
+
+
+async def _timed(call: Callable[[], Awaitable[None]]) -> float:
+    now_s = asyncio.get_running_loop().time
+    began_s = now_s()
+    await call()
+    return now_s() - began_s
+
+
+@contextmanager
+def _quiet_sdk() -> Iterator[None]:
+    """The SDK logs that a server is away, which is what this is about: without any logging set up it would go to
+    standard error, into the display."""
+    logger = logging.getLogger("acklog")
+    handler = logging.NullHandler()
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+def _first_of(group: ExceptionGroup[Exception]) -> Exception:
+    """The first failure: those that follow are its consequences."""
+    error: Exception = group
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,131 @@
+"""`acklog demo`: what is promised, shown on a server that is killed on the way."""
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from acklog.command.exit_codes import ExitCode
+from acklog.command.failures import CommandError, UsageError
+from acklog.command.session import Session, session_of
+
+if TYPE_CHECKING:
+    from app.demo.display import Display
+    from app.demo.input_file import FlightFile
+    from app.demo.options import Options
+    from app.demo.outcome import Outcome
+
+MESSAGES_MIN = 100  # with fewer there is no middle in which to kill
+MESSAGES_MAX = 5_000_000
+KILLS_MAX = 10
+INPUT_VARIABLE = "ACKLOG_FLIGHTS"
+
+
+def demo(
+    context: typer.Context,
+    messages: Annotated[
+        int | None,
+        typer.Option(
+            "--messages",
+            metavar="COUNT",
+            min=MESSAGES_MIN,
+            max=MESSAGES_MAX,
+            help="How many to send; the input is begun again where it has fewer [all of a file; 50,000].",
+        ),
+    ] = None,
+    kills: Annotated[
+        int, typer.Option("--kills", metavar="COUNT", min=0, max=KILLS_MAX, help="How often the server is killed.")
+    ] = 2,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--input", metavar="FILE", help=f"Lines of JSON with body, key and tags [{INPUT_VARIABLE}; a sample]."
+        ),
+    ] = None,
+    keeps_directory: Annotated[
+        bool, typer.Option("--keep", help="Keep the server's directory, and say where it is.")
+    ] = False,
+) -> None:
+    """Send flights, work on them with two groups, kill the server on the way; then verify every promise.
+
+    A server of its own is started on a free port, with a temporary directory. Exit code 0: every promise held,
+    1: one did not, 2: the run did not finish.
+    """
+    from app.demo.report import document, views
+
+    session = session_of(context)
+    flights, options = _prepared(
+        session, source or session.surroundings.environment.get(INPUT_VARIABLE), messages, kills
+    )
+    outcome = _outcome(session, flights, options, keeps_directory=keeps_directory)
+    session.output.show(document(outcome), *views(outcome))
+    if not outcome.is_ok:
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def _prepared(session: Session, source: str | None, messages: int | None, kills: int) -> "tuple[FlightFile, Options]":
+    from app.demo.input_file import SAMPLE, SAMPLE_MESSAGES, FlightFile, InputError
+    from app.demo.options import Options
+
+    try:
+        flights = FlightFile(SAMPLE) if source is None else FlightFile.at(source)
+        found = flights.count()
+    except InputError as error:
+        raise UsageError(str(error), field="--input", hint="Without --input a sample is sent.") from error
+    count = messages or (SAMPLE_MESSAGES if source is None else found)
+    if count < MESSAGES_MIN:
+        what = f"{flights.name} has {count} messages, and {MESSAGES_MIN} are the least"
+        raise UsageError(what, field="--input", hint=f"Send it several times over: --messages {MESSAGES_MIN}.")
+    session.output.note(f"{count:,} flights from {flights.name}, {kills} kills")
+    return flights, Options(messages=count, kills=kills)
+
+
+def _outcome(session: Session, flights: "FlightFile", options: "Options", *, keeps_directory: bool) -> "Outcome":
+    from acklog.errors import AcklogError
+    from app.demo.input_file import InputError
+    from app.demo.run import DeadlineError, run
+    from app.demo.server_process import ServerFailedError
+    from app.demo.work import StalledError
+
+    with _directory(session, is_kept=keeps_directory) as directory, _display(session) as display:
+        try:
+            return asyncio.run(run(options, flights, directory, display))
+        except InputError as error:
+            raise UsageError(str(error), field="--input", hint="Without --input a sample is sent.") from error
+        except (DeadlineError, StalledError, ServerFailedError, AcklogError) as error:
+            hint = "--keep keeps the server's directory, with its log." if not keeps_directory else ""
+            raise CommandError(f"the run did not finish: {error}", exit_code=ExitCode.USAGE, hint=hint) from error
+
+
+@contextmanager
+def _directory(session: Session, *, is_kept: bool) -> Iterator[Path]:
+    directory = Path(tempfile.mkdtemp(prefix="acklog-demo-"))
+    try:
+        yield directory
+    finally:
+        if is_kept:
+            session.output.note(f"Kept: {directory}")
+        else:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+@contextmanager
+def _display(session: Session) -> "Iterator[Display]":
+    """Bars where standard error is a terminal, else lines."""
+    from app.demo.display import LineDisplay
+
+    around = session.surroundings
+    style = session.output.style
+    if style.is_quiet or not around.stderr.isatty() or around.environment.get("TERM") == "dumb":
+        yield LineDisplay(session.output.note)
+        return
+    from acklog.command.rich_view import console_for
+    from app.demo.live_display import live_display
+
+    with live_display(console_for(around.stderr, is_coloured=style.is_coloured, width=style.width)) as display:
+        yield display

@@ -1,0 +1,248 @@
+"""`acklog fsck`: an offline check of a data directory that changes nothing in it."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from acklog.command.exit_codes import ExitCode
+from acklog.command.failures import CommandError, UsageError
+from acklog.command.session import session_of
+from acklog.command.views import Cell, Column, Fields, Sentence, Style, Table, View
+
+if TYPE_CHECKING:
+    from acklog.command.output import Output
+    from acklog.command.progress import Progress
+    from cluster.sqlite_copy import SqliteContent
+    from storage.check.directory_check import DirectoryReport
+    from storage.check.figures import TopicFigures
+    from storage.check.findings import FindingKind, Severity
+    from storage.disk.read_only_disk import ReadOnlyDisk
+
+FINDINGS_MAX = 100_000
+PLACES_SHOWN_MAX = 20
+MIB = 1024 * 1024
+_STYLES: dict[str, Style] = {"error": "bad", "warning": "warning", "note": "muted"}
+
+
+def fsck(
+    context: typer.Context,
+    data_dir: Annotated[str, typer.Argument(metavar="DATA_DIR", help="What the server's --data-dir was.")],
+    decodes_records: Annotated[
+        bool, typer.Option("--records", help="Also decode every message, not only its checksums.")
+    ] = False,
+    findings_max: Annotated[
+        int, typer.Option("--max-findings", metavar="N", min=1, max=FINDINGS_MAX, help="Findings listed per severity.")
+    ] = 1000,
+) -> None:
+    """Check a data directory while no server uses it.
+
+    Reads every batch, index, checkpoint, the journal, the groups' state and the coordination file, and changes nothing.
+    Exit code 0: no errors (there may be warnings), 1: errors, 2: it could not be checked.
+    """
+    output = session_of(context).output
+    report = _check(output, data_dir, decodes_records=decodes_records, findings_max=findings_max)
+    output.show(_document(data_dir, report), *_views(report))
+    if report.findings.errors:
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def _check(output: "Output", data_dir: str, *, decodes_records: bool, findings_max: int) -> "DirectoryReport":
+    from storage.check.directory_check import DirectoryCheck, segment_bytes
+
+    disk = _open(data_dir)
+    try:
+        with output.progress("Checking (MiB)", total=segment_bytes(disk) // MIB) as progress:
+            return DirectoryCheck(
+                disk,
+                coordination=_coordination(data_dir),
+                findings_max=findings_max,
+                decodes_records=decodes_records,
+                advanced=_Mebibytes(progress).advance,
+                looking_at=lambda what: progress.describe(f"Checking {what} (MiB)"),
+            ).run()
+    except OSError as error:
+        raise CommandError(
+            f"{data_dir} cannot be read: {error}", exit_code=ExitCode.USAGE, hint="Run this as the server's user."
+        ) from error
+    finally:
+        disk.close()
+
+
+def _open(data_dir: str) -> "ReadOnlyDisk":
+    """The directory, with every server kept out. Raises CommandError."""
+    from storage.disk.port import FileLockedError
+    from storage.disk.read_only_disk import ReadOnlyDisk
+    from storage.log.data_directory import LOCK_PATH, META_PATH
+    from storage.log.keys import PARTITIONS_DIRECTORY
+
+    try:
+        disk = ReadOnlyDisk(data_dir)
+        if not disk.exists(META_PATH) and not disk.exists(PARTITIONS_DIRECTORY):
+            hint = "Name what the server got as --data-dir; it holds meta.json, journal/ and partitions/."
+            raise UsageError(f"{data_dir} is not a data directory of Acklog", field="DATA_DIR", hint=hint)
+        disk.lock(LOCK_PATH)
+    except FileLockedError as error:
+        raise UsageError(
+            f"a server uses {data_dir}, and a check needs files that nobody changes",
+            hint="Stop the server first, or check a copy. A running server is looked at by: acklog doctor.",
+        ) from error
+    except OSError as error:
+        raise UsageError(f"{data_dir} cannot be read: {error.strerror or error}", field="DATA_DIR") from error
+    return disk
+
+
+def _coordination(data_dir: str) -> "SqliteContent | None":
+    from cluster.sqlite_copy import read_copy
+    from storage.check.directory_check import COORDINATION_PATH
+
+    try:
+        return read_copy(f"{data_dir}/{COORDINATION_PATH}")
+    except OSError as error:
+        raise CommandError(
+            f"{COORDINATION_PATH} cannot be copied for reading: {error}",
+            exit_code=ExitCode.USAGE,
+            hint="It is copied into the directory for temporary files; TMPDIR names another one.",
+        ) from error
+
+
+class _Mebibytes:
+    """Bytes on their way to a progress that counts in MiB."""
+
+    def __init__(self, progress: "Progress") -> None:
+        self._progress = progress
+        self._rest = 0
+
+    def advance(self, size_bytes: int) -> None:
+        self._rest += size_bytes
+        whole, self._rest = divmod(self._rest, MIB)
+        if whole:
+            self._progress.advance(whole)
+
+
+# --- what is shown ---------------------------------------------------------------------------------------------------
+
+
+def _document(data_dir: str, report: "DirectoryReport") -> dict[str, object]:
+    journal, findings = report.journal, report.findings
+    return {
+        "dataDir": data_dir,
+        "directoryId": report.directory_id,
+        "stoppedInOrder": report.was_clean,
+        "topics": [
+            {
+                "topic": topic.name or None,
+                "id": topic.topic_id,
+                "isDeleted": topic.is_deleted,
+                "partitions": topic.partitions,
+                "segments": topic.segments,
+                "batches": topic.batches,
+                "messages": topic.messages,
+                "sizeBytes": topic.size_bytes,
+                "problems": topic.problems,
+            }
+            for topic in report.topics
+        ],
+        "journal": {
+            "files": journal.files,
+            "framesToReplay": journal.frames,
+            "batchesOnlyThere": journal.batches,
+            "messagesOnlyThere": journal.messages,
+            "bytesOnlyThere": journal.size_bytes,
+        },
+        "findings": [
+            {
+                "severity": finding.kind.severity.value,
+                "kind": finding.kind.name,
+                "where": finding.where,
+                "detail": finding.detail,
+                "meaning": finding.kind.meaning,
+                "advice": finding.kind.advice,
+            }
+            for finding in findings.kept
+        ],
+        "counts": {severity.value: count for severity, count in findings.counts.items()},
+        "leftOut": findings.left_out,
+        "isSound": not findings.errors,
+    }
+
+
+def _views(report: "DirectoryReport") -> list[View]:
+    return [_topics(report), _summary(report), *_findings(report), Sentence(""), _verdict(report)]
+
+
+def _topics(report: "DirectoryReport") -> Table:
+    columns = [
+        Column("topic", may_wrap=True),
+        *(Column(name, align="right") for name in ("partitions", "segments", "batches", "messages", "bytes")),
+        Column("problems", align="right"),
+    ]
+    rows: list[list[Cell | str]] = [
+        [
+            _topic_cell(topic),
+            *(_count(value) for value in (topic.partitions, topic.segments, topic.batches, topic.messages)),
+            _count(topic.size_bytes),
+            Cell(_count(topic.problems), "bad" if topic.problems else "good"),
+        ]
+        for topic in report.topics
+    ]
+    return Table(columns, rows, empty="There are no topics.")
+
+
+def _topic_cell(topic: "TopicFigures") -> Cell:
+    if topic.is_deleted:
+        return Cell(f"{topic.name} (deleted)", "muted")
+    return Cell(topic.name, "name") if topic.name else Cell(f"unknown: {topic.topic_id}", "warning")
+
+
+def _summary(report: "DirectoryReport") -> Fields:
+    journal = report.journal
+    to_replay = f"{_count(journal.frames)} frames"
+    if journal.batches:
+        to_replay += f"; {_count(journal.batches)} batches with {_count(journal.messages)} messages are only there"
+    stopped = "in order" if report.was_clean else "not in order (killed, or the power failed)"
+    return Fields(
+        [
+            ("directory", report.directory_id or Cell("unknown", "bad")),
+            ("last stop", stopped),
+            ("journal", f"{_count(journal.files)} files"),
+            ("to replay", to_replay if journal.frames else "nothing"),
+        ]
+    )
+
+
+def _findings(report: "DirectoryReport") -> list[View]:
+    """By kind, the worst first: what was found where, what it means, what to do."""
+    by_kind: dict[FindingKind, list[Any]] = {}
+    for finding in report.findings.kept:
+        by_kind.setdefault(finding.kind, []).append(finding)
+    views: list[View] = []
+    for kind in sorted(by_kind, key=lambda each: list(_STYLES).index(each.severity.value)):
+        severity = kind.severity.value
+        views.append(Sentence(""))
+        views.append(Sentence(f"{severity}: {kind.meaning}", _STYLES[severity]))
+        found = by_kind[kind]
+        views += [Sentence(f"  {each.where}: {each.detail}") for each in found[:PLACES_SHOWN_MAX]]
+        if len(found) > PLACES_SHOWN_MAX:
+            views.append(Sentence(f"  and {_count(len(found) - PLACES_SHOWN_MAX)} more; --json lists them", "muted"))
+        views.append(Sentence(f"  -> {kind.advice}", "strong"))
+    if report.findings.left_out:
+        views.append(Sentence(f"{_count(report.findings.left_out)} findings are left out; see --max-findings", "muted"))
+    return views
+
+
+def _verdict(report: "DirectoryReport") -> Sentence:
+    counts = report.findings.counts
+    parts = [_plural(severity, count) for severity, count in counts.items() if count]
+    if report.findings.errors:
+        return Sentence(f"NOT SOUND: {', '.join(parts)}.", "bad")
+    messages = sum(topic.messages for topic in report.topics)
+    rest = f"; {', '.join(parts)}" if parts else ""
+    return Sentence(f"Sound: {_count(messages)} messages verified{rest}.", "good")
+
+
+def _plural(severity: "Severity", count: int) -> str:
+    return f"{_count(count)} {severity.value}{'' if count == 1 else 's'}"
+
+
+def _count(value: int) -> str:
+    return f"{value:,}"

@@ -1,0 +1,1 @@
+"""Functions as tasks, with retries and results. docs/recipes/from-celery.md explains it."""

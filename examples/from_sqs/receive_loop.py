@@ -1,0 +1,31 @@
+"""The worker, call by call as it was with boto3: `python -m from_sqs.receive_loop`."""
+
+import logging
+import os
+
+from acklog import Client
+from acklog.messages import Message
+
+
+def send_mail(message: Message) -> None:
+    if message.body["to"] == "flaky@example.com" and message.attempt == 1:
+        raise ConnectionError("the mail server did not answer")
+    print(f"mailed {message.body['to']} at attempt {message.attempt}", flush=True)
+
+
+if __name__ == "__main__":
+    with Client(os.environ.get("ACKLOG_URL", "http://127.0.0.1:8080")) as client:
+        client.topics.create("emails")
+        client.groups.create("mailer", visibility_ms=30_000, max_attempts=5)
+        while True:
+            received = client.receive("emails", group="mailer", max_messages=10, wait_s=20)
+            for message in received:
+                try:
+                    send_mail(message)
+                except Exception:
+                    logging.exception("message %s comes again", message.message_id)
+                    client.nack(message, delay_s=1)
+                else:
+                    [settled] = client.ack(message)
+                    if settled.error is not None:
+                        logging.warning("%s may be mailed twice: %s", message.message_id, settled.error)

@@ -1,0 +1,140 @@
+"""What the groups of a partition have done: snapshot, then the delivery log's tail, as a start would read them."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from acklog.wire.batch import BatchCorruptError, BatchHeader, opaque_payload, verify
+from cluster.model import GroupSettings
+from storage.check.figures import LogFigures
+from storage.check.findings import FindingKind, Findings
+from storage.check.log_check import SNAPSHOT_NAME
+from storage.delivery.partition_delivery import PartitionDelivery
+from storage.delivery.records import DeliveryFormatError, decode_records
+from storage.disk.port import Disk
+from storage.log.batch_scanner import BatchScanner
+from storage.log.checkpoint import CheckpointDamagedError, read_checkpoint
+from storage.log.journal_scan import JournalCorruptError, read_frame
+from storage.log.segment import Segment, segment_base
+
+_OFFSET_BYTES = 8
+_GROUPS_MAX = 1 << 31  # the log is right, however many there are
+
+
+class DeliveryCheck:
+    """One partition. `messages` is its log of messages, None if there is none; `delivery` that of delivery records."""
+
+    def __init__(
+        self, disk: Disk, delivery: LogFigures, messages: LogFigures | None, *, journal_key: int, findings: Findings
+    ) -> None:
+        self._disk = disk
+        self._delivery = delivery
+        self._messages_end = 0 if messages is None else messages.end_offset
+        self._journal_key = journal_key
+        self._findings = findings
+        self._directory = delivery.key.directory
+        self._snapshot_path = f"{self._directory}/{SNAPSHOT_NAME}"
+
+    def run(self) -> list[str]:
+        """The ids of the groups that the partition knows; empty where their state cannot be told."""
+        state = PartitionDelivery(
+            leader_epoch=max(self._delivery.last_epoch, 0) + 1,
+            settings_of=lambda _group_id: GroupSettings(),
+            groups_max=_GROUPS_MAX,
+        )
+        offset = self._restore(state)
+        if offset is None:
+            return []
+        damaged = next((place for place in self._delivery.damage if place[1] > offset), None)
+        if damaged is not None:
+            detail = f"offsets {damaged[0]} to {damaged[1] - 1} of the delivery log are damaged or missing"
+            self._add(FindingKind.DELIVERY_UNREADABLE, self._directory, detail)
+            return []
+        if not self._delivery.is_refused and not self._apply_tail(state, offset):
+            return []
+        self._judge(state)
+        return state.group_ids()
+
+    def _restore(self, state: PartitionDelivery) -> int | None:
+        """The offset from which the log goes on; None where the partition would be refused."""
+        log_start = self._delivery.log_start
+        try:
+            payload = read_checkpoint(self._disk, self._snapshot_path)
+            if payload is None:
+                if log_start:
+                    self._add(FindingKind.SNAPSHOT_MISSING, self._snapshot_path, f"the log begins at {log_start}")
+                    return None
+                return log_start
+            state.restore(payload[_OFFSET_BYTES:], now_ms=0, wall_now_ms=0)
+        except (CheckpointDamagedError, DeliveryFormatError, ValueError) as error:
+            self._add(FindingKind.SNAPSHOT_DAMAGED, self._snapshot_path, str(error))
+            return None
+        except OSError as error:
+            self._add(FindingKind.FILE_UNREADABLE, self._snapshot_path, str(error))
+            return None
+        offset = int.from_bytes(payload[:_OFFSET_BYTES], "big")
+        if offset > self._delivery.end_offset:
+            detail = f"it goes up to {offset}, the log ends at {self._delivery.end_offset}"
+            self._add(FindingKind.SNAPSHOT_AHEAD, self._snapshot_path, detail)
+            return None
+        return offset
+
+    def _apply_tail(self, state: PartitionDelivery, offset: int) -> bool:
+        try:
+            for payload in self._payloads(offset):
+                state.apply(decode_records(payload), now_ms=0, wall_now_ms=0)
+        except (DeliveryFormatError, BatchCorruptError, JournalCorruptError, msgspec.DecodeError, OSError) as error:
+            self._add(FindingKind.DELIVERY_UNREADABLE, self._directory, str(error))
+            return False
+        return True
+
+    def _payloads(self, offset: int) -> Iterator[memoryview]:
+        """Of the batches from `offset` on: what the segments hold, then what only the journal has."""
+        stored_end = self._delivery.stored_end
+        for base in self._segments_from(offset):
+            file = self._disk.open(Segment(self._directory, base).path)
+            try:
+                scanner = BatchScanner(file, position=0, size=file.size())
+                for header, position in scanner:
+                    if header.base_offset >= stored_end:
+                        break
+                    if header.base_offset >= offset:
+                        yield opaque_payload(file.read(position, header.length), header)
+            finally:
+                file.close()
+        for data, header in self._journal_batches():
+            if header.base_offset >= max(offset, stored_end):
+                yield opaque_payload(data, header)
+
+    def _segments_from(self, offset: int) -> list[int]:
+        bases = sorted(
+            base for name in self._disk.list_directory(self._directory) if (base := segment_base(name)) is not None
+        )
+        first = max((number for number, base in enumerate(bases) if base <= offset), default=0)
+        return [base for base in bases[first:] if base < self._delivery.stored_end]
+
+    def _journal_batches(self) -> Iterator[tuple[memoryview, BatchHeader]]:
+        name = str(self._delivery.key)
+        for place in self._delivery.replayed:
+            for key, batches in read_frame(self._disk, place, self._journal_key):
+                at = 0
+                while key == name and at < len(batches):
+                    header = verify(batches, at)
+                    yield batches[at : at + header.length], header
+                    at += header.length
+
+    def _judge(self, state: PartitionDelivery) -> None:
+        try:
+            state.check_invariants()
+        except AssertionError as error:
+            self._add(FindingKind.DELIVERY_INCONSISTENT, self._directory, str(error))
+        for group in state.groups():
+            snapshot = group.snapshot()
+            done = max([snapshot.progress, *(end for _, end in snapshot.done)])
+            seen = max([done, *(retry[0] + 1 for retry in snapshot.retries)])
+            if seen > self._messages_end:
+                detail = f"group {group.group_id} knows messages up to {seen - 1}, the log ends at {self._messages_end}"
+                self._add(FindingKind.PROGRESS_BEYOND_LOG, self._directory, detail)
+
+    def _add(self, kind: FindingKind, path: str, detail: str) -> None:
+        self._findings.add(kind, path, detail, topic_id=self._delivery.key.topic_id)

@@ -1,0 +1,260 @@
+"""The doctor's judgements, on figures that a test makes up."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acklog.catalog import Group, GroupOffsets, GroupSettings, PartitionProgress, Topic
+from acklog.command import machine_checks
+from acklog.command.checkup import Check, Outcome
+from acklog.command.machine_checks import (
+    data_directory_checks,
+    file_system_check,
+    file_system_type,
+    sync_check,
+    sync_durations_ms,
+)
+from acklog.command.server_checks import GROUPS_LOOKED_AT_MAX, ServerChecks
+from acklog.command.server_metrics import ServerMetrics
+from acklog.errors import ConnectionFailed, Forbidden, GroupNotFound, StorageFailed, Unauthenticated
+
+HEALTHY = """\
+# HELP acklog_server_info 1, with the server's version
+# TYPE acklog_server_info gauge
+acklog_server_info{version="1.2.3"} 1.0
+acklog_clock_seconds 1000.5
+acklog_storage_failed 0.0
+acklog_partitions_refused 0.0
+acklog_disk_free_bytes 5.0e+10
+acklog_disk_reserve_bytes 6.7e+07
+acklog_limit_used_ratio{limit="pending_bytes_max"} 0.25
+acklog_limit_used_ratio{limit="journal_files_max"} 0.5
+"""
+
+
+class FakeServer:
+    """A client whose answers are set; an exception in the place of one is raised."""
+
+    def __init__(self, **answers: Any) -> None:
+        self.answers = {"health": {}, "ready": {}, "metrics": HEALTHY, "topics": [], "groups": [], **answers}
+        self.answers.setdefault("seek", Forbidden("no"))
+        self.topics = self.groups = self
+        self.offsets_asked = 0
+
+    def _answer(self, name: str) -> Any:
+        answer = self.answers[name]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def health(self) -> Any:
+        return self._answer("health")
+
+    def ready(self) -> Any:
+        return self._answer("ready")
+
+    def metrics(self) -> Any:
+        return self._answer("metrics")
+
+
+class _Topics:
+    def __init__(self, server: FakeServer) -> None:
+        self._server = server
+
+    def list(self) -> list[Topic]:
+        topics: list[Topic] = self._server._answer("topics")
+        return topics
+
+
+class _Groups:
+    def __init__(self, server: FakeServer) -> None:
+        self._server = server
+
+    def list(self) -> list[Group]:
+        groups: list[Group] = self._server._answer("groups")
+        return groups
+
+    def offsets(self, group: str) -> GroupOffsets:
+        self._server.offsets_asked += 1
+        rows: list[PartitionProgress] = self._server.answers["offsets"][self._server.offsets_asked - 1]
+        return GroupOffsets(group, rows, 0)
+
+    def seek(self, *_arguments: Any, **_options: Any) -> None:
+        self._server._answer("seek")
+
+
+def diagnose(server: FakeServer, *, has_token: bool = True, url: str = "http://127.0.0.1:1") -> dict[str, Check]:
+    server.topics, server.groups = _Topics(server), _Groups(server)  # type: ignore[assignment]
+    times: Iterator[int] = iter([1_000_000, 1_000_004, 1_000_490, 1_000_510])
+    checks = ServerChecks(
+        server,  # type: ignore[arg-type]
+        url=url,
+        has_token=has_token,
+        own_version="1.2.9",
+        now_ms=lambda: next(times),
+        pause=lambda _seconds: None,
+    )
+    return {check.name: check for check in checks.run()}
+
+
+class TestServer:
+    def test_all_is_well(self) -> None:
+        found = diagnose(FakeServer())
+        assert {check.outcome for check in found.values()} == {Outcome.OK}
+        assert found["reachable"].finding == "http://127.0.0.1:1 answers in 4 ms"
+        assert found["clock"].finding == "the clocks agree"
+        assert found["version"].finding == "1.2.3"
+        assert found["limits"].finding == "the fullest is journal_files_max, 50% used"
+
+    def test_nobody_there(self) -> None:
+        found = diagnose(FakeServer(health=ConnectionFailed("refused")))
+        assert (found["reachable"].outcome, list(found)) == (Outcome.FAIL, ["reachable", "server"])
+
+    def test_not_ready(self) -> None:
+        found = diagnose(FakeServer(ready=StorageFailed("fsync: EIO")))
+        assert found["ready"].outcome is Outcome.FAIL
+        assert "fsync: EIO" in found["ready"].finding
+
+    def test_a_wrong_token(self) -> None:
+        found = diagnose(FakeServer(topics=Unauthenticated("who are you?")))
+        assert found["token"].outcome is Outcome.FAIL
+        assert "--token" in found["token"].advice
+
+    def test_metrics_that_cannot_be_read_do_not_end_it(self) -> None:
+        found = diagnose(FakeServer(metrics=Forbidden("no")))
+        assert found["metrics"].outcome is Outcome.FAIL
+        assert found["dead letters"].outcome is Outcome.OK
+
+    @pytest.mark.parametrize(
+        ("line", "check", "outcome", "said"),
+        [
+            ('acklog_server_info{version="2.0.0"} 1', "version", Outcome.WARN, "the server is 2.0.0"),
+            ("acklog_clock_seconds 997.0", "clock", Outcome.WARN, "differ by 3 s"),
+            ("acklog_clock_seconds 2000.0", "clock", Outcome.FAIL, "differ by 16 min"),
+            ("acklog_storage_failed 1", "disk", Outcome.FAIL, "the disk failed"),
+            ("acklog_partitions_refused 2", "disk", Outcome.FAIL, "2 partitions refused"),
+            ("acklog_disk_free_bytes 5e8", "disk", Outcome.WARN, "476.8 MiB free"),
+            ("acklog_disk_free_bytes 5e7", "disk", Outcome.FAIL, "sends are refused"),
+            ('acklog_limit_used_ratio{limit="pending_bytes_max"} 0.8', "limits", Outcome.WARN, "80% used"),
+            ('acklog_limit_used_ratio{limit="pending_bytes_max"} 0.99', "limits", Outcome.FAIL, "99% used"),
+            ('acklog_messages_refused_total{code="OVERLOADED"} 7', "refusals", Outcome.WARN, "OVERLOADED 7"),
+            ('acklog_messages_refused_total{code="INVALID_FIELD"} 7', "refusals", Outcome.OK, "no message"),
+            ("acklog_recovery_cut_bytes 2048", "last start", Outcome.OK, "it cut 2 KiB"),
+        ],
+    )
+    def test_what_the_metrics_say(self, line: str, check: str, outcome: Outcome, said: str) -> None:
+        name = line.rpartition(" ")[0]
+        others = [each for each in HEALTHY.splitlines() if each.rpartition(" ")[0] != name]
+        found = diagnose(FakeServer(metrics="\n".join([line, *others])))
+        assert found[check].outcome is outcome
+        assert said in found[check].finding
+
+    def test_an_older_server_says_less(self) -> None:
+        found = diagnose(FakeServer(metrics="acklog_storage_failed 0\n"))
+        assert {found[name].outcome for name in ("version", "clock", "disk", "limits")} == {Outcome.SKIPPED}
+
+    def test_an_open_server_on_a_network(self) -> None:
+        answers = {"seek": GroupNotFound("there is none")}
+        far = diagnose(FakeServer(**answers), has_token=False, url="http://queue.example.org")
+        assert far["token"].outcome is Outcome.WARN
+        assert "--tokens-file" in far["token"].advice
+        assert diagnose(FakeServer(**answers), has_token=False)["token"].outcome is Outcome.OK
+        assert diagnose(FakeServer(**answers), url="http://queue.example.org")["token"].outcome is Outcome.OK
+
+    def test_a_group_that_makes_progress_is_not_idle(self) -> None:
+        def row(done: int) -> list[PartitionProgress]:
+            counts = {"in_flight": 0, "delayed": 0, "dead_lettered": 0, "done_above": 0}
+            return [PartitionProgress("orders", 0, progress=done, lag=50, lost=0, **counts)]
+
+        groups = [_group("mail")]
+        busy = diagnose(FakeServer(groups=groups, offsets=[row(10), row(20)]))
+        assert busy["groups"].outcome is Outcome.OK
+        idle = diagnose(FakeServer(groups=groups, offsets=[row(10), row(10)]))
+        assert idle["groups"].outcome is Outcome.WARN
+        assert "mail in orders (50)" in idle["groups"].finding
+
+    def test_what_retention_took(self) -> None:
+        rows = [PartitionProgress("orders", 0, progress=9, lag=0, lost=4, in_flight=0, delayed=0, done_above=0)]
+        found = diagnose(FakeServer(groups=[_group("mail")], offsets=[rows]))
+        assert "mail in orders (4)" in found["lost"].finding
+
+    def test_only_so_many_groups_are_looked_at(self) -> None:
+        groups = [_group(f"g{number}") for number in range(GROUPS_LOOKED_AT_MAX + 5)]
+        server = FakeServer(groups=groups, offsets=[[]] * len(groups))
+        diagnose(server)
+        assert server.offsets_asked == GROUPS_LOOKED_AT_MAX
+
+
+def _group(name: str) -> Group:
+    return Group(name, name, "shared", GroupSettings("earliest", 1, 1, 1, 1, 1), 0)
+
+
+class TestMetricsText:
+    def test_labels_and_sums(self) -> None:
+        text = 'a{x="1",y="a \\"b\\" \\\\ c"} 2\na{x="2"} 3\nb 1.5e3 1700000\n# c 1\nnonsense\nd NaNa\n'
+        metrics = ServerMetrics(text)
+        assert metrics.value("a") == 5
+        assert metrics.by_label("a", "x") == {"1": 2, "2": 3}
+        assert metrics.by_label("a", "y") == {'a "b" \\ c': 2, "": 3}
+        assert metrics.value("b") == 1500
+        assert [metrics.value(name) for name in ("c", "d", "nonsense")] == [None, None, None]
+
+
+MOUNTS = """\
+22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+23 22 0:5 / /proc rw shared:2 - proc proc rw
+30 22 8:2 / /srv rw shared:3 - xfs /dev/sdb1 rw
+31 30 0:50 / /srv/with\\040space rw - nfs4 host:/x rw
+"""
+
+
+class TestMachine:
+    @pytest.mark.parametrize(
+        ("path", "kind"),
+        [("/var/lib", "ext4"), ("/srv", "xfs"), ("/srv/data", "xfs"), ("/srvx", "ext4"), ("/srv/with space/d", "nfs4")],
+    )
+    def test_the_file_system_is_that_of_the_nearest_mount(self, path: str, kind: str) -> None:
+        assert file_system_type(Path(path), MOUNTS) == kind
+
+    @pytest.mark.parametrize(
+        ("kind", "outcome"),
+        [
+            ("ext4", Outcome.OK),
+            ("xfs", Outcome.OK),
+            ("nfs4", Outcome.WARN),
+            ("fuse.sshfs", Outcome.WARN),
+            ("overlay", Outcome.WARN),
+            ("tmpfs", Outcome.FAIL),
+            ("", Outcome.SKIPPED),
+        ],
+    )
+    def test_what_a_file_system_means(self, kind: str, outcome: Outcome) -> None:
+        assert file_system_check(kind).outcome is outcome
+
+    @pytest.mark.parametrize(("median_ms", "outcome"), [(0.3, Outcome.OK), (11, Outcome.WARN), (150, Outcome.FAIL)])
+    def test_slow_syncs(self, median_ms: float, outcome: Outcome) -> None:
+        assert sync_check([median_ms, median_ms, 1000]).outcome is outcome
+
+    def test_a_measurement_leaves_nothing_behind(self, tmp_path: Path) -> None:
+        assert len(sync_durations_ms(tmp_path)) == machine_checks.SYNCS
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_directory_that_cannot_be_written(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(_path: Path) -> list[float]:
+            raise PermissionError(13, "Permission denied")
+
+        monkeypatch.setattr(machine_checks, "sync_durations_ms", refuse)
+        found = {check.name: check for check in data_directory_checks(tmp_path)}
+        assert found["sync"].outcome is Outcome.SKIPPED
+        assert "Permission denied" in found["sync"].finding
+
+    def test_few_open_files(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(machine_checks.resource, "getrlimit", lambda _what: (256, 4096))
+        check = machine_checks._open_files()
+        assert check.outcome is Outcome.WARN
+        assert "ulimit -n" in check.advice
+
+    def test_an_old_python(self) -> None:
+        assert machine_checks._python((3, 9, 1)).outcome is Outcome.FAIL

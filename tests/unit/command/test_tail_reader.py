@@ -1,0 +1,185 @@
+"""Reading all partitions at once: what retention removed, partitions that are added, how many polls there are."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from msgspec import Raw
+
+from acklog.catalog import PartitionState, TopicConfig, TopicDescription
+from acklog.command import tail_reader
+from acklog.command.failures import CommandError
+from acklog.command.tail_reader import POLLS_AT_ONCE_MAX, TailReader, TailStart
+from acklog.errors import OffsetOutOfRange
+from acklog.messages import RecordsPage, StoredMessage
+
+CONFIG = TopicConfig("time", -1, -1, 1, 1, 1, 1)
+PAGE_MESSAGES = 3
+
+
+class Log:
+    """A topic in memory. `starts[p]` is the first offset of partition `p` that is still there."""
+
+    def __init__(self, *sizes: int) -> None:
+        self.partitions = [
+            [self._message(number, offset) for offset in range(size)] for number, size in enumerate(sizes)
+        ]
+        self.starts = [0] * len(sizes)
+        self.grown = asyncio.Event()
+        self.polls = self.polls_max = 0
+        self.topics = self
+
+    def _message(self, partition: int, offset: int) -> StoredMessage:
+        return StoredMessage(
+            message_id=f"m-{partition}-{offset}",
+            topic="t",
+            partition=partition,
+            offset=offset,
+            json_body=Raw(b"1"),
+            timestamp_ms=offset,
+            append_time_ms=offset,
+        )
+
+    def append(self, partition: int) -> None:
+        if partition == len(self.partitions):
+            self.partitions.append([])
+            self.starts.append(0)
+        log = self.partitions[partition]
+        log.append(self._message(partition, len(log)))
+        self.grown.set()
+        self.grown = asyncio.Event()
+
+    async def get(self, name: str) -> TopicDescription:
+        states = [
+            PartitionState(number, log_start=start, high_watermark=len(log))
+            for number, (start, log) in enumerate(zip(self.starts, self.partitions, strict=True))
+        ]
+        return TopicDescription("t", "id", len(states), 1, CONFIG, 1, partition_states=states)
+
+    async def records(
+        self,
+        topic: str,
+        partition: int,
+        *,
+        offset: int | None = None,
+        time_ms: int | None = None,
+        max_bytes: int | None = None,
+        wait_s: float = 0,
+    ) -> RecordsPage:
+        self.polls += 1
+        self.polls_max = max(self.polls_max, self.polls)
+        try:
+            log, start = self.partitions[partition], self.starts[partition]
+            if offset is None:
+                offset = min(max(start, time_ms or 0), len(log))
+            if not start <= offset <= len(log):
+                raise OffsetOutOfRange("gone")
+            await asyncio.sleep(0)
+            if wait_s and offset == len(log):
+                await self.grown.wait()
+            found = log[offset : offset + PAGE_MESSAGES]
+            return RecordsPage(found, offset, offset + len(found), start, len(log))
+        finally:
+            self.polls -= 1
+
+
+class Shown:
+    def __init__(self, log: Log, *, messages_max: int | None = None) -> None:
+        self.ids: list[str] = []
+        self.notes: list[str] = []
+        client: Any = log
+        self.reader = TailReader(client, "t", show=self._show, note=self.notes.append, messages_max=messages_max)
+
+    def _show(self, messages: Sequence[StoredMessage]) -> None:
+        self.ids += [message.message_id for message in messages]
+
+
+async def test_everything_once_and_in_each_partitions_order() -> None:
+    log = Log(7, 0, 4)
+    shown = Shown(log)
+    await shown.reader.run(TailStart(is_earliest=True), is_following=False)
+    assert [each for each in shown.ids if each.startswith("m-0-")] == [f"m-0-{offset}" for offset in range(7)]
+    assert [each for each in shown.ids if each.startswith("m-2-")] == [f"m-2-{offset}" for offset in range(4)]
+    assert len(shown.ids) == 11
+
+
+async def test_the_end_is_where_it_was_at_the_beginning() -> None:
+    log = Log(1)
+    shown = Shown(log)
+    await shown.reader.run(TailStart(), is_following=False)
+    assert shown.ids == []
+
+
+async def test_the_last_and_then_what_comes() -> None:
+    log = Log(10, 10)
+    shown = Shown(log, messages_max=5)
+    running = asyncio.create_task(shown.reader.run(TailStart(last=4), is_following=True))
+    while len(shown.ids) < 4:
+        await asyncio.sleep(0)
+    assert sorted(shown.ids) == ["m-0-8", "m-0-9", "m-1-8", "m-1-9"]
+    log.append(1)
+    await running
+    assert shown.ids[4:] == ["m-1-10"]
+
+
+async def test_from_a_time() -> None:
+    shown = Shown(Log(5, 2, 0))
+    await shown.reader.run(TailStart(time_ms=3), is_following=False)
+    assert shown.ids == ["m-0-3", "m-0-4"]
+
+
+async def test_what_retention_removes_meanwhile_is_told() -> None:
+    log = Log(8)
+    shown = Shown(log, messages_max=5)
+    read = log.records
+
+    async def records(*arguments: Any, **options: Any) -> RecordsPage:
+        page = await read(*arguments, **options)
+        log.starts[0] = 6
+        return page
+
+    log.records = records  # type: ignore[method-assign]
+    await shown.reader.run(TailStart(is_earliest=True), is_following=True)
+    assert shown.ids == ["m-0-0", "m-0-1", "m-0-2", "m-0-6", "m-0-7"]
+    assert shown.notes == ["Retention removed 3 messages of partition 0 before they were shown."]
+
+
+async def test_a_topic_that_is_made_anew_ends_it() -> None:
+    log = Log(4)
+    shown = Shown(log)
+    running = asyncio.create_task(shown.reader.run(TailStart(), is_following=True))
+    while not log.polls:
+        await asyncio.sleep(0)
+    log.partitions[0].clear()
+    log.grown.set()
+    with pytest.raises(BaseExceptionGroup) as caught:
+        await running
+    assert caught.group_contains(CommandError, match="ends before offset 4")
+
+
+async def test_a_partition_that_is_added_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tail_reader, "LOOK_FOR_PARTITIONS_INTERVAL_S", 0)
+    log = Log(0)
+    shown = Shown(log, messages_max=2)
+    running = asyncio.create_task(shown.reader.run(TailStart(), is_following=True))
+    await asyncio.sleep(0)
+    log.append(1)
+    log.append(1)
+    await asyncio.wait_for(running, 10)
+    assert shown.ids == ["m-1-0", "m-1-1"]
+
+
+async def test_polls_are_bounded() -> None:
+    log = Log(*[2] * (POLLS_AT_ONCE_MAX + 20))
+    shown = Shown(log)
+    await shown.reader.run(TailStart(is_earliest=True), is_following=False)
+    assert len(shown.ids) == 2 * (POLLS_AT_ONCE_MAX + 20)
+    assert log.polls_max == POLLS_AT_ONCE_MAX
+
+
+async def test_a_partition_without_a_leader_is_told() -> None:
+    log = Log(1)
+    log.starts[0] = None  # type: ignore[call-overload]
+    with pytest.raises(CommandError, match="partition 0 cannot be read: it has no leader"):
+        await Shown(log).reader.run(TailStart(is_earliest=True), is_following=False)
