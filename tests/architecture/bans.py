@@ -243,10 +243,26 @@ def _name_of(node: ast.expr) -> str:
 
 
 def _forgotten_tasks(tree: ast.Module) -> Iterator[Violation]:
-    """The event loop keeps only weak references: a task that nobody holds may vanish, and its failure with it."""
+    """The event loop keeps only weak references: a task that nobody holds may vanish, and its failure with it. A task
+    group holds its own."""
+    groups = set(_task_groups(tree))
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             function = node.value.func
+            if isinstance(function, ast.Attribute) and _name_of(function.value) in groups:
+                continue
             name = function.attr if isinstance(function, ast.Attribute) else _name_of(function)
             if name in _TASK_MAKERS:
                 yield Violation(node.lineno, FORGOTTEN_TASK, "keep it until it is done, and look at how it ended")
+
+
+def _task_groups(tree: ast.Module) -> Iterator[str]:
+    """Names that stand for a task group: bound by `async with`, or parameters that say so."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.withitem) and isinstance(node.context_expr, ast.Call):
+            made = node.context_expr.func
+            is_group = isinstance(made, ast.Attribute) and made.attr == "TaskGroup"
+            if is_group and isinstance(node.optional_vars, ast.Name):
+                yield node.optional_vars.id
+        elif isinstance(node, ast.arg) and isinstance(node.annotation, ast.Attribute):
+            yield from [node.arg] * (node.annotation.attr == "TaskGroup")
