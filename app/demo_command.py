@@ -2,8 +2,9 @@
 
 import asyncio
 import shutil
+import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -35,7 +36,7 @@ def demo(
             metavar="COUNT",
             min=MESSAGES_MIN,
             max=MESSAGES_MAX,
-            help="How many to send; the input is begun again where it has fewer [all of a file; 50,000].",
+            help="How many to send; the input is begun again where it has fewer [all of a file; 20,000].",
         ),
     ] = None,
     kills: Annotated[
@@ -94,12 +95,21 @@ def _outcome(session: Session, flights: "FlightFile", options: "Options", *, kee
 
     with _directory(session, is_kept=keeps_directory) as directory, _display(session) as display:
         try:
-            return asyncio.run(run(options, flights, directory, display))
+            return asyncio.run(_until_terminated(run(options, flights, directory, display)))
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None
         except InputError as error:
             raise UsageError(str(error), field="--input", hint="Without --input a sample is sent.") from error
         except (DeadlineError, StalledError, ServerFailedError, AcklogError) as error:
             hint = "--keep keeps the server's directory, with its log." if not keeps_directory else ""
             raise CommandError(f"the run did not finish: {error}", exit_code=ExitCode.USAGE, hint=hint) from error
+
+
+async def _until_terminated(running: "Coroutine[None, None, Outcome]") -> "Outcome":
+    """SIGTERM cancels the run, so that its server does not outlive it."""
+    task = asyncio.ensure_future(running)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    return await task
 
 
 @contextmanager

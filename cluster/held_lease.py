@@ -1,7 +1,7 @@
 """A lease that is kept alive, and that knows when it may have ended."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 import structlog
@@ -64,10 +64,12 @@ class HeldLease:
         except CoordinationError as error:
             _log.info("lease_left_to_expire", reason=str(error))
 
-    async def keep(self, on_kept: Callable[[], None]) -> None:
-        """Keep it alive, with a call after each time; returns once it is lost, or may be soon.
+    async def keep(self, check: Callable[[], Awaitable[None]]) -> None:
+        """Keep it alive, and `check` after each time that what hangs on it is still there (a lease may live on without
+        its key); returns once the lease is lost, or may be soon.
 
-        Raises LeaseLostError when the store says so.
+        Raises LeaseLostError when the store or `check` says so, and whatever else `check` raises beside
+        CoordinationError.
         """
         failures = 0
         while self.is_valid:
@@ -76,26 +78,26 @@ class HeldLease:
             await self._clock.sleep(min(pause_ms, left_ms))
             if not self.is_valid:
                 return
-            if await self._renew():
+            if await self._renew(check):
                 failures = 0
-                on_kept()
             else:
                 failures += 1
 
-    async def _renew(self) -> bool:
+    async def _renew(self, check: Callable[[], Awaitable[None]]) -> bool:
         """Raises LeaseLostError. A store that does not answer in time counts as one that cannot be reached."""
         asked_at_ms = self._clock.monotonic_ms()
         left_ms = self._valid_until_ms - asked_at_ms
         try:
             async with asyncio.timeout(left_ms / 1000):
                 await self._store.keep_alive(self.lease_id)
+                if self.is_valid:  # it may have been ended meanwhile, and stays so
+                    self._renewed(asked_at_ms)
+                await check()
         except LeaseLostError:
             raise
         except (CoordinationError, TimeoutError) as error:
             _log.warning("keep_alive_failed", reason=repr(error))
             return False
-        if self.is_valid:  # it may have been ended meanwhile, and stays so
-            self._renewed(asked_at_ms)
         return True
 
     def _renewed(self, asked_at_ms: int) -> None:

@@ -140,6 +140,13 @@ class NodeRegistration(msgspec.Struct, frozen=True, rename="camel"):
     is_leaving: bool = False
 
 
+class ControllerClaim(msgspec.Struct, frozen=True, rename="camel"):
+    """Who is the controller; the key's create revision is its fencing token."""
+
+    node_id: int
+    incarnation: int
+
+
 class Tombstone(msgspec.Struct, frozen=True, rename="camel"):
     """The topic or group with this id was deleted on purpose: only then may its data be removed (rule R13)."""
 

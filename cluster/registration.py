@@ -2,15 +2,16 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import structlog
+from msgspec.structs import replace
 
 from cluster import keys
-from cluster.backoff import Backoff
 from cluster.clock import Clock
 from cluster.codec import decode, encode
 from cluster.coordination import (
+    Compare,
     CoordinationError,
     CoordinationStore,
     CoordinationUnavailableError,
@@ -20,30 +21,28 @@ from cluster.coordination import (
     absent,
     unchanged,
 )
+from cluster.held_lease import HeldLease, LeaseSettings
 from cluster.model import NodeRegistration
 
 _log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class RegistrationSettings:
-    ttl_ms: int = 10_000
+class RegistrationSettings(LeaseSettings):
+    directory_conflict_wait_ms: int = 15_000
+    """How long a registration of the same node id with another data directory is waited for to end. Longer than the
+    time to live: what is there after that is kept alive by somebody."""
 
-    margin_ms: int = 2_000
-    """How long before the store could end the lease the node declares itself lost (rule R16)."""
-
-    keep_alive_interval_ms: int = 2_500
-
-    backoff: Backoff = field(default_factory=Backoff)
-    """Between tries to register, or to keep alive while the store cannot be reached."""
-
-    def __post_init__(self) -> None:
-        if self.keep_alive_interval_ms + self.margin_ms >= self.ttl_ms:
-            raise ValueError("the keep-alive interval and the margin leave nothing of the time to live")
+    leaving_attempts_max: int = 5
+    """Tries to tell that the node is about to stop."""
 
 
 class ReplacedError(Exception):
     """The node id was registered by a later start: this process must not go on."""
+
+
+class DirectoryConflictError(Exception):
+    """A living node with another data directory has the same node id: two machines with one id in their settings."""
 
 
 class NodeRegistrar:
@@ -51,7 +50,7 @@ class NodeRegistrar:
 
     `on_change` is called with whether the node is registered, whenever that changes; a registration that could not be
     renewed counts as lost `margin_ms` before the store could end it. Only liveness hangs on it: safety comes from
-    epochs.
+    epochs. A registration that somebody deleted (the node was declared dead, and is not) is made again.
     """
 
     def __init__(
@@ -68,22 +67,43 @@ class NodeRegistrar:
         self._clock = clock
         self._on_change = on_change
         self._settings = settings or RegistrationSettings()
-        self._lease_id: int | None = None
-        self._valid_until_ms = 0
+        self._lease: HeldLease | None = None
         self._was_registered = False
+        self._conflict_since_ms: int | None = None
         self._task: asyncio.Task[None] | None = None
         self._outcome: asyncio.Future[None] | None = None
 
     @property
     def is_registered(self) -> bool:
         """Goes by the clock, so it is right at once after any pause of the process."""
-        return self._lease_id is not None and self._clock.monotonic_ms() < self._valid_until_ms
+        return self._lease is not None and self._lease.is_valid
 
     async def start(self) -> None:
-        """Returns once the node is registered; waits for a store that cannot be reached. Raises ReplacedError."""
+        """Returns once the node is registered; waits for a store that cannot be reached, and for an earlier life of
+        the node with another data directory to end. Raises ReplacedError, DirectoryConflictError.
+        """
         self._outcome = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._keep_registered(), name="registration")
         await self._outcome
+
+    async def announce_leaving(self) -> None:
+        """Ask the controller to move this node's leaderships to others. Raises CoordinationError; the registration
+        says so from its next renewal on in any case."""
+        self._registration = replace(self._registration, is_leaving=True)
+        failures = 0
+        while self._lease is not None and self.is_registered:
+            try:
+                item = await self._store.get(keys.node(self._registration.node_id))
+                if item is None or item.lease_id != self._lease.lease_id:
+                    return
+                put = Put(item.key, encode(self._registration), item.lease_id)
+                if (await self._store.transact([unchanged(item)], [put])).succeeded:
+                    return
+            except CoordinationError:
+                failures += 1
+                if failures == self._settings.leaving_attempts_max:
+                    raise
+                await self._clock.sleep(self._settings.backoff.delay_ms(failures))
 
     async def close(self) -> None:
         """Give the registration back, so that nobody has to wait for its end."""
@@ -92,13 +112,10 @@ class NodeRegistrar:
             await asyncio.gather(self._task, return_exceptions=True)
         if self._outcome is not None and not self._outcome.done():
             self._outcome.set_exception(CoordinationUnavailableError("the registration was given up"))
-        lease_id, self._lease_id = self._lease_id, None
+        lease, self._lease = self._lease, None
         self._tell()
-        if lease_id is not None:
-            try:
-                await self._store.revoke_lease(lease_id)
-            except CoordinationError as error:
-                _log.info("registration_left_to_expire", reason=str(error))
+        if lease is not None:
+            await lease.give_back()
 
     async def _keep_registered(self) -> None:
         assert self._outcome is not None
@@ -106,77 +123,80 @@ class NodeRegistrar:
         try:
             while True:
                 try:
-                    await self._register()
+                    self._lease = await self._register()
                     failures = 0
+                    self._tell()
                     if not self._outcome.done():
                         self._outcome.set_result(None)
-                    await self._keep_alive()
+                    await self._lease.keep(self._check_registered)
                 except CoordinationError as error:
                     failures += 1
                     _log.warning("registration_failed", reason=str(error), failures=failures)
-                self._lease_id = None
+                self._lease = None
                 self._tell()
                 await self._clock.sleep(self._settings.backoff.delay_ms(failures))
-        except ReplacedError as error:
+        except (ReplacedError, DirectoryConflictError) as error:
             _log.error("node_replaced", reason=str(error))
+            lease, self._lease = self._lease, None
+            if lease is not None:
+                lease.end()
+            self._tell()
             if not self._outcome.done():
                 self._outcome.set_exception(error)
 
-    async def _register(self) -> None:
-        """Raises ReplacedError, CoordinationError."""
-        key = keys.node(self._registration.node_id)
-        asked_at_ms = self._clock.monotonic_ms()
-        lease = await self._store.grant_lease(self._settings.ttl_ms)
-        item = await self._store.get(key)
-        self._check_not_replaced(item)
-        guard = absent(key) if item is None else unchanged(item)
-        result = await self._store.transact([guard], [Put(key, encode(self._registration), lease.lease_id)])
-        if not result.succeeded:
-            raise CoordinationError("another process registers the same node now")
-        self._lease_id = lease.lease_id
-        self._renewed(asked_at_ms)
+    async def _register(self) -> HeldLease:
+        """Raises ReplacedError, DirectoryConflictError, CoordinationError."""
+        lease = await HeldLease.grant(self._store, clock=self._clock, settings=self._settings)
+        try:
+            guards = await self._guards()
+            key = keys.node(self._registration.node_id)
+            result = await self._store.transact(guards, [Put(key, encode(self._registration), lease.lease_id)])
+            if not result.succeeded:
+                raise CoordinationError("another process registers the same node now")
+        except (ReplacedError, DirectoryConflictError, CoordinationError):
+            await lease.give_back()  # so that a write that comes late has no effect
+            raise
+        self._conflict_since_ms = None
+        return lease
 
-    def _check_not_replaced(self, item: KeyValue | None) -> None:
-        if item is None:
-            return
+    async def _guards(self) -> list[Compare]:
+        """Hold while no later start of the node has begun, and nobody else registers it."""
+        node_id, incarnation = self._registration.node_id, self._registration.incarnation
+        counter = await self._store.get(keys.incarnation(node_id))
+        if counter is not None and int(counter.value) > incarnation:
+            raise ReplacedError(f"node {node_id} was started again, in incarnation {int(counter.value)}")
+        item = await self._store.get(keys.node(node_id))
+        if item is not None:
+            self._check_not_replaced(item)
+        return [
+            absent(keys.incarnation(node_id)) if counter is None else unchanged(counter),
+            absent(keys.node(node_id)) if item is None else unchanged(item),
+        ]
+
+    def _check_not_replaced(self, item: KeyValue) -> None:
+        """Raises ReplacedError, DirectoryConflictError; CoordinationError while it may just be a dead one's."""
         other = decode(NodeRegistration, item.value)
         if other.incarnation > self._registration.incarnation:
             raise ReplacedError(f"node {other.node_id} was started again, in incarnation {other.incarnation}")
+        if other.directory_id == self._registration.directory_id:
+            self._conflict_since_ms = None
+            return
+        now_ms = self._clock.monotonic_ms()
+        if self._conflict_since_ms is None:
+            self._conflict_since_ms = now_ms
+        reason = f"node {other.node_id} at {other.address} is registered with the data directory {other.directory_id}"
+        if now_ms - self._conflict_since_ms >= self._settings.directory_conflict_wait_ms:
+            raise DirectoryConflictError(f"{reason}, and lives: give this node another id, or stop that one")
+        raise CoordinationError(f"{reason}: waiting for its end")
 
-    async def _keep_alive(self) -> None:
-        """Returns once the lease is lost, or may be soon."""
-        assert self._lease_id is not None
-        failures = 0
-        while self.is_registered:
-            left_ms = self._valid_until_ms - self._clock.monotonic_ms()
-            pause_ms = self._settings.backoff.delay_ms(failures) if failures else self._settings.keep_alive_interval_ms
-            await self._clock.sleep(min(pause_ms, left_ms))
-            asked_at_ms = self._clock.monotonic_ms()
-            if asked_at_ms >= self._valid_until_ms:
-                return
-            if await self._renew(self._lease_id):
-                failures = 0
-                self._renewed(asked_at_ms)
-            else:
-                failures += 1
-
-    async def _renew(self, lease_id: int) -> bool:
-        """Raises LeaseLostError. A store that does not answer in time counts as one that cannot be reached."""
-        left_ms = self._valid_until_ms - self._clock.monotonic_ms()
-        try:
-            async with asyncio.timeout(left_ms / 1000):
-                await self._store.keep_alive(lease_id)
-        except LeaseLostError:
-            raise
-        except (CoordinationError, TimeoutError) as error:
-            _log.warning("keep_alive_failed", reason=repr(error))
-            return False
-        return True
-
-    def _renewed(self, asked_at_ms: int) -> None:
-        """The time to live counts from before the question: the store may have started it that early."""
-        self._valid_until_ms = asked_at_ms + self._settings.ttl_ms - self._settings.margin_ms
-        self._tell()
+    async def _check_registered(self) -> None:
+        """Raises LeaseLostError when the key is not there any more, ReplacedError."""
+        assert self._lease is not None
+        item = await self._store.get(keys.node(self._registration.node_id))
+        if item is None or item.lease_id != self._lease.lease_id:
+            if item is not None:
+                self._check_not_replaced(item)
+            raise LeaseLostError("the registration was deleted")
 
     def _tell(self) -> None:
         if self.is_registered != self._was_registered:

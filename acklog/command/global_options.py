@@ -4,14 +4,13 @@ They are declared once, here, as parameters of `acklog` itself; the tree gives t
 Whichever is given last wins.
 """
 
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from acklog.command.session import DEFAULT_SERVER, DEFAULT_TIMEOUT_S, GlobalOptions, Session
 
 TIMEOUT_S_MAX = 86_400.0
-HELP_PANEL = "Everywhere"
 
 _Value = TypeVar("_Value")
 
@@ -44,99 +43,59 @@ def _print_version(_context: typer.Context, _parameter: typer.CallbackParam, is_
         raise typer.Exit
 
 
+def _everywhere(name: str, *more: str, help_text: str, metavar: str | None = None, callback: Any = _remember) -> Any:
+    return typer.Option(name, *more, metavar=metavar, help=help_text, callback=callback, expose_value=False)
+
+
+Url = Annotated[
+    str | None, _everywhere("--server", metavar="URL", help_text=f"The server [ACKLOG_URL; {DEFAULT_SERVER}].")
+]
+Token = Annotated[
+    str | None,
+    _everywhere(
+        "--token",
+        metavar="TOKEN",
+        help_text="The bearer token [ACKLOG_TOKEN]. Others on this machine can see options; prefer the variable.",
+    ),
+]
+ProfileName = Annotated[
+    str | None,
+    _everywhere("--profile", metavar="NAME", help_text="A server by name [ACKLOG_PROFILE]; see acklog profile."),
+]
+Timeout = Annotated[
+    float | None,
+    _everywhere(
+        "--timeout",
+        metavar="SECONDS",
+        help_text=f"How long a request may take, tries included [{DEFAULT_TIMEOUT_S:g}].",
+        callback=_checked_timeout,
+    ),
+]
+Json = Annotated[bool, _everywhere("--json", help_text="JSON for programs: a document, or a line per item.")]
+Quiet = Annotated[bool, _everywhere("--quiet", "-q", help_text="No remarks and no progress.")]
+NoColor = Annotated[
+    bool,
+    typer.Option(
+        "--no-color", help="No colours [NO_COLOR].", callback=_without_color, is_eager=True, expose_value=False
+    ),
+]
+Debug = Annotated[bool, _everywhere("--debug", help_text="Show where a failure comes from.")]
+Version = Annotated[
+    bool,
+    typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True, expose_value=False),
+]
+
+
 def declare(
-    server: Annotated[
-        str | None,
-        typer.Option(
-            "--server",
-            metavar="URL",
-            help=f"The server [ACKLOG_URL; {DEFAULT_SERVER}].",
-            callback=_remember,
-            expose_value=False,
-            rich_help_panel=HELP_PANEL,
-        ),
-    ] = None,
-    token: Annotated[
-        str | None,
-        typer.Option(
-            "--token",
-            metavar="TOKEN",
-            help="The bearer token [ACKLOG_TOKEN]. Others on this machine can see options; prefer the variable.",
-            callback=_remember,
-            expose_value=False,
-            rich_help_panel=HELP_PANEL,
-        ),
-    ] = None,
-    profile: Annotated[
-        str | None,
-        typer.Option(
-            "--profile",
-            metavar="NAME",
-            help="A server by name [ACKLOG_PROFILE]; see acklog profile.",
-            callback=_remember,
-            expose_value=False,
-            rich_help_panel=HELP_PANEL,
-        ),
-    ] = None,
-    timeout_s: Annotated[
-        float | None,
-        typer.Option(
-            "--timeout",
-            metavar="SECONDS",
-            help=f"How long a request may take, tries included [{DEFAULT_TIMEOUT_S:g}].",
-            callback=_checked_timeout,
-            expose_value=False,
-            rich_help_panel=HELP_PANEL,
-        ),
-    ] = None,
-    is_json: Annotated[
-        bool,
-        typer.Option(
-            "--json",
-            help="JSON for programs: a document, or a line per item.",
-            callback=_remember,
-            expose_value=False,
-            rich_help_panel=HELP_PANEL,
-        ),
-    ] = False,
-    is_quiet: Annotated[
-        bool,
-        typer.Option(
-            "--quiet",
-            "-q",
-            help="No remarks and no progress.",
-            callback=_remember,
-            expose_value=False,
-            rich_help_panel=HELP_PANEL,
-        ),
-    ] = False,
-    has_no_color: Annotated[
-        bool,
-        typer.Option(
-            "--no-color",
-            help="No colours [NO_COLOR].",
-            callback=_without_color,
-            is_eager=True,
-            expose_value=False,
-            rich_help_panel=HELP_PANEL,
-        ),
-    ] = False,
-    is_debug: Annotated[
-        bool,
-        typer.Option(
-            "--debug",
-            help="Show where a failure comes from.",
-            callback=_remember,
-            expose_value=False,
-            rich_help_panel=HELP_PANEL,
-        ),
-    ] = False,
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", help="Print the version.", callback=_print_version, is_eager=True, expose_value=False
-        ),
-    ] = False,
+    server: Url = None,
+    token: Token = None,
+    profile: ProfileName = None,
+    timeout_s: Timeout = None,
+    is_json: Json = False,
+    is_quiet: Quiet = False,
+    has_no_color: NoColor = False,
+    is_debug: Debug = False,
+    version: Version = False,
 ) -> None:
     """A durable message queue over HTTP."""
 

@@ -60,14 +60,14 @@ class Output:
         """The command's whole answer: `document` with --json, else the views below one another."""
         if self.is_json:
             text = _encode_json(document)
-            self.write_bytes((msgspec.json.format(text, indent=2) if self.is_terminal else text) + b"\n")
+            self.put_bytes((msgspec.json.format(text, indent=2) if self.is_terminal else text) + b"\n")
         else:
             self.show_views(*views)
 
     def show_item(self, document: object, *views: View) -> None:
         """One item of a stream: a line of JSON, or views. Without any view people see nothing of it."""
         if self.is_json:
-            self.write_bytes(_encode_line(document))
+            self.put_bytes(_encode_line(document))
         else:
             self.show_views(*views)
 
@@ -83,7 +83,7 @@ class Output:
             else:
                 self._stdout.write(plain_text(view))
 
-    def write_bytes(self, content: bytes) -> None:
+    def put_bytes(self, content: bytes) -> None:
         """Bytes as they are, in order with everything else."""
         self._stdout.flush()
         buffer = getattr(self._stdout, "buffer", None)
@@ -92,7 +92,7 @@ class Output:
         else:
             buffer.write(content)
 
-    def write_text(self, text: str) -> None:
+    def put_text(self, text: str) -> None:
         """Text as it is."""
         self._stdout.write(text)
 
@@ -166,7 +166,7 @@ class LiveView:
             self._live.update(Group(*(renderable(view) for view in views)), refresh=True)
             return
         if self._has_shown and not self._output.is_json:
-            self._output.write_text("\n")
+            self._output.put_text("\n")
         self._has_shown = True
         self._output.show_item(document, *views)
         self._output.flush()

@@ -24,7 +24,7 @@ def main() -> NoReturn:
 
         complete(os.environ)
     sys.stdout, sys.stderr = _tolerant(sys.stdout), _tolerant(sys.stderr)
-    exit_code = run(sys.argv[1:], Surroundings.of_process(os.environ))
+    exit_code = run(sys.argv[1:], Surroundings.of_process())
     if exit_code == ExitCode.READER_GONE:
         # What is still buffered has no reader: without this the interpreter would complain about it at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

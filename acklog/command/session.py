@@ -1,5 +1,6 @@
 """What a command works with: the options given everywhere, the server they name, its client, and the output."""
 
+import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from acklog.command.profiles import ProfileStore
 if TYPE_CHECKING:
     from acklog import AsyncClient, Client
 
+VARIABLES = ("ACKLOG_URL", "ACKLOG_TOKEN", "ACKLOG_PROFILE")  # beside NO_COLOR, COLUMNS and TERM
 DEFAULT_SERVER = "http://127.0.0.1:8080"
 DEFAULT_TIMEOUT_S = 30.0
 
@@ -71,9 +73,9 @@ class Surroundings:
     pause: Callable[[float], None] = pause
 
     @classmethod
-    def of_process(cls, environment: Mapping[str, str]) -> "Surroundings":
+    def of_process(cls) -> "Surroundings":
         """Those of this process."""
-        return cls(environment, sys.stdin, sys.stdout, sys.stderr, Path(typer.get_app_dir("acklog")))
+        return cls(os.environ, sys.stdin, sys.stdout, sys.stderr, Path(typer.get_app_dir("acklog")))
 
 
 @dataclass(slots=True)

@@ -1,7 +1,5 @@
 """Completion of names that only the server knows. Nothing that goes wrong here may disturb the shell."""
 
-import os
-
 import typer
 
 from acklog.command.session import Session, Surroundings
@@ -25,7 +23,7 @@ def complete_dead_letter_topics(context: typer.Context, incomplete: str) -> list
 
 
 def _ask(context: typer.Context, what: str) -> list[str]:
-    session = context.find_object(Session) or Session(Surroundings.of_process(os.environ))
+    session = context.find_object(Session) or Session(Surroundings.of_process())
     session.options.timeout_s = min(session.options.timeout_s, TIMEOUT_S)
     try:
         with session.client() as client:

@@ -36,6 +36,7 @@ class Consuming:
             prefetch_messages_max=BATCHES_AHEAD * options.batch_size,
             unsettled_messages_max=BATCHES_UNSETTLED * options.batch_size,
             backoff_max_ms=options.backoff_max_ms,
+            stop_timeout_s=options.stop_timeout_s,
         )
 
     async def run_batches(self) -> None:

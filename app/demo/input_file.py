@@ -13,7 +13,7 @@ import msgspec
 from app.demo.message import Message, parse_line
 
 SAMPLE = files("app.demo") / "sample.ndjson.gz"
-SAMPLE_MESSAGES = 50_000  # what is sent of the sample when nobody says how many: 25 laps
+SAMPLE_MESSAGES = 20_000  # what is sent of the sample when nobody says how many: 10 laps
 
 
 class InputError(ValueError):

@@ -22,7 +22,6 @@ class Bar:
     """One row: a name, how much of how much, and where the kills came."""
 
     name: str
-    is_rated: bool = True
     began_s: float = 0.0
     ended_s: float = 0.0
     seen: list[tuple[float, int]] = field(default_factory=list)
@@ -49,15 +48,18 @@ class Bar:
 def bar_text(count: int, total: int, marks: Sequence[int]) -> Text:
     """`count` of `total` as a bar. `marks` are counts at which something happened."""
     filled = BAR_CELLS * count // total
-    places = {min(BAR_CELLS * mark // total, BAR_CELLS - 1) for mark in marks}
-    text = Text()
-    for cell in range(BAR_CELLS):
-        if cell in places:
-            text.append(MARK, "bad")
-        elif cell < filled:
-            text.append(_DONE, "good" if count >= total else "name")
-        else:
-            text.append(_OPEN, "muted")
+    text = Text(_DONE * filled + _OPEN * (BAR_CELLS - filled))
+    text.stylize("good" if count >= total else "name", 0, filled)
+    text.stylize("muted", filled)
+    return _marked(text, [min(BAR_CELLS * mark // total, BAR_CELLS - 1) for mark in marks])
+
+
+def _marked(text: Text, places: Sequence[int]) -> Text:
+    characters = list(text.plain)
+    for place in places:
+        characters[place] = MARK
+        text.stylize("bad", place, place + 1)
+    text.plain = "".join(characters)
     return text
 
 
@@ -99,10 +101,8 @@ class LiveDisplay:
 
 
 def _timeline_text(journal: Journal) -> Text:
-    text = Text()
-    for character in journal.timeline.text():
-        text.append(character, "bad" if character == MARK else "name")
-    return text
+    drawn = journal.timeline.text()
+    return _marked(Text(drawn, "name"), [place for place, character in enumerate(drawn) if character == MARK])
 
 
 @contextmanager

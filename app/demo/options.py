@@ -22,6 +22,8 @@ class Options:
     """Of each consumer that shares a group: how many messages it works on at a time."""
     backoff_max_ms: int = 200
     """Of the producer and the consumers: a server that was killed is back in about a second."""
+    stop_timeout_s: float = 5.0
+    """How long the producer and the consumers wait for a server that is gone when the run ends early."""
     deadline_s: float = 600.0
     stall_s: float = 60.0
     lag_timeout_s: float = 30.0

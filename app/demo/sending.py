@@ -29,12 +29,17 @@ class Sending:
     async def run(self, options: Options) -> None:
         """Until every message is confirmed. Raises AcklogError for one that cannot be delivered, InputError."""
         waiting: asyncio.Queue[_Chunk | None] = asyncio.Queue(CHUNKS_WAITING_MAX)
-        async with self._client.producer(
-            TOPIC, batch_messages_max=options.batch_size, backoff_max_ms=options.backoff_max_ms
-        ) as producer:
-            async with asyncio.TaskGroup() as tasks:
-                producing = tasks.create_task(self._produce(producer, options.messages, waiting))
-                await asyncio.gather(producing, tasks.create_task(self._confirm(waiting)))
+        async with (
+            self._client.producer(
+                TOPIC,
+                batch_messages_max=options.batch_size,
+                backoff_max_ms=options.backoff_max_ms,
+                close_timeout_ms=round(options.stop_timeout_s * 1000),
+            ) as producer,
+            asyncio.TaskGroup() as tasks,
+        ):
+            producing = tasks.create_task(self._produce(producer, options.messages, waiting))
+            await asyncio.gather(producing, tasks.create_task(self._confirm(waiting)))
 
     async def _produce(self, producer: AsyncProducer, count: int, waiting: "asyncio.Queue[_Chunk | None]") -> None:
         chunk: _Chunk = []

@@ -41,7 +41,7 @@ def server_environment(environment: Mapping[str, str], bytecode_dir: Path) -> di
     are not to be kept, they go to `bytecode_dir`, so that a restart measures recovery and not the compiler."""
     kept = {name: value for name, value in environment.items() if not name.startswith(SETTINGS_PREFIX)}
     if kept.pop("PYTHONDONTWRITEBYTECODE", None):
-        kept["PYTHONPYCACHEPREFIX"] = str(bytecode_dir)
+        kept.setdefault("PYTHONPYCACHEPREFIX", str(bytecode_dir))
     return kept
 
 

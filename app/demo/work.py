@@ -53,7 +53,7 @@ class Work:
 
     def describe(self) -> str:
         """How far each part is, on one line."""
-        groups = ", ".join(f"{count:,} done by {group}" for group, count in self.done.items())
+        groups = ", ".join(f"{group} has done {count:,}" for group, count in self.done.items())
         return f"{self.sent:,} of {self.total:,} sent, {groups}"
 
     def _wake(self) -> None:

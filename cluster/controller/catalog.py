@@ -9,6 +9,7 @@ from cluster import keys
 from cluster.codec import decode
 from cluster.coordination import Changed, Event, KeyValue, key_of
 from cluster.model import PartitionState, Tombstone, Topic
+from cluster.steering import PartitionOrder
 
 
 @dataclass(slots=True)
@@ -23,10 +24,13 @@ class Entry:
     partitions: dict[int, PartitionState] = field(default_factory=dict)
     partition_items: dict[int, KeyValue] = field(default_factory=dict)
     offsets_keys: dict[str, None] = field(default_factory=dict)
+    orders: dict[int, PartitionOrder] = field(default_factory=dict)
+    order_items: dict[int, KeyValue] = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:
-        return not (self.topic_item or self.tombstone_item or self.partition_items or self.offsets_keys)
+        held = self.topic_item, self.tombstone_item, self.partition_items, self.offsets_keys, self.order_items
+        return not any(held)
 
 
 class Catalog:
@@ -58,6 +62,12 @@ class Catalog:
         for entry in entries:
             self._changed[entry.id] = None
 
+    def mark_all_changed(self) -> None:
+        self.mark_changed(self._entries.values())
+
+    def get(self, entry_id: str) -> Entry | None:
+        return self._entries.get(entry_id)
+
     def entries(self) -> list[Entry]:
         return list(self._entries.values())
 
@@ -75,6 +85,9 @@ class Catalog:
             self._drop_if_empty(entry)
             if item is not None:
                 entry.tombstone = decode(Tombstone, item.value)
+        elif key.startswith(keys.STEERING_PARTITIONS):
+            topic_id, _, number = key.removeprefix(keys.STEERING_PARTITIONS).partition("/")
+            self._set_order(topic_id, int(number), item)
         elif key.startswith(keys.OFFSETS):
             for each in key.removeprefix(keys.OFFSETS).split("/"):
                 self._set_offsets(each, key, item)
@@ -99,6 +112,16 @@ class Catalog:
             entry.partition_items[number] = item
             entry.partitions[number] = decode(PartitionState, item.value)
         self._drop_if_empty(entry)
+
+    def _set_order(self, topic_id: str, number: int, item: KeyValue | None) -> None:
+        entry = self._entry(topic_id)
+        entry.orders.pop(number, None)
+        entry.order_items.pop(number, None)
+        self._drop_if_empty(entry)
+        if item is not None:
+            entry = self._entry(topic_id)
+            entry.order_items[number] = item
+            entry.orders[number] = decode(PartitionOrder, item.value)
 
     def _set_offsets(self, entry_id: str, key: str, item: KeyValue | None) -> None:
         """Progress is projected all the time: only under a deleted id is it a change that matters."""

@@ -43,7 +43,6 @@ ALLOWED = {
     ("acklog/command/profiles.py", "read_text"): "keeps the profiles' files",
     ("acklog/command/commands/send.py", "pathlib"): "reads the file that is to be sent",
     ("acklog/command/line_sender.py", "threading"): "reads lines in one thread and tells results in another",
-    ("acklog/command/tail_reader.py", FORGOTTEN_TASK): "its TaskGroup keeps them",
     ("app/server.py", "socket"): "takes the listening address before the data directory is touched",
 }
 

@@ -1,6 +1,5 @@
 """`acklog completion`: the script that makes a shell complete commands, options and topic names."""
 
-from pathlib import PurePath
 from typing import Annotated
 
 import typer
@@ -29,7 +28,7 @@ def completion(
     fish: acklog completion fish > ~/.config/fish/completions/acklog.fish.
     """
     session = session_of(context)
-    name = shell or PurePath(session.surroundings.environment.get("SHELL", "")).name
+    name = shell or session.surroundings.environment.get("SHELL", "").rpartition("/")[2]
     if name not in SCRIPTS:
         raise UsageError(
             f"there is no completion for {name!r}" if name else "which shell?",
@@ -40,4 +39,4 @@ def completion(
     if session.output.is_json:
         session.output.show({"shell": name, "script": SCRIPTS[name]})
     else:
-        session.output.write_text(SCRIPTS[name])
+        session.output.put_text(SCRIPTS[name])

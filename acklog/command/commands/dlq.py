@@ -181,7 +181,7 @@ def _report(session: Session, retried: Retried) -> None:
     if retried.sent is not None:
         document["messageId"] = retried.sent.message_id
         if not output.is_json and not output.is_terminal:
-            output.write_text(f"{retried.letter.message_id}\t{retried.sent.message_id}\n")
+            output.put_text(f"{retried.letter.message_id}\t{retried.sent.message_id}\n")
     if retried.error is not None:
         failure = explain(retried.error) or Failure(str(retried.error), ExitCode.FAILED)
         document |= failure.document()

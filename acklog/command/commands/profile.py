@@ -136,8 +136,6 @@ def _fields(profile: Profile, *, is_current: bool) -> Fields:
 
 def _names() -> list[str]:
     """For completion."""
-    import os
-
     from acklog.command.session import Surroundings
 
-    return [profile.name for profile in Session(Surroundings.of_process(os.environ)).profiles.profiles()]
+    return [profile.name for profile in Session(Surroundings.of_process()).profiles.profiles()]

@@ -96,9 +96,9 @@ def _show(session: Session, messages: "Sequence[Message]", *, is_acked: bool) ->
         elif output.is_terminal:
             output.show_views(leased_fields(message, session.now_ms()))
         elif is_acked:
-            output.write_text(f"{body_line(message)}\n")
+            output.put_text(f"{body_line(message)}\n")
         else:
-            output.write_text(f"{message.receipt}\t{body_line(message)}\n")
+            output.put_text(f"{message.receipt}\t{body_line(message)}\n")
     # A message is acknowledged after it was written, never before.
     output.flush()
 

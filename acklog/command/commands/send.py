@@ -169,14 +169,12 @@ def _sent_views(session: Session, topic: str, sent: "Sent") -> list[View]:
 
 
 def _send_lines(session: Session, topic: str, form: MessageForm) -> None:
-    import time
-
     from acklog.command.line_sender import Delivery, LineSender
 
     stdin = session.surroundings.stdin
     if stdin.isatty():
         session.output.note("Sending one message per line; end with Ctrl-D.")
-    began_s = time.monotonic()
+    began_ms = session.now_ms()
     with (
         session.client() as client,
         closing(client.producer(topic, **_producer_options(session.options.timeout_s))) as producer,
@@ -198,7 +196,7 @@ def _send_lines(session: Session, topic: str, form: MessageForm) -> None:
         reporter = _LineReporter(session, topic, progress)
         sender = LineSender(start, form, reporter)
         totals = sender.run(input_lines(stdin))
-    _conclude(session, topic, totals, took_s=time.monotonic() - began_s)
+    _conclude(session, topic, totals, took_s=max(0, session.now_ms() - began_ms) / 1000)
 
 
 def _producer_options(timeout_s: float) -> "ProducerOptions":
@@ -231,7 +229,7 @@ class _LineReporter:
                 {"line": line_number, "messageId": sent.message_id, "partition": sent.partition, "offset": sent.offset}
             )
         elif not output.is_terminal:
-            output.write_text(f"{sent.message_id}\n")
+            output.put_text(f"{sent.message_id}\n")
         if sent.topic_created and line_number == 1:
             output.note(f"Created the topic {self._topic}.")
 

@@ -99,7 +99,7 @@ class _Printer:
             elif self._output.is_terminal:
                 self._show_line(message)
             else:
-                self._output.write_text(f"{body_line(message)}\n")
+                self._output.put_text(f"{body_line(message)}\n")
         self._output.flush()
 
     def _show_line(self, message: "StoredMessage") -> None:

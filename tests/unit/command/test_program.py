@@ -202,10 +202,10 @@ HEAVY = ("pydantic", "fastapi", "sqlalchemy", "uvicorn", "pyarrow", "storage.nod
 )
 def test_it_starts_without_heavy_modules(arguments: list[str], light: tuple[str, ...]) -> None:
     program = (
-        "import json, os, sys\n"
+        "import json, sys\n"
         "from acklog.command.program import run\n"
         "from acklog.command.session import Surroundings\n"
-        f"run({arguments!r}, Surroundings.of_process(os.environ))\n"
+        f"run({arguments!r}, Surroundings.of_process())\n"
         f"print(json.dumps([name for name in {light!r} if name in sys.modules]))\n"
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

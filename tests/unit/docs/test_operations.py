@@ -4,6 +4,7 @@ import re
 
 import msgspec
 
+from acklog.command.session import VARIABLES
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Scope
 from app.auth.tokens import parse_token_table
@@ -55,7 +56,7 @@ def test_the_tokens_file_of_the_page_is_one() -> None:
 
 
 def test_variables_that_documents_name_are_settings() -> None:
-    known = {ENVIRONMENT_PREFIX + name.upper() for name in Settings.__dataclass_fields__}
+    known = {*VARIABLES, *(ENVIRONMENT_PREFIX + name.upper() for name in Settings.__dataclass_fields__)}
     for kind in (NodeSettings, LogStoreSettings):
         known |= {NODE_PREFIX + name.upper() for name in numeric_settings(kind)}
     named = {

@@ -309,14 +309,13 @@ def test_handlers_that_do_not_end_are_cancelled_and_their_messages_come_again() 
 def test_batches_are_as_large_as_asked_or_as_there_is() -> None:
     async def program(consumer: AsyncConsumer) -> None:
         sizes = []
-        async with consumer:
-            async with aclosing(consumer.batches(4, linger_ms=50)) as batches:
-                async for batch in batches:
-                    async with batch:
-                        sizes.append(len(batch))
-                        assert batch[0] is batch.messages[0]
-                    if sum(sizes) == 10:
-                        break
+        async with consumer, aclosing(consumer.batches(4, linger_ms=50)) as batches:
+            async for batch in batches:
+                async with batch:
+                    sizes.append(len(batch))
+                    assert batch[0] is batch.messages[0]
+                if sum(sizes) == 10:
+                    break
         assert sizes == [4, 4, 2]
 
     queue = FakeQueue.of(*range(10))
@@ -326,13 +325,12 @@ def test_batches_are_as_large_as_asked_or_as_there_is() -> None:
 
 def test_a_batch_that_fails_is_given_back_but_for_what_was_settled_by_hand() -> None:
     async def program(consumer: AsyncConsumer) -> None:
-        async with consumer:
-            async with aclosing(consumer.batches(3, linger_ms=50)) as batches:
-                batch = await anext(batches)
-                batch[1].ack()
-                with pytest.raises(ZeroDivisionError):
-                    async with batch:
-                        raise ZeroDivisionError
+        async with consumer, aclosing(consumer.batches(3, linger_ms=50)) as batches:
+            batch = await anext(batches)
+            batch[1].ack()
+            with pytest.raises(ZeroDivisionError):
+                async with batch:
+                    raise ZeroDivisionError
 
     queue = FakeQueue.of(1, 2, 3)
     run(queue, program, nack_delay_s=1)

@@ -1,0 +1,52 @@
+"""Who leads a partition: only a member of the ISR that lives, in its present incarnation (unclean election is off)."""
+
+from collections.abc import Container
+
+from msgspec.structs import replace
+
+from cluster.membership import Member, Membership
+from cluster.model import NO_LEADER, PartitionState
+
+
+def is_led(state: PartitionState, membership: Membership) -> bool:
+    """The leader lives, still in the incarnation that was elected, and is in sync."""
+    registration = membership.get(state.leader).registration
+    return (
+        registration is not None
+        and registration.incarnation == state.leader_incarnation
+        and state.leader in state.isr
+    )
+
+
+def reluctance(member: Member) -> int:
+    """The lower, the better a leader: 0 for a node that is there to stay."""
+    if member.is_leaving:
+        return 2
+    return 1 if member.is_draining else 0
+
+
+def best_leader(state: PartitionState, membership: Membership, *, among: Container[int]) -> int | None:
+    """The best of the ISR's living members that are in `among`: one that stays, in the order of preference."""
+    candidates = [
+        (reluctance(membership.get(node)), node in state.removing, position, node)
+        for position, node in enumerate(state.replicas)
+        if node in state.isr and node in among and membership.get(node).is_live
+    ]
+    return min(candidates)[3] if candidates else None
+
+
+def led_by(state: PartitionState, node_id: int, membership: Membership) -> PartitionState:
+    """Every leadership begins with a leader epoch of its own (rules R1, R10)."""
+    registration = membership.get(node_id).registration
+    assert registration is not None
+    assert node_id in state.isr
+    return replace(
+        state,
+        leader=node_id,
+        leader_incarnation=registration.incarnation,
+        leader_epoch=state.leader_epoch + 1,
+    )
+
+
+def without_leader(state: PartitionState) -> PartitionState:
+    return replace(state, leader=NO_LEADER, leader_incarnation=0)

@@ -1,0 +1,1 @@
+"""The coordination store in etcd. Needs the extra `cluster` of acklog-server (grpcio, protobuf)."""

@@ -1,0 +1,44 @@
+"""Appends that wait until enough replicas hold them durably."""
+
+from collections import deque
+from typing import NamedTuple
+
+ACKS_ALL = -1
+
+
+class _Waiting(NamedTuple):
+    next_offset: int
+    token: int
+
+
+class WaitingAcks:
+    """Of one log. `token` is the host's name for an append; appends come in the order of their offsets."""
+
+    __slots__ = ("_queues",)
+
+    def __init__(self) -> None:
+        self._queues: dict[int, deque[_Waiting]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._queues.values()))
+
+    @property
+    def levels(self) -> list[int]:
+        """What is waited for: ACKS_ALL, or a number of replicas."""
+        return [level for level, queue in self._queues.items() if queue]
+
+    def add(self, level: int, next_offset: int, token: int) -> None:
+        self._queues.setdefault(level, deque()).append(_Waiting(next_offset, token))
+
+    def take(self, level: int, end: int) -> list[int]:
+        """The tokens of what ends at or below `end`."""
+        queue = self._queues.get(level, ())
+        taken = []
+        while queue and queue[0].next_offset <= end:
+            taken.append(queue.popleft().token)  # type: ignore[union-attr]
+        return taken
+
+    def take_all(self) -> list[int]:
+        tokens = [waiting.token for queue in self._queues.values() for waiting in queue]
+        self._queues.clear()
+        return tokens

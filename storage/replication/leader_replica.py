@@ -1,0 +1,372 @@
+"""A partition's leader, for one leader epoch: what is committed, who is in sync, when an append is acknowledged.
+
+A partition's logs (messages, delivery records) share one ISR and are compared, counted and committed each for itself: a
+high watermark per log, the least durable end over the maximal ISR. A follower joins when it has both logs, leaves when
+it lacks something of either.
+
+Why nothing committed is lost: a record below the high watermark is durable on everybody in the maximal ISR, which the
+true ISR is a part of; the next leader is elected from the true ISR; and a replica that follows it cuts only what the
+new leader does not have.
+
+Sources: KIP-101, KIP-320 (fencing by epoch), KIP-497 and KIP-903 (ISR changes), KIP-966 (nothing is committed below the
+minimum of in-sync replicas), and the specifications of Kafka's replication in TLA+ by J. Gustafson and J. Vanlightly.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from storage.replication.acks import ACKS_ALL, WaitingAcks
+from storage.replication.assignment import Assignment, IsrMember, ReplicaIdentity
+from storage.replication.divergence import compare
+from storage.replication.follower_progress import UNKNOWN, FollowerProgress
+from storage.replication.isr import ChangeOutcome, InSyncReplicas
+from storage.replication.leader_events import (
+    AckAwaited,
+    AcksReached,
+    AcksUnknown,
+    AssignmentSeen,
+    AssignmentUnreadable,
+    ChangeIsr,
+    CoordinationChanged,
+    FetchRefusal,
+    FetchVerdict,
+    FollowerFetched,
+    FollowersHeard,
+    HighWatermarkAdvanced,
+    IsrChangeEnded,
+    LeaderEffect,
+    LeaderEvent,
+    LogsMoved,
+    LogVerdict,
+    NewerEpochSeen,
+    ReadAssignment,
+    Refusal,
+    Service,
+    ServiceChanged,
+    TimePassed,
+    TopicChanged,
+)
+from storage.replication.replica_log import ReplicaLog
+from storage.replication.settings import ReplicationSettings, TopicReplication
+
+
+class LeaderReplica:
+    """`high_watermarks` are the checkpointed ones. The logs must be at rest when it is made: nothing of an earlier role
+    may still be on its way into them."""
+
+    def __init__(
+        self,
+        me: ReplicaIdentity,
+        assignment: Assignment,
+        *,
+        logs: Sequence[ReplicaLog],
+        high_watermarks: Sequence[int],
+        topic: TopicReplication,
+        settings: ReplicationSettings,
+        now_ms: int,
+    ) -> None:
+        if not assignment.is_led_by(me):
+            raise ValueError(f"{me} does not lead {assignment}")
+        self.leader_epoch = assignment.leader_epoch
+        self.service = Service.STARTING
+        self.isr = InSyncReplicas(assignment)
+        self._me = me
+        self._replicas = assignment.replicas
+        self._logs = tuple(logs)
+        self._high_watermarks = [min(high, log.durable_end) for high, log in zip(high_watermarks, logs, strict=True)]
+        self._start_ends = tuple(log.written_end for log in logs)
+        self._topic = topic
+        self._settings = settings
+        self._followers: dict[int, FollowerProgress] = {}
+        self._waiting = tuple(WaitingAcks() for _ in logs)
+        self._is_coordinated = True
+        self._retry_at_ms: int | None = None
+        self._started_ms = now_ms
+        self._effects: list[LeaderEffect] = []
+        self._begin(now_ms)
+
+    # --- asking ----------------------------------------------------------------------------------------------------
+
+    @property
+    def high_watermarks(self) -> tuple[int, ...]:
+        return tuple(self._high_watermarks)
+
+    @property
+    def waiting_acks(self) -> int:
+        return sum(map(len, self._waiting))
+
+    def refusal(self, acks: int) -> Refusal | None:
+        """Why an append with `acks` is not to be written now. None: it is."""
+        if self.service is not Service.SERVING:
+            return Refusal.NOT_SERVING
+        if acks == ACKS_ALL and self.isr.minimal_size < self._topic.min_insync_replicas:
+            return Refusal.NOT_ENOUGH_REPLICAS
+        if acks and self.waiting_acks >= self._settings.waiting_acks_max:
+            return Refusal.TOO_MANY_WAITING
+        return None
+
+    def next_deadline(self) -> int | None:
+        """When TimePassed is due."""
+        if self.service is Service.STEPPED_DOWN:
+            return None
+        deadlines = [] if self._retry_at_ms is None else [self._retry_at_ms]
+        if self._is_coordinated:
+            if self.isr.is_settled and self._retry_at_ms is None:
+                deadlines += [
+                    progress.behind_since_ms + self._topic.max_replica_lag_ms
+                    for progress in self._in_isr()
+                    if progress.behind_since_ms is not None
+                ]
+        elif self.service is Service.SERVING:
+            deadlines += [self._isolated_from_ms()]
+        return min(deadlines, default=None)
+
+    # --- stepping --------------------------------------------------------------------------------------------------
+
+    def start(self) -> list[LeaderEffect]:
+        """The effects of having become leader."""
+        return self._take_effects()
+
+    def step(self, event: LeaderEvent, now_ms: int) -> list[LeaderEffect]:
+        """One that has stepped down refuses fetches and does nothing else."""
+        match event:
+            case FollowerFetched():
+                self._fetched(event, now_ms)
+            case _ if self.service is Service.STEPPED_DOWN:
+                return []
+            case LogsMoved():
+                self._logs_moved(now_ms)
+            case AckAwaited():
+                self._waiting[event.log].add(event.acks, event.next_offset, event.token)
+                self._complete_acks(event.log)
+            case FollowersHeard():
+                self._heard(event.at_ms)
+            case IsrChangeEnded():
+                self._isr_change_ended(event, now_ms)
+            case AssignmentSeen():
+                self._seen(event.assignment)
+            case AssignmentUnreadable():
+                self._retry_at_ms = now_ms + self._settings.retry_ms
+            case CoordinationChanged():
+                self._is_coordinated = event.is_reachable
+            case TopicChanged():
+                self._topic = event.topic
+            case NewerEpochSeen():
+                if event.leader_epoch > self.leader_epoch:
+                    self.step_down()
+            case TimePassed():
+                self._retry(now_ms)
+        if self.service is not Service.STEPPED_DOWN:
+            self._advance()
+            self._maintain_isr(now_ms)
+            self._serve(now_ms)
+        return self._take_effects()
+
+    def step_down(self) -> list[LeaderEffect]:
+        """Somebody else leads, or will. What is not acknowledged by now is nobody's to answer for."""
+        if self.service is not Service.STEPPED_DOWN:
+            self._set_service(Service.STEPPED_DOWN)
+            tokens = [token for waiting in self._waiting for token in waiting.take_all()]
+            if tokens:
+                self._effects.append(AcksUnknown(tuple(tokens)))
+        return self._take_effects()
+
+    def _begin(self, now_ms: int) -> None:
+        for node_id in self._replicas:
+            if node_id != self._me.node_id:
+                # Not heard in this epoch: it counts as behind from the beginning, and for nothing else.
+                nobody = ReplicaIdentity(node_id, -1, "")
+                self._followers[node_id] = FollowerProgress(nobody, logs=len(self._logs), now_ms=now_ms)
+        self._advance()
+        self._serve(now_ms)
+
+    def _take_effects(self) -> list[LeaderEffect]:
+        effects, self._effects = self._effects, []
+        return effects
+
+    # --- fetches ---------------------------------------------------------------------------------------------------
+
+    def _fetched(self, event: FollowerFetched, now_ms: int) -> None:
+        refusal = self._fetch_refusal(event)
+        if refusal is not None:
+            self._effects.append(FetchVerdict(event.follower, self.leader_epoch, refusal))
+            if refusal is FetchRefusal.UNKNOWN_EPOCH:
+                # The asker was told of a later epoch by the coordination store, so this one is over (rule R3).
+                self._effects += self.step_down()
+            return
+        progress = self._progress_of(event.follower, now_ms)
+        verdicts = tuple(
+            LogVerdict(position, compare(log, position))
+            for log, position in zip(self._logs, event.positions, strict=True)
+        )
+        matched = [UNKNOWN if verdict.parting else verdict.position.offset for verdict in verdicts]
+        progress.fetched(matched, ends=self._written_ends(), now_ms=now_ms)
+        self._effects.append(FetchVerdict(event.follower, self.leader_epoch, None, verdicts))
+
+    def _fetch_refusal(self, event: FollowerFetched) -> FetchRefusal | None:
+        if event.leader_epoch < self.leader_epoch:
+            return FetchRefusal.FENCED_EPOCH
+        if event.leader_epoch > self.leader_epoch:
+            return FetchRefusal.UNKNOWN_EPOCH
+        if self.service is Service.STEPPED_DOWN:
+            return FetchRefusal.NOT_LEADER
+        known = self._followers.get(event.follower.node_id)
+        if known is None:
+            return FetchRefusal.NOT_A_REPLICA
+        if event.follower.incarnation < known.identity.incarnation:
+            return FetchRefusal.STALE_INCARNATION
+        return None
+
+    def _progress_of(self, follower: ReplicaIdentity, now_ms: int) -> FollowerProgress:
+        """A follower that began anew is a stranger: nothing that its earlier life said is counted (rule R8)."""
+        known = self._followers[follower.node_id]
+        if known.identity == follower:
+            return known
+        progress = FollowerProgress(follower, logs=len(self._logs), now_ms=now_ms)
+        if known.behind_since_ms is not None:
+            progress.behind_since_ms = known.behind_since_ms
+        self._followers[follower.node_id] = progress
+        return progress
+
+    def _logs_moved(self, now_ms: int) -> None:
+        ends = self._written_ends()
+        for progress in self._followers.values():
+            progress.leader_grew(ends, now_ms)
+
+    def _written_ends(self) -> tuple[int, ...]:
+        return tuple(log.written_end for log in self._logs)
+
+    # --- the high watermark and acknowledgements ---------------------------------------------------------------------
+
+    def _advance(self) -> None:
+        is_enough = self.isr.minimal_size >= self._topic.min_insync_replicas  # rule R5
+        for number in range(len(self._logs)):
+            end = self._committed_end(number) if is_enough else UNKNOWN
+            if end > self._high_watermarks[number]:
+                self._high_watermarks[number] = end
+                self._effects.append(HighWatermarkAdvanced(number, end))
+            self._complete_acks(number)
+
+    def _committed_end(self, number: int) -> int:
+        """The least durable end over the maximal ISR; UNKNOWN while somebody in it has not been heard."""
+        end = self._logs[number].durable_end
+        for member in self.isr.maximal:
+            if member.node_id != self._me.node_id:
+                end = min(end, self._durable_on(member, number))
+        return end
+
+    def _durable_on(self, member: IsrMember, number: int) -> int:
+        progress = self._followers.get(member.node_id)
+        if progress is None or progress.identity.directory_id != member.directory_id:
+            return UNKNOWN
+        return progress.matched[number]
+
+    def _complete_acks(self, number: int) -> None:
+        waiting = self._waiting[number]
+        for level in waiting.levels:
+            end = self._high_watermarks[number] if level == ACKS_ALL else self._end_on(level, number)
+            tokens = waiting.take(level, end)
+            if tokens:
+                self._effects.append(AcksReached(tuple(tokens)))
+
+    def _end_on(self, replicas: int, number: int) -> int:
+        """Up to where so many replicas, the leader among them, hold the log durably."""
+        own = self._logs[number].durable_end
+        if replicas <= 1:
+            return own
+        others = sorted((progress.matched[number] for progress in self._followers.values()), reverse=True)
+        return min(own, others[replicas - 2]) if replicas - 2 < len(others) else UNKNOWN
+
+    # --- who is in sync ----------------------------------------------------------------------------------------------
+
+    def _in_isr(self) -> list[FollowerProgress]:
+        members = [member.node_id for member in self.isr.committed]
+        return [progress for node_id, progress in self._followers.items() if node_id in members]
+
+    def _maintain_isr(self, now_ms: int) -> None:
+        """Propose what is due; never while the coordination store is away, and one change at a time (rule R15)."""
+        if not self._is_coordinated or not self.isr.is_settled or self._retry_at_ms is not None:
+            return
+        kept = tuple(member for member in self.isr.committed if not self._has_to_leave(member, now_ms))
+        if kept != self.isr.committed:
+            self._effects.append(ChangeIsr(self.isr.propose(kept)))
+            return
+        joining = tuple(progress.identity for progress in self._followers.values() if self._may_join(progress, now_ms))
+        if joining:
+            members = tuple(IsrMember(each.node_id, each.directory_id) for each in joining)
+            self._effects.append(ChangeIsr(self.isr.propose((*kept, *members), joining)))
+
+    def _has_to_leave(self, member: IsrMember, now_ms: int) -> bool:
+        if member.node_id == self._me.node_id:
+            return False
+        progress = self._followers.get(member.node_id)
+        if progress is None:
+            return True
+        if progress.identity.directory_id not in ("", member.directory_id):
+            return True  # its disk is another one: what it held is gone
+        return self._is_late(progress, now_ms)
+
+    def _may_join(self, progress: FollowerProgress, now_ms: int) -> bool:
+        """It has all that is committed and all that this leader found at its election, and keeps up."""
+        if self.isr.has(progress.identity.node_id) or self._is_late(progress, now_ms):
+            return False
+        return progress.is_at(self._start_ends) and progress.is_at(self._high_watermarks)
+
+    def _is_late(self, progress: FollowerProgress, now_ms: int) -> bool:
+        since_ms = progress.behind_since_ms
+        return since_ms is not None and now_ms - since_ms >= self._topic.max_replica_lag_ms
+
+    def _isr_change_ended(self, event: IsrChangeEnded, now_ms: int) -> None:
+        if not self.isr.ended(event.serial, event.outcome, event.revision):
+            return
+        if event.outcome is not ChangeOutcome.DONE:
+            self._retry_at_ms = now_ms + self._settings.retry_ms
+
+    def _seen(self, assignment: Assignment) -> None:
+        if assignment.leader_epoch > self.leader_epoch:
+            self.step_down_quietly()
+        elif assignment.leader_epoch == self.leader_epoch:
+            if assignment.revision > self.isr.revision:
+                self._set_replicas(assignment.replicas)
+            change = self.isr.seen(assignment)
+            if change is not None:
+                self._effects.append(ChangeIsr(change))
+
+    def step_down_quietly(self) -> None:
+        self._effects += self.step_down()
+
+    def _set_replicas(self, replicas: tuple[int, ...]) -> None:
+        self._replicas = replicas
+
+    def _retry(self, now_ms: int) -> None:
+        if self._retry_at_ms is not None and self._retry_at_ms <= now_ms:
+            self._retry_at_ms = None
+            if self.isr.needs_reading:
+                self._effects.append(ReadAssignment())
+
+    # --- service -----------------------------------------------------------------------------------------------------
+
+    def _heard(self, at_ms: Mapping[int, int]) -> None:
+        for node_id, heard_ms in at_ms.items():
+            if node_id in self._followers:
+                self._followers[node_id].heard_ms = max(self._followers[node_id].heard_ms, heard_ms)
+
+    def _isolated_from_ms(self) -> int:
+        """Until when enough replicas, the leader among them, count as heard."""
+        needed = self._topic.min_insync_replicas - 1
+        heard = sorted((progress.heard_ms for progress in self._in_isr()), reverse=True)
+        if needed == 0:
+            return 2**63
+        return heard[needed - 1] + self._settings.contact_ms if needed <= len(heard) else 0
+
+    def _serve(self, now_ms: int) -> None:
+        if self.service is Service.STARTING:
+            reached = zip(self._high_watermarks, self._start_ends, strict=True)
+            if any(high < start for high, start in reached):
+                return
+        is_heard = self._is_coordinated or now_ms < self._isolated_from_ms()
+        self._set_service(Service.SERVING if is_heard else Service.ISOLATED)
+
+    def _set_service(self, service: Service) -> None:
+        if service is not self.service:
+            self.service = service
+            self._effects.append(ServiceChanged(service))

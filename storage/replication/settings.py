@@ -1,0 +1,65 @@
+"""What replication can be told. Sizes are in bytes, times in milliseconds."""
+
+from dataclasses import dataclass
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicationSettings:
+    """Of one node. Every buffer, wait and retry of replication has its limit here."""
+
+    fetch_wait_ms: int = 500
+    """How long a leader keeps a fetch for which it has nothing; also how late a follower may hear of a high watermark
+    that moved without new records."""
+
+    fetch_answer_timeout_ms: int = 5_000
+    """How long a follower waits for an answer, beyond `fetch_wait_ms`, before it begins a new session."""
+
+    fetch_bytes_max: int = 8 * MIB
+    """Batches in one answer; only an answer with a single, larger batch exceeds it."""
+
+    partition_fetch_bytes_max: int = 1 * MIB
+    """Batches of one log in one answer, so that a busy partition leaves room for the others."""
+
+    fetches_in_flight_max: int = 2
+    """Of one session: one that waits at the leader, and one that brings newer positions and ends that wait."""
+
+    fetch_partitions_max: int = 2_000
+    """Positions in one fetch; the others follow with the next one."""
+
+    session_partitions_max: int = 20_000
+    """Of one session; a leader refuses a fetch that goes beyond it."""
+
+    live_lag_records_max: int = 10_000
+    """A follower with more than this to fetch does so in the catch-up session, where it delays nobody."""
+
+    catch_up_bytes_per_second: int = 64 * MIB
+    """Per pair of nodes."""
+
+    retry_ms: int = 200
+    """Pause after an answer that says no, or after the coordination store did."""
+
+    waiting_acks_max: int = 100_000
+    """Appends of one partition that wait for replicas; beyond it appends are refused as OVERLOADED."""
+
+    contact_ms: int = 3_000
+    """Without the coordination store a leader serves while it hears enough followers at least this often."""
+
+    def __post_init__(self) -> None:
+        if self.fetch_wait_ms >= self.contact_ms:
+            raise ValueError("fetch_wait_ms must be below contact_ms, or an idle follower would seem to be gone")
+        if self.fetches_in_flight_max < 2:
+            raise ValueError("fetches_in_flight_max must be at least 2, or new positions would wait for news")
+
+
+@dataclass(frozen=True, slots=True)
+class TopicReplication:
+    """Of one topic. `max_replica_lag_ms`: a follower that lacks something for longer than this leaves the ISR."""
+
+    min_insync_replicas: int = 1
+    max_replica_lag_ms: int = 10_000
+
+    def __post_init__(self) -> None:
+        if self.min_insync_replicas < 1 or self.max_replica_lag_ms < 1:
+            raise ValueError("min_insync_replicas and max_replica_lag_ms must be positive")

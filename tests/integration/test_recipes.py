@@ -1,0 +1,286 @@
+"""The recipes of docs/recipes, run from their pages against a real server: what they promise, kills included."""
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from acklog import Client
+from acklog.messages import StoredMessage
+from tests.support.recipe import Program, Recipe
+from tests.support.server_process import Answer, ServerProcess
+from tests.support.waiting import wait_until
+
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("recipes")]
+
+WAIT_SECONDS = 60
+
+
+@pytest.fixture
+def client(shared_server: ServerProcess) -> Iterator[Client]:
+    with Client(shared_server.base_url) as client:
+        yield client
+
+
+def stored(client: Client, topic: str) -> list[StoredMessage]:
+    """Everything in the topic's log, partition by partition."""
+    found: list[StoredMessage] = []
+    for partition in range(client.topics.get(topic).partitions):
+        page = client.records(topic, partition, offset=0)
+        while page.messages:
+            found += page.messages
+            page = client.records(topic, partition, offset=page.next_offset)
+    return found
+
+
+def count_stored(client: Client, topic: str) -> int:
+    states = client.topics.get(topic).partition_states
+    return sum(state.high_watermark or 0 for state in states)
+
+
+def wait_until_stored(client: Client, topic: str, count: int) -> None:
+    wait_until(lambda: count_stored(client, topic) >= count, seconds=WAIT_SECONDS, what=f"{count} in {topic}")
+
+
+def wait_until_done(client: Client, group: str, topic: str) -> None:
+    def is_done() -> bool:
+        return client.groups.offsets(group, topic).lag == 0
+
+    wait_until(is_done, seconds=WAIT_SECONDS, what=f"{group} is done with {topic}")
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Nobody else can commit to the SQLite database meanwhile."""
+    with closing(sqlite3.connect(path, timeout=30)) as database:
+        database.execute("BEGIN IMMEDIATE")
+        yield
+        database.rollback()
+
+
+def rows(path: Path, query: str) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(path, timeout=30)) as database:
+        return list(database.execute(query))
+
+
+# --- the outbox ------------------------------------------------------------------------------------------------------
+
+
+def place_orders(backend: ServerProcess, numbers: range) -> list[Answer]:
+    def place(number: int) -> Answer:
+        order = {"id": f"o-{number}", "customer": f"c-{number % 7}", "cents": 100 + number}
+        return backend.request("POST", "/orders", order)
+
+    with ThreadPoolExecutor(4) as threads:
+        return list(threads.map(place, numbers))
+
+
+def test_outbox_relay_is_killed_and_every_order_has_one_event(
+    shared_server: ServerProcess, client: Client, tmp_path: Path
+) -> None:
+    recipe = Recipe("outbox.md", tmp_path, shared_server.base_url)
+    [make_topic] = recipe.commands
+    recipe.shell(make_topic)
+    assert client.topics.get("orders").config.dedup_window_ms == 3_600_000
+    database = tmp_path / "shop.db"
+    with recipe.python("-m", "uvicorn", "outbox.backend:app", "--port", "0") as uvicorn:
+        uvicorn.wait_for("Uvicorn running on")
+        backend = ServerProcess(tmp_path, tmp_path / "no.log")  # for its requests: nothing is started
+        backend.port = int(uvicorn.output.partition("http://127.0.0.1:")[2].split()[0])
+
+        assert {answer.status for answer in place_orders(backend, range(60))} == {201}
+        again = backend.request("POST", "/orders", {"id": "o-1", "customer": "c-1", "cents": 5})
+        assert again.status == 409, "what is rolled back leaves no event"
+        # Committed, nothing sent: the relay did not run. Now it sends, and is killed before it can delete a row.
+        with locked(database), recipe.python("-m", "outbox.relay") as relay:
+            wait_until_stored(client, "orders", 60)
+            relay.kill()
+        assert rows(database, "SELECT count(*) FROM outbox") == [(60,)], "all were sent, none was deleted"
+        with recipe.python("-m", "outbox.relay"):
+            place_orders(backend, range(60, 120))
+            wait_until_stored(client, "orders", 90)
+        with recipe.python("-m", "outbox.relay"), recipe.python("-m", "outbox.relay"):
+            place_orders(backend, range(120, 150))
+            wait_until(
+                lambda: rows(database, "SELECT count(*) FROM outbox") == [(0,)],
+                seconds=WAIT_SECONDS,
+                what="an empty outbox",
+            )
+    events = stored(client, "orders")
+    assert sorted(event.body["id"] for event in events) == sorted(f"o-{number}" for number in range(150))
+    assert {event.key == event.body["customer"] and "event" in event.headers for event in events} == {True}
+
+
+def test_outbox_keeps_what_is_refused_and_what_cannot_be_sent_now(
+    shared_server: ServerProcess, client: Client, tmp_path: Path
+) -> None:
+    recipe = Recipe("outbox.md", tmp_path, shared_server.base_url)
+    add = (
+        "from sqlalchemy.orm import Session\nfrom outbox.tables import Base, Event, engine\n"
+        "Base.metadata.create_all(engine)\nsession = Session(engine)\n"
+        "session.add_all([Event(topic='notes', key=key, body={'text': 'x' * size})"
+        " for key, size in [('a', 1), ('b', 2_000_000), ('c', 1)]])\nsession.commit()\n"
+    )
+    with recipe.python("-c", add) as adding:
+        assert adding.process.wait(WAIT_SECONDS) == 0, adding.output
+    database = tmp_path / "shop.db"
+    with recipe.python("-m", "outbox.relay", environment={"ACKLOG_URL": "http://127.0.0.1:1"}) as relay:
+        relay.wait_for("trying again: CANNOT_CONNECT")
+        assert rows(database, "SELECT count(*) FROM outbox WHERE refusal IS NULL") == [(3,)]
+    with recipe.python("-m", "outbox.relay"):
+        wait_until(
+            lambda: rows(database, "SELECT count(*) FROM outbox") == [(1,)], seconds=WAIT_SECONDS, what="two were sent"
+        )
+    [(key, refusal)] = rows(database, "SELECT key, refusal FROM outbox")
+    assert key == "b"
+    assert str(refusal).startswith("MESSAGE_TOO_LARGE")
+    assert sorted(str(message.key) for message in stored(client, "notes")) == ["a", "c"]
+
+
+# --- the graceful worker ---------------------------------------------------------------------------------------------
+
+
+def test_a_stopped_worker_finishes_its_work_and_gives_back_the_rest(
+    shared_server: ServerProcess, client: Client, tmp_path: Path
+) -> None:
+    recipe = Recipe("graceful-worker.md", tmp_path, shared_server.base_url)
+    names = [f"image-{number}" for number in range(120)]
+    client.topics.create("images")
+    for name in names:
+        client.send("images", {"image": name, "seconds": 0.05})
+    with recipe.python("worker.py", folder="graceful_worker") as first:
+        first.wait_for("image-", times=12)
+        assert first.terminate() == 0, first.output
+    offsets = client.groups.offsets("thumbnails", "images")
+    handled = first.lines
+    assert 12 <= len(handled) < len(names), "it was stopped in the middle"
+    assert sum(each.in_flight or 0 for each in offsets.offsets) == 0, "nothing waits for its visibility timeout"
+    assert offsets.lag == len(names) - len(handled), "what was handled is acked, nothing else is"
+    with recipe.python("worker.py", folder="graceful_worker") as second:
+        wait_until_done(client, "thumbnails", "images")
+        assert second.terminate() == 0, second.output
+    assert sorted(handled + second.lines) == sorted(names)
+
+
+# --- dead letters ----------------------------------------------------------------------------------------------------
+
+
+def test_dead_letters_are_found_repaired_and_sent_back(
+    shared_server: ServerProcess, client: Client, tmp_path: Path
+) -> None:
+    recipe = Recipe("dead-letters.md", tmp_path, shared_server.base_url)
+    send, look, send_back = recipe.commands
+    folder = "dead_letters"
+    client.topics.create("invoices")
+    with recipe.python("billing.py", folder=folder) as billing:
+        recipe.shell(send, folder=folder)
+        billing.wait_for("billed 1250 to DE-1 at attempt 1")
+        wait_until_stored_if_there(client, "invoices.billing.dlq", 2)
+        listed = recipe.shell(look, folder=folder)
+        assert "3 attempts of group billing failed" in listed
+        assert '"cents": "7.99"' in listed
+        assert '"customer": "ben"' in listed
+        [first_id] = [each.message_id for each in stored(client, "invoices") if each.key == "ben"]
+        assert billing.output.count(f"the handler failed on message {first_id}") == 3
+
+        printed = recipe.shell(send_back, folder=folder)
+        assert f"{first_id} 3 attempts {{'customer': 'ben', 'cents': 300}}" in printed, "the id to look for in the log"
+        assert "sent back as {'customer': 'anna', 'cents': 799}" in printed
+        assert "1 for a person: acklog dlq show invoices.billing.dlq" in printed
+        billing.wait_for("billed 799 to DE-1 at attempt 1")
+        billing.wait_for("billed 300 to DE-2 at attempt 1")
+        wait_until_done(client, "billing", "invoices")
+        assert billing.terminate() == 0
+    [topic] = json.loads(recipe.shell("acklog --json dlq list"))["topics"]
+    assert (topic["letters"], topic["unhandled"]) == (2, 0)
+    assert Counter(line.split()[1] for line in billing.lines if line.startswith("billed")) == {
+        "1250": 1,
+        "799": 1,
+        "300": 1,
+    }
+
+
+def wait_until_stored_if_there(client: Client, topic: str, count: int) -> None:
+    """As `wait_until_stored`, for a topic that somebody is about to make."""
+
+    def is_there() -> bool:
+        return any(each.name == topic for each in client.topics.list()) and count_stored(client, topic) >= count
+
+    wait_until(is_there, seconds=WAIT_SECONDS, what=f"{count} in {topic}")
+
+
+# --- moving from SQS and from Celery ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("worker", ["receive_loop", "consumer"])
+def test_the_worker_from_sqs_mails_everybody_once(
+    shared_server: ServerProcess, client: Client, tmp_path: Path, worker: str
+) -> None:
+    recipe = Recipe("from-sqs.md", tmp_path, shared_server.base_url)
+    people = [f"{worker}-{number}@example.com" for number in range(25)] + ["flaky@example.com"]
+    client.topics.create("emails")
+    for person in people:
+        client.send("emails", {"to": person})
+    with recipe.python("-m", f"from_sqs.{worker}") as program:
+        program.wait_for("mailed flaky@example.com at attempt 2")
+        wait_until_done(client, "mailer", "emails")
+    assert Counter(mailed(program)) == Counter(people)
+
+
+def mailed(program: Program) -> list[str]:
+    return [line.split()[1] for line in program.lines if line.startswith("mailed ")]
+
+
+CALLER = """
+from pathlib import Path
+from from_celery.shop_tasks import add, charge, read_invoice, tasks
+from from_celery.tasks import Pending, TaskFailedError
+assert add(2, 3) == 5
+invoice = read_invoice.delay("invoice.txt")
+refused = charge.delay("order-8", cents=0)
+lost = tasks.client.send(tasks.topic, {"task": "no-such-task", "arguments": [], "options": {}})
+print(add.delay(2, 3).get(timeout_s=60), charge.delay("order-7", cents=1250).get(timeout_s=60))
+Path("invoice.txt").write_text("12.50")
+print(invoice.get(timeout_s=60))
+for failed in (refused, Pending(tasks.client, tasks.results, lost.message_id)):
+    try:
+        failed.get(timeout_s=60)
+    except TaskFailedError as error:
+        print("failed:", error)
+try:
+    Pending(tasks.client, tasks.results, tasks.client.send("elsewhere", 1).message_id).get(timeout_s=0.2)
+except TimeoutError as error:
+    print("late:", error)
+"""
+
+
+def test_tasks_are_performed_retried_and_answered(shared_server: ServerProcess, client: Client, tmp_path: Path) -> None:
+    recipe = Recipe("from-celery.md", tmp_path, shared_server.base_url)
+    client.groups.create("workers", retry_backoff_min_ms=100, retry_backoff_max_ms=100)
+    with recipe.python("-m", "from_celery.shop_tasks") as worker:
+        wait_until_stored_if_there(client, "shop.tasks.results", 0)
+        with recipe.python("-c", CALLER) as caller:
+            assert caller.process.wait(WAIT_SECONDS) == 0, f"{caller.output}\n{worker.output}"
+        assert worker.terminate() == 0
+    assert [line.partition(" after")[0] for line in caller.lines][:4] == [
+        "5 order-7 is paid",
+        "12.50",
+        "failed: ValueError('order-8 costs 0')",
+        "failed: KeyError('no-such-task')",
+    ]
+    assert caller.lines[4].startswith("late: task m-")
+    wait_until_stored_if_there(client, "shop.tasks.workers.dlq", 2)
+    assert count_stored(client, "shop.tasks.workers.dlq") == 2
+
+
+def test_the_snippet_of_tasks_works(shared_server: ServerProcess, tmp_path: Path) -> None:
+    recipe = Recipe("from-celery.md", tmp_path, shared_server.base_url)
+    snippet = recipe.page.partition("from anywhere:\n\n```python\n")[2].partition("```")[0]
+    with recipe.python("-m", "from_celery.shop_tasks"), recipe.python("-c", snippet) as caller:
+        assert caller.process.wait(WAIT_SECONDS) == 0, caller.output
+    assert caller.lines == ["5 order-7 is paid"]
