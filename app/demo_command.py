@@ -13,6 +13,7 @@ import typer
 
 from acklog.command.exit_codes import ExitCode
 from acklog.command.failures import CommandError, UsageError
+from acklog.command.quantities import count_text
 from acklog.command.session import Session, session_of
 
 if TYPE_CHECKING:
@@ -52,10 +53,11 @@ def demo(
         bool, typer.Option("--keep", help="Keep the server's directory, and say where it is.")
     ] = False,
 ) -> None:
-    """Send flights, work on them with two groups, kill the server on the way; then verify every promise.
+    """Send flights through a server that is killed, and verify every promise.
 
-    A server of its own is started on a free port, with a temporary directory. Exit code 0: every promise held,
-    1: one did not, 2: the run did not finish.
+    A server of its own is started on a free port, with a temporary directory. Flights are sent, two groups work on
+    them, and the server is killed (SIGKILL) on the way and started again. Then the log is read back, and everything
+    that was confirmed is compared with it. Exit code 0: every promise held, 1: one did not, 2: the run did not finish.
     """
     from app.demo.report import document, views
 
@@ -80,9 +82,9 @@ def _prepared(session: Session, source: str | None, messages: int | None, kills:
         raise UsageError(str(error), field="--input", hint="Without --input a sample is sent.") from error
     count = messages or (SAMPLE_MESSAGES if source is None else found)
     if count < MESSAGES_MIN:
-        what = f"{flights.name} has {count} messages, and {MESSAGES_MIN} are the least"
+        what = f"{flights.name} has {count_text(count, 'message')}, and {MESSAGES_MIN} are the least"
         raise UsageError(what, field="--input", hint=f"Send it several times over: --messages {MESSAGES_MIN}.")
-    session.output.note(f"{count:,} flights from {flights.name}, {kills} kills")
+    session.output.note(f"{count:,} flights from {flights.name}, {count_text(kills, 'kill')}")
     return flights, Options(messages=count, kills=kills)
 
 
@@ -100,9 +102,17 @@ def _outcome(session: Session, flights: "FlightFile", options: "Options", *, kee
             raise KeyboardInterrupt from None
         except InputError as error:
             raise UsageError(str(error), field="--input", hint="Without --input a sample is sent.") from error
-        except (DeadlineError, StalledError, ServerFailedError, AcklogError) as error:
-            hint = "--keep keeps the server's directory, with its log." if not keeps_directory else ""
-            raise CommandError(f"the run did not finish: {error}", exit_code=ExitCode.USAGE, hint=hint) from error
+        except ServerFailedError as error:
+            if not session.output.is_json:
+                session.output.complain(error.log_tail)
+            raise _unfinished(error.what) from error
+        except (DeadlineError, StalledError, AcklogError) as error:
+            raise _unfinished(str(error)) from error
+
+
+def _unfinished(why: str) -> CommandError:
+    hint = "With --keep the server's directory stays, with its log."
+    return CommandError(f"the run did not finish: {why}", exit_code=ExitCode.USAGE, hint=hint)
 
 
 async def _until_terminated(running: "Coroutine[None, None, Outcome]") -> "Outcome":

@@ -6,7 +6,6 @@ import msgspec
 
 from acklog.wire import limits
 
-
 NO_LEADER = -1
 
 
@@ -97,7 +96,7 @@ class PartitionState(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
         return bool(self.adding or self.removing)
 
     def directory_of(self, node_id: int) -> str:
-        """"" where it is not known, or the node holds no replica."""
+        """ "" where it is not known, or the node holds no replica."""
         if not self.directories or node_id not in self.replicas:
             return ""
         return self.directories[self.replicas.index(node_id)]

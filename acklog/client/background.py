@@ -8,8 +8,9 @@ import asyncio
 import os
 import threading
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any, TypeVar
-from weakref import WeakSet
+from weakref import WeakSet, finalize
 
 from acklog.errors import ClientClosed, InvalidArgument
 
@@ -83,6 +84,9 @@ class Background:
                 self._thread = threading.Thread(target=_run, args=(loop,), name=self._name, daemon=True)
                 self._thread.start()
                 self._loop = loop
+                # Dropped without being closed, it must not leave a thread behind. (At the end of the program the
+                # thread is a daemon, and still needed.)
+                finalize(self, _stop, loop).atexit = False
             return self._loop
 
 
@@ -95,6 +99,11 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
             task.cancel()
         loop.run_until_complete(asyncio.sleep(0))
         loop.close()
+
+
+def _stop(loop: asyncio.AbstractEventLoop) -> None:
+    with suppress(RuntimeError):  # it is closed already
+        loop.call_soon_threadsafe(loop.stop)
 
 
 _all: WeakSet[Background] = WeakSet()

@@ -22,11 +22,13 @@ class Caller:
         self._retries_max = retries_max
         self._is_closed = False
 
-    async def perform(self, call: Call[Result], *, retries_max: int | None = None) -> Result:
-        """The call's result. Raises AcklogError."""
+    async def perform(
+        self, call: Call[Result], *, retries_max: int | None = None, timeout_s: float | None = None
+    ) -> Result:
+        """The call's result; the limits are the caller's own unless they are given. Raises AcklogError."""
         tries_max = 1 + (self._retries_max if retries_max is None else retries_max)
         now_s = asyncio.get_running_loop().time
-        deadline_s = now_s() + self._timeout_s + call.wait_s
+        deadline_s = now_s() + (self._timeout_s if timeout_s is None else timeout_s) + call.wait_s
         attempt = 0
         while True:
             attempt += 1

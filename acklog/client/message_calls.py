@@ -171,6 +171,7 @@ def receive(
     consumer: str | None,
     auto_ack: bool,
 ) -> Call[Received]:
+    """Leases up to `max_messages` messages of at most `max_bytes`, within `wait_s` seconds."""
     names = [topics] if isinstance(topics, str) else list(topics)
     query: list[tuple[str, object | None]] = [("queue", name) for name in names]
     query += [

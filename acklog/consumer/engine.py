@@ -23,6 +23,7 @@ from acklog.messages import Message, Settled
 from acklog.wire.limits import RECEIVE_BYTES_MAX
 
 AT_ONCE_S = 0.05  # an empty answer that comes so fast was not waited for
+SETTLE_TIMEOUT_S_MIN = 1.0
 _logger = logging.getLogger("acklog.consumer")
 OnProblem = Callable[[SettlementProblem], None]
 
@@ -61,6 +62,8 @@ class Engine:
         self._settings = settings
         self._hooks = hooks
         self._backoff = Backoff(min_ms=settings.backoff_min_ms, max_ms=settings.backoff_max_ms)
+        # A request that hangs must not keep the next extension waiting until leases run out.
+        self._settle_timeout_s = max(SETTLE_TIMEOUT_S_MIN, settings.visibility_s / 4)
         self._lock = threading.Lock()
         self._inbox = Inbox(settings)
         self._settlements = Settlements(settings)
@@ -280,7 +283,7 @@ class Engine:
         error: AcklogError | None = DeadlineExceeded("the consumer was closed")  # unless something else happens
         results: list[Settled] = []
         try:
-            results = await self._caller.perform(self._call_of(step), retries_max=0)
+            results = await self._caller.perform(self._call_of(step), retries_max=0, timeout_s=self._settle_timeout_s)
             error = None
         except AcklogError as failure:
             _logger.debug("%d messages: %s failed: %s", len(step.receipts), step.action, failure)
@@ -302,6 +305,7 @@ class Engine:
     def _report(self, problems: list[SettlementProblem]) -> None:
         if not problems:
             return
+        self._fetch_alarm.ring()  # they count as unsettled no longer
         first = problems[0]
         _logger.warning(
             "%d messages could not be settled; the first (%s): %s", len(problems), first.action, first.error

@@ -3,16 +3,23 @@
 Messages are spread over lanes: those of one key, or of one partition, share a lane, and of each lane one batch is on
 its way at a time. So a batch that is tried again is never overtaken by a later one of the same key, whatever number of
 partitions the topic has. Messages with neither go to the lane that has least to do, a batch at a time.
+
+Keys are hashed to lanes as the server hashes them to partitions. Where the number of lanes divides that of partitions
+(both are 8 by default), the messages of a partition come from one lane: a request goes to few partitions, and the
+server has few parts to write and few keys to remember.
 """
 
 from collections import deque
 from collections.abc import Callable
+from functools import lru_cache
 from threading import Lock
-from zlib import crc32
 
 from acklog.errors import ClientClosed
 from acklog.producer.batch import MESSAGE_OVERHEAD_BYTES, Batch
 from acklog.producer.settings import ProducerSettings
+from acklog.wire.partitioner import partition_for_key
+
+KEYS_REMEMBERED_MAX = 4096
 
 
 class _Lane:
@@ -46,12 +53,18 @@ class Accumulator:
         self._keyless = 0
         self._is_closed = False
 
+        @lru_cache(maxsize=KEYS_REMEMBERED_MAX)
+        def lane_of_key(key: str) -> int:
+            return partition_for_key(key.encode(), settings.requests_in_flight_max)
+
+        self._lane_of_key = lane_of_key
+
     def lane_of(self, key: str | None, partition: int | None) -> int:
         """Where messages of the key or partition go; -1: anywhere."""
         if partition is not None:
             return partition % len(self._lanes)
         if key is not None:
-            return crc32(key.encode()) % len(self._lanes)
+            return self._lane_of_key(key)
         return -1
 
     @property

@@ -1,6 +1,6 @@
 """Messages that travel in one request, and what became of each. Without I/O."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Lock
 
 from acklog.errors import AcklogError
@@ -23,7 +23,7 @@ class Batch:
         "_waiters",
         "deadline_ms",
         "due_ms",
-        "failed",
+        "has_failures",
         "is_done",
         "lane",
         "outcomes",
@@ -37,8 +37,8 @@ class Batch:
         self.deadline_ms = deadline_ms
         self.parts: list[bytes] = []
         self.size_bytes = 0
-        self.outcomes: list[Outcome | None] = []
-        self.failed = 0
+        self.outcomes: Sequence[Outcome | None] = []
+        self.has_failures = False
         self.is_done = False
         self._lock = lock
         self._waiters: list[Callable[[], None]] = []
@@ -49,30 +49,37 @@ class Batch:
         """What its messages cost."""
         return self.size_bytes + (MESSAGE_OVERHEAD_BYTES - 1) * len(self.parts)
 
-    def take_results(self, results: list[Outcome] | list[Sent]) -> AcklogError | None:
+    def take_results(self, results: Sequence[Outcome]) -> AcklogError | None:
         """Note what is decided: successes, and failures that another try would not change. What is decided already
         stays. The first error that is worth another try; None when all is decided."""
-        if not self.outcomes:
-            self.outcomes = [None] * len(results)
+        outcomes = list(self.outcomes) or [None] * len(results)
         undecided: AcklogError | None = None
         for index, result in enumerate(results):
-            if self.outcomes[index] is not None:
+            if outcomes[index] is not None:
                 continue
             if isinstance(result, AcklogError) and result.retriable:
                 undecided = undecided or result
-            else:
-                self.outcomes[index] = result
+                continue
+            self.has_failures = self.has_failures or isinstance(result, AcklogError)
+            outcomes[index] = result
+        self.outcomes = outcomes
         return undecided
+
+    def take_successes(self, results: list[Sent]) -> None:
+        """As `take_results`, where all succeeded: nothing is looked at message by message."""
+        if self.outcomes:
+            self.take_results(results)
+        else:
+            self.outcomes = results
 
     def fail_rest(self, error: AcklogError) -> None:
         """What is not decided yet has failed with `error`."""
-        if not self.outcomes:
-            self.outcomes = [None] * len(self.parts)
-        self.outcomes = [error if outcome is None else outcome for outcome in self.outcomes]
+        outcomes = self.outcomes or [None] * len(self.parts)
+        self.outcomes = [error if outcome is None else outcome for outcome in outcomes]
+        self.has_failures = self.has_failures or None in outcomes
 
     def finish(self) -> None:
         """All is decided: whoever waits is told."""
-        self.failed = sum(isinstance(outcome, AcklogError) for outcome in self.outcomes)
         with self._lock:
             self.is_done = True
             self.parts = []

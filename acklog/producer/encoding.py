@@ -7,16 +7,17 @@ from typing import Any
 import msgspec
 
 from acklog.client.call import JSON, Request, Response, decode_answer, raise_for_problem
-from acklog.client.message_calls import IDEMPOTENCY_HEADER, Acks, read_stored, wire_message
+from acklog.client.message_calls import IDEMPOTENCY_HEADER, Acks, wire_message
 from acklog.errors import InvalidArgument, MessageTooLarge, UnexpectedAnswer
 from acklog.messages import OutgoingMessage, Sent
-from acklog.producer.batch import Batch, Outcome
+from acklog.producer.batch import Batch
 from acklog.producer.settings import Compression
 from acklog.wire.limits import MESSAGE_BODY_BYTES_MAX
 
 GZIP_LEVEL = 1  # JSON shrinks to a third at a level that costs little
 _GZIP_FORMAT = 16 + zlib.MAX_WBITS
 _BYTES_TYPES = (bytes, bytearray, memoryview)
+_JSON_TYPES = frozenset({dict, list, str, int})  # most bodies, told quickly from bytes
 _encode = msgspec.json.Encoder().encode
 
 
@@ -53,7 +54,7 @@ def encode(
             and partition is None
             and dedup_id is None
             and content_type is None
-            and not isinstance(body, _BYTES_TYPES)
+            and (type(body) in _JSON_TYPES or not isinstance(body, _BYTES_TYPES))
         ):
             part = _encode(_Plain(body, key))
         else:
@@ -109,10 +110,8 @@ class RequestMaker:
         return Request("POST", "/messages", body, headers)
 
 
-def read_outcomes(response: Response, count: int) -> list[Outcome] | list[Sent]:
-    """A result for each message. Raises the problem of a request that failed as a whole."""
-    if response.status == 207 or response.status >= 300:
-        return read_stored(response, count)
+def read_all_stored(response: Response, count: int) -> list[Sent]:
+    """The results of a request of which every message was stored. Raises the problem of one that failed."""
     raise_for_problem(response)
     results = decode_answer(_all_stored_decoder, response).results
     if len(results) != count:

@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 from acklog.client.alarm import TIMER_SLACK_MS
 from acklog.client.call import Request
+from acklog.client.message_calls import read_stored
 from acklog.client.retry import Backoff, is_outcome_unknown
 from acklog.client.transport import Transport
 from acklog.errors import AcklogError, BufferFull, DeadlineExceeded, DeliveryFailed
 from acklog.producer.accumulator import Accumulator
 from acklog.producer.batch import Batch
-from acklog.producer.encoding import RequestMaker, read_outcomes
+from acklog.producer.encoding import RequestMaker, read_all_stored
 from acklog.producer.settings import ProducerSettings
 
 FAILURES_KEPT_MAX = 100
@@ -111,13 +112,14 @@ class Sender:
         timeout_s = min(self._settings.request_timeout_ms / 1000, remaining_s)
         try:
             response = await self._transport.perform(request, timeout_s=timeout_s)
-            results = read_outcomes(response, len(batch.parts))
+            if response.status == 207 or response.status >= 300:
+                return batch.take_results(read_stored(response, len(batch.parts)))
+            batch.take_successes(read_all_stored(response, len(batch.parts)))
         except AcklogError as error:
             if error.retriable:
                 return error
             batch.fail_rest(error)
-            return None
-        return batch.take_results(results)
+        return None
 
     def _delivered(self, task: asyncio.Task[None]) -> None:
         batch = self._deliveries.pop(task)
@@ -130,7 +132,7 @@ class Sender:
     def _finish(self, batch: Batch) -> None:
         self._accumulator.release(batch)
         batch.finish()
-        if batch.failed:
+        if batch.has_failures:
             self._keep_failed(batch)
         self._on_room()
 

@@ -26,7 +26,7 @@ class ProducerSettings:
     batch_messages_max: int = 1_000
     batch_bytes_max: int = 1024 * 1024
     """A message that is larger goes alone."""
-    requests_in_flight_max: int = 4
+    requests_in_flight_max: int = 8
     """Requests at a time. Messages of one key (or partition) are never in two of them."""
     request_timeout_ms: int = 15_000
     """How long one request may take before it is tried again."""

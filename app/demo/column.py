@@ -4,6 +4,7 @@ from array import array
 from collections.abc import Iterator
 
 ABSENT = -1
+_ABSENT_ONCE = array("q", [ABSENT])  # most numbers come one behind the other
 OFFSET_MAX = 50_000_000  # per partition; a stray offset must not make an array of gigabytes
 
 
@@ -27,8 +28,9 @@ class Column:
         if not 0 <= offset <= OFFSET_MAX or value < 0:
             raise ValueError(f"partition {partition}, offset {offset}, value {value} is out of bounds")
         values = self._partitions.setdefault(partition, array("q"))
-        if offset >= len(values):
-            values.extend([ABSENT] * (offset + 1 - len(values)))
+        missing = offset + 1 - len(values)
+        if missing > 0:
+            values.extend(_ABSENT_ONCE if missing == 1 else [ABSENT] * missing)
         if values[offset] == ABSENT:
             self._count += 1
         values[offset] = value

@@ -10,7 +10,7 @@ from typing import IO, cast
 
 import msgspec
 
-from app.demo.message import Message, parse_line
+from app.demo.message import Message, check_line, parse_line
 
 SAMPLE = files("app.demo") / "sample.ndjson.gz"
 SAMPLE_MESSAGES = 20_000  # what is sent of the sample when nobody says how many: 10 laps
@@ -35,12 +35,15 @@ class FlightFile:
         return cls(Path(path))
 
     def count(self) -> int:
-        """How many messages it holds. Raises InputError."""
+        """How many messages it holds; every line is looked at. Raises InputError."""
+        count = 0
         with self._open() as lines:
-            try:
-                count = sum(1 for _ in lines)
-            except (OSError, EOFError) as error:
-                raise InputError(f"{self.name} cannot be read: {error}") from error
+            for line in self._read(lines):
+                count += 1
+                try:
+                    check_line(line)
+                except msgspec.DecodeError as error:
+                    raise self._no_message(count, error) from error
         if not count:
             raise InputError(f"{self.name} is empty")
         return count
@@ -52,13 +55,23 @@ class FlightFile:
         while index < limit:
             lap += 1
             with self._open() as lines:
-                for number, line in enumerate(islice(lines, limit - index), start=1):
+                for number, line in enumerate(islice(self._read(lines), limit - index), start=1):
                     try:
-                        message = parse_line(index, line.rstrip(b"\r\n"), lap=lap)
+                        message = parse_line(index, line, lap=lap)
                     except msgspec.DecodeError as error:
-                        raise InputError(f"line {number} of {self.name} is not a message: {error}") from error
+                        raise self._no_message(number, error) from error
                     yield message
                     index += 1
+
+    def _read(self, lines: IO[bytes]) -> Iterator[bytes]:
+        try:
+            for line in lines:
+                yield line.rstrip(b"\r\n")
+        except (OSError, EOFError) as error:
+            raise InputError(f"{self.name} cannot be read: {error}") from error
+
+    def _no_message(self, number: int, error: msgspec.DecodeError) -> InputError:
+        return InputError(f"line {number} of {self.name} is not a message: {error}")
 
     def _open(self) -> IO[bytes]:
         try:

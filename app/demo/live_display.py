@@ -71,7 +71,8 @@ class LiveDisplay:
         self._bars: dict[str, Bar] = {}
 
     def tell(self, event: Event) -> None:
-        line = Text(f"{event.at_s:7.2f} s  ", "muted")
+        line = Text()
+        line.append(f"{event.at_s:7.2f} s  ", "muted")
         line.append(event.text, event.style)
         self._live.console.print(line)
 

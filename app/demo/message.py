@@ -28,6 +28,11 @@ class Message:
 _decode_line = msgspec.json.Decoder(_Line).decode
 
 
+def check_line(line: bytes) -> None:
+    """Raises msgspec.DecodeError for a line that is not a message."""
+    _decode_line(line)
+
+
 def parse_line(index: int, line: bytes, *, lap: int = 1) -> Message:
     """The message of a line. From the second lap through the input on a tag tells the lap, so that no two messages are
     alike. Raises msgspec.DecodeError for a line that is not a message."""

@@ -1,6 +1,7 @@
 """What a run has shown: for a person, and as JSON."""
 
 from acklog.command.latencies import Latencies
+from acklog.command.quantities import count_text
 from acklog.command.views import Cell, Column, Fields, Sentence, Table, View
 from app.demo.outcome import Outcome
 
@@ -85,11 +86,12 @@ def _summary(outcome: Outcome) -> Fields:
         )
         for number, restart in enumerate(outcome.restarts, 1)
     ]
-    rows.append(("cut off", f"{outcome.statistics.cut_off:,} requests, and tried again by the SDK"))
-    rows.append(("came again", f"{outcome.redeliveries:,} messages that nobody had acknowledged"))
+    rows.append(("cut off", f"{count_text(outcome.statistics.cut_off, 'request')}, and tried again by the SDK"))
+    again = f"{count_text(outcome.redeliveries, 'message')} that nobody had acknowledged"
+    rows.append(("came again", again))
     rows += [(f"{name} ms", _latency_text(latencies)) for name, latencies in _requests(outcome) if latencies.count]
     rows.append(("sent + done /s", f"{outcome.timeline.text()}  (a column is {outcome.timeline.column_s:.1f} s)"))
-    return Fields(rows, title=f"{outcome.messages:,} flights, {len(outcome.restarts)} kills")
+    return Fields(rows, title=f"{outcome.messages:,} flights, {count_text(len(outcome.restarts), 'kill')}")
 
 
 def _verdict(outcome: Outcome) -> Cell:
@@ -105,7 +107,7 @@ def _rate_text(count: int, seconds: float, rate: float) -> str:
 
 def _latency_text(latencies: Latencies) -> str:
     p50, p99 = (latencies.percentile_ms(percent) for percent in (50, 99))
-    return f"p50 {p50:.1f}, p99 {p99:.1f}, max {latencies.greatest_ms:.1f} ({latencies.count:,} requests)"
+    return f"p50 {p50:.1f}, p99 {p99:.1f}, max {latencies.greatest_ms:.1f} ({count_text(latencies.count, 'request')})"
 
 
 def _latency_document(latencies: Latencies) -> dict[str, object]:

@@ -18,7 +18,12 @@ LOG_TAIL_BYTES = 4000
 
 
 class ServerFailedError(RuntimeError):
-    """The server ended, or did not get ready, when it should have. The text holds the end of its log."""
+    """The server ended, or did not get ready, when it should have. The text holds the end of its log, too."""
+
+    def __init__(self, what: str, log_tail: str = "") -> None:
+        super().__init__(f"{what}:\n{log_tail}" if log_tail else what)
+        self.what = what
+        self.log_tail = log_tail
 
 
 def free_port(host: str = HOST) -> int:
@@ -117,11 +122,11 @@ class ServerProcess:
         assert self._process is not None
         while True:
             if self._process.returncode is not None:
-                raise ServerFailedError(f"the server ended with {self._process.returncode}:\n{self.log_tail()}")
+                raise ServerFailedError(f"the server ended with {self._process.returncode}", self.log_tail())
             if await self._is_ready():
                 return
             if _now_s() > deadline_s:
-                raise ServerFailedError(f"not ready within {READY_TIMEOUT_S:.0f} s:\n{self.log_tail()}")
+                raise ServerFailedError(f"the server was not ready within {READY_TIMEOUT_S:.0f} s", self.log_tail())
             await asyncio.sleep(READY_POLL_S)
 
     async def _is_ready(self) -> bool:

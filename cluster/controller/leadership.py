@@ -7,14 +7,14 @@ from msgspec.structs import replace
 from cluster.membership import Member, Membership
 from cluster.model import NO_LEADER, PartitionState
 
+NEW_LEADER_EPOCH = 1
+
 
 def is_led(state: PartitionState, membership: Membership) -> bool:
     """The leader lives, still in the incarnation that was elected, and is in sync."""
     registration = membership.get(state.leader).registration
     return (
-        registration is not None
-        and registration.incarnation == state.leader_incarnation
-        and state.leader in state.isr
+        registration is not None and registration.incarnation == state.leader_incarnation and state.leader in state.isr
     )
 
 

@@ -1,134 +1,193 @@
-"""What the controller of a single node decides: a pure function from what is known to guarded transactions.
+"""What the controller decides: a machine without I/O, fed with the image of the cluster and the time.
 
-Each step is guarded by what it was decided on, so that a step which comes late, or twice, or from a controller that is
-not alone, changes nothing that it should not:
+Every step is guarded by what it was decided on: the keys it writes, the topic where that matters, and the registrations
+(or their absence) of all nodes concerned. So a step that comes late, or twice, or from a controller that is not alone,
+changes nothing that it should not; and whenever a guard fails, the news of what made it fail is on its way.
 
-- a partition that this node leads in an older incarnation gets the present one and the next leader epoch: every start
-  of a leader takes a new epoch before it appends (rules R1, R8, R10);
-- a topic's missing partitions (a new topic, a grown one, a creation that was cut short) are created, as long as the
-  topic is what it was read as;
-- what a deleted topic or group left behind is deleted on its tombstone only, never because something looks empty (R13).
+- Whatever changed is ruled on at once: missing partitions are created, `cluster.controller.partition_rules` is applied,
+  and what a deleted topic or group left behind is deleted, on its tombstone only (R13).
+- Once in a while a round (`cluster.controller.round`) starts moves of replicas and moves leaderships gently.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cluster import keys
 from cluster.codec import encode
+from cluster.controller.assignment import Assignment
 from cluster.controller.catalog import Entry
-from cluster.coordination import (
-    MAX_TRANSACTION_OPERATIONS,
-    Compare,
-    CompareTarget,
-    Delete,
-    KeyValue,
-    Operation,
-    Put,
-    absent,
-    unchanged,
-)
-from cluster.model import PartitionState, Topic
-
-FIRST_LEADER_EPOCH = 1
+from cluster.controller.image import ClusterImage
+from cluster.controller.leadership import NEW_LEADER_EPOCH
+from cluster.controller.node_times import NodeTimes
+from cluster.controller.partition_rules import rule
+from cluster.controller.planner_settings import PlannerSettings
+from cluster.controller.round import Round
+from cluster.controller.steps import Decision, DecisionKind, Step
+from cluster.coordination import Delete, KeyValue, Put, absent, unchanged
+from cluster.membership import Membership
+from cluster.model import PartitionLife, PartitionState, Topic
 
 
 @dataclass(frozen=True, slots=True)
-class Leader:
-    """A node in one of its lives."""
+class Plan:
+    """`next_deadline_ms`: when to ask again even if nothing changes; None for never."""
 
-    node_id: int
-    incarnation: int
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One operation and what it was decided on."""
-
-    guards: tuple[Compare, ...]
-    operation: Operation
+    steps: tuple[Step, ...]
+    next_deadline_ms: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedTransaction:
-    compares: tuple[Compare, ...]
-    operations: tuple[Operation, ...]
+class Planner:
+    """One for each time that a node is controller. Times are those of the caller's monotonic clock."""
+
+    def __init__(self, settings: PlannerSettings | None = None) -> None:
+        self._settings = settings or PlannerSettings()
+        self._times = NodeTimes()
+        self._seen_version = -1
+        self._round_at_ms: int | None = None
+        self._due_ms: int | None = None
+
+    def plan(self, image: ClusterImage, now_ms: int) -> Plan:
+        """What is to be done now, given that everything planned before was done, has failed, or shows in the image."""
+        steps: dict[str, Step] = {}
+        creation = _Creation(image)
+        for entry in image.take_changed():
+            for step in [*plan_entry(entry, image.membership), *creation.steps(entry)]:
+                steps[step.operation.key] = step
+        if self._settings.moves_max == 0 and self._settings.leader_moves_max == 0:
+            return Plan(tuple(steps.values()), None)
+        if self._is_round_due(image, now_ms):
+            holders = [node for entry in image.catalog.entries() for node in _holders(entry)]
+            self._times.observe(image.membership, dict.fromkeys(holders), now_ms)
+            this_round = Round(image, self._times, now_ms, self._settings, taken=steps)
+            for step in this_round.steps():
+                steps[step.operation.key] = step
+            self._seen_version = -1 if this_round.left_something else image.version
+            self._round_at_ms = now_ms
+            self._due_ms = self._times.next_due_ms(
+                now_ms,
+                away_ms=self._settings.repair_delay_ms,
+                lived_ms=(self._settings.preferred_delay_ms, self._settings.balance_delay_ms),
+            )
+        return Plan(tuple(steps.values()), self._next_deadline_ms(image))
+
+    def _is_round_due(self, image: ClusterImage, now_ms: int) -> bool:
+        deadline_ms = self._next_deadline_ms(image)
+        return deadline_ms is not None and now_ms >= deadline_ms
+
+    def _next_deadline_ms(self, image: ClusterImage) -> int | None:
+        """Of the next round."""
+        if self._round_at_ms is None:
+            return _AT_ONCE_MS
+        earliest_ms = self._round_at_ms + self._settings.round_interval_ms
+        if image.version != self._seen_version:
+            return earliest_ms
+        return None if self._due_ms is None else max(self._due_ms, earliest_ms)
 
 
-def plan(entry: Entry, leader: Leader) -> list[Step]:
-    """What has to be done about one topic's or group's id; nothing when all is as it should be."""
-    if entry.topic is not None and entry.topic_item is not None:
-        return [*_take_over(entry, leader), *_create_missing(entry, entry.topic, entry.topic_item, leader)]
-    if entry.tombstone_item is not None:
+_AT_ONCE_MS = -(10**15)
+
+
+def plan_entry(entry: Entry, membership: Membership) -> list[Step]:
+    """What has to be done at once about what there is under one topic's or group's id."""
+    if entry.topic is not None:
+        return [
+            step
+            for number in sorted(entry.partitions)
+            if (step := _ruled(entry, number, entry.topic, membership)) is not None
+        ]
+    if entry.tombstone_item is not None and entry.topic_item is None:
         return _remove_remains(entry, entry.tombstone_item)
     return []
+
+
+def _ruled(entry: Entry, number: int, topic: Topic, membership: Membership) -> Step | None:
+    state, item = entry.partitions[number], entry.partition_items[number]
+    ruling = rule(state, topic, membership)
+    if ruling is None:
+        return None
+    guards = (unchanged(item), *membership.guards(state.replicas))
+    return Step(guards, Put(item.key, encode(ruling.state)), ruling.decisions)
 
 
 def plan_forgetting(entry: Entry, *, deleted_before_ms: int) -> list[Step]:
     """Drop the tombstone of an id of which nothing is left and that was deleted long ago."""
     if entry.tombstone is None or entry.tombstone_item is None:
         return []
-    if entry.topic_item is not None or entry.partition_items or entry.offsets_keys:
+    if entry.topic_item is not None or entry.partition_items or entry.offsets_keys or entry.order_items:
         return []
     if entry.tombstone.deleted_at_ms >= deleted_before_ms:
         return []
     return [Step((unchanged(entry.tombstone_item),), Delete(entry.tombstone_item.key))]
 
 
-def pack(steps: Iterable[Step]) -> list[PlannedTransaction]:
-    """As few transactions as the limit of operations and compares allows, in the order of the steps."""
-    packed: list[PlannedTransaction] = []
-    compares: dict[tuple[str, CompareTarget], Compare] = {}
-    operations: list[Operation] = []
-    for step in steps:
-        more = {(guard.key, guard.target): guard for guard in step.guards}
-        if len(operations) == MAX_TRANSACTION_OPERATIONS or len(compares | more) > MAX_TRANSACTION_OPERATIONS:
-            packed.append(PlannedTransaction(tuple(compares.values()), tuple(operations)))
-            compares, operations = {}, []
-        compares |= more
-        operations.append(step.operation)
-    if operations:
-        packed.append(PlannedTransaction(tuple(compares.values()), tuple(operations)))
-    return packed
+def assignment_of(image: ClusterImage) -> Assignment:
+    """Where all replicas are, or will be when the moves under way are complete."""
+    assignment = Assignment(image.membership)
+    for entry in image.catalog.entries():
+        if entry.topic is not None:
+            for number, state in entry.partitions.items():
+                if state.life is not PartitionLife.GONE:
+                    assignment.place((entry.id, number), state.target)
+    return assignment
 
 
-def _take_over(entry: Entry, leader: Leader) -> list[Step]:
-    steps = []
-    for number in sorted(entry.partitions):
-        state = entry.partitions[number]
-        if state.leader == leader.node_id and state.leader_incarnation != leader.incarnation:
-            item = entry.partition_items[number]
-            taken = PartitionState(
-                topic_id=state.topic_id,
-                partition=state.partition,
-                replicas=state.replicas,
-                isr=state.isr,
-                leader=leader.node_id,
-                leader_incarnation=leader.incarnation,
-                leader_epoch=state.leader_epoch + 1,
-            )
-            steps.append(Step((unchanged(item),), Put(item.key, encode(taken))))
-    return steps
+class _Creation:
+    """Creates what topics lack: new topics, grown ones, and those whose creation was cut short. Each placement counts
+    for the next."""
+
+    def __init__(self, image: ClusterImage) -> None:
+        self._image = image
+        self._assignment: Assignment | None = None
+
+    def steps(self, entry: Entry) -> list[Step]:
+        topic, item, membership = entry.topic, entry.topic_item, self._image.membership
+        if topic is None or item is None or len(entry.partition_items) >= topic.partitions:
+            return []
+        if self._assignment is None:
+            is_alone = len(membership.usable()) <= 1  # then there is nothing to weigh
+            self._assignment = Assignment(membership) if is_alone else assignment_of(self._image)
+        steps = []
+        for number in range(topic.partitions):
+            if number in entry.partition_items:
+                continue
+            replicas = self._assignment.fresh(topic.id, topic.replication_factor)
+            if not replicas:
+                return []
+            self._assignment.place((topic.id, number), replicas)
+            steps.append(_created(topic, item, number, replicas, membership))
+        return steps
 
 
-def _create_missing(entry: Entry, topic: Topic, topic_item: KeyValue, leader: Leader) -> list[Step]:
-    steps = []
-    for number in range(topic.partitions):
-        if number not in entry.partition_items:
-            key = keys.partition(topic.id, number)
-            created = PartitionState(
-                topic_id=topic.id,
-                partition=number,
-                replicas=(leader.node_id,),
-                isr=(leader.node_id,),
-                leader=leader.node_id,
-                leader_incarnation=leader.incarnation,
-                leader_epoch=FIRST_LEADER_EPOCH,
-            )
-            steps.append(Step((absent(key), unchanged(topic_item)), Put(key, encode(created))))
-    return steps
+def _created(
+    topic: Topic, topic_item: KeyValue, number: int, replicas: tuple[int, ...], membership: Membership
+) -> Step:
+    """A new partition is empty everywhere, so every replica is in sync."""
+    registrations = [membership.get(node).registration for node in replicas]
+    directories = tuple("" if each is None else each.directory_id for each in registrations)
+    assert registrations[0] is not None
+    key = keys.partition(topic.id, number)
+    state = PartitionState(
+        topic_id=topic.id,
+        partition=number,
+        replicas=replicas,
+        isr=replicas,
+        leader=replicas[0],
+        leader_incarnation=registrations[0].incarnation,
+        leader_epoch=NEW_LEADER_EPOCH,
+        directories=directories if any(directories) else (),
+        life=PartitionLife.DECOMMISSIONED if number in topic.decommissioned else PartitionLife.ACTIVE,
+    )
+    decision = Decision(DecisionKind.PARTITION_CREATED, topic.id, number, f"led by node {state.leader}")
+    guards = (absent(key), unchanged(topic_item), *membership.guards(replicas))
+    return Step(guards, Put(key, encode(state)), (decision,))
 
 
 def _remove_remains(entry: Entry, tombstone_item: KeyValue) -> list[Step]:
     guard = unchanged(tombstone_item)
     remains = [entry.partition_items[number].key for number in sorted(entry.partition_items)]
-    return [Step((guard,), Delete(key)) for key in [*remains, *sorted(entry.offsets_keys)]]
+    remains += [entry.order_items[number].key for number in sorted(entry.order_items)]
+    decision = Decision(DecisionKind.REMAINS_REMOVED, entry.id, -1, "its topic or group was deleted")
+    return [Step((guard,), Delete(key), (decision,)) for key in [*remains, *sorted(entry.offsets_keys)]]
+
+
+def _holders(entry: Entry) -> list[int]:
+    return [node for state in entry.partitions.values() for node in state.replicas]

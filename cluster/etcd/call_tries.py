@@ -48,9 +48,13 @@ class CallTries:
         self._logins = 0
         self._maybe_done = False
 
+    def left_ms(self, now_ms: int) -> int:
+        """Of the whole call."""
+        return max(0, self._deadline_ms - now_ms)
+
     def timeout_ms(self, now_ms: int) -> int:
         """Of the next try. A write waits as long as it can: nobody may ask again for it."""
-        left_ms = max(0, self._deadline_ms - now_ms)
+        left_ms = self.left_ms(now_ms)
         return left_ms if self._kind is CallKind.WRITE else min(left_ms, self._settings.try_timeout_ms)
 
     def failed(self, failure: Failure, message: str, *, now_ms: int, jitter: float) -> Again:

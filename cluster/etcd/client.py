@@ -1,6 +1,7 @@
 """Calls to etcd: choose an endpoint, be logged in, send, and do what `CallTries` says about a failure."""
 
 import asyncio
+from typing import cast
 
 import grpc
 import grpc.aio
@@ -102,9 +103,7 @@ class EtcdClient:
         *,
         timeout_ms: int | None = None,
     ) -> AnswerType:
-        tries = CallTries(
-            self._settings, kind, started_ms=self._clock.monotonic_ms(), timeout_ms=timeout_ms
-        )
+        tries = CallTries(self._settings, kind, started_ms=self._clock.monotonic_ms(), timeout_ms=timeout_ms)
         while True:
             try:
                 return await self._try(method, request, tries)
@@ -117,10 +116,9 @@ class EtcdClient:
                 await self._clock.sleep(again.delay_ms)
             self.check_open()
 
-    async def _try(
-        self, method: Method[RequestType, AnswerType], request: RequestType, tries: CallTries
-    ) -> AnswerType:
-        token = _NO_TOKEN if method.path == AUTHENTICATE.path else await self._token()
+    async def _try(self, method: Method[RequestType, AnswerType], request: RequestType, tries: CallTries) -> AnswerType:
+        left_ms = tries.left_ms(self._clock.monotonic_ms())
+        token = _NO_TOKEN if method.path == AUTHENTICATE.path else await self._token(timeout_ms=left_ms)
         endpoint = self._choice.choose(self._clock.monotonic_ms())
         channel = await self._connected(endpoint, timeout_ms=tries.timeout_ms(self._clock.monotonic_ms()))
         timeout_s = tries.timeout_ms(self._clock.monotonic_ms()) / 1000
@@ -141,16 +139,18 @@ class EtcdClient:
     async def open_watch(self) -> tuple[WatchCall, int, Token]:
         """A stream, the endpoint it goes to, and the token it was opened with. The caller cancels the call.
 
-        Raises TryFailedError, AccessDeniedError, CoordinationError.
+        Raises TryFailedError, CoordinationUnavailableError.
         """
         self.check_open()
-        token = await self._token()
+        token = await self._token(timeout_ms=self._settings.request_timeout_ms)
         endpoint = self._choice.choose(self._clock.monotonic_ms())
         channel = await self._connected(endpoint, timeout_ms=self._settings.connect_timeout_ms)
         multi = channel.stream_stream(
-            WATCH.path, request_serializer=WATCH.request.SerializeToString, response_deserializer=WATCH.answer.FromString
+            WATCH.path,
+            request_serializer=WATCH.request.SerializeToString,
+            response_deserializer=WATCH.answer.FromString,
         )
-        return multi(metadata=_metadata(token)), endpoint, token
+        return cast(WatchCall, multi(metadata=_metadata(token))), endpoint, token
 
     def watch_failed(self, endpoint: int, failure: Failure) -> None:
         self._note(endpoint, failure)
@@ -168,16 +168,25 @@ class EtcdClient:
         return channel
 
     def _note(self, endpoint: int, failure: Failure) -> None:
-        if failure in _ENDPOINT_FAILURES and not self._is_closed:
-            self._choice.failed(endpoint, self._clock.monotonic_ms())
+        if failure not in _ENDPOINT_FAILURES or self._is_closed:
+            return
+        if self._choice.failed(endpoint, self._clock.monotonic_ms()):
             _log.info("etcd_endpoint_failed", endpoint=self._settings.endpoints[endpoint], failure=failure.name)
 
-    async def _token(self) -> Token:
+    async def _token(self, *, timeout_ms: int) -> Token:
+        """Raises TryFailedError. Who comes while somebody logs in waits for that login."""
         token = self._tokens.current
         if token is not None:
             return token
-        async with self._login:
-            return self._tokens.current or self._tokens.put(await self._log_in())
+        try:
+            async with asyncio.timeout(timeout_ms / 1000), self._login:
+                return self._tokens.current or self._tokens.put(await self._log_in())
+        except TimeoutError:
+            raise TryFailedError(Failure.NOT_CONNECTED, "the login took too long") from None
+        except AccessDeniedError as error:
+            raise TryFailedError(Failure.WRONG_PASSWORD, str(error)) from error
+        except CoordinationUnavailableError as error:
+            raise TryFailedError(Failure.NOT_CONNECTED, f"no login: {error}") from error
 
     async def _log_in(self) -> str:
         user = self._settings.user
@@ -223,6 +232,6 @@ async def _answer(
         call.cancel()
     if answer is grpc.aio.EOF:
         raise grpc.aio.AioRpcError(
-            grpc.StatusCode.UNKNOWN, grpc.aio.Metadata(), grpc.aio.Metadata(), details="the stream ended without an answer"
+            grpc.StatusCode.UNKNOWN, grpc.aio.Metadata(), grpc.aio.Metadata(), details="the stream ended unanswered"
         )
-    return answer
+    return cast(AnswerType, answer)

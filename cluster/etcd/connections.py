@@ -8,9 +8,10 @@ import grpc.aio
 from cluster.etcd.settings import EtcdSettings, EtcdTls
 
 _RECONNECT_FIRST_MS = 50
-_RECONNECT_MAX_MS = 1_000
+_RECONNECT_MAX_MS = 500
 _READY = grpc.ChannelConnectivity.READY
-_FAILED = (grpc.ChannelConnectivity.TRANSIENT_FAILURE, grpc.ChannelConnectivity.SHUTDOWN)
+# A channel that failed goes on trying by itself, and shows no other state until it has succeeded.
+_SETTLED = (_READY, grpc.ChannelConnectivity.TRANSIENT_FAILURE, grpc.ChannelConnectivity.SHUTDOWN)
 
 
 class Connections:
@@ -57,14 +58,10 @@ class Connections:
         try:
             async with asyncio.timeout(self._settings.connect_timeout_ms / 1000):
                 state = channel.get_state(try_to_connect=True)
-                was_failed = state in _FAILED
-                while state is not _READY:
-                    if state in _FAILED and not was_failed:
-                        return False
+                while state not in _SETTLED:
                     await channel.wait_for_state_change(state)
-                    was_failed = False
                     state = channel.get_state(try_to_connect=True)
-                return True
+                return state is _READY
         except TimeoutError:
             return False
         finally:

@@ -19,13 +19,14 @@ class EndpointChoice:
             self._chosen = min(self._from_the_next_on(), key=lambda each: max(now_ms, self._rests_until_ms[each]))
         return self._chosen
 
-    def failed(self, endpoint: int, now_ms: int) -> None:
-        """It could not be reached, did not answer, or has no leader. Failures of calls that ran at the same time count
-        once."""
+    def failed(self, endpoint: int, now_ms: int) -> bool:
+        """It could not be reached, did not answer, or has no leader. False while it rests already: failures of calls
+        that ran at the same time count once."""
         if self._rests_until_ms[endpoint] > now_ms:
-            return
+            return False
         self._failures[endpoint] += 1
         self._rests_until_ms[endpoint] = now_ms + self._rest.delay_ms(self._failures[endpoint])
+        return True
 
     def succeeded(self, endpoint: int) -> None:
         self._failures[endpoint] = 0

@@ -25,6 +25,8 @@ class WatchResumption:
 
     def broken(self, failure: Failure, message: str, *, now_ms: int, jitter: float) -> Again:
         """Raises AccessDeniedError, CoordinationUnavailableError: the watch ends."""
+        if failure is Failure.WRONG_PASSWORD:
+            raise AccessDeniedError(message)
         needs_login = failure in (Failure.DENIED, Failure.STALE_TOKEN)
         if needs_login:
             self._denials += 1

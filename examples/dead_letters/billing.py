@@ -16,7 +16,7 @@ def bill(message: Message) -> None:
     invoice = message.body
     account = json.loads(CUSTOMERS.read_text())[invoice["customer"]]
     cents = int(invoice["cents"])
-    print(f"billed {cents} to {account} at attempt {message.attempt}", flush=True)
+    logging.info("billed %d to %s at attempt %d", cents, account, message.attempt)
 
 
 if __name__ == "__main__":

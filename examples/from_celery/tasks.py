@@ -44,7 +44,7 @@ class Pending(Generic[Result]):
                         raise TaskFailedError(message.body["error"])
                     value: Result = message.body["value"]
                     return value
-            left_s = deadline_s - time.monotonic()
+            left_s = round(deadline_s - time.monotonic(), 3)
             if left_s <= 0:
                 raise TimeoutError(f"task {self.task_id} has no result after {timeout_s} s")
             page = self._client.records(self._results, 0, offset=page.next_offset, wait_s=min(20, left_s))

@@ -10,10 +10,11 @@ from acklog.messages import Message
 def send_mail(message: Message) -> None:
     if message.body["to"] == "flaky@example.com" and message.attempt == 1:
         raise ConnectionError("the mail server did not answer")
-    print(f"mailed {message.body['to']} at attempt {message.attempt}", flush=True)
+    logging.info("mailed %s at attempt %d", message.body["to"], message.attempt)
 
 
 if __name__ == "__main__":
+    logging.basicConfig(level=logging.INFO)
     with Client(os.environ.get("ACKLOG_URL", "http://127.0.0.1:8080")) as client:
         client.topics.create("emails")
         client.groups.create("mailer", visibility_ms=30_000, max_attempts=5)

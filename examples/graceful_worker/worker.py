@@ -13,7 +13,7 @@ client = Client(os.environ.get("ACKLOG_URL", "http://127.0.0.1:8080"))
 @client.handler("images", group="thumbnails", concurrency=4, visibility_s=60, stop_timeout_s=25)
 def make_thumbnail(message: Message) -> None:
     time.sleep(message.body["seconds"])  # the work
-    print(message.body["image"], flush=True)
+    logging.info("made %s", message.body["image"])
 
 
 if __name__ == "__main__":

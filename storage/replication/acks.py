@@ -32,10 +32,10 @@ class WaitingAcks:
 
     def take(self, level: int, end: int) -> list[int]:
         """The tokens of what ends at or below `end`."""
-        queue = self._queues.get(level, ())
+        queue = self._queues.get(level)
         taken = []
         while queue and queue[0].next_offset <= end:
-            taken.append(queue.popleft().token)  # type: ignore[union-attr]
+            taken.append(queue.popleft().token)
         return taken
 
     def take_all(self) -> list[int]:

@@ -28,21 +28,33 @@ class ChangeOutcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class IsrChange:
-    """Write `isr` if the partition's key is still at `expected_revision`, and each of `joining` is registered exactly
-    so, incarnation and directory included. `serial` tells the changes of one leader apart."""
+    """Write `isr` if the partition's key is still at `expected_revision`, and each of `registered` is registered
+    exactly so, incarnation and directory included: whoever joins, as it may have begun anew with an empty disk, and
+    the leader itself, so that a late change of one that is gone cannot make a lost disk the last in-sync replica.
+    `serial` tells the changes of one leader apart."""
 
     serial: int
     expected_revision: int
     isr: tuple[IsrMember, ...]
-    joining: tuple[ReplicaIdentity, ...] = ()
+    registered: tuple[ReplicaIdentity, ...]
 
 
 class InSyncReplicas:
     """`needs_reading` is set while the leader has to look at the partition's key before it may change it again."""
 
-    __slots__ = ("_may_still_happen", "_last_serial", "_on_its_way", "_proposed", "committed", "needs_reading", "revision")
+    __slots__ = (
+        "_last_serial",
+        "_may_still_happen",
+        "_me",
+        "_on_its_way",
+        "_proposed",
+        "committed",
+        "needs_reading",
+        "revision",
+    )
 
-    def __init__(self, assignment: Assignment) -> None:
+    def __init__(self, me: ReplicaIdentity, assignment: Assignment) -> None:
+        self._me = me
         self.committed = assignment.isr
         self.revision = assignment.revision
         self.needs_reading = False
@@ -113,7 +125,7 @@ class InSyncReplicas:
 
     def _send(self, isr: tuple[IsrMember, ...], joining: tuple[ReplicaIdentity, ...]) -> IsrChange:
         self._last_serial += 1
-        self._on_its_way = IsrChange(self._last_serial, self.revision, isr, joining)
+        self._on_its_way = IsrChange(self._last_serial, self.revision, isr, (self._me, *joining))
         return self._on_its_way
 
     def _commit(self, isr: tuple[IsrMember, ...], revision: int) -> None:

@@ -45,8 +45,10 @@ from storage.replication.leader_events import (
     TimePassed,
     TopicChanged,
 )
-from storage.replication.replica_log import ReplicaLog
+from storage.replication.replica_log import ReplicaLog, known_high_watermarks
 from storage.replication.settings import ReplicationSettings, TopicReplication
+
+NOT_HEARD = ""  # in the place of a directory id
 
 
 class LeaderReplica:
@@ -68,21 +70,23 @@ class LeaderReplica:
             raise ValueError(f"{me} does not lead {assignment}")
         self.leader_epoch = assignment.leader_epoch
         self.service = Service.STARTING
-        self.isr = InSyncReplicas(assignment)
+        self.isr = InSyncReplicas(me, assignment)
         self._me = me
-        self._replicas = assignment.replicas
         self._logs = tuple(logs)
-        self._high_watermarks = [min(high, log.durable_end) for high, log in zip(high_watermarks, logs, strict=True)]
+        self._high_watermarks = known_high_watermarks(logs, high_watermarks)
         self._start_ends = tuple(log.written_end for log in logs)
         self._topic = topic
         self._settings = settings
         self._followers: dict[int, FollowerProgress] = {}
         self._waiting = tuple(WaitingAcks() for _ in logs)
+        self._late = 0  # members of the committed ISR that are late, and have not left it yet or must not
+        self._late_from_ms = now_ms  # when that was counted
         self._is_coordinated = True
         self._retry_at_ms: int | None = None
-        self._started_ms = now_ms
         self._effects: list[LeaderEffect] = []
-        self._begin(now_ms)
+        self._set_replicas(assignment.replicas, now_ms)
+        self._advance()
+        self._serve(now_ms)
 
     # --- asking ----------------------------------------------------------------------------------------------------
 
@@ -98,7 +102,7 @@ class LeaderReplica:
         """Why an append with `acks` is not to be written now. None: it is."""
         if self.service is not Service.SERVING:
             return Refusal.NOT_SERVING
-        if acks == ACKS_ALL and self.isr.minimal_size < self._topic.min_insync_replicas:
+        if acks == ACKS_ALL and self.isr.minimal_size - self._late < self._topic.min_insync_replicas:
             return Refusal.NOT_ENOUGH_REPLICAS
         if acks and self.waiting_acks >= self._settings.waiting_acks_max:
             return Refusal.TOO_MANY_WAITING
@@ -109,15 +113,12 @@ class LeaderReplica:
         if self.service is Service.STEPPED_DOWN:
             return None
         deadlines = [] if self._retry_at_ms is None else [self._retry_at_ms]
-        if self._is_coordinated:
-            if self.isr.is_settled and self._retry_at_ms is None:
-                deadlines += [
-                    progress.behind_since_ms + self._topic.max_replica_lag_ms
-                    for progress in self._in_isr()
-                    if progress.behind_since_ms is not None
-                ]
-        elif self.service is Service.SERVING:
-            deadlines += [self._isolated_from_ms()]
+        late_from_ms = self._next_late_from_ms()
+        if late_from_ms is not None:
+            deadlines.append(late_from_ms)
+        isolated_from_ms = self._isolated_from_ms()
+        if isolated_from_ms is not None and not self._is_coordinated and self.service is Service.SERVING:
+            deadlines.append(isolated_from_ms)
         return min(deadlines, default=None)
 
     # --- stepping --------------------------------------------------------------------------------------------------
@@ -143,7 +144,7 @@ class LeaderReplica:
             case IsrChangeEnded():
                 self._isr_change_ended(event, now_ms)
             case AssignmentSeen():
-                self._seen(event.assignment)
+                self._seen(event.assignment, now_ms)
             case AssignmentUnreadable():
                 self._retry_at_ms = now_ms + self._settings.retry_ms
             case CoordinationChanged():
@@ -152,7 +153,7 @@ class LeaderReplica:
                 self._topic = event.topic
             case NewerEpochSeen():
                 if event.leader_epoch > self.leader_epoch:
-                    self.step_down()
+                    self._step_down()
             case TimePassed():
                 self._retry(now_ms)
         if self.service is not Service.STEPPED_DOWN:
@@ -163,21 +164,36 @@ class LeaderReplica:
 
     def step_down(self) -> list[LeaderEffect]:
         """Somebody else leads, or will. What is not acknowledged by now is nobody's to answer for."""
-        if self.service is not Service.STEPPED_DOWN:
-            self._set_service(Service.STEPPED_DOWN)
-            tokens = [token for waiting in self._waiting for token in waiting.take_all()]
-            if tokens:
-                self._effects.append(AcksUnknown(tuple(tokens)))
+        self._step_down()
         return self._take_effects()
 
-    def _begin(self, now_ms: int) -> None:
-        for node_id in self._replicas:
-            if node_id != self._me.node_id:
-                # Not heard in this epoch: it counts as behind from the beginning, and for nothing else.
-                nobody = ReplicaIdentity(node_id, -1, "")
-                self._followers[node_id] = FollowerProgress(nobody, logs=len(self._logs), now_ms=now_ms)
-        self._advance()
-        self._serve(now_ms)
+    def check_invariants(self) -> None:
+        """Raises AssertionError."""
+        self.isr.check_invariants()
+        assert any(member.node_id == self._me.node_id for member in self.isr.committed), "the leader is not in its ISR"
+        for log, high_watermark in zip(self._logs, self._high_watermarks, strict=True):
+            assert log.log_start <= high_watermark <= log.durable_end <= log.written_end
+        assert self.service is not Service.STEPPED_DOWN or not self.waiting_acks
+        for number, waiting in enumerate(self._waiting):
+            assert not waiting.take(ACKS_ALL, self._high_watermarks[number]), "an append was left waiting"
+
+    def _step_down(self) -> None:
+        if self.service is Service.STEPPED_DOWN:
+            return
+        self._set_service(Service.STEPPED_DOWN)
+        tokens = [token for waiting in self._waiting for token in waiting.take_all()]
+        if tokens:
+            self._effects.append(AcksUnknown(tuple(tokens)))
+
+    def _set_replicas(self, replicas: tuple[int, ...], now_ms: int) -> None:
+        """One that was not heard in this epoch counts as behind from now on, and for nothing else."""
+        known = self._followers
+        self._followers = {
+            node_id: known.get(node_id)
+            or FollowerProgress(ReplicaIdentity(node_id, -1, NOT_HEARD), logs=len(self._logs), now_ms=now_ms)
+            for node_id in replicas
+            if node_id != self._me.node_id
+        }
 
     def _take_effects(self) -> list[LeaderEffect]:
         effects, self._effects = self._effects, []
@@ -191,7 +207,7 @@ class LeaderReplica:
             self._effects.append(FetchVerdict(event.follower, self.leader_epoch, refusal))
             if refusal is FetchRefusal.UNKNOWN_EPOCH:
                 # The asker was told of a later epoch by the coordination store, so this one is over (rule R3).
-                self._effects += self.step_down()
+                self._step_down()
             return
         progress = self._progress_of(event.follower, now_ms)
         verdicts = tuple(
@@ -284,9 +300,12 @@ class LeaderReplica:
 
     def _maintain_isr(self, now_ms: int) -> None:
         """Propose what is due; never while the coordination store is away, and one change at a time (rule R15)."""
+        late = [progress for progress in self._in_isr() if self._is_late(progress, now_ms)]
+        self._late = len(late)
+        self._late_from_ms = now_ms
         if not self._is_coordinated or not self.isr.is_settled or self._retry_at_ms is not None:
             return
-        kept = tuple(member for member in self.isr.committed if not self._has_to_leave(member, now_ms))
+        kept = self._without_late(tuple(member for member in self.isr.committed if not self._is_stranger(member)), late)
         if kept != self.isr.committed:
             self._effects.append(ChangeIsr(self.isr.propose(kept)))
             return
@@ -295,21 +314,38 @@ class LeaderReplica:
             members = tuple(IsrMember(each.node_id, each.directory_id) for each in joining)
             self._effects.append(ChangeIsr(self.isr.propose((*kept, *members), joining)))
 
-    def _has_to_leave(self, member: IsrMember, now_ms: int) -> bool:
+    def _is_stranger(self, member: IsrMember) -> bool:
+        """It is no replica any more, or its disk is another one, and what it held is gone."""
         if member.node_id == self._me.node_id:
             return False
         progress = self._followers.get(member.node_id)
-        if progress is None:
-            return True
-        if progress.identity.directory_id not in ("", member.directory_id):
-            return True  # its disk is another one: what it held is gone
-        return self._is_late(progress, now_ms)
+        return progress is None or progress.identity.directory_id not in (NOT_HEARD, member.directory_id)
+
+    def _without_late(self, members: tuple[IsrMember, ...], late: list[FollowerProgress]) -> tuple[IsrMember, ...]:
+        """The members but for the late ones, latest first, as long as enough are left.
+
+        Below the minimum nothing is committed, so a smaller ISR would gain nothing; and whoever stays in it has all
+        that is committed and may still be elected when the others are lost (what KIP-966 keeps a second list for).
+        """
+        may_leave = len(members) - self._topic.min_insync_replicas
+        by_lateness = sorted(late, key=lambda progress: progress.behind_since_ms or 0)
+        leaving = [progress.identity.node_id for progress in by_lateness[: max(may_leave, 0)]]
+        return tuple(member for member in members if member.node_id not in leaving)
 
     def _may_join(self, progress: FollowerProgress, now_ms: int) -> bool:
         """It has all that is committed and all that this leader found at its election, and keeps up."""
         if self.isr.has(progress.identity.node_id) or self._is_late(progress, now_ms):
             return False
         return progress.is_at(self._start_ends) and progress.is_at(self._high_watermarks)
+
+    def _next_late_from_ms(self) -> int | None:
+        """When the next member of the ISR that is not late yet will be, if it goes on like this."""
+        from_ms = [
+            progress.behind_since_ms + self._topic.max_replica_lag_ms
+            for progress in self._in_isr()
+            if progress.behind_since_ms is not None
+        ]
+        return min((each for each in from_ms if each > self._late_from_ms), default=None)
 
     def _is_late(self, progress: FollowerProgress, now_ms: int) -> bool:
         since_ms = progress.behind_since_ms
@@ -321,21 +357,15 @@ class LeaderReplica:
         if event.outcome is not ChangeOutcome.DONE:
             self._retry_at_ms = now_ms + self._settings.retry_ms
 
-    def _seen(self, assignment: Assignment) -> None:
+    def _seen(self, assignment: Assignment, now_ms: int) -> None:
         if assignment.leader_epoch > self.leader_epoch:
-            self.step_down_quietly()
+            self._step_down()
         elif assignment.leader_epoch == self.leader_epoch:
             if assignment.revision > self.isr.revision:
-                self._set_replicas(assignment.replicas)
+                self._set_replicas(assignment.replicas, now_ms)
             change = self.isr.seen(assignment)
             if change is not None:
                 self._effects.append(ChangeIsr(change))
-
-    def step_down_quietly(self) -> None:
-        self._effects += self.step_down()
-
-    def _set_replicas(self, replicas: tuple[int, ...]) -> None:
-        self._replicas = replicas
 
     def _retry(self, now_ms: int) -> None:
         if self._retry_at_ms is not None and self._retry_at_ms <= now_ms:
@@ -350,12 +380,12 @@ class LeaderReplica:
             if node_id in self._followers:
                 self._followers[node_id].heard_ms = max(self._followers[node_id].heard_ms, heard_ms)
 
-    def _isolated_from_ms(self) -> int:
-        """Until when enough replicas, the leader among them, count as heard."""
+    def _isolated_from_ms(self) -> int | None:
+        """When too few replicas will have been heard, the leader itself included; None: never."""
         needed = self._topic.min_insync_replicas - 1
-        heard = sorted((progress.heard_ms for progress in self._in_isr()), reverse=True)
         if needed == 0:
-            return 2**63
+            return None
+        heard = sorted((progress.heard_ms for progress in self._in_isr()), reverse=True)
         return heard[needed - 1] + self._settings.contact_ms if needed <= len(heard) else 0
 
     def _serve(self, now_ms: int) -> None:
@@ -363,7 +393,8 @@ class LeaderReplica:
             reached = zip(self._high_watermarks, self._start_ends, strict=True)
             if any(high < start for high, start in reached):
                 return
-        is_heard = self._is_coordinated or now_ms < self._isolated_from_ms()
+        isolated_from_ms = self._isolated_from_ms()
+        is_heard = self._is_coordinated or isolated_from_ms is None or now_ms < isolated_from_ms
         self._set_service(Service.SERVING if is_heard else Service.ISOLATED)
 
     def _set_service(self, service: Service) -> None:

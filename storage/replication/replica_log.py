@@ -1,5 +1,6 @@
 """What replication sees of a log. It changes a log by effects only, and looks at it here."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from storage.log.leader_epochs import LeaderEpochs
@@ -23,3 +24,12 @@ class ReplicaLog(Protocol):
 
     @property
     def epochs(self) -> LeaderEpochs: ...
+
+
+def known_high_watermarks(logs: Sequence[ReplicaLog], checkpointed: Sequence[int]) -> list[int]:
+    """What a replica knows to be committed when it takes a role. A checkpoint may be behind what was removed since:
+    only what is committed is ever removed."""
+    return [
+        max(log.log_start, min(high_watermark, log.durable_end))
+        for log, high_watermark in zip(logs, checkpointed, strict=True)
+    ]

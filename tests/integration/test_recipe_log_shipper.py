@@ -14,7 +14,7 @@ from tests.support.waiting import wait_until
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.xdist_group("recipes"),
+    pytest.mark.xdist_group("recipes-log-shipper"),
     pytest.mark.skipif(not shutil.which("curl"), reason="the recipe uses curl"),
 ]
 

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from cluster.coordination import LeaseLostError, Put, Removed, WatchBatch
+from cluster.coordination import LeaseLostError, Put, Removed, TransactionResult, WatchBatch
 from tests.contract.coordination.conftest import Harness, take
 
 
@@ -12,17 +12,17 @@ async def keys(harness: Harness) -> list[str]:
 
 async def test_an_expired_lease_takes_its_keys_along_in_one_revision(harness: Harness) -> None:
     store = harness.store
-    lease = await store.grant_lease(10_000)
-    assert lease.ttl_ms >= 10_000
+    lease = await store.grant_lease(harness.ttl_ms)
+    assert lease.ttl_ms >= harness.ttl_ms
     await store.transact([], [Put("/b", b"", lease.lease_id), Put("/a", b"", lease.lease_id), Put("/stays", b"")])
     found = await store.get("/a")
     assert found is not None
     assert found.lease_id == lease.lease_id
     start = (await store.list("/")).revision + 1
     watch = store.watch("/", start)
-    await harness.pass_ms(9_999)
+    await harness.pass_ms(harness.ttl_ms - harness.tick_ms)
     assert await keys(harness) == ["/a", "/b", "/stays"]
-    await harness.pass_ms(1)
+    await harness.pass_ms(harness.tick_ms + harness.lag_ms)
     assert await take(watch, 1) == [WatchBatch(start, (Removed("/a", start), Removed("/b", start)))]
     assert await keys(harness) == ["/stays"]
     await watch.aclose()
@@ -30,13 +30,13 @@ async def test_an_expired_lease_takes_its_keys_along_in_one_revision(harness: Ha
 
 async def test_keep_alive_starts_the_time_anew(harness: Harness) -> None:
     store = harness.store
-    lease = await store.grant_lease(10_000)
+    lease = await store.grant_lease(harness.ttl_ms)
     await store.transact([], [Put("/a", b"", lease.lease_id)])
-    for _ in range(5):
-        await harness.pass_ms(9_000)
+    for _ in range(3):
+        await harness.pass_ms(harness.ttl_ms - harness.tick_ms)
         await store.keep_alive(lease.lease_id)
     assert await keys(harness) == ["/a"]
-    await harness.pass_ms(10_000)
+    await harness.pass_ms(harness.ttl_ms + harness.lag_ms)
     with pytest.raises(LeaseLostError):
         await store.keep_alive(lease.lease_id)
     assert await keys(harness) == []
@@ -44,12 +44,13 @@ async def test_keep_alive_starts_the_time_anew(harness: Harness) -> None:
 
 async def test_leases_end_each_at_its_own_time(harness: Harness) -> None:
     store = harness.store
-    for name, ttl_ms in (("/long", 30_000), ("/short", 10_000), ("/middle", 20_000)):
-        lease = await store.grant_lease(ttl_ms)
+    for name, factor in (("/long", 3), ("/short", 1), ("/middle", 2)):
+        lease = await store.grant_lease(factor * harness.ttl_ms)
         await store.transact([], [Put(name, b"", lease.lease_id)])
     seen = []
+    await harness.pass_ms(harness.lag_ms)
     for _ in range(3):
-        await harness.pass_ms(10_000)
+        await harness.pass_ms(harness.ttl_ms)
         seen.append(await keys(harness))
     assert seen == [["/long", "/middle"], ["/long"], []]
 
@@ -77,10 +78,10 @@ async def test_revoke_ends_a_lease_at_once(harness: Harness) -> None:
 async def test_a_lease_without_keys_takes_no_revision(harness: Harness) -> None:
     store = harness.store
     before = (await store.list("/")).revision
-    lease = await store.grant_lease(10_000)
+    lease = await store.grant_lease(harness.ttl_ms)
     await store.revoke_lease(lease.lease_id)
-    await store.grant_lease(10_000)
-    await harness.pass_ms(20_000)
+    await store.grant_lease(harness.ttl_ms)
+    await harness.pass_ms(harness.ttl_ms + harness.lag_ms)
     assert (await store.list("/")).revision == before
 
 
@@ -103,24 +104,24 @@ async def test_a_dead_lease_in_the_branch_that_is_not_taken_does_not_matter(harn
 
 async def test_writing_a_key_without_its_lease_frees_it(harness: Harness) -> None:
     store = harness.store
-    lease = await store.grant_lease(10_000)
-    other = await store.grant_lease(40_000)
+    lease = await store.grant_lease(harness.ttl_ms)
+    other = await store.grant_lease(2 * harness.ttl_ms)
     await store.transact([], [Put("/freed", b"", lease.lease_id), Put("/moved", b"", lease.lease_id)])
     await store.transact([], [Put("/freed", b""), Put("/moved", b"", other.lease_id)])
-    await harness.pass_ms(10_000)
+    await harness.pass_ms(harness.ttl_ms + harness.lag_ms)
     assert await keys(harness) == ["/freed", "/moved"]
-    await harness.pass_ms(30_000)
+    await harness.pass_ms(harness.ttl_ms)
     assert await keys(harness) == ["/freed"]
 
 
 async def test_a_key_deleted_before_its_lease_ends_is_not_deleted_again(harness: Harness) -> None:
     store = harness.store
-    lease = await store.grant_lease(10_000)
+    lease = await store.grant_lease(harness.ttl_ms)
     await store.transact([], [Put("/a", b"", lease.lease_id)])
     await store.revoke_lease(lease.lease_id)
     await store.transact([], [Put("/a", b"again")])
     revision = (await store.list("/")).revision
-    await harness.pass_ms(20_000)
+    await harness.pass_ms(harness.ttl_ms + harness.lag_ms)
     assert (await store.list("/")).revision == revision
 
 
@@ -134,6 +135,7 @@ async def test_revoking_and_writing_at_the_same_time_leaves_no_key_of_a_dead_lea
             *(store.transact([], [Put(f"/{number}", b"", lease.lease_id)]) for number in range(4, 8)),
             return_exceptions=True,
         )
-        assert all(outcome is None or not isinstance(outcome, Exception | None) for outcome in outcomes[:5])
-        assert all(isinstance(outcome, LeaseLostError) for outcome in outcomes[5:])
+        assert outcomes[4] is None, "who ends a lease that lives succeeds"
+        for outcome in outcomes[:4] + outcomes[5:]:
+            assert isinstance(outcome, TransactionResult | LeaseLostError)
         assert await keys(harness) == []

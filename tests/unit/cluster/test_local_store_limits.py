@@ -1,6 +1,16 @@
+import asyncio
+
 import pytest
 
-from cluster.coordination import Changed, CompactedError, CoordinationUnavailableError, KeyValue, Put
+from cluster.coordination import (
+    Changed,
+    CompactedError,
+    CoordinationUnavailableError,
+    KeyValue,
+    LeaseLostError,
+    Put,
+    TransactionResult,
+)
 from cluster.key_space import Mutation
 from cluster.memory_store import MemoryStore
 from cluster.revision_history import EVENT_BYTES, RevisionHistory
@@ -86,3 +96,28 @@ async def test_no_more_watches_than_the_limit() -> None:
         await third.__anext__()
     store.watch("/", 2)  # a watch that failed is forgotten
     await second.aclose()
+
+
+async def test_a_watch_that_fell_behind_a_compaction_says_so() -> None:
+    """These stores read nothing ahead for a watch."""
+    store = MemoryStore(ManualClock())
+    for _ in range(10):
+        await store.transact([], [Put("/a", b"")])
+    watch = store.watch("/a", 2)
+    assert [(await watch.__anext__()).revision for _ in range(2)] == [2, 3]
+    await store.compact(11)
+    with pytest.raises(CompactedError):
+        await watch.__anext__()
+
+
+async def test_requests_at_the_same_time_are_done_in_their_order() -> None:
+    store = MemoryStore(ManualClock())
+    lease = await store.grant_lease(10_000)
+    outcomes = await asyncio.gather(
+        store.transact([], [Put("/before", b"", lease.lease_id)]),
+        store.revoke_lease(lease.lease_id),
+        store.transact([], [Put("/after", b"", lease.lease_id)]),
+        return_exceptions=True,
+    )
+    assert [type(outcome) for outcome in outcomes] == [TransactionResult, type(None), LeaseLostError]
+    await store.close()

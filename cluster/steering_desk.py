@@ -1,0 +1,140 @@
+"""Where operators' wishes are checked and written: the controller reads them there and carries them out."""
+
+from collections.abc import Sequence
+
+from acklog.wire.problems import ProblemCode
+from cluster import keys
+from cluster.catalog_change import CatalogChanger, CatalogSettings, Settled, Step, Write, not_found
+from cluster.clock import Clock
+from cluster.codec import decode, encode
+from cluster.coordination import CoordinationStore, Delete, KeyValue, Put, absent, unchanged
+from cluster.errors import AcklogError
+from cluster.metadata_view import MetadataView
+from cluster.model import Topic
+from cluster.steering import ClusterSteering, NodeSteering, OrderKind, PartitionOrder
+
+
+class SteeringDesk:
+    """Every call returns once its wish is stored and shows in the metadata view; progress is to be looked at
+    (`cluster.controller.progress`). Raises AcklogError: UNAVAILABLE, CONFLICT, OUTCOME_UNKNOWN, TIMED_OUT beside what
+    each names."""
+
+    def __init__(
+        self,
+        store: CoordinationStore,
+        metadata: MetadataView,
+        *,
+        clock: Clock,
+        settings: CatalogSettings | None = None,
+    ) -> None:
+        self._metadata = metadata
+        self._clock = clock
+        self._changer = CatalogChanger(store, metadata, clock, settings or CatalogSettings())
+
+    # --- nodes -------------------------------------------------------------------------------------------------------
+
+    async def drain(self, node_id: int) -> None:
+        """Move everything off the node, and nothing onto it. Raises AcklogError INVALID_FIELD (it holds nothing)."""
+        is_registered = any(node.node_id == node_id for node in self._metadata.nodes())
+        holds_replicas = any(
+            node_id in state.replicas
+            for topic in self._metadata.topics()
+            for state in self._metadata.partitions(topic.id)
+        )
+        if not is_registered and not holds_replicas:
+            known = ", ".join(str(node.node_id) for node in self._metadata.nodes())
+            detail = f"node {node_id} is not registered and holds no replicas; registered are: {known or 'none'}"
+            raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="node")
+        value = NodeSteering(node_id, self._clock.now_ms())
+
+        def decide(item: KeyValue | None) -> Step:
+            if item is not None:
+                return Settled()
+            return Write([absent(keys.node_steering(node_id))], [Put(keys.node_steering(node_id), encode(value))])
+
+        await self._changer.change(keys.node_steering(node_id), decide)
+
+    async def stop_draining(self, node_id: int) -> None:
+        """The node may get replicas and leaderships again, or is gone for good."""
+        await self._remove(keys.node_steering(node_id))
+
+    # --- partitions --------------------------------------------------------------------------------------------------
+
+    async def reassign(self, topic_name: str, partition: int, replicas: Sequence[int]) -> PartitionOrder:
+        """The partition's replicas are to be these, the preferred leader first.
+
+        Raises AcklogError TOPIC_NOT_FOUND, INVALID_FIELD (no such partition; nodes that do not exist or are named
+        twice; another number of replicas than the topic asks for).
+        """
+        topic = self._topic(topic_name, partition)
+        registered = [node.node_id for node in self._metadata.nodes()]
+        unknown = [node for node in replicas if node not in registered]
+        if unknown:
+            raise _invalid("replicas", f"node {unknown[0]} is not registered; registered are: {registered}")
+        if len(set(replicas)) != len(replicas):
+            raise _invalid("replicas", "names a node twice")
+        if len(replicas) != topic.replication_factor:
+            detail = f"must name {topic.replication_factor} nodes, as many as {topic_name!r} has replicas"
+            raise _invalid("replicas", detail)
+        order = PartitionOrder(topic.id, partition, self._clock.now_ms(), OrderKind.MOVE, tuple(replicas))
+        await self._give(order)
+        return order
+
+    async def cancel(self, topic_name: str, partition: int) -> None:
+        """Take back the move of the partition's replicas that is under way, or ordered.
+
+        Raises AcklogError TOPIC_NOT_FOUND, INVALID_FIELD (no such partition). Unless automatic moves are paused, the
+        controller may find the same move again.
+        """
+        topic = self._topic(topic_name, partition)
+        await self._give(PartitionOrder(topic.id, partition, self._clock.now_ms(), OrderKind.CANCEL))
+
+    # --- the cluster -------------------------------------------------------------------------------------------------
+
+    async def pause_moves(self) -> None:
+        """Repair, balance and preferred leaders rest; elections, drains and orders go on."""
+        value = encode(ClusterSteering(automatic_moves=False))
+
+        def decide(item: KeyValue | None) -> Step:
+            if item is not None and item.value == value:
+                return Settled()
+            guard = absent(keys.STEERING_CLUSTER) if item is None else unchanged(item)
+            return Write([guard], [Put(keys.STEERING_CLUSTER, value)])
+
+        await self._changer.change(keys.STEERING_CLUSTER, decide)
+
+    async def resume_moves(self) -> None:
+        await self._remove(keys.STEERING_CLUSTER)
+
+    # --- writing -----------------------------------------------------------------------------------------------------
+
+    async def _give(self, order: PartitionOrder) -> None:
+        key = keys.partition_order(order.topic_id, order.partition)
+
+        def decide(item: KeyValue | None) -> Step:
+            """After an unknown outcome an order may be carried out and deleted already: given again, it is done at
+            once, for it names where the replicas are to be, not a way there."""
+            if item is not None and decode(PartitionOrder, item.value) == order:
+                return Settled()
+            return Write([absent(key) if item is None else unchanged(item)], [Put(key, encode(order))])
+
+        await self._changer.change(key, decide)
+
+    async def _remove(self, key: str) -> None:
+        def decide(item: KeyValue | None) -> Step:
+            return Settled() if item is None else Write([unchanged(item)], [Delete(key)])
+
+        await self._changer.change(key, decide)
+
+    def _topic(self, name: str, partition: int) -> Topic:
+        topic = self._metadata.topic(name)
+        if topic is None:
+            names = [each.name for each in self._metadata.topics()]
+            raise not_found(ProblemCode.TOPIC_NOT_FOUND, "topic", name, names)
+        if not 0 <= partition < topic.partitions:
+            raise _invalid("partition", f"{name!r} has the partitions 0 to {topic.partitions - 1}")
+        return topic
+
+
+def _invalid(field: str, detail: str) -> AcklogError:
+    return AcklogError(ProblemCode.INVALID_FIELD, detail, field=field)

@@ -1,0 +1,123 @@
+"""An answer to a fetch in the making: the host reads what is asked for, one read after the other.
+
+Each answer takes from the head of the line what fits, so that a busy partition cannot starve the others, and within a
+partition the logs take turns.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+
+from storage.replication.divergence import Diverged, LogPosition
+from storage.replication.messages import FetchAnswer, LogAnswer, PartitionAnswer, PartitionId
+from storage.replication.served_session import ServedPartition, ServedSession, parting
+from storage.replication.settings import ReplicationSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Read whole batches of the log that begin at or behind `position`, together at most `bytes_max` bytes, and below
+    `until`. `takes_one`: a first batch that is larger is read all the same. None are fine, too: the log was cut or
+    removed meanwhile."""
+
+    id: PartitionId
+    log: int
+    position: LogPosition
+    until: int
+    bytes_max: int
+    takes_one: bool
+
+
+class AnswerInMaking:
+    """Ask for `next_read`, do it, hand the bytes to `add`, until there is none; then `finish`. `place` is the life and
+    the session of the follower."""
+
+    def __init__(
+        self,
+        session: ServedSession,
+        settings: ReplicationSettings,
+        *,
+        place: tuple[int, int],
+        sequence: int,
+        bytes_max: int,
+    ) -> None:
+        self._session = session
+        self._settings = settings
+        self._place = place
+        self._sequence = sequence
+        self._bytes_left = bytes_max
+        self._answers: list[PartitionAnswer] = []
+        self._batches: list[bytes] = []
+        self._is_empty = True
+        self._open: tuple[PartitionAnswer, ServedPartition] | None = None
+        self._reads: deque[tuple[int, int]] = deque()  # (log, until)
+        self._pieces: dict[int, bytes] = {}
+
+    def next_read(self) -> Read | None:
+        while not self._reads or self._bytes_left <= 0:
+            self._close_partition()
+            partition_id = self._session.take_from_line() if self._bytes_left > 0 else None
+            if partition_id is None:
+                return None
+            self._open_partition(partition_id)
+        assert self._open is not None
+        answer, partition = self._open
+        log, until = self._reads.popleft()
+        position = partition.verdict.logs[log].position
+        bytes_max = min(self._settings.partition_fetch_bytes_max, self._bytes_left)
+        return Read(answer.id, log, position, until, bytes_max, takes_one=self._is_empty)
+
+    def add(self, read: Read, batches: bytes) -> None:
+        assert self._open is not None
+        answer, _ = self._open
+        self._pieces[read.log] = batches
+        answer.logs[read.log].size_bytes = len(batches)
+        self._bytes_left -= len(batches)
+        self._is_empty &= not batches
+
+    def finish(self) -> FetchAnswer:
+        self._close_partition()
+        for partition_id in self._session.take_news(self._settings.fetch_partitions_max):
+            self._answers.append(_answer(partition_id, self._session[partition_id]))
+        return FetchAnswer(*self._place, self._sequence, self._answers, b"".join(self._batches))
+
+    def _open_partition(self, partition_id: PartitionId) -> None:
+        partition = self._session[partition_id]
+        answer = _answer(partition_id, partition)
+        self._open = answer, partition
+        count = len(answer.logs)
+        for log in ((partition.turn + step) % count for step in range(count)):
+            judged, view = partition.verdict.logs[log], partition.views[log]
+            if parting(judged, view) is None and view.end > judged.position.offset:
+                self._reads.append((log, view.end))
+        partition.turn = (partition.turn + 1) % count if count else 0
+
+    def _close_partition(self) -> None:
+        if self._open is None:
+            return
+        answer, partition = self._open
+        self._batches += [self._pieces[log] for log in sorted(self._pieces)]
+        if answer.is_work:
+            self._answers.append(answer)
+        else:
+            self._session.put_back(answer.id, partition.verdict)
+        self._open = None
+        self._reads.clear()
+        self._pieces = {}
+
+
+def _answer(partition_id: PartitionId, partition: ServedPartition) -> PartitionAnswer:
+    """All but the batches."""
+    verdict = partition.verdict
+    if verdict.refusal is not None:
+        return PartitionAnswer(partition_id, verdict.leader_epoch, verdict.refusal.value)
+    partition.told_high_watermarks = tuple(view.high_watermark for view in partition.views)
+    logs = []
+    for log, view in zip(verdict.logs, partition.views, strict=True):
+        answer = LogAnswer(log.position, view.log_start, view.high_watermark, view.end)
+        found = parting(log, view)
+        if isinstance(found, Diverged):
+            answer.diverged = found
+        else:
+            answer.restart = found
+        logs.append(answer)
+    return PartitionAnswer(partition_id, verdict.leader_epoch, logs=logs)

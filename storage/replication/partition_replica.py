@@ -1,0 +1,204 @@
+"""One replica of a partition through its roles: none, follower, leader, follower again.
+
+Between two roles the host lets the logs come to rest: what the role before had on its way into them is written or
+failed, and nothing is begun. So a new leader knows its log end, and a new follower its position. Epochs only rise;
+what is said in an earlier one changes nothing (rules R3, R10).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from storage.replication import follower_events, leader_events
+from storage.replication.assignment import NO_EPOCH, Assignment, ReplicaIdentity
+from storage.replication.follower_events import FollowerEffect, FollowerEvent
+from storage.replication.follower_replica import FollowerReplica
+from storage.replication.leader_events import (
+    AssignmentSeen,
+    CoordinationChanged,
+    FetchRefusal,
+    FetchVerdict,
+    FollowerFetched,
+    LeaderEffect,
+    LeaderEvent,
+    NewerEpochSeen,
+    TopicChanged,
+)
+from storage.replication.leader_replica import LeaderReplica
+from storage.replication.replica_log import ReplicaLog
+from storage.replication.settings import ReplicationSettings, TopicReplication
+
+
+class Role(Enum):
+    NONE = "none"
+    LEADER = "leader"
+    FOLLOWER = "follower"
+
+
+@dataclass(frozen=True, slots=True)
+class LogsAtRest:
+    """Nothing is on its way into the logs any more. `serial` is the one of ComeToRest."""
+
+    serial: int
+
+
+@dataclass(frozen=True, slots=True)
+class ComeToRest:
+    """Begin nothing more on the logs, wait for what is under way, forget fetches; then answer with LogsAtRest."""
+
+    serial: int
+
+
+@dataclass(frozen=True, slots=True)
+class RoleTaken:
+    role: Role
+    leader_epoch: int
+
+
+Event = LeaderEvent | FollowerEvent | LogsAtRest
+Effect = LeaderEffect | FollowerEffect | ComeToRest | RoleTaken
+
+_FOLLOWER_EVENTS = (
+    follower_events.Answered,
+    follower_events.LogChanged,
+    follower_events.LogUnchanged,
+    follower_events.TimePassed,
+)
+
+
+class PartitionReplica:
+    """`high_watermarks` are the checkpointed ones, one per log."""
+
+    def __init__(
+        self,
+        me: ReplicaIdentity,
+        *,
+        logs: Sequence[ReplicaLog],
+        high_watermarks: Sequence[int],
+        topic: TopicReplication,
+        settings: ReplicationSettings,
+    ) -> None:
+        self.leader_epoch = NO_EPOCH
+        self.leader: LeaderReplica | None = None
+        self.follower: FollowerReplica | None = None
+        self._me = me
+        self._logs = tuple(logs)
+        self._resting_high_watermarks = tuple(high_watermarks)
+        self._topic = topic
+        self._settings = settings
+        self._next: Assignment | None = None
+        self._rest_serial = 0
+        self._log_serial = 0
+        self._is_coordinated = True
+
+    @property
+    def role(self) -> Role:
+        if self.leader is not None:
+            return Role.LEADER
+        return Role.NONE if self.follower is None else Role.FOLLOWER
+
+    @property
+    def high_watermarks(self) -> tuple[int, ...]:
+        role = self.leader or self.follower
+        return self._resting_high_watermarks if role is None else role.high_watermarks
+
+    def next_deadline(self) -> int | None:
+        role = self.leader or self.follower
+        return None if role is None else role.next_deadline()
+
+    def step(self, event: Event, now_ms: int) -> list[Effect]:
+        """Events of a role that this replica does not have (any more) change nothing; a fetch is always answered."""
+        match event:
+            case AssignmentSeen():
+                return self._seen(event, now_ms)
+            case LogsAtRest():
+                return self._at_rest(event.serial, now_ms)
+            case TopicChanged():
+                self._topic = event.topic
+            case CoordinationChanged():
+                self._is_coordinated = event.is_reachable
+            case FollowerFetched() if self.leader is None:
+                return [self._not_leading(event)]
+        if isinstance(event, _FOLLOWER_EVENTS):
+            return [] if self.follower is None else [*self.follower.step(event, now_ms)]
+        return [] if self.leader is None else [*self.leader.step(event, now_ms)]
+
+    def time_passed(self, now_ms: int) -> list[Effect]:
+        """The deadline of the present role is due."""
+        if self.leader is not None:
+            return [*self.leader.step(leader_events.TimePassed(), now_ms)]
+        return [] if self.follower is None else [*self.follower.step(follower_events.TimePassed(), now_ms)]
+
+    def check_invariants(self) -> None:
+        """Raises AssertionError."""
+        assert self.leader is None or self.follower is None
+        role = self.leader or self.follower
+        if role is not None:
+            assert self._next is None, "a role goes on although the logs are to come to rest"
+            assert role.leader_epoch == self.leader_epoch
+            role.check_invariants()
+
+    # --- pieces ------------------------------------------------------------------------------------------------------
+
+    def _seen(self, event: AssignmentSeen, now_ms: int) -> list[Effect]:
+        assignment = event.assignment
+        if assignment.leader_epoch < self.leader_epoch:
+            return []
+        if assignment.leader_epoch == self.leader_epoch:
+            return [] if self.leader is None else [*self.leader.step(event, now_ms)]
+        effects: list[Effect] = []
+        self._resting_high_watermarks = self.high_watermarks
+        if self.leader is not None:
+            effects += self.leader.step(NewerEpochSeen(assignment.leader_epoch), now_ms)
+        if self.follower is not None:
+            self._log_serial = self.follower.serial
+        self.leader = self.follower = None
+        self.leader_epoch = assignment.leader_epoch
+        self._next = assignment
+        self._rest_serial += 1
+        return [*effects, ComeToRest(self._rest_serial)]
+
+    def _at_rest(self, serial: int, now_ms: int) -> list[Effect]:
+        assignment = self._next
+        if assignment is None or serial != self._rest_serial:
+            return []
+        self._next = None
+        if assignment.is_led_by(self._me):
+            return self._lead(assignment, now_ms)
+        # A leadership of this node's earlier life is nobody's: it ends with the next epoch.
+        if assignment.leader != self._me.node_id and assignment.has_leader and self._me.node_id in assignment.replicas:
+            return self._follow(assignment)
+        return [RoleTaken(Role.NONE, self.leader_epoch)]
+
+    def _lead(self, assignment: Assignment, now_ms: int) -> list[Effect]:
+        self.leader = LeaderReplica(
+            self._me,
+            assignment,
+            logs=self._logs,
+            high_watermarks=self._resting_high_watermarks,
+            topic=self._topic,
+            settings=self._settings,
+            now_ms=now_ms,
+        )
+        effects: list[Effect] = [RoleTaken(Role.LEADER, self.leader_epoch), *self.leader.start()]
+        if not self._is_coordinated:
+            effects += self.leader.step(CoordinationChanged(False), now_ms)
+        return effects
+
+    def _follow(self, assignment: Assignment) -> list[Effect]:
+        self.follower = FollowerReplica(
+            self._me,
+            assignment,
+            logs=self._logs,
+            high_watermarks=self._resting_high_watermarks,
+            settings=self._settings,
+            serial=self._log_serial,
+        )
+        return [RoleTaken(Role.FOLLOWER, self.leader_epoch), *self.follower.start()]
+
+    def _not_leading(self, event: FollowerFetched) -> FetchVerdict:
+        if event.leader_epoch < self.leader_epoch:
+            return FetchVerdict(event.follower, self.leader_epoch, FetchRefusal.FENCED_EPOCH)
+        if event.leader_epoch > self.leader_epoch:
+            return FetchVerdict(event.follower, self.leader_epoch, FetchRefusal.UNKNOWN_EPOCH)
+        return FetchVerdict(event.follower, self.leader_epoch, FetchRefusal.NOT_LEADER)

@@ -1,0 +1,12 @@
+"""Stores on a real etcd."""
+
+from typing import Any
+
+from cluster.etcd.etcd_store import EtcdStore
+from cluster.etcd.settings import EtcdSettings
+from cluster.runtime import SteadyClock, SystemEntropy
+
+
+def etcd_store(*endpoints: str, **settings: Any) -> EtcdStore:
+    """With the real clock; `settings` are those of `EtcdSettings`. Close it."""
+    return EtcdStore(EtcdSettings(endpoints, **settings), clock=SteadyClock(), entropy=SystemEntropy())
