@@ -21,7 +21,7 @@ class GroupLedger:
         self._delivered = Column()
         self._digests = Column()
         self._done_at = Column()
-        self._again = Finding(f"{group}: nothing was delivered again after its acknowledgement had returned")
+        self._again = Finding(f"{group}: nothing came again after its acknowledgement had returned")
         self._content = Finding(f"{group}: every delivery brought the bytes that were sent")
         self.deliveries = 0
         self.redeliveries = 0

@@ -35,7 +35,7 @@ def rule(state: PartitionState, topic: Topic, membership: Membership) -> Ruling 
     """None when all is as it should be."""
     if state.life is PartitionLife.GONE:
         return None
-    draft = _Draft(state, topic, membership)
+    draft = _Draft(state, topic, membership, leader_epoch=state.leader_epoch)
     draft.mind_decommissioning()
     if draft.state.life is not PartitionLife.GONE:
         draft.mind_disks()
@@ -52,11 +52,16 @@ class _Draft:
     state: PartitionState
     topic: Topic
     membership: Membership
+    leader_epoch: int
     decisions: list[Decision] = field(default_factory=list)
 
     def decide(self, kind: DecisionKind, reason: str, state: PartitionState) -> None:
         self.decisions.append(Decision(kind, state.topic_id, state.partition, reason))
         self.state = state
+
+    def led_by(self, state: PartitionState, node_id: int) -> PartitionState:
+        """One write takes one epoch, also where a second rule overrules the first."""
+        return replace(led_by(state, node_id, self.membership), leader_epoch=self.leader_epoch + 1)
 
     def mind_decommissioning(self) -> None:
         state = self.state
@@ -116,7 +121,7 @@ class _Draft:
             if reluctance(membership.get(successor)) >= reluctance(leader):
                 return
             reason = f"node {successor} takes over from node {state.leader}, which is about to stop"
-            self.decide(DecisionKind.LEADERSHIP_MOVED, reason, led_by(state, successor, membership))
+            self.decide(DecisionKind.LEADERSHIP_MOVED, reason, self.led_by(state, successor))
             return
         if state.leader == NO_LEADER:
             fault = "there was no leader"
@@ -125,7 +130,7 @@ class _Draft:
         else:
             fault = f"node {state.leader} was started again"
         reason = f"{fault}; node {successor} is in sync"
-        self.decide(DecisionKind.LEADER_ELECTED, reason, led_by(state, successor, membership))
+        self.decide(DecisionKind.LEADER_ELECTED, reason, self.led_by(state, successor))
 
     def mind_move(self) -> None:
         state, membership = self.state, self.membership
@@ -139,7 +144,7 @@ class _Draft:
             successor = best_leader(state, membership, among=staying)
             if successor is None:
                 return
-            state = led_by(state, successor, membership)
+            state = self.led_by(state, successor)
         state = replace(
             state,
             replicas=target,

@@ -140,15 +140,16 @@ class _Creation:
 
     def steps(self, entry: Entry) -> list[Step]:
         topic, item, membership = entry.topic, entry.topic_item, self._image.membership
-        if topic is None or item is None or len(entry.partition_items) >= topic.partitions:
+        if topic is None or item is None:
+            return []
+        missing = [number for number in range(topic.partitions) if number not in entry.partition_items]
+        if not missing:
             return []
         if self._assignment is None:
             is_alone = len(membership.usable()) <= 1  # then there is nothing to weigh
             self._assignment = Assignment(membership) if is_alone else assignment_of(self._image)
         steps = []
-        for number in range(topic.partitions):
-            if number in entry.partition_items:
-                continue
+        for number in missing:
             replicas = self._assignment.fresh(topic.id, topic.replication_factor)
             if not replicas:
                 return []

@@ -45,7 +45,21 @@ def count_stored(client: Client, topic: str) -> int:
 
 
 def wait_until_stored(client: Client, topic: str, count: int) -> None:
-    wait_until(lambda: count_stored(client, topic) >= count, seconds=WAIT_SECONDS, what=f"{count} in {topic}")
+    """Reads the topic as a group of its own, which waits at the server: the machine is left to what is tested."""
+    wait_until(lambda: is_topic(client, topic), seconds=WAIT_SECONDS, what=f"the topic {topic}")
+    group = f"watch-{topic}-{count}"
+    seen = 0
+
+    def has_seen_all() -> bool:
+        nonlocal seen
+        seen += len(client.receive(topic, group=group, max_messages=1000, wait_s=5, auto_ack=True))
+        return seen >= count
+
+    wait_until(has_seen_all, seconds=WAIT_SECONDS, what=f"{count} in {topic}")
+
+
+def is_topic(client: Client, name: str) -> bool:
+    return any(topic.name == name for topic in client.topics.list())
 
 
 def wait_until_done(client: Client, group: str, topic: str) -> None:
@@ -176,11 +190,10 @@ def test_dead_letters_are_found_repaired_and_sent_back(
     with recipe.python("billing.py", folder=folder) as billing:
         recipe.shell(send, folder=folder)
         billing.wait_for("billed 1250 to DE-1 at attempt 1")
-        wait_until_stored_if_there(client, "invoices.billing.dlq", 2)
+        wait_until_stored(client, "invoices.billing.dlq", 2)
         listed = recipe.shell(look, folder=folder)
-        assert "3 attempts of group billing failed" in listed
-        assert '"cents": "7.99"' in listed
-        assert '"customer": "ben"' in listed
+        printed = recipe.page.partition("```console\n")[2].partition("```")[0]
+        assert table_words(listed) == table_words(printed)
         [first_id] = [each.message_id for each in stored(client, "invoices") if each.key == "ben"]
         assert billing.output.count(f"the handler failed on message {first_id}") == 3
 
@@ -197,13 +210,10 @@ def test_dead_letters_are_found_repaired_and_sent_back(
     assert sorted(re.findall(r"billed ([0-9]+)", billing.output)) == ["1250", "300", "799"]
 
 
-def wait_until_stored_if_there(client: Client, topic: str, count: int) -> None:
-    """As `wait_until_stored`, for a topic that somebody is about to make."""
-
-    def is_there() -> bool:
-        return any(each.name == topic for each in client.topics.list()) and count_stored(client, topic) >= count
-
-    wait_until(is_there, seconds=WAIT_SECONDS, what=f"{count} in {topic}")
+def table_words(text: str) -> list[list[str]]:
+    """The lines in any order: letters come by the time at which they died. Without ids and times."""
+    text = re.sub(r"m-[0-9a-z]+-", "m-", re.sub(r"[0-9]+ (?:ms|s|min) ago", "ago", text))
+    return sorted(line.split() for line in text.splitlines() if line)
 
 
 # --- moving from SQS and from Celery ---------------------------------------------------------------------------------
@@ -255,7 +265,7 @@ def test_tasks_are_performed_retried_and_answered(shared_server: ServerProcess, 
     recipe = Recipe("from-celery.md", tmp_path, shared_server.base_url)
     client.groups.create("workers", retry_backoff_min_ms=100, retry_backoff_max_ms=100)
     with recipe.python("-m", "from_celery.shop_tasks") as worker:
-        wait_until_stored_if_there(client, "shop.tasks.results", 0)
+        wait_until(lambda: is_topic(client, "shop.tasks.results"), seconds=WAIT_SECONDS, what="the worker's topics")
         with recipe.python("-c", CALLER) as caller:
             assert caller.process.wait(WAIT_SECONDS) == 0, f"{caller.output}\n{worker.output}"
         snippet = recipe.page.partition("from anywhere:\n\n```python\n")[2].partition("```")[0]
@@ -270,5 +280,5 @@ def test_tasks_are_performed_retried_and_answered(shared_server: ServerProcess, 
         "failed: KeyError('no-such-task')",
     ]
     assert caller.lines[4].startswith("late: task m-")
-    wait_until_stored_if_there(client, "shop.tasks.workers.dlq", 2)
+    wait_until_stored(client, "shop.tasks.workers.dlq", 2)
     assert count_stored(client, "shop.tasks.workers.dlq") == 2

@@ -13,7 +13,7 @@ from cluster.controller.image import ClusterImage
 from cluster.controller.leadership import is_led
 from cluster.controller.planner import Planner
 from cluster.controller.planner_settings import PlannerSettings
-from cluster.controller.steps import Decision, DecisionKind, Step, pack
+from cluster.controller.steps import Decision, Step, pack
 from cluster.coordination import Changed, Delete, Event, KeyValue, Operation, Put, key_of
 from cluster.isr_change import IsrChange, found_empty, isr_with, isr_without
 from cluster.key_space import KeySpace, Mutation, Transaction
@@ -322,14 +322,16 @@ class PlannedCluster:
             for entry in self.image.catalog.entries()
             for number, state in entry.partitions.items()
         }
-        going_on = sum(state.is_moving and is_led(state, membership) for state in seen.values())
-        started = [
-            decision
-            for step in steps
-            for decision in step.decisions
-            if decision.kind is DecisionKind.MOVE_STARTED and not seen[decision.topic_id, decision.partition].is_moving
+        after = dict(seen)
+        for step in steps:
+            if isinstance(step.operation, Put) and step.operation.key.startswith(keys.PARTITIONS):
+                state = decode(PartitionState, step.operation.value)
+                after[state.topic_id, state.partition] = state
+        going_on = [
+            partition for partition, state in seen.items() if after[partition].is_moving and is_led(state, membership)
         ]
-        assert not started or going_on + len(started) <= self.settings.moves_max
+        started = [partition for partition in going_on if not seen[partition].is_moving]
+        assert not started or len(going_on) <= self.settings.moves_max
 
     def _check_shape(self, state: PartitionState) -> None:
         assert len(set(state.replicas)) == len(state.replicas)

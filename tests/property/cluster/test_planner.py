@@ -1,4 +1,4 @@
-"""From any store whatever, doing what the planner says leads to where nothing is left to do, and breaks nothing."""
+"""A cluster of one node: from any store whatever, doing what the planner says leads to where nothing is left to do."""
 
 import asyncio
 
@@ -8,13 +8,18 @@ from hypothesis import strategies as st
 from cluster import keys
 from cluster.codec import decode, encode
 from cluster.controller.catalog import Catalog
-from cluster.controller.planner import FIRST_LEADER_EPOCH, Leader, pack, plan, plan_forgetting
+from cluster.controller.image import ClusterImage
+from cluster.controller.leadership import NEW_LEADER_EPOCH
+from cluster.controller.planner import Planner, plan_forgetting
+from cluster.controller.planner_settings import PlannerSettings
+from cluster.controller.steps import Step, pack
 from cluster.coordination import MAX_TRANSACTION_OPERATIONS, Listing, Put
 from cluster.memory_store import MemoryStore
-from cluster.model import PartitionState, Tombstone, Topic
+from cluster.model import NodeRegistration, PartitionState, Tombstone, Topic
 from tests.support.manual_clock import ManualClock
 
-ME = Leader(node_id=1, incarnation=7)
+ME = NodeRegistration(1, 7, "", "")
+SETTINGS = PlannerSettings(moves_max=0, leader_moves_max=0)
 IDS = ("id0", "id1", "id2", "id3")
 
 partition_states = st.tuples(
@@ -54,11 +59,14 @@ async def stored(puts: list[Put]) -> MemoryStore:
     return store
 
 
+def steps_from(listing: Listing) -> tuple[Step, ...]:
+    return Planner(SETTINGS).plan(ClusterImage(listing.items, sole=ME), 0).steps
+
+
 async def run_once(store: MemoryStore, listing: Listing) -> int:
     """Execute the plan made from `listing`; returns how many transactions took effect."""
-    catalog = Catalog(listing.items)
     done = 0
-    for planned in pack(step for entry in catalog.take_changed() for step in plan(entry, ME)):
+    for planned in pack(steps_from(listing)):
         done += (await store.transact(planned.compares, planned.operations)).succeeded
     return done
 
@@ -86,7 +94,7 @@ def test_one_pass_leads_to_where_nothing_is_left_to_do(puts: list[Put]) -> None:
             for number in range(topic.partitions):
                 key = keys.partition(topic.id, number)
                 if key not in old:
-                    expected = PartitionState(topic.id, number, (1,), (1,), 1, ME.incarnation, FIRST_LEADER_EPOCH)
+                    expected = PartitionState(topic.id, number, (1,), (1,), 1, ME.incarnation, NEW_LEADER_EPOCH)
                     assert new[key] == expected
         for key, state in new.items():
             if key not in old or state.topic_id not in live:
@@ -160,8 +168,7 @@ def test_only_old_tombstones_of_which_nothing_is_left_are_forgotten(puts: list[P
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 700))
 def test_packing_keeps_the_limits_and_the_order(partitions: int) -> None:
-    items = asyncio.run(one_topic(max(1, partitions))).items
-    steps = [step for entry in Catalog(items).take_changed() for step in plan(entry, ME)][:partitions]
+    steps = steps_from(asyncio.run(one_topic(max(1, partitions))))[:partitions]
     packed = pack(steps)
     assert [operation for each in packed for operation in each.operations] == [step.operation for step in steps]
     for each in packed:

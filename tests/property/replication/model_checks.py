@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from storage.replication.acks import ACKS_ALL
+from storage.replication.assignment import IsrMember
 from storage.replication.leader_events import Service
 from storage.replication.partition_replica import Role
 from tests.property.replication.model_log import Record
@@ -37,6 +38,7 @@ class Checks:
         self._lost_disks: list[tuple[int, Disk]] = []
         self._watermarks: dict[tuple[int, int, int, int], int] = {}
         self._versions: tuple[object, ...] = ()
+        self._may_lose_a_disk = True
 
     def fail(self, what: str) -> None:
         raise BrokenRuleError(f"at {self.cluster.now_ms} ms: {what}")
@@ -99,15 +101,20 @@ class Checks:
             del self._appends[token]
 
     def may_wipe(self, node: "ModelNode") -> bool:
-        """Somebody else who may be elected has everything: more than that no replication can survive."""
-        return any(
-            member.node_id != node.node_id
-            and self.cluster.nodes[member.node_id].disk.directory_id == member.directory_id
-            for member in self.cluster.store.assignment.isr
-        )
+        """With a minimum of two any one disk may be lost, and the next one when the ISR is whole again; with a minimum
+        of one only one that is not the last."""
+        if self.cluster.options.min_insync_replicas > 1:
+            return self._may_lose_a_disk
+        return any(member.node_id != node.node_id for member in self._intact_members())
+
+    def _intact_members(self) -> list[IsrMember]:
+        nodes = self.cluster.nodes
+        isr = self.cluster.store.assignment.isr
+        return [member for member in isr if nodes[member.node_id].disk.directory_id == member.directory_id]
 
     def wiped(self, node: "ModelNode") -> None:
         """What was on the disk counts as having been durable."""
+        self._may_lose_a_disk = False
         self._lost_disks.append((node.node_id, node.disk))
 
     def _rises(self, node: "ModelNode", number: int, high_watermark: int) -> None:
@@ -144,16 +151,15 @@ class Checks:
         if versions == self._versions:
             return
         self._versions = versions
+        self._may_lose_a_disk |= 1 < len(self._intact_members()) == len(self.cluster.store.assignment.isr)
         self._in_sync_replicas_have_everything()
         self._logs_match()
         self._leader_counts_with_every_member()
 
     def _in_sync_replicas_have_everything(self) -> None:
         """Whoever may be elected durably has all that is committed."""
-        for member in self.cluster.store.assignment.isr:
+        for member in self._intact_members():
             node = self.cluster.nodes[member.node_id]
-            if node.disk.directory_id != member.directory_id:
-                continue
             for number, log in enumerate(node.disk.logs):
                 committed = self.committed[number]
                 if log.synced_end < len(committed) or log.records[: len(committed)] != committed:
@@ -223,7 +229,4 @@ class Checks:
 
     def _is_lost_for_good(self) -> bool:
         """Every disk that had everything is gone."""
-        return all(
-            self.cluster.nodes[member.node_id].disk.directory_id != member.directory_id
-            for member in self.cluster.store.assignment.isr
-        )
+        return not self._intact_members()

@@ -224,7 +224,7 @@ class ModelCluster:
     # --- clients -----------------------------------------------------------------------------------------------------
 
     def _client(self) -> None:
-        self.at(self.random.randint(1, 12), self._client)
+        self.at(self.random.randint(1, self.options.client_interval_ms), self._client)
         node = self.random.choice([*self.nodes.values()])
         if not node.leads or node.is_paused or (self.is_healed and self.checks.has_appended(node)):
             return

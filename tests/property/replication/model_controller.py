@@ -58,8 +58,7 @@ class Controller:
         kept = tuple(
             member
             for member in isr
-            if member.node_id not in registrations
-            or registrations[member.node_id].directory_id == member.directory_id
+            if member.node_id not in registrations or registrations[member.node_id].directory_id == member.directory_id
         )
         return kept or isr
 

@@ -11,6 +11,7 @@ class Options:
     """Times in milliseconds; probabilities per event, and per hundred for faults."""
 
     steps: int
+    client_interval_ms: int
     min_insync_replicas: int
     sends_unsynced: bool
     loss: float
@@ -45,7 +46,8 @@ def draw_options(random: Random, steps: int) -> Options:
     """Most runs have some kinds of trouble only, so that each kind is also met alone."""
     return Options(
         steps=steps,
-        min_insync_replicas=random.choice([1, 1, 2]),
+        client_interval_ms=random.choice([12, 12, 80]),
+        min_insync_replicas=random.choice([1, 2, 2]),
         sends_unsynced=random.random() < 0.5,
         loss=random.choice([0.0, 0.02, 0.1]),
         duplication=random.choice([0.0, 0.05, 0.2]),

@@ -1,9 +1,11 @@
 from cluster import keys
 from cluster.codec import encode
 from cluster.controller.catalog import Catalog
-from cluster.controller.planner import Leader, plan
+from cluster.controller.planner import plan_entry
 from cluster.coordination import Changed, KeyValue, Removed
-from cluster.model import PartitionState, Tombstone, Topic
+from cluster.membership import Membership
+from cluster.model import NodeRegistration, PartitionState, Tombstone, Topic
+from cluster.steering import PartitionOrder
 
 REVISION = 5
 
@@ -49,6 +51,8 @@ def test_what_is_gone_leaves_nothing() -> None:
         topic("a", "t1"),
         partition("t1", 0),
         item(keys.offsets("g1", "t1"), b""),
+        item(keys.partition_order("t1", 0), encode(PartitionOrder("t1", 0, 0))),
+        item(keys.partition_order("t8", 3), encode(PartitionOrder("t8", 3, 0))),
         item(keys.tombstone("t9"), encode(Tombstone("t9", "x", 0))),
     ]
     catalog = Catalog(items)
@@ -68,12 +72,12 @@ def test_a_name_that_moves_to_another_id_leaves_the_old_one() -> None:
 
 
 def test_what_is_not_understood_is_left_alone() -> None:
-    leader = Leader(1, 2)
+    membership = Membership(sole=NodeRegistration(1, 2, "", ""))
     strange = item(keys.partition("t1", 0), b"{}")
     catalog = Catalog([topic("a", "t1"), strange, item(keys.topic("b"), b"?"), partition("t2", 0)])
     assert sorted(catalog.undecodable) == [strange.key, keys.topic("b")]
-    assert [step for entry in catalog.take_changed() for step in plan(entry, leader)] == []
+    assert [step for entry in catalog.take_changed() for step in plan_entry(entry, membership)] == []
     catalog.apply(Changed(partition("t1", 0)))
     assert list(catalog.undecodable) == [keys.topic("b")]
     [entry] = catalog.take_changed()
-    assert len(plan(entry, leader)) == 1
+    assert len(plan_entry(entry, membership)) == 1
