@@ -178,8 +178,8 @@ def receive(
         ("group", group),
         ("max", max_messages),
         ("maxBytes", max_bytes),
-        ("waitSeconds", wait_s or None),
-        ("visibilitySeconds", visibility_s),
+        ("waitSeconds", _seconds(wait_s) or None),
+        ("visibilitySeconds", None if visibility_s is None else _seconds(visibility_s)),
         ("consumer", consumer),
         ("autoAck", auto_ack or None),
     ]
@@ -190,12 +190,17 @@ def ack(receipts: Receipts) -> Call[list[Settled]]:
     return _settle("/ack", receipts, {})
 
 
+def _seconds(duration_s: float) -> float:
+    """To the millisecond, which is what the server takes: a difference of clocks has more digits than it allows."""
+    return round(duration_s, 3)
+
+
 def nack(receipts: Receipts, *, delay_s: float | None) -> Call[list[Settled]]:
-    return _settle("/nack", receipts, {} if delay_s is None else {"delaySeconds": delay_s})
+    return _settle("/nack", receipts, {} if delay_s is None else {"delaySeconds": _seconds(delay_s)})
 
 
 def extend(receipts: Receipts, *, visibility_s: float) -> Call[list[Settled]]:
-    return _settle("/extend", receipts, {"visibilitySeconds": visibility_s})
+    return _settle("/extend", receipts, {"visibilitySeconds": _seconds(visibility_s)})
 
 
 def ack_message_ids(message_ids: Sequence[str], *, group: str) -> Call[list[Settled]]:
@@ -213,7 +218,7 @@ def look(message_id: str) -> Call[LookedAt]:
 def records(
     topic: str, partition: int, *, offset: int | str | None, time_ms: int | None, max_bytes: int | None, wait_s: float
 ) -> Call[RecordsPage]:
-    query = [("offset", offset), ("time", time_ms), ("maxBytes", max_bytes), ("waitSeconds", wait_s or None)]
+    query = [("offset", offset), ("time", time_ms), ("maxBytes", max_bytes), ("waitSeconds", _seconds(wait_s) or None)]
     path = f"/topics/{segment(topic)}/partitions/{partition}/records"
     return Call(Request("GET", target(path, query)), _read_records, wait_s=wait_s)
 

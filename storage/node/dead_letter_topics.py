@@ -5,6 +5,7 @@ from collections.abc import Callable
 from crc32c import crc32c
 
 from acklog.wire.batch import DedupKey, encode_batch
+from acklog.wire.identifiers import MessageId
 from acklog.wire.limits import HEADER_VALUE_BYTES_MAX, NAME_LENGTH_MAX
 from acklog.wire.partitioner import partition_for_key
 from acklog.wire.problems import ProblemCode
@@ -106,6 +107,7 @@ class DeadLetterTopics:
 def _record(letter: DeadLetter, source: Topic, group: Group) -> Record:
     """The message as it was, with where it came from in its headers."""
     origin = {
+        "message-id": str(MessageId(source.id, letter.partition, letter.leader_epoch, letter.offset)),
         "topic": source.name,
         "partition": str(letter.partition),
         "offset": str(letter.offset),

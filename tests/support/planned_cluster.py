@@ -320,6 +320,7 @@ class PlannedCluster:
         seen = {
             (entry.id, number): state
             for entry in self.image.catalog.entries()
+            if entry.topic is not None
             for number, state in entry.partitions.items()
         }
         after = dict(seen)

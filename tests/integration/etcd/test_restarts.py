@@ -22,7 +22,7 @@ from tests.support.etcd_process import EtcdProcess
 pytestmark = pytest.mark.integration
 
 KILLS = 3
-PATIENCE_S = 60
+PATIENCE_S = 30
 
 
 async def restart(etcd: EtcdProcess) -> None:

@@ -122,6 +122,18 @@ def test_the_query_of_a_receive() -> None:
     assert call.wait_s == 1.5
 
 
+def test_durations_go_out_to_the_millisecond() -> None:
+    third = 1 / 3
+    call = message_calls.receive(
+        "t", group="g", max_messages=1, max_bytes=None, wait_s=third, visibility_s=third, consumer=None, auto_ack=False
+    )
+    assert "&waitSeconds=0.333&visibilitySeconds=0.333" in call.request.target
+    records = message_calls.records("t", 0, offset=None, time_ms=None, max_bytes=None, wait_s=third)
+    assert records.request.target.endswith("?waitSeconds=0.333")
+    assert b'"delaySeconds":0.333}' in bytes(message_calls.nack("r-1", delay_s=third).request.body)
+    assert b'"visibilitySeconds":0.333}' in bytes(message_calls.extend("r-1", visibility_s=third).request.body)
+
+
 def test_a_received_message_reads_its_body_when_asked() -> None:
     call = message_calls.receive(
         "t", group="g", max_messages=1, max_bytes=None, wait_s=0, visibility_s=None, consumer=None, auto_ack=False

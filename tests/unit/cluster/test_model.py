@@ -1,0 +1,58 @@
+"""What earlier versions wrote is read, and what is written is no longer than it must be."""
+
+import msgspec
+import pytest
+
+from cluster.codec import decode, encode
+from cluster.model import NodeRegistration, PartitionLife, PartitionState, Topic
+
+OLD_PARTITION = (
+    b'{"topicId":"t","partition":3,"replicas":[1],"isr":[1],"leader":1,"leaderIncarnation":4,"leaderEpoch":9}'
+)
+OLD_TOPIC = (
+    b'{"id":"t","name":"orders","partitions":8,"replicationFactor":1,"createdAtMs":5,"config":{"retention":"time",'
+    b'"retentionMs":604800000,"retentionBytes":-1,"segmentBytes":134217728,"dedupWindowMs":300000,'
+    b'"minInsyncReplicas":1,"maxReplicaLagMs":10000}}'
+)
+OLD_NODE = b'{"nodeId":1,"incarnation":4,"directoryId":"d","address":"embedded","rack":""}'
+
+
+def test_old_values_are_read() -> None:
+    state = decode(PartitionState, OLD_PARTITION)
+    assert state == PartitionState("t", 3, (1,), (1,), 1, 4, 9)
+    assert (state.partition_epoch, state.directory_of(1), state.target) == (0, "", (1,))
+    assert (state.life, state.is_moving) == (PartitionLife.ACTIVE, False)
+    assert decode(Topic, OLD_TOPIC) == Topic("t", "orders", 8, 1, 5)
+    assert decode(NodeRegistration, OLD_NODE) == NodeRegistration(1, 4, "d", "embedded")
+
+
+def test_what_is_new_is_written_only_where_it_matters() -> None:
+    assert encode(decode(PartitionState, OLD_PARTITION)) == OLD_PARTITION
+
+
+def test_every_field_survives() -> None:
+    state = PartitionState(
+        "t",
+        0,
+        (1, 4, 2),
+        (1, 2),
+        1,
+        3,
+        7,
+        partition_epoch=12,
+        directories=("a", "d", "b"),
+        adding=(4,),
+        removing=(2,),
+        life=PartitionLife.DECOMMISSIONED,
+    )
+    assert decode(PartitionState, encode(state)) == state
+    assert state.target == (1, 4)
+    assert state.directory_of(4) == "d"
+    assert state.directory_of(9) == ""
+    topic = Topic("t", "orders", 8, 1, 5, decommissioned=(1, 7))
+    assert decode(Topic, encode(topic)) == topic
+
+
+def test_directories_that_do_not_fit_the_replicas_are_refused() -> None:
+    with pytest.raises(msgspec.ValidationError):
+        decode(PartitionState, OLD_PARTITION.replace(b"}", b',"directories":["a","b"]}'))
