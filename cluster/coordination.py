@@ -9,6 +9,8 @@ Three stores implement it (SQLite when embedded, memory for simulation, etcd in 
 - A lease that is not kept alive for its time to live ends, and its keys are deleted in one revision.
 - A watch delivers every later change under its prefix, in order, without gap or duplicate, grouped by revision. One
   that starts at a compacted revision raises CompactedError: list again, then watch from the listing's revision + 1.
+  A store may read ahead for a watch, which then delivers what it has, also behind a compaction.
+- Requests that are under way at the same time are done in any order.
 - A write that raises OutcomeUnknownError may or may not have happened, or happen yet: read back, guarded by a compare.
 """
 

@@ -1,5 +1,6 @@
 """What `POST /ack`, `/nack` and `/extend` take."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +40,10 @@ _nack_decoder = msgspec.json.Decoder(_NackBody)
 _extend_decoder = msgspec.json.Decoder(_ExtendBody)
 
 Item = Receipt | MessageId | AcklogError
+_PARSERS: dict[str, Callable[[str], Receipt | MessageId | None]] = {
+    "receipt": parse_receipt,
+    "messageId": parse_message_id,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +111,7 @@ def _exactly_one(**fields: object) -> None:
 
 def _items(single: str | UnsetType, several: list[Any] | UnsetType, field: str) -> list[Item]:
     if single is not UNSET:
-        return [_item(single, field, field)]
+        return [_PARSERS[field](single) or _not_an_item(single, field, field)]
     assert several is not UNSET
     plural = field + "s"
     if not several:
@@ -114,21 +119,20 @@ def _items(single: str | UnsetType, several: list[Any] | UnsetType, field: str) 
     if len(several) > limits.RECEIPTS_MAX:
         detail = f"the request has more than {limits.RECEIPTS_MAX} {plural}"
         raise AcklogError(ProblemCode.TOO_MANY_MESSAGES, detail, field=plural)
-    return [_item(value, field, f"{plural}[{index}]") for index, value in enumerate(several)]
+    parse = _PARSERS[field]
+    items: list[Item] = []
+    for value in several:
+        item = parse(value) if isinstance(value, str) else None
+        items.append(_not_an_item(value, field, f"{plural}[{len(items)}]") if item is None else item)
+    return items
 
 
-def _item(value: object, kind: str, field: str) -> Item:
+def _not_an_item(value: object, kind: str, field: str) -> AcklogError:
     if not isinstance(value, str):
         return AcklogError(ProblemCode.INVALID_FIELD, "must be a string", field=field)
     if kind == "receipt":
-        receipt = parse_receipt(value)
-        if receipt is None:
-            return AcklogError(ProblemCode.INVALID_RECEIPT, "is not a receipt from Acklog", field=field)
-        return receipt
-    message_id = parse_message_id(value)
-    if message_id is None:
-        return AcklogError(ProblemCode.INVALID_MESSAGE_ID, "is not a messageId from Acklog", field=field)
-    return message_id
+        return AcklogError(ProblemCode.INVALID_RECEIPT, "is not a receipt from Acklog", field=field)
+    return AcklogError(ProblemCode.INVALID_MESSAGE_ID, "is not a messageId from Acklog", field=field)
 
 
 def _milliseconds(seconds: float, maximum: int, field: str) -> int:

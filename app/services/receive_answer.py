@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import msgspec
 from starlette.types import Receive, Scope, Send
 
-from acklog.wire.identifiers import MessageId
+from acklog.wire.identifiers import message_id_text
 from app.client_watch import ClientWatch
 from app.message_view import MessageView, encode_line, view_of
 from app.responses import JSON, NDJSON, BytesResponse
@@ -75,7 +75,7 @@ class LeasedResponse(BytesResponse):
 def delivered_view(message: DeliveredMessage, queue: str) -> MessageView:
     view = view_of(
         message.record,
-        message_id=str(MessageId(message.topic_id, message.partition, message.leader_epoch, message.offset)),
+        message_id=message_id_text(message.topic_id, message.partition, message.leader_epoch, message.offset),
         queue=queue,
         partition=message.partition,
         offset=message.offset,

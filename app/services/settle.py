@@ -28,6 +28,17 @@ class Delivery(NamedTuple):
     item: SettleItem
 
 
+Place = tuple[str, int, str]
+"""Topic, partition and group: what one request to a node is about."""
+
+
+class _Part(NamedTuple):
+    """What of a request is for one place: the items, and their indexes in the request."""
+
+    indexes: list[int]
+    items: list[SettleItem]
+
+
 class SettleService:
     def __init__(self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders, metrics: Metrics) -> None:
         self._settings = gateway.settings
@@ -39,54 +50,68 @@ class SettleService:
         """A result per item, in order: None for done. Raises AcklogError where the request itself is at fault."""
         principal.require(Scope.READ)
         results: list[AcklogError | None] = [None] * len(settlement.items)
-        indexes: list[int] = []
-        deliveries: list[Delivery] = []
+        places: dict[Place, _Part] = {}
         checked: set[tuple[str, int]] = set()
         for index, item in enumerate(settlement.items):
             try:
-                delivery = self._delivery_of(item, settlement, principal, checked)
+                place, settle_item = self._placed(item, settlement, principal, checked)
             except AcklogError as fault:
                 results[index] = fault if fault.field is not None else _blamed_on(settlement.field_of(index), fault)
-            else:
-                indexes.append(index)
-                deliveries.append(delivery)
-        settled = await self.settle(
-            deliveries, settlement.action, delay_ms=settlement.delay_ms, visibility_ms=settlement.visibility_ms
+                continue
+            part = places.get(place)
+            if part is None:
+                part = places[place] = _Part([], [])
+            part.indexes.append(index)
+            part.items.append(settle_item)
+        settled = await self._settle(
+            places,
+            len(settlement.items),
+            settlement.action,
+            delay_ms=settlement.delay_ms,
+            visibility_ms=settlement.visibility_ms,
         )
-        for index, result in zip(indexes, settled, strict=True):
-            results[index] = None if result is None else _blamed_on(settlement.field_of(index), result)
+        for index, result in enumerate(settled):
+            if result is not None:
+                results[index] = _blamed_on(settlement.field_of(index), result)
         return results
 
     async def settle(
         self, deliveries: Sequence[Delivery], action: str, *, delay_ms: int = -1, visibility_ms: int = 0
     ) -> list[AcklogError | None]:
         """A result per delivery, in order; one request per partition and group."""
-        results: list[AcklogError | None] = [None] * len(deliveries)
-        places: dict[tuple[str, int, str], list[int]] = {}
+        places: dict[Place, _Part] = {}
         for index, delivery in enumerate(deliveries):
-            places.setdefault(delivery[:3], []).append(index)
+            part = places.setdefault(delivery[:3], _Part([], []))
+            part.indexes.append(index)
+            part.items.append(delivery.item)
+        return await self._settle(places, len(deliveries), action, delay_ms=delay_ms, visibility_ms=visibility_ms)
 
-        async def settle_place(place: tuple[str, int, str], indexes: list[int]) -> None:
-            items = [deliveries[index].item for index in indexes]
-            request = SettleRequest(*place, action, items, delay_ms, visibility_ms)
+    async def _settle(
+        self, places: dict[Place, _Part], count: int, action: str, *, delay_ms: int, visibility_ms: int
+    ) -> list[AcklogError | None]:
+        results: list[AcklogError | None] = [None] * count
+
+        async def settle_place(place: Place, part: _Part) -> None:
+            request = SettleRequest(*place, action, part.items, delay_ms, visibility_ms)
             try:
                 codes = await self._call(request)
             except AcklogError as error:
-                for index in indexes:
+                for index in part.indexes:
                     results[index] = error
                 return
-            for index, name in zip(indexes, codes, strict=True):
+            for index, name in zip(part.indexes, codes, strict=True):
                 if name:
                     code = failure_code(name)
                     results[index] = AcklogError(code, code.title)
 
         if len(places) == 1:
-            for place, indexes in places.items():
-                await settle_place(place, indexes)
+            for place, part in places.items():
+                await settle_place(place, part)
         elif places:
-            await asyncio.gather(*[settle_place(place, indexes) for place, indexes in places.items()])
-        for result, count in Counter(DONE if fault is None else fault.code.name for fault in results).items():
-            self._metrics.count_settled(action, result, count)
+            await asyncio.gather(*[settle_place(place, part) for place, part in places.items()])
+        settled = [results[index] for part in places.values() for index in part.indexes]
+        for result, number in Counter(DONE if fault is None else fault.code.name for fault in settled).items():
+            self._metrics.count_settled(action, result, number)
         return results
 
     async def _call(self, request: SettleRequest) -> list[str]:
@@ -99,24 +124,28 @@ class SettleService:
         )
         return response.results
 
-    def _delivery_of(
+    def _placed(
         self,
         item: Receipt | MessageId | AcklogError,
         settlement: Settlement,
         principal: Principal,
         checked: set[tuple[str, int]],
-    ) -> Delivery:
+    ) -> tuple[Place, SettleItem]:
         """`checked` holds the partitions that the request has been found to be right about already."""
         if isinstance(item, AcklogError):
             raise item
-        if (item.topic_id, item.partition) not in checked:
-            self._check_partition(item, principal)
-            checked.add((item.topic_id, item.partition))
         if isinstance(item, Receipt):
-            settle_item = SettleItem(item.offset, item.generation, item.leader_epoch, item.attempt)
-            return Delivery(item.topic_id, item.partition, item.group_id, settle_item)
-        group = self._catalog.group(settlement.group)
-        return Delivery(item.topic_id, item.partition, group.id, SettleItem(item.offset, 0, item.epoch, 0))
+            topic_id, partition, offset, group_id, generation, leader_epoch, attempt = item
+            settle_item = SettleItem(offset, generation, leader_epoch, attempt)
+        else:
+            topic_id, partition, epoch, offset = item
+            settle_item = SettleItem(offset, 0, epoch, 0)
+        if (topic_id, partition) not in checked:
+            self._check_partition(item, principal)
+            checked.add((topic_id, partition))
+        if not isinstance(item, Receipt):
+            group_id = self._catalog.group(settlement.group).id
+        return (topic_id, partition, group_id), settle_item
 
     def _check_partition(self, item: Receipt | MessageId, principal: Principal) -> None:
         topic = self._catalog.topic_by_id(item.topic_id, principal)

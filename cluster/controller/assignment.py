@@ -66,8 +66,18 @@ class Assignment:
 
     def shared_racks(self, replicas: Iterable[int]) -> int:
         """Pairs of replicas that would fail together: the fewer, the better."""
-        racks = Counter(self.rack(node) for node in replicas)
-        return sum(count * (count - 1) // 2 for count in racks.values())
+        racks = [self.rack(node) for node in replicas]
+        if len(set(racks)) == len(racks):
+            return 0
+        return sum(racks[:position].count(rack) for position, rack in enumerate(racks))
+
+    def is_worse_spread(self, replicas: Iterable[int], *, without: int, instead: int) -> bool:
+        """Whether more replicas would share racks if the one on `without` were on `instead`."""
+        old, new = self.rack(without), self.rack(instead)
+        if old == new:
+            return False
+        others = [self.rack(node) for node in replicas if node != without]
+        return others.count(new) > others.count(old)
 
     def fewest_shared_racks(self, replicas: int) -> int:
         """What no placement of so many replicas on the usable nodes can do better than."""

@@ -133,10 +133,11 @@ class MoveFinder:
     def improving(self, *, but: Container[PartitionId] = ()) -> Iterator[Move]:
         """Each given that the caller placed the one before; ends where nothing is left to improve. What comes to be in
         `but` stays."""
-        while (move := self._spread_move(but) or self._balance_move(but)) is not None:
-            yield move
-            if self._assignment.replicas[move.partition_id] != move.after:
-                return
+        for find in (self._spread_move, self._balance_move):  # balance never undoes what spread did
+            while (move := find(but)) is not None:
+                yield move
+                if self._assignment.replicas[move.partition_id] != move.after:
+                    return
 
     def _spread_move(self, but: Container[PartitionId]) -> Move | None:
         assignment = self._assignment
@@ -189,12 +190,12 @@ class MoveFinder:
             before = assignment.replicas[partition]
             if movable is None or movable.is_moving or low in before or partition in but:
                 continue
-            after = tuple(low if node == high else node for node in before)
-            if assignment.shared_racks(after) > assignment.shared_racks(before):
-                continue
             topic_id, number = partition
             uneven = assignment.topic_load(topic_id, low) - assignment.topic_load(topic_id, high)
             rank = (uneven, high in {before[0], movable.leader}, topic_id, number)
-            if best is None or rank < best[0]:
+            if best is not None and rank >= best[0]:
+                continue
+            if not assignment.is_worse_spread(before, without=high, instead=low):
+                after = tuple(low if node == high else node for node in before)
                 best = rank, Move(topic_id, number, MoveKind.BALANCE, before, after, reason)
         return None if best is None else best[1]

@@ -38,6 +38,10 @@ class WaitingAcks:
             taken.append(queue.popleft().token)
         return taken
 
+    def has_reached(self, level: int, end: int) -> bool:
+        queue = self._queues.get(level)
+        return queue is not None and len(queue) > 0 and queue[0].next_offset <= end
+
     def take_all(self) -> list[int]:
         tokens = [waiting.token for queue in self._queues.values() for waiting in queue]
         self._queues.clear()

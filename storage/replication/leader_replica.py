@@ -12,12 +12,13 @@ Sources: KIP-101, KIP-320 (fencing by epoch), KIP-497 and KIP-903 (ISR changes),
 minimum of in-sync replicas), and the specifications of Kafka's replication in TLA+ by J. Gustafson and J. Vanlightly.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from storage.replication.acks import ACKS_ALL, WaitingAcks
 from storage.replication.assignment import Assignment, IsrMember, ReplicaIdentity
 from storage.replication.divergence import compare
 from storage.replication.follower_progress import UNKNOWN, FollowerProgress
+from storage.replication.followers import Followers
 from storage.replication.isr import ChangeOutcome, InSyncReplicas
 from storage.replication.leader_events import (
     AckAwaited,
@@ -48,8 +49,6 @@ from storage.replication.leader_events import (
 from storage.replication.replica_log import ReplicaLog, known_high_watermarks
 from storage.replication.settings import ReplicationSettings, TopicReplication
 
-NOT_HEARD = ""  # in the place of a directory id
-
 
 class LeaderReplica:
     """`high_watermarks` are the checkpointed ones. The logs must be at rest when it is made: nothing of an earlier role
@@ -77,14 +76,14 @@ class LeaderReplica:
         self._start_ends = tuple(log.written_end for log in logs)
         self._topic = topic
         self._settings = settings
-        self._followers: dict[int, FollowerProgress] = {}
+        self._followers = Followers(logs=len(self._logs))
         self._waiting = tuple(WaitingAcks() for _ in logs)
         self._late = 0  # members of the committed ISR that are late, and have not left it yet or must not
         self._late_from_ms = now_ms  # when that was counted
         self._is_coordinated = True
         self._retry_at_ms: int | None = None
         self._effects: list[LeaderEffect] = []
-        self._set_replicas(assignment.replicas, now_ms)
+        self._set_replicas(assignment, now_ms)
         self._advance()
         self._serve(now_ms)
 
@@ -135,12 +134,12 @@ class LeaderReplica:
             case _ if self.service is Service.STEPPED_DOWN:
                 return []
             case LogsMoved():
-                self._logs_moved(now_ms)
+                self._followers.leader_grew(self._written_ends(), now_ms)
             case AckAwaited():
                 self._waiting[event.log].add(event.acks, event.next_offset, event.token)
                 self._complete_acks(event.log)
             case FollowersHeard():
-                self._heard(event.at_ms)
+                self._followers.heard(event.at_ms)
             case IsrChangeEnded():
                 self._isr_change_ended(event, now_ms)
             case AssignmentSeen():
@@ -175,7 +174,7 @@ class LeaderReplica:
             assert log.log_start <= high_watermark <= log.durable_end <= log.written_end
         assert self.service is not Service.STEPPED_DOWN or not self.waiting_acks
         for number, waiting in enumerate(self._waiting):
-            assert not waiting.take(ACKS_ALL, self._high_watermarks[number]), "an append was left waiting"
+            assert not waiting.has_reached(ACKS_ALL, self._high_watermarks[number]), "an append was left waiting"
 
     def _step_down(self) -> None:
         if self.service is Service.STEPPED_DOWN:
@@ -185,15 +184,8 @@ class LeaderReplica:
         if tokens:
             self._effects.append(AcksUnknown(tuple(tokens)))
 
-    def _set_replicas(self, replicas: tuple[int, ...], now_ms: int) -> None:
-        """One that was not heard in this epoch counts as behind from now on, and for nothing else."""
-        known = self._followers
-        self._followers = {
-            node_id: known.get(node_id)
-            or FollowerProgress(ReplicaIdentity(node_id, -1, NOT_HEARD), logs=len(self._logs), now_ms=now_ms)
-            for node_id in replicas
-            if node_id != self._me.node_id
-        }
+    def _set_replicas(self, assignment: Assignment, now_ms: int) -> None:
+        self._followers.set_nodes((each for each in assignment.replicas if each != self._me.node_id), now_ms)
 
     def _take_effects(self) -> list[LeaderEffect]:
         effects, self._effects = self._effects, []
@@ -209,7 +201,7 @@ class LeaderReplica:
                 # The asker was told of a later epoch by the coordination store, so this one is over (rule R3).
                 self._step_down()
             return
-        progress = self._progress_of(event.follower, now_ms)
+        progress = self._followers.life(event.follower, now_ms)
         verdicts = tuple(
             LogVerdict(position, compare(log, position))
             for log, position in zip(self._logs, event.positions, strict=True)
@@ -232,22 +224,6 @@ class LeaderReplica:
             return FetchRefusal.STALE_INCARNATION
         return None
 
-    def _progress_of(self, follower: ReplicaIdentity, now_ms: int) -> FollowerProgress:
-        """A follower that began anew is a stranger: nothing that its earlier life said is counted (rule R8)."""
-        known = self._followers[follower.node_id]
-        if known.identity == follower:
-            return known
-        progress = FollowerProgress(follower, logs=len(self._logs), now_ms=now_ms)
-        if known.behind_since_ms is not None:
-            progress.behind_since_ms = known.behind_since_ms
-        self._followers[follower.node_id] = progress
-        return progress
-
-    def _logs_moved(self, now_ms: int) -> None:
-        ends = self._written_ends()
-        for progress in self._followers.values():
-            progress.leader_grew(ends, now_ms)
-
     def _written_ends(self) -> tuple[int, ...]:
         return tuple(log.written_end for log in self._logs)
 
@@ -267,14 +243,8 @@ class LeaderReplica:
         end = self._logs[number].durable_end
         for member in self.isr.maximal:
             if member.node_id != self._me.node_id:
-                end = min(end, self._durable_on(member, number))
+                end = min(end, self._followers.durable_on(member, number))
         return end
-
-    def _durable_on(self, member: IsrMember, number: int) -> int:
-        progress = self._followers.get(member.node_id)
-        if progress is None or progress.identity.directory_id != member.directory_id:
-            return UNKNOWN
-        return progress.matched[number]
 
     def _complete_acks(self, number: int) -> None:
         waiting = self._waiting[number]
@@ -287,39 +257,32 @@ class LeaderReplica:
     def _end_on(self, replicas: int, number: int) -> int:
         """Up to where so many replicas, the leader among them, hold the log durably."""
         own = self._logs[number].durable_end
-        if replicas <= 1:
-            return own
-        others = sorted((progress.matched[number] for progress in self._followers.values()), reverse=True)
-        return min(own, others[replicas - 2]) if replicas - 2 < len(others) else UNKNOWN
+        return min(own, self._followers.durable_on_any(replicas - 1, number)) if replicas > 1 else own
 
     # --- who is in sync ----------------------------------------------------------------------------------------------
 
-    def _in_isr(self) -> list[FollowerProgress]:
-        members = [member.node_id for member in self.isr.committed]
-        return [progress for node_id, progress in self._followers.items() if node_id in members]
-
     def _maintain_isr(self, now_ms: int) -> None:
         """Propose what is due; never while the coordination store is away, and one change at a time (rule R15)."""
-        late = [progress for progress in self._in_isr() if self._is_late(progress, now_ms)]
+        late = [progress for progress in self._followers.members(self.isr.committed) if self._is_late(progress, now_ms)]
         self._late = len(late)
         self._late_from_ms = now_ms
         if not self._is_coordinated or not self.isr.is_settled or self._retry_at_ms is not None:
             return
-        kept = self._without_late(tuple(member for member in self.isr.committed if not self._is_stranger(member)), late)
+        kept = self._without_late(self._known_members(), late)
         if kept != self.isr.committed:
             self._effects.append(ChangeIsr(self.isr.propose(kept)))
             return
-        joining = tuple(progress.identity for progress in self._followers.values() if self._may_join(progress, now_ms))
+        joining = tuple(progress.identity for progress in self._followers if self._may_join(progress, now_ms))
         if joining:
             members = tuple(IsrMember(each.node_id, each.directory_id) for each in joining)
             self._effects.append(ChangeIsr(self.isr.propose((*kept, *members), joining)))
 
-    def _is_stranger(self, member: IsrMember) -> bool:
-        """It is no replica any more, or its disk is another one, and what it held is gone."""
-        if member.node_id == self._me.node_id:
-            return False
-        progress = self._followers.get(member.node_id)
-        return progress is None or progress.identity.directory_id not in (NOT_HEARD, member.directory_id)
+    def _known_members(self) -> tuple[IsrMember, ...]:
+        return tuple(
+            member
+            for member in self.isr.committed
+            if member.node_id == self._me.node_id or not self._followers.is_stranger(member)
+        )
 
     def _without_late(self, members: tuple[IsrMember, ...], late: list[FollowerProgress]) -> tuple[IsrMember, ...]:
         """The members but for the late ones, latest first, as long as enough are left.
@@ -342,7 +305,7 @@ class LeaderReplica:
         """When the next member of the ISR that is not late yet will be, if it goes on like this."""
         from_ms = [
             progress.behind_since_ms + self._topic.max_replica_lag_ms
-            for progress in self._in_isr()
+            for progress in self._followers.members(self.isr.committed)
             if progress.behind_since_ms is not None
         ]
         return min((each for each in from_ms if each > self._late_from_ms), default=None)
@@ -362,7 +325,7 @@ class LeaderReplica:
             self._step_down()
         elif assignment.leader_epoch == self.leader_epoch:
             if assignment.revision > self.isr.revision:
-                self._set_replicas(assignment.replicas, now_ms)
+                self._set_replicas(assignment, now_ms)
             change = self.isr.seen(assignment)
             if change is not None:
                 self._effects.append(ChangeIsr(change))
@@ -375,17 +338,12 @@ class LeaderReplica:
 
     # --- service -----------------------------------------------------------------------------------------------------
 
-    def _heard(self, at_ms: Mapping[int, int]) -> None:
-        for node_id, heard_ms in at_ms.items():
-            if node_id in self._followers:
-                self._followers[node_id].heard_ms = max(self._followers[node_id].heard_ms, heard_ms)
-
     def _isolated_from_ms(self) -> int | None:
         """When too few replicas will have been heard, the leader itself included; None: never."""
         needed = self._topic.min_insync_replicas - 1
         if needed == 0:
             return None
-        heard = sorted((progress.heard_ms for progress in self._in_isr()), reverse=True)
+        heard = sorted((progress.heard_ms for progress in self._followers.members(self.isr.committed)), reverse=True)
         return heard[needed - 1] + self._settings.contact_ms if needed <= len(heard) else 0
 
     def _serve(self, now_ms: int) -> None:

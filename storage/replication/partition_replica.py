@@ -87,6 +87,7 @@ class PartitionReplica:
         self._topic = topic
         self._settings = settings
         self._next: Assignment | None = None
+        self._revision = -1  # of the assignment that the role, or the one to come, was taken by
         self._rest_serial = 0
         self._log_serial = 0
         self._is_coordinated = True
@@ -145,7 +146,23 @@ class PartitionReplica:
         if assignment.leader_epoch < self.leader_epoch:
             return []
         if assignment.leader_epoch == self.leader_epoch:
-            return [] if self.leader is None else [*self.leader.step(event, now_ms)]
+            return self._seen_again(event, now_ms)
+        return self._change_role(assignment, now_ms)
+
+    def _seen_again(self, event: AssignmentSeen, now_ms: int) -> list[Effect]:
+        """Within an epoch a replica may be added or taken away; who leads it never changes."""
+        assignment = event.assignment
+        if self.leader is not None:
+            return [*self.leader.step(event, now_ms)]
+        if assignment.revision <= self._revision:
+            return []
+        self._revision = assignment.revision
+        if self._next is not None:
+            self._next = assignment
+            return []
+        return [] if self._role_in(assignment) is self.role else self._change_role(assignment, now_ms)
+
+    def _change_role(self, assignment: Assignment, now_ms: int) -> list[Effect]:
         effects: list[Effect] = []
         self._resting_high_watermarks = self.high_watermarks
         if self.leader is not None:
@@ -154,6 +171,7 @@ class PartitionReplica:
             self._log_serial = self.follower.serial
         self.leader = self.follower = None
         self.leader_epoch = assignment.leader_epoch
+        self._revision = assignment.revision
         self._next = assignment
         self._rest_serial += 1
         return [*effects, ComeToRest(self._rest_serial)]
@@ -163,12 +181,20 @@ class PartitionReplica:
         if assignment is None or serial != self._rest_serial:
             return []
         self._next = None
+        match self._role_in(assignment):
+            case Role.LEADER:
+                return self._lead(assignment, now_ms)
+            case Role.FOLLOWER:
+                return self._follow(assignment)
+            case Role.NONE:
+                return [RoleTaken(Role.NONE, self.leader_epoch)]
+
+    def _role_in(self, assignment: Assignment) -> Role:
+        """A leadership of this node's earlier life is nobody's: it ends with the next epoch."""
         if assignment.is_led_by(self._me):
-            return self._lead(assignment, now_ms)
-        # A leadership of this node's earlier life is nobody's: it ends with the next epoch.
-        if assignment.leader != self._me.node_id and assignment.has_leader and self._me.node_id in assignment.replicas:
-            return self._follow(assignment)
-        return [RoleTaken(Role.NONE, self.leader_epoch)]
+            return Role.LEADER
+        is_followed = assignment.has_leader and assignment.leader != self._me.node_id
+        return Role.FOLLOWER if is_followed and self._me.node_id in assignment.replicas else Role.NONE
 
     def _lead(self, assignment: Assignment, now_ms: int) -> list[Effect]:
         self.leader = LeaderReplica(

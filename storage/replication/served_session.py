@@ -1,9 +1,11 @@
 """What a leader's node keeps of one fetch session: its partitions, and which of them have news.
 
 A partition of the session is either waiting (its position is known, and it is answered when there is news) or with the
-follower (it was given work, and says its new position when that is durable). Waiting ones with work stand in a line.
+follower (it was given work, and says its new position when that is durable). Waiting ones with work stand in a line;
+of the others those are remembered whose high watermark the follower was not told.
 """
 
+from itertools import islice
 from typing import NamedTuple
 
 from storage.replication.divergence import Diverged, Restart
@@ -86,6 +88,7 @@ class ServedSession:
             partition.told_high_watermarks = known.told_high_watermarks
         self._with_follower.pop(partition_id, None)
         self._line.pop(partition_id, None)
+        self._news.pop(partition_id, None)
         self._sort_in(partition_id, partition)
 
     def changed(self, partition_id: PartitionId, views: tuple[LogView, ...]) -> None:
@@ -98,7 +101,6 @@ class ServedSession:
         partition = self._partitions.get(partition_id)
         if partition is not None:
             partition.verdict, partition.views = verdict, ()
-            self._news.pop(partition_id, None)
             self._sort_in(partition_id, partition)
 
     def forget(self, partition_id: PartitionId) -> None:
@@ -120,10 +122,12 @@ class ServedSession:
         partition = self._partitions.get(partition_id)
         if partition is not None and partition.verdict is answered:
             self._with_follower.pop(partition_id, None)
+            if partition.has_news:
+                self._news[partition_id] = None
 
     def take_news(self, count_max: int) -> list[PartitionId]:
         """Waiting partitions with high watermarks that the follower was not told of."""
-        taken = [each for each in list(self._news)[:count_max] if each not in self._with_follower]
+        taken = list(islice(self._news, count_max))
         for partition_id in taken:
             del self._news[partition_id]
         return taken
@@ -133,9 +137,13 @@ class ServedSession:
         for part in (self._with_follower, self._line, self._news):
             assert part.keys() <= self._partitions.keys()
         assert not self._with_follower.keys() & self._line.keys()
+        assert not self._news.keys() & (self._with_follower.keys() | self._line.keys())
 
     def _sort_in(self, partition_id: PartitionId, partition: ServedPartition) -> None:
-        if partition_id not in self._with_follower and partition.has_work:
+        if partition_id in self._with_follower:
+            return
+        if partition.has_work:
             self._line[partition_id] = None
-        if partition.verdict.refusal is None and partition.has_news:
+            self._news.pop(partition_id, None)
+        elif partition.has_news:
             self._news[partition_id] = None

@@ -14,6 +14,7 @@ ENTROPY = "take a cluster.entropy.Entropy (bits64, fraction)"
 DISK = "take a storage.disk.port.Disk, and call it through an IoExecutor"
 THREADS = "take a storage.disk.executor.IoExecutor"
 TRANSPORT = "take a storage.rpc.transport.Transport"
+STORE = "take a cluster.coordination.CoordinationStore"
 NO_SETS = "iterate over your own list and ask each task with `done()`"
 SORTED = "sort it, or keep a dict or a list: the order of a set is that of memory addresses and hash seeds"
 
@@ -37,6 +38,7 @@ MODULES = {
     "fcntl": DISK,
     "mmap": DISK,
     "aiofiles": DISK,
+    "grpc": STORE,
 }
 NAMES = {
     "datetime.datetime.now": CLOCK,

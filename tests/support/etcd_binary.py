@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 PACKAGE = "etcd-server"
-VARIABLE = "ACKLOG_TEST_ETCD"
+VARIABLE = "TESTS_ETCD"
 _PATIENCE_S = 240
 
 
-def etcd_binary(cache: Path) -> Path:
-    """The program that the variable names, one on the path, or one unpacked below `cache`. Skips where there is none
-    and none can be had; the reason is in the report."""
+def etcd_binary(config: pytest.Config) -> Path:
+    """The program that the variable names, one on the path, or one that is unpacked into pytest's cache. Skips where
+    there is none and none can be had; the reason is in the report."""
     named = os.environ.get(VARIABLE)
     if named is not None:
         assert Path(named).is_file(), f"{VARIABLE} names {named}, which does not exist"
@@ -26,7 +26,10 @@ def etcd_binary(cache: Path) -> Path:
     installed = shutil.which("etcd")
     if installed is not None:
         return Path(installed)
-    cache.mkdir(parents=True, exist_ok=True)
+    pytest_cache = getattr(config, "cache", None)
+    if pytest_cache is None:
+        pytest.skip(f"no etcd: install it, or name it in {VARIABLE} (without pytest's cache none is fetched)")
+    cache: Path = pytest_cache.mkdir("etcd")
     with (cache / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         return _unpacked(cache)

@@ -78,7 +78,7 @@ class FakeEtcd:
         return messages.TxnResponse(succeeded=True, header=messages.ResponseHeader(revision=self._revision))
 
 
-class _Handlers(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # not generic when it runs
+class _Handlers(grpc.GenericRpcHandler):
     def __init__(self, fake: FakeEtcd) -> None:
         self._fake = fake
         self._handlers = {method.path: self._unary(method) for method in _UNARY}

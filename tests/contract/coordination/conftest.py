@@ -62,7 +62,7 @@ async def harness(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
 @pytest.fixture(scope="session")
 def etcd_of_the_session(pytestconfig: pytest.Config) -> Iterator[EtcdProcess]:
     """A real etcd with one member, shared by the tests of a worker one after the other."""
-    with running_etcd(etcd_binary(pytestconfig.cache.mkdir("etcd"))) as etcd:
+    with running_etcd(etcd_binary(pytestconfig)) as etcd:
         yield etcd
 
 

@@ -16,7 +16,7 @@ StoreMaker = Callable[..., EtcdStore]
 
 @pytest.fixture(scope="session")
 def binary(pytestconfig: pytest.Config) -> Path:
-    return etcd_binary(pytestconfig.cache.mkdir("etcd"))
+    return etcd_binary(pytestconfig)
 
 
 @pytest.fixture

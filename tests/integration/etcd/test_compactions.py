@@ -51,8 +51,8 @@ async def test_a_watch_that_was_cut_off_without_one_misses_nothing(
     near, far = make_store(etcd.endpoint), make_store(proxy.endpoint)
     start = (await near.list("/")).revision + 1
     watch = far.watch("/", start)
-    expected = []
-    seen = []
+    expected: list[int] = []
+    seen: list[int] = []
     for round_number in range(5):
         for number in range(10):
             expected.append((await near.transact([], [Put(f"/{number}", b"%d" % round_number)])).revision)

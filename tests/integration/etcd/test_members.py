@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ def members(binary: Path) -> Iterator[EtcdCluster]:
 async def test_the_leader_fails(members: EtcdCluster, make_store: StoreMaker, fault: str) -> None:
     """Writers of keys of their own, each guarded: what was acknowledged is there, what was refused is not, and a watch
     that began before sees every key once. A lease is kept alive all the while."""
-    store, clock = make_store(*members.endpoints, request_timeout_ms=2_000), SteadyClock()
+    store, clock = make_store(*members.endpoints, request_timeout_ms=2_000, try_timeout_ms=500), SteadyClock()
     start = (await store.list("/")).revision + 1
     watch = store.watch("/k/", start)
     lease = await store.grant_lease(10_000)
@@ -60,7 +61,8 @@ async def test_the_leader_fails(members: EtcdCluster, make_store: StoreMaker, fa
 
     async def enough(done: int) -> None:
         while list(outcomes.values()).count("done") < done:
-            await store.keep_alive(lease.lease_id)
+            with suppress(CoordinationUnavailableError, OutcomeUnknownError):
+                await store.keep_alive(lease.lease_id)
             await asyncio.sleep(0.05)
 
     stop = asyncio.Event()
@@ -99,7 +101,7 @@ def fail(member: EtcdProcess, fault: str) -> None:
 
 async def test_without_a_quorum_nothing_is_done_and_it_is_said(members: EtcdCluster, make_store: StoreMaker) -> None:
     """A member that knows of no leader refuses at once: that is better than unknown."""
-    store = make_store(*members.endpoints, request_timeout_ms=3_000)
+    store = make_store(*members.endpoints, request_timeout_ms=1_000)
     await store.transact([], [Put("/a", b"1")])
     first, second, last = members.members
     for member in (first, second):

@@ -17,6 +17,7 @@ from storage.replication.divergence import Diverged, LogPosition, Restart
 from storage.replication.follower_events import Answered, FollowerEffect, TruncateLog
 from storage.replication.follower_progress import FollowerProgress
 from storage.replication.follower_replica import FollowerReplica
+from storage.replication.followers import Followers
 from storage.replication.isr import ChangeOutcome, InSyncReplicas, IsrChange
 from storage.replication.leader_replica import LeaderReplica
 from storage.replication.replica_log import ReplicaLog
@@ -81,7 +82,11 @@ def leader_counts_what_it_has_written(patch: pytest.MonkeyPatch) -> None:
     """The leader's own copy counts before it is durable."""
 
     def committed_end(self: LeaderReplica, number: int) -> int:
-        others = [self._durable_on(member, number) for member in self.isr.maximal if member.node_id != self._me.node_id]
+        others = [
+            self._followers.durable_on(member, number)
+            for member in self.isr.maximal
+            if member.node_id != self._me.node_id
+        ]
         return min([self._logs[number].written_end, *others])
 
     patch.setattr(LeaderReplica, "_committed_end", committed_end)
@@ -174,12 +179,12 @@ def join_with_one_log(patch: pytest.MonkeyPatch) -> None:
 def earlier_life_counts(patch: pytest.MonkeyPatch) -> None:
     """What a follower said before it began anew is still believed."""
 
-    def progress_of(self: LeaderReplica, follower: ReplicaIdentity, now_ms: int) -> FollowerProgress:
-        known = self._followers[follower.node_id]
+    def life(self: Followers, follower: ReplicaIdentity, now_ms: int) -> FollowerProgress:
+        known = self._by_node[follower.node_id]
         known.identity = follower
         return known
 
-    patch.setattr(LeaderReplica, "_progress_of", progress_of)
+    patch.setattr(Followers, "life", life)
 
 
 def below_minimum_is_enough(patch: pytest.MonkeyPatch) -> None:
@@ -303,10 +308,12 @@ def _by_its_harm(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(InSyncReplicas, "check_invariants", lambda self: None)
 
 
+# Two histories that the seeds meet too seldom have scenarios of their own (test_scenarios.py).
+NEEDS_A_SCENARIO: tuple[Mutant, ...] = (cut_where_the_leader_says, answers_of_any_epoch)
+
 MUTANTS: tuple[Mutant, ...] = (
     truncate_to_high_watermark,
     compare_offsets_only,
-    cut_where_the_leader_says,
     unknown_epoch_is_fine,
     ack_before_fsync,
     leader_counts_what_it_has_written,
@@ -321,7 +328,6 @@ MUTANTS: tuple[Mutant, ...] = (
     join_with_one_log,
     earlier_life_counts,
     below_minimum_is_enough,
-    answers_of_any_epoch,
     unclean_election,
     epochs_are_reused,
     journal_replayed_by_offset,

@@ -6,10 +6,11 @@ import pytest
 
 from cluster import keys
 from cluster.codec import decode, encode
-from cluster.coordination import CoordinationUnavailableError, Lease, OutcomeUnknownError, Put
+from cluster.coordination import CoordinationUnavailableError, KeyValue, Lease, OutcomeUnknownError, Put
+from cluster.eviction import declared_dead
 from cluster.memory_store import MemoryStore
-from cluster.model import NodeRegistration
-from cluster.registration import NodeRegistrar, RegistrationSettings, ReplacedError
+from cluster.model import ControllerClaim, NodeRegistration
+from cluster.registration import DirectoryConflictError, NodeRegistrar, RegistrationSettings, ReplacedError
 from tests.support.flaky_store import FlakyStore
 from tests.support.manual_clock import ManualClock, settle
 
@@ -178,6 +179,122 @@ async def test_a_foreign_registration_of_an_older_start_is_taken_over(machine: M
     await machine.store.transact([], [Put(keys.node(1), encode(NodeRegistration(1, 4, "directory", "x")))])
     await machine.registrar().start()
     assert await machine.registered() == NODE
+
+
+async def test_several_nodes_do_not_disturb_each_other(machine: Machine) -> None:
+    others = [NodeRegistration(number, 1, f"directory-{number}", "there", "rack") for number in (2, 3)]
+    await asyncio.gather(*(machine.registrar(node).start() for node in (NODE, *others)))
+    await machine.registrars[1].close()
+    await machine.clock.advance_ms(60_000)
+    items = (await machine.store.list(keys.NODES)).items
+    assert [decode(NodeRegistration, item.value) for item in items] == [NODE, others[1]]
+
+
+async def test_one_that_was_declared_dead_registers_again(machine: Machine) -> None:
+    """Its lease lives on, only its key is gone."""
+    registrar = machine.registrar()
+    await registrar.start()
+    item = await machine.store.get(keys.node(1))
+    assert item is not None
+    compares, operations = declared_dead(item)
+    assert (await machine.store.transact(compares, operations)).succeeded
+    await machine.clock.advance_ms(3_000)
+    assert registrar.is_registered
+    assert await machine.registered() == NODE
+    assert [registered for _, registered in machine.told] == [True, False, True]
+    again = await machine.store.get(keys.node(1))
+    assert again is not None
+    assert again.create_revision > item.create_revision
+    assert not (await machine.store.transact(compares, operations)).succeeded, "a late word kills no later life"
+
+
+async def test_an_earlier_start_never_registers_again_even_when_the_later_one_is_gone(machine: Machine) -> None:
+    older = machine.registrar(NODE)
+    await older.start()
+    await machine.store.transact([], [Put(keys.incarnation(1), b"6")])
+    newer = machine.registrar(NodeRegistration(1, 6, "directory", "here:2"))
+    await newer.start()
+    await newer.close()
+    await machine.clock.advance_ms(60_000)
+    assert not older.is_registered
+    assert await machine.registered() is None
+    with pytest.raises(ReplacedError):
+        await machine.registrar(NODE).start()
+
+
+async def test_a_registered_one_that_is_replaced_knows_within_a_keep_alive(machine: Machine) -> None:
+    older = machine.registrar(NODE)
+    await older.start()
+    await machine.registrar(NodeRegistration(1, 6, "directory", "here:2")).start()
+    await machine.clock.advance_ms(SETTINGS.keep_alive_interval_ms)
+    assert not older.is_registered
+    assert machine.told[-1][1] is False
+
+
+async def test_two_machines_with_one_id_are_told_so(machine: Machine) -> None:
+    await machine.registrar(NODE).start()
+    starting = asyncio.ensure_future(machine.registrar(NodeRegistration(1, 6, "another", "there")).start())
+    await machine.clock.advance_ms(SETTINGS.directory_conflict_wait_ms)
+    await machine.clock.advance_ms(5_000)
+    with pytest.raises(DirectoryConflictError, match="another id"):
+        await starting
+    assert await machine.registered() == NODE, "who was there first stays"
+
+
+async def test_a_new_disk_waits_for_the_end_of_the_earlier_life(machine: Machine) -> None:
+    lease = await machine.store.grant_lease(10_000)
+    earlier = NodeRegistration(1, 4, "the old disk", "here:1")
+    await machine.store.transact([], [Put(keys.node(1), encode(earlier), lease.lease_id)])
+    starting = asyncio.ensure_future(machine.registrar().start())
+    await machine.clock.advance_ms(9_000)
+    assert await machine.registered() == earlier
+    await machine.clock.advance_ms(6_000)
+    await starting
+    assert await machine.registered() == NODE
+
+
+async def test_leaving_is_told_and_stays_told(machine: Machine) -> None:
+    registrar = machine.registrar()
+    await registrar.start()
+    machine.store.before["transact"] = [CoordinationUnavailableError("down")]
+    leaving = asyncio.ensure_future(registrar.announce_leaving())
+    await machine.clock.advance_ms(1_000)
+    await leaving
+    found = await machine.registered()
+    assert found is not None
+    assert found.is_leaving
+    assert registrar.is_registered
+    item = await machine.store.get(keys.node(1))
+    assert item is not None
+    await machine.store.store.revoke_lease(item.lease_id)
+    await machine.clock.advance_ms(5_000)
+    found = await machine.registered()
+    assert found is not None
+    assert found.is_leaving
+
+
+async def test_leaving_gives_up_on_a_store_that_stays_away(machine: Machine) -> None:
+    registrar = machine.registrar()
+    await registrar.start()
+    machine.store.before["transact"] = [CoordinationUnavailableError("down")] * 100
+    leaving = asyncio.ensure_future(registrar.announce_leaving())
+    await machine.clock.advance_ms(5_000)
+    with pytest.raises(CoordinationUnavailableError):
+        await leaving
+
+
+async def test_a_controller_that_is_declared_dead_loses_its_office_too(machine: Machine) -> None:
+    await machine.registrar().start()
+    registration = await machine.store.get(keys.node(1))
+    await machine.store.transact([], [Put(keys.CONTROLLER, encode(ControllerClaim(1, 5)))])
+    controller = await machine.store.get(keys.CONTROLLER)
+    assert registration is not None
+    assert controller is not None
+    assert (await machine.store.transact(*declared_dead(registration, controller))).succeeded
+    assert await machine.store.get(keys.CONTROLLER) is None
+    other = KeyValue(keys.CONTROLLER, encode(ControllerClaim(1, 6)), 1, 1, 1)
+    _, operations = declared_dead(registration, other)
+    assert [operation.key for operation in operations] == [keys.node(1)], "a later life's office is not its own"
 
 
 def test_settings_that_leave_no_time() -> None:

@@ -218,3 +218,24 @@ async def test_a_change_that_does_not_show_in_time_says_so(catalogue: Catalogue)
     await catalogue.metadata.close()
     await refuse(ProblemCode.UNAVAILABLE, create(topics))
     assert await catalogue.store.get(keys.topic("orders")) is not None
+
+
+async def test_decommissioned_partitions_are_remembered_for_ever(catalogue: Catalogue) -> None:
+    topics = catalogue.topics()
+    await create(topics)
+    assert (await topics.decommission("orders", [2])).decommissioned == (2,)
+    assert (await topics.decommission("orders", [0, 2])).decommissioned == (0, 2)
+    grown = await topics.update("orders", partitions=6)
+    assert (grown.partitions, grown.decommissioned) == (6, (0, 2))
+    assert catalogue.metadata.topic("orders") == grown
+
+
+async def test_at_least_one_partition_goes_on(catalogue: Catalogue) -> None:
+    topics = catalogue.topics()
+    await create(topics, partitions=2)
+    await refuse(ProblemCode.TOPIC_NOT_FOUND, topics.decommission("order", [0]))
+    for numbers in ([2], [-1], [0, 1]):
+        error = await refuse(ProblemCode.INVALID_FIELD, topics.decommission("orders", numbers))
+        assert error.field == "partitions"
+    await topics.decommission("orders", [1])
+    await refuse(ProblemCode.INVALID_FIELD, topics.decommission("orders", [0]))

@@ -1,0 +1,74 @@
+"""A leader's followers: one per replica but itself, heard in this epoch or not."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from storage.replication.assignment import IsrMember, ReplicaIdentity
+from storage.replication.follower_progress import UNKNOWN, FollowerProgress
+
+NOT_HEARD = ""  # in the place of a directory id
+_NO_INCARNATION = -1
+
+
+class Followers:
+    """`logs` is how many logs a partition has."""
+
+    def __init__(self, *, logs: int) -> None:
+        self._logs = logs
+        self._by_node: dict[int, FollowerProgress] = {}
+
+    def __iter__(self) -> Iterator[FollowerProgress]:
+        return iter(self._by_node.values())
+
+    def get(self, node_id: int) -> FollowerProgress | None:
+        return self._by_node.get(node_id)
+
+    def set_nodes(self, node_ids: Iterable[int], now_ms: int) -> None:
+        """One that was not heard in this epoch counts as behind from now on, and for nothing else."""
+        known = self._by_node
+        self._by_node = {
+            node_id: known.get(node_id)
+            or FollowerProgress(ReplicaIdentity(node_id, _NO_INCARNATION, NOT_HEARD), logs=self._logs, now_ms=now_ms)
+            for node_id in node_ids
+        }
+
+    def life(self, follower: ReplicaIdentity, now_ms: int) -> FollowerProgress:
+        """A follower that began anew is a stranger: nothing that its earlier life said is counted (rule R8)."""
+        known = self._by_node[follower.node_id]
+        if known.identity == follower:
+            return known
+        progress = FollowerProgress(follower, logs=self._logs, now_ms=now_ms)
+        if known.behind_since_ms is not None:
+            progress.behind_since_ms = known.behind_since_ms
+        self._by_node[follower.node_id] = progress
+        return progress
+
+    def members(self, isr: Iterable[IsrMember]) -> list[FollowerProgress]:
+        """Those that are in `isr`."""
+        return [self._by_node[member.node_id] for member in isr if member.node_id in self._by_node]
+
+    def is_stranger(self, member: IsrMember) -> bool:
+        """It is no replica any more, or its disk is another one, and what it held is gone."""
+        progress = self._by_node.get(member.node_id)
+        return progress is None or progress.identity.directory_id not in (NOT_HEARD, member.directory_id)
+
+    def durable_on(self, member: IsrMember, log: int) -> int:
+        """UNKNOWN where it was not heard with the disk that its place in the ISR was earned with."""
+        progress = self._by_node.get(member.node_id)
+        if progress is None or progress.identity.directory_id != member.directory_id:
+            return UNKNOWN
+        return progress.matched[log]
+
+    def durable_on_any(self, count: int, log: int) -> int:
+        """Up to where `count` of them hold the log durably; UNKNOWN where there are fewer."""
+        ends = sorted((progress.matched[log] for progress in self), reverse=True)
+        return ends[count - 1] if count <= len(ends) else UNKNOWN
+
+    def leader_grew(self, ends: tuple[int, ...], now_ms: int) -> None:
+        for progress in self:
+            progress.leader_grew(ends, now_ms)
+
+    def heard(self, at_ms: Mapping[int, int]) -> None:
+        for node_id, heard_ms in at_ms.items():
+            progress = self._by_node.get(node_id)
+            if progress is not None:
+                progress.heard_ms = max(progress.heard_ms, heard_ms)

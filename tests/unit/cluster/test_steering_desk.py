@@ -1,0 +1,117 @@
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from acklog.wire.problems import ProblemCode
+from cluster import keys
+from cluster.codec import decode
+from cluster.coordination import OutcomeUnknownError
+from cluster.errors import AcklogError
+from cluster.model import Topic
+from cluster.steering import OrderKind, PartitionOrder
+from cluster.steering_desk import SteeringDesk
+from tests.support.controlled_cluster import ControlledCluster
+from tests.support.flaky_store import FlakyStore
+from tests.support.manual_clock import settle
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[ControlledCluster]:
+    """Its controller is not running, so that what is written stays to be looked at."""
+    cluster = await ControlledCluster.open()
+    for node_id in (1, 2, 3):
+        await cluster.start_node(node_id)
+    await cluster.create("orders", partitions=2, replicas=2)
+    for node in cluster.nodes.values():
+        await node.host.close()
+    yield cluster
+    await cluster.close()
+
+
+@pytest.fixture
+def store(cluster: ControlledCluster) -> FlakyStore:
+    return FlakyStore(cluster.store)
+
+
+@pytest.fixture
+def desk(cluster: ControlledCluster, store: FlakyStore) -> SteeringDesk:
+    return SteeringDesk(store, cluster.metadata, clock=cluster.clock)
+
+
+def orders(cluster: ControlledCluster) -> Topic:
+    topic = cluster.metadata.topic("orders")
+    assert topic is not None
+    return topic
+
+
+async def test_draining_and_no_more(cluster: ControlledCluster, desk: SteeringDesk) -> None:
+    await desk.drain(2)
+    first = await cluster.item(keys.node_steering(2))
+    await desk.drain(2)
+    assert await cluster.item(keys.node_steering(2)) == first
+    await desk.stop_draining(2)
+    await desk.stop_draining(2)
+    assert await cluster.store.get(keys.node_steering(2)) is None
+    with pytest.raises(AcklogError, match="registered are: 1, 2, 3") as caught:
+        await desk.drain(9)
+    assert (caught.value.code, caught.value.field) == (ProblemCode.INVALID_FIELD, "node")
+
+
+async def test_a_dead_node_can_be_drained_as_long_as_it_holds_something(
+    cluster: ControlledCluster, desk: SteeringDesk
+) -> None:
+    held = [node for state in cluster.metadata.partitions(orders(cluster).id) for node in state.replicas]
+    await cluster.stop_node(held[0])
+    await desk.drain(held[0])
+
+
+async def test_an_order_says_what_is_wanted(cluster: ControlledCluster, desk: SteeringDesk) -> None:
+    order = await desk.reassign("orders", 1, [3, 1])
+    stored = decode(PartitionOrder, (await cluster.item(keys.partition_order(orders(cluster).id, 1))).value)
+    assert stored == order
+    assert (order.kind, order.replicas) == (OrderKind.MOVE, (3, 1))
+    await desk.cancel("orders", 1)
+    stored = decode(PartitionOrder, (await cluster.item(keys.partition_order(orders(cluster).id, 1))).value)
+    assert stored.kind is OrderKind.CANCEL
+
+
+@pytest.mark.parametrize(
+    ("topic", "partition", "replicas", "code", "detail"),
+    [
+        ("order", 0, [1, 2], ProblemCode.TOPIC_NOT_FOUND, "Similar: orders"),
+        ("orders", 2, [1, 2], ProblemCode.INVALID_FIELD, "partitions 0 to 1"),
+        ("orders", 0, [1, 9], ProblemCode.INVALID_FIELD, "node 9 is not registered"),
+        ("orders", 0, [1, 1], ProblemCode.INVALID_FIELD, "twice"),
+        ("orders", 0, [1, 2, 3], ProblemCode.INVALID_FIELD, "must name 2 nodes"),
+        ("orders", 0, [], ProblemCode.INVALID_FIELD, "must name 2 nodes"),
+    ],
+)
+async def test_what_is_refused(
+    desk: SteeringDesk, topic: str, partition: int, replicas: list[int], code: ProblemCode, detail: str
+) -> None:
+    with pytest.raises(AcklogError, match=detail) as caught:
+        await desk.reassign(topic, partition, replicas)
+    assert caught.value.code is code
+
+
+async def test_an_order_of_unknown_outcome_is_given_again(
+    cluster: ControlledCluster, desk: SteeringDesk, store: FlakyStore
+) -> None:
+    store.after["transact"] = [OutcomeUnknownError("?")]
+    giving = desk.reassign("orders", 0, [3, 1])
+    task = asyncio.ensure_future(giving)
+    await cluster.clock.advance_ms(1_000)
+    order = await task
+    assert decode(PartitionOrder, (await cluster.item(keys.partition_order(orders(cluster).id, 0))).value) == order
+
+
+async def test_pausing_and_resuming(cluster: ControlledCluster, desk: SteeringDesk) -> None:
+    await desk.pause_moves()
+    first = await cluster.item(keys.STEERING_CLUSTER)
+    await desk.pause_moves()
+    assert await cluster.item(keys.STEERING_CLUSTER) == first
+    await desk.resume_moves()
+    await desk.resume_moves()
+    await settle()
+    assert await cluster.store.get(keys.STEERING_CLUSTER) is None
