@@ -46,6 +46,8 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class PlannedTransaction:
+    """Steps that take effect together or not at all."""
+
     steps: tuple[Step, ...]
 
     @property

@@ -321,14 +321,21 @@ class LeaderReplica:
             self._retry_at_ms = now_ms + self._settings.retry_ms
 
     def _seen(self, assignment: Assignment, now_ms: int) -> None:
+        is_newer = assignment.revision > self.isr.revision
         if assignment.leader_epoch > self.leader_epoch:
             self._step_down()
         elif assignment.leader_epoch == self.leader_epoch:
-            if assignment.revision > self.isr.revision:
+            if is_newer and not self._is_mine(assignment):
+                self._step_down()  # the controller has taken the leadership away, and has nobody to give it to
+                return
+            if is_newer:
                 self._set_replicas(assignment, now_ms)
             change = self.isr.seen(assignment)
             if change is not None:
                 self._effects.append(ChangeIsr(change))
+
+    def _is_mine(self, assignment: Assignment) -> bool:
+        return assignment.is_led_by(self._me) and any(each.node_id == self._me.node_id for each in assignment.isr)
 
     def _retry(self, now_ms: int) -> None:
         if self._retry_at_ms is not None and self._retry_at_ms <= now_ms:

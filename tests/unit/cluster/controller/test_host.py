@@ -1,3 +1,4 @@
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
@@ -6,9 +7,11 @@ import pytest
 
 from cluster import keys
 from cluster.codec import decode
+from cluster.controller.figures import ControllerFigures
+from cluster.controller.loop import ControllerLoop
 from cluster.controller.progress import progress
 from cluster.controller.steps import DecisionKind
-from cluster.coordination import CoordinationUnavailableError, Put
+from cluster.coordination import CoordinationUnavailableError, Put, WatchBatch
 from cluster.isr_change import isr_with
 from cluster.model import PartitionState, Topic
 from cluster.steering_desk import SteeringDesk
@@ -151,3 +154,51 @@ async def test_news_can_be_gathered(cluster: ControlledCluster) -> None:
     await cluster.clock.advance_ms(200)
     assert len((await cluster.store.list(keys.PARTITIONS)).items) == 10
     assert cluster.nodes[1].host.figures.plans <= plans + 5
+
+
+class SilentWatch:
+    """Nothing comes of it."""
+
+    def __aiter__(self) -> "SilentWatch":
+        return self
+
+    async def __anext__(self) -> WatchBatch:
+        await asyncio.get_running_loop().create_future()
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        pass
+
+
+async def test_own_writes_that_do_not_show_are_waited_for_only_so_long(cluster: ControlledCluster) -> None:
+    node = await cluster.start_node(1)
+    await node.host.close()
+    topic = await cluster.create("orders", replicas=1)
+    node.store.watch = lambda prefix, start_revision: SilentWatch()  # type: ignore[method-assign,assignment]
+    loop = ControllerLoop(node.store, clock=cluster.clock, settings=SETTINGS, figures=ControllerFigures())
+    running = asyncio.create_task(loop.run())
+    await settle(50)
+    transactions = node.store.calls.count("transact")
+    await cluster.clock.advance_ms(SETTINGS.own_writes_timeout_ms - 1)
+    assert node.store.calls.count("transact") == transactions
+    image = loop.image
+    assert image is not None
+    image.mark_all_changed()
+    await cluster.clock.advance_ms(3 * SETTINGS.own_writes_timeout_ms)
+    assert node.store.calls.count("transact") > transactions, "it goes by what it sees, and its guards refuse it"
+    assert (await cluster.item(keys.partition(topic.id, 0))).version == 1
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_a_value_that_is_not_understood_is_left_alone(cluster: ControlledCluster) -> None:
+    await cluster.start_node(1)
+    topic = await cluster.create("orders", replicas=1)
+    await cluster.store.transact([], [Put(keys.partition(topic.id, 0), b"?"), Put(keys.STEERING_CLUSTER, b"?")])
+    await cluster.start_node(2)
+    await cluster.clock.advance_ms(60_000)
+    assert (await cluster.item(keys.partition(topic.id, 0))).value == b"?"
+    image = cluster.nodes[1].host.image
+    assert image is not None
+    assert sorted(image.undecodable) == [keys.partition(topic.id, 0), keys.STEERING_CLUSTER]
+    assert not image.steering.automatic_moves

@@ -3,6 +3,7 @@
 import pytest
 
 from storage.replication.acks import ACKS_ALL
+from storage.replication.assignment import NO_LEADER, Assignment
 from storage.replication.isr import ChangeOutcome
 from storage.replication.leader_events import (
     AckAwaited,
@@ -140,6 +141,17 @@ def test_what_an_earlier_life_said_is_not_counted() -> None:
 def test_a_stranger_is_not_answered() -> None:
     leader = Leader()
     assert leader.verdict(leader.fetched(identity(9), (0, -1))).refusal is FetchRefusal.NOT_A_REPLICA
+
+
+def test_a_leadership_that_was_taken_away_ends() -> None:
+    """As when its data directory was replaced, and nobody else was in sync."""
+    for taken in (
+        Assignment(NO_LEADER, 0, 5, (1, 2, 3), members(2), 11),
+        Assignment(1, 1, 5, (1, 2, 3), members(2), 11),
+    ):
+        leader = Leader(isr=members(1, 2))
+        leader.step(AssignmentSeen(taken))
+        assert leader.machine.service is Service.STEPPED_DOWN
 
 
 # --- acknowledgements ---
