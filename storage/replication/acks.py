@@ -14,13 +14,14 @@ class _Waiting(NamedTuple):
 class WaitingAcks:
     """Of one log. `token` is the host's name for an append; appends come in the order of their offsets."""
 
-    __slots__ = ("_queues",)
+    __slots__ = ("_count", "_queues")
 
     def __init__(self) -> None:
         self._queues: dict[int, deque[_Waiting]] = {}
+        self._count = 0
 
     def __len__(self) -> int:
-        return sum(map(len, self._queues.values()))
+        return self._count
 
     @property
     def levels(self) -> list[int]:
@@ -29,6 +30,7 @@ class WaitingAcks:
 
     def add(self, level: int, next_offset: int, token: int) -> None:
         self._queues.setdefault(level, deque()).append(_Waiting(next_offset, token))
+        self._count += 1
 
     def take(self, level: int, end: int) -> list[int]:
         """The tokens of what ends at or below `end`."""
@@ -36,6 +38,7 @@ class WaitingAcks:
         taken = []
         while queue and queue[0].next_offset <= end:
             taken.append(queue.popleft().token)
+        self._count -= len(taken)
         return taken
 
     def has_reached(self, level: int, end: int) -> bool:
@@ -45,4 +48,5 @@ class WaitingAcks:
     def take_all(self) -> list[int]:
         tokens = [waiting.token for queue in self._queues.values() for waiting in queue]
         self._queues.clear()
+        self._count = 0
         return tokens

@@ -51,12 +51,10 @@ class Followers:
         progress = self._by_node.get(member.node_id)
         return progress is None or progress.identity.directory_id not in (NOT_HEARD, member.directory_id)
 
-    def durable_on(self, member: IsrMember, log: int) -> int:
-        """UNKNOWN where it was not heard with the disk that its place in the ISR was earned with."""
+    def of(self, member: IsrMember) -> FollowerProgress | None:
+        """None where it was not heard with the disk that its place in the ISR was earned with."""
         progress = self._by_node.get(member.node_id)
-        if progress is None or progress.identity.directory_id != member.directory_id:
-            return UNKNOWN
-        return progress.matched[log]
+        return progress if progress is not None and progress.identity.directory_id == member.directory_id else None
 
     def durable_on_any(self, count: int, log: int) -> int:
         """Up to where `count` of them hold the log durably; UNKNOWN where there are fewer."""

@@ -83,9 +83,10 @@ class LeaderReplica:
         self._is_coordinated = True
         self._retry_at_ms: int | None = None
         self._effects: list[LeaderEffect] = []
+        self._members: dict[int, FollowerProgress] = {}  # of the maximal ISR, those that are heard
+        self._is_somebody_missing = False
         self._set_replicas(assignment, now_ms)
-        self._advance()
-        self._serve(now_ms)
+        self._decide(now_ms, is_routine=False)
 
     # --- asking ----------------------------------------------------------------------------------------------------
 
@@ -128,16 +129,19 @@ class LeaderReplica:
 
     def step(self, event: LeaderEvent, now_ms: int) -> list[LeaderEffect]:
         """One that has stepped down refuses fetches and does nothing else."""
+        is_routine = False  # nothing happened that changes who is in sync
         match event:
             case FollowerFetched():
-                self._fetched(event, now_ms)
+                is_routine = self._fetched(event, now_ms)
             case _ if self.service is Service.STEPPED_DOWN:
                 return []
             case LogsMoved():
                 self._followers.leader_grew(self._written_ends(), now_ms)
+                is_routine = True
             case AckAwaited():
                 self._waiting[event.log].add(event.acks, event.next_offset, event.token)
                 self._complete_acks(event.log)
+                return self._take_effects()
             case FollowersHeard():
                 self._followers.heard(event.at_ms)
             case IsrChangeEnded():
@@ -156,10 +160,18 @@ class LeaderReplica:
             case TimePassed():
                 self._retry(now_ms)
         if self.service is not Service.STEPPED_DOWN:
-            self._advance()
-            self._maintain_isr(now_ms)
-            self._serve(now_ms)
+            self._decide(now_ms, is_routine=is_routine)
         return self._take_effects()
+
+    def _decide(self, now_ms: int, *, is_routine: bool) -> None:
+        if not is_routine:
+            self._count_members()
+        self._advance()
+        if not is_routine:
+            self._maintain_isr(now_ms)
+            self._count_members()
+        if not is_routine or self.service is not Service.SERVING:
+            self._serve(now_ms)
 
     def step_down(self) -> list[LeaderEffect]:
         """Somebody else leads, or will. What is not acknowledged by now is nobody's to answer for."""
@@ -193,14 +205,15 @@ class LeaderReplica:
 
     # --- fetches ---------------------------------------------------------------------------------------------------
 
-    def _fetched(self, event: FollowerFetched, now_ms: int) -> None:
+    def _fetched(self, event: FollowerFetched, now_ms: int) -> bool:
+        """Whether it came from a member of the ISR that keeps up, as most do."""
         refusal = self._fetch_refusal(event)
         if refusal is not None:
             self._effects.append(FetchVerdict(event.follower, self.leader_epoch, refusal))
             if refusal is FetchRefusal.UNKNOWN_EPOCH:
                 # The asker was told of a later epoch by the coordination store, so this one is over (rule R3).
                 self._step_down()
-            return
+            return True
         progress = self._followers.life(event.follower, now_ms)
         verdicts = tuple(
             LogVerdict(position, compare(log, position))
@@ -209,6 +222,7 @@ class LeaderReplica:
         matched = [UNKNOWN if verdict.parting else verdict.position.offset for verdict in verdicts]
         progress.fetched(matched, ends=self._written_ends(), now_ms=now_ms)
         self._effects.append(FetchVerdict(event.follower, self.leader_epoch, None, verdicts))
+        return not self._late and self._members.get(event.follower.node_id) is progress
 
     def _fetch_refusal(self, event: FollowerFetched) -> FetchRefusal | None:
         if event.leader_epoch < self.leader_epoch:
@@ -240,14 +254,23 @@ class LeaderReplica:
 
     def _committed_end(self, number: int) -> int:
         """The least durable end over the maximal ISR; UNKNOWN while somebody in it has not been heard."""
+        if self._is_somebody_missing:
+            return UNKNOWN
         end = self._logs[number].durable_end
-        for member in self.isr.maximal:
-            if member.node_id != self._me.node_id:
-                end = min(end, self._followers.durable_on(member, number))
+        for progress in self._members.values():
+            end = min(end, progress.matched[number])
         return end
+
+    def _count_members(self) -> None:
+        others = [member for member in self.isr.maximal if member.node_id != self._me.node_id]
+        heard = [(member.node_id, self._followers.of(member)) for member in others]
+        self._members = {node_id: progress for node_id, progress in heard if progress is not None}
+        self._is_somebody_missing = len(self._members) < len(others)
 
     def _complete_acks(self, number: int) -> None:
         waiting = self._waiting[number]
+        if not waiting:
+            return
         for level in waiting.levels:
             end = self._high_watermarks[number] if level == ACKS_ALL else self._end_on(level, number)
             tokens = waiting.take(level, end)

@@ -11,7 +11,7 @@ from cluster.controller.figures import ControllerFigures
 from cluster.controller.loop import ControllerLoop
 from cluster.controller.progress import progress
 from cluster.controller.steps import DecisionKind
-from cluster.coordination import CoordinationUnavailableError, Put, WatchBatch
+from cluster.coordination import Changed, CoordinationUnavailableError, Put, WatchBatch
 from cluster.isr_change import isr_with
 from cluster.model import PartitionState, Topic
 from cluster.steering_desk import SteeringDesk
@@ -156,15 +156,17 @@ async def test_news_can_be_gathered(cluster: ControlledCluster) -> None:
     assert cluster.nodes[1].host.figures.plans <= plans + 5
 
 
-class SilentWatch:
-    """Nothing comes of it."""
+class LateWatch:
+    """Only what is put into `batches` comes of it."""
 
-    def __aiter__(self) -> "SilentWatch":
+    def __init__(self) -> None:
+        self.batches: asyncio.Queue[WatchBatch] = asyncio.Queue()
+
+    def __aiter__(self) -> "LateWatch":
         return self
 
     async def __anext__(self) -> WatchBatch:
-        await asyncio.get_running_loop().create_future()
-        raise StopAsyncIteration
+        return await self.batches.get()
 
     async def aclose(self) -> None:
         pass
@@ -174,18 +176,19 @@ async def test_own_writes_that_do_not_show_are_waited_for_only_so_long(cluster: 
     node = await cluster.start_node(1)
     await node.host.close()
     topic = await cluster.create("orders", replicas=1)
-    node.store.watch = lambda prefix, start_revision: SilentWatch()  # type: ignore[method-assign,assignment]
-    loop = ControllerLoop(node.store, clock=cluster.clock, settings=SETTINGS, figures=ControllerFigures())
+    watch = LateWatch()
+    node.store.watch = lambda prefix, start_revision: watch  # type: ignore[method-assign,assignment]
+    figures = ControllerFigures()
+    loop = ControllerLoop(node.store, clock=cluster.clock, settings=SETTINGS, figures=figures)
     running = asyncio.create_task(loop.run())
     await settle(50)
-    transactions = node.store.calls.count("transact")
+    assert figures.transactions == 1
+    item = await cluster.item(keys.topic("orders"))
+    watch.batches.put_nowait(WatchBatch(item.mod_revision, (Changed(item),)))
     await cluster.clock.advance_ms(SETTINGS.own_writes_timeout_ms - 1)
-    assert node.store.calls.count("transact") == transactions
-    image = loop.image
-    assert image is not None
-    image.mark_all_changed()
-    await cluster.clock.advance_ms(3 * SETTINGS.own_writes_timeout_ms)
-    assert node.store.calls.count("transact") > transactions, "it goes by what it sees, and its guards refuse it"
+    assert figures.plans == 1, "what it wrote does not show yet"
+    await cluster.clock.advance_ms(1)
+    assert (figures.plans, figures.conflicts) == (2, 1), "it goes by what it sees, and its guards refuse it"
     assert (await cluster.item(keys.partition(topic.id, 0))).version == 1
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
