@@ -46,9 +46,10 @@ class FetchServer:
         for partition in request.forgotten:
             self._session.forget(partition)
         added = sum(fetch.id not in self._session for fetch in request.partitions)
-        if len(self._session) + added > self._settings.session_partitions_max:
-            self._begin(place)  # no sequence follows: what comes next of it is refused as well
-            self._next_sequence = -1
+        is_too_large = len(self._session) + added > self._settings.session_partitions_max
+        if is_too_large or len(self._parked) >= self._settings.fetches_in_flight_max:
+            self._begin(place)
+            self._next_sequence = -1  # none follows: whatever else comes of this session is refused as well
             return _unknown(request)
         self._next_sequence += 1
         bytes_max = min(request.bytes_max, self._settings.fetch_bytes_max)

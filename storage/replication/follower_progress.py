@@ -43,6 +43,10 @@ class FollowerProgress:
         if self.behind_since_ms is None and not self._reached(ends):
             self.behind_since_ms = now_ms
 
+    def late_from_ms(self, lag_ms: int) -> int | None:
+        """When it will have lacked something for `lag_ms`; None while it lacks nothing."""
+        return None if self.behind_since_ms is None else self.behind_since_ms + lag_ms
+
     def is_at(self, ends: Sequence[int]) -> bool:
         """It holds everything below `ends`."""
         return self._reached(ends)

@@ -70,3 +70,8 @@ class Followers:
             progress = self._by_node.get(node_id)
             if progress is not None:
                 progress.heard_ms = max(progress.heard_ms, heard_ms)
+
+    def heard_by(self, count: int, isr: Iterable[IsrMember]) -> int | None:
+        """Since when `count` members of `isr` were heard; None if there are fewer."""
+        heard = sorted((progress.heard_ms for progress in self.members(isr)), reverse=True)
+        return heard[count - 1] if count <= len(heard) else None

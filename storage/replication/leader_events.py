@@ -108,13 +108,6 @@ class TimePassed:
     """The machine's deadline is due."""
 
 
-@dataclass(frozen=True, slots=True)
-class NewerEpochSeen:
-    """Somebody acts in a later epoch than this leader's."""
-
-    leader_epoch: int
-
-
 LeaderEvent = (
     LogsMoved
     | AckAwaited
@@ -126,7 +119,6 @@ LeaderEvent = (
     | CoordinationChanged
     | TopicChanged
     | TimePassed
-    | NewerEpochSeen
 )
 
 

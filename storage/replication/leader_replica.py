@@ -38,7 +38,6 @@ from storage.replication.leader_events import (
     LeaderEvent,
     LogsMoved,
     LogVerdict,
-    NewerEpochSeen,
     ReadAssignment,
     Refusal,
     Service,
@@ -86,7 +85,7 @@ class LeaderReplica:
         self._members: dict[int, FollowerProgress] = {}  # of the maximal ISR, those that are heard
         self._is_somebody_missing = False
         self._set_replicas(assignment, now_ms)
-        self._decide(now_ms, is_routine=False)
+        self._reconsider(now_ms)
 
     # --- asking ----------------------------------------------------------------------------------------------------
 
@@ -128,20 +127,24 @@ class LeaderReplica:
         return self._take_effects()
 
     def step(self, event: LeaderEvent, now_ms: int) -> list[LeaderEffect]:
-        """One that has stepped down refuses fetches and does nothing else."""
-        is_routine = False  # nothing happened that changes who is in sync
+        """One that has stepped down refuses fetches, knows nothing of appends, and does nothing else."""
+        if self.service is Service.STEPPED_DOWN:
+            return self._after_the_end(event)
+        if isinstance(event, AckAwaited):
+            self._waiting[event.log].add(event.acks, event.next_offset, event.token)
+            self._complete_acks(event.log)
+        elif isinstance(event, LogsMoved):
+            self._followers.leader_grew(self._written_ends(), now_ms)
+            self._go_on(now_ms)
+        elif isinstance(event, FollowerFetched) and self._fetched(event, now_ms):
+            self._go_on(now_ms)
+        else:
+            self._note(event, now_ms)
+            self._reconsider(now_ms)
+        return self._take_effects()
+
+    def _note(self, event: LeaderEvent, now_ms: int) -> None:
         match event:
-            case FollowerFetched():
-                is_routine = self._fetched(event, now_ms)
-            case _ if self.service is Service.STEPPED_DOWN:
-                return []
-            case LogsMoved():
-                self._followers.leader_grew(self._written_ends(), now_ms)
-                is_routine = True
-            case AckAwaited():
-                self._waiting[event.log].add(event.acks, event.next_offset, event.token)
-                self._complete_acks(event.log)
-                return self._take_effects()
             case FollowersHeard():
                 self._followers.heard(event.at_ms)
             case IsrChangeEnded():
@@ -154,24 +157,31 @@ class LeaderReplica:
                 self._is_coordinated = event.is_reachable
             case TopicChanged():
                 self._topic = event.topic
-            case NewerEpochSeen():
-                if event.leader_epoch > self.leader_epoch:
-                    self._step_down()
             case TimePassed():
                 self._retry(now_ms)
-        if self.service is not Service.STEPPED_DOWN:
-            self._decide(now_ms, is_routine=is_routine)
-        return self._take_effects()
 
-    def _decide(self, now_ms: int, *, is_routine: bool) -> None:
-        if not is_routine:
-            self._count_members()
+    def _after_the_end(self, event: LeaderEvent) -> list[LeaderEffect]:
+        match event:
+            case FollowerFetched():
+                return [FetchVerdict(event.follower, self.leader_epoch, self._fetch_refusal(event))]
+            case AckAwaited():
+                return [AcksUnknown((event.token,))]
+        return []
+
+    def _go_on(self, now_ms: int) -> None:
+        """Who is in sync is as it was."""
         self._advance()
-        if not is_routine:
-            self._maintain_isr(now_ms)
-            self._count_members()
-        if not is_routine or self.service is not Service.SERVING:
+        if self.service is not Service.SERVING:
             self._serve(now_ms)
+
+    def _reconsider(self, now_ms: int) -> None:
+        if self.service is Service.STEPPED_DOWN:
+            return
+        self._count_members()
+        self._advance()
+        self._maintain_isr(now_ms)
+        self._count_members()
+        self._serve(now_ms)
 
     def step_down(self) -> list[LeaderEffect]:
         """Somebody else leads, or will. What is not acknowledged by now is nobody's to answer for."""
@@ -185,6 +195,9 @@ class LeaderReplica:
         for log, high_watermark in zip(self._logs, self._high_watermarks, strict=True):
             assert log.log_start <= high_watermark <= log.durable_end <= log.written_end
         assert self.service is not Service.STEPPED_DOWN or not self.waiting_acks
+        for member in self.isr.maximal:
+            if member.node_id != self._me.node_id and self.service is not Service.STEPPED_DOWN:
+                assert self._members.get(member.node_id) is self._followers.of(member), "somebody else is counted"
         for number, waiting in enumerate(self._waiting):
             assert not waiting.has_reached(ACKS_ALL, self._high_watermarks[number]), "an append was left waiting"
 
@@ -213,7 +226,7 @@ class LeaderReplica:
             if refusal is FetchRefusal.UNKNOWN_EPOCH:
                 # The asker was told of a later epoch by the coordination store, so this one is over (rule R3).
                 self._step_down()
-            return True
+            return refusal is not FetchRefusal.UNKNOWN_EPOCH
         progress = self._followers.life(event.follower, now_ms)
         verdicts = tuple(
             LogVerdict(position, compare(log, position))
@@ -326,21 +339,17 @@ class LeaderReplica:
 
     def _next_late_from_ms(self) -> int | None:
         """When the next member of the ISR that is not late yet will be, if it goes on like this."""
-        from_ms = [
-            progress.behind_since_ms + self._topic.max_replica_lag_ms
-            for progress in self._followers.members(self.isr.committed)
-            if progress.behind_since_ms is not None
-        ]
-        return min((each for each in from_ms if each > self._late_from_ms), default=None)
+        lag_ms = self._topic.max_replica_lag_ms
+        from_ms = [each.late_from_ms(lag_ms) for each in self._followers.members(self.isr.committed)]
+        return min((each for each in from_ms if each is not None and each > self._late_from_ms), default=None)
 
     def _is_late(self, progress: FollowerProgress, now_ms: int) -> bool:
-        since_ms = progress.behind_since_ms
-        return since_ms is not None and now_ms - since_ms >= self._topic.max_replica_lag_ms
+        from_ms = progress.late_from_ms(self._topic.max_replica_lag_ms)
+        return from_ms is not None and from_ms <= now_ms
 
     def _isr_change_ended(self, event: IsrChangeEnded, now_ms: int) -> None:
-        if not self.isr.ended(event.serial, event.outcome, event.revision):
-            return
-        if event.outcome is not ChangeOutcome.DONE:
+        is_awaited = self.isr.ended(event.serial, event.outcome, event.revision)
+        if is_awaited and event.outcome is not ChangeOutcome.DONE:
             self._retry_at_ms = now_ms + self._settings.retry_ms
 
     def _seen(self, assignment: Assignment, now_ms: int) -> None:
@@ -373,8 +382,8 @@ class LeaderReplica:
         needed = self._topic.min_insync_replicas - 1
         if needed == 0:
             return None
-        heard = sorted((progress.heard_ms for progress in self._followers.members(self.isr.committed)), reverse=True)
-        return heard[needed - 1] + self._settings.contact_ms if needed <= len(heard) else 0
+        heard_ms = self._followers.heard_by(needed, self.isr.committed)
+        return 0 if heard_ms is None else heard_ms + self._settings.contact_ms
 
     def _serve(self, now_ms: int) -> None:
         if self.service is Service.STARTING:

@@ -14,6 +14,8 @@ from storage.replication.assignment import NO_EPOCH, Assignment, ReplicaIdentity
 from storage.replication.follower_events import FollowerEffect, FollowerEvent
 from storage.replication.follower_replica import FollowerReplica
 from storage.replication.leader_events import (
+    AckAwaited,
+    AcksUnknown,
     AssignmentSeen,
     CoordinationChanged,
     FetchRefusal,
@@ -21,7 +23,6 @@ from storage.replication.leader_events import (
     FollowerFetched,
     LeaderEffect,
     LeaderEvent,
-    NewerEpochSeen,
     TopicChanged,
 )
 from storage.replication.leader_replica import LeaderReplica
@@ -108,7 +109,8 @@ class PartitionReplica:
         return None if role is None else role.next_deadline()
 
     def step(self, event: Event, now_ms: int) -> list[Effect]:
-        """Events of a role that this replica does not have (any more) change nothing; a fetch is always answered."""
+        """Events of a role that this replica does not have (any more) change nothing; fetches are always answered, and
+        who waits for an append always hears of it."""
         match event:
             case AssignmentSeen():
                 return self._seen(event, now_ms)
@@ -120,6 +122,8 @@ class PartitionReplica:
                 self._is_coordinated = event.is_reachable
             case FollowerFetched() if self.leader is None:
                 return [self._not_leading(event)]
+            case AckAwaited() if self.leader is None:
+                return [AcksUnknown((event.token,))]
         if isinstance(event, _FOLLOWER_EVENTS):
             return [] if self.follower is None else [*self.follower.step(event, now_ms)]
         return [] if self.leader is None else [*self.leader.step(event, now_ms)]
@@ -147,7 +151,7 @@ class PartitionReplica:
             return []
         if assignment.leader_epoch == self.leader_epoch:
             return self._seen_again(event, now_ms)
-        return self._change_role(assignment, now_ms)
+        return self._change_role(assignment)
 
     def _seen_again(self, event: AssignmentSeen, now_ms: int) -> list[Effect]:
         """Within an epoch a replica may be added or taken away; who leads it never changes."""
@@ -160,13 +164,13 @@ class PartitionReplica:
         if self._next is not None:
             self._next = assignment
             return []
-        return [] if self._role_in(assignment) is self.role else self._change_role(assignment, now_ms)
+        return [] if self._role_in(assignment) is self.role else self._change_role(assignment)
 
-    def _change_role(self, assignment: Assignment, now_ms: int) -> list[Effect]:
+    def _change_role(self, assignment: Assignment) -> list[Effect]:
         effects: list[Effect] = []
         self._resting_high_watermarks = self.high_watermarks
         if self.leader is not None:
-            effects += self.leader.step(NewerEpochSeen(assignment.leader_epoch), now_ms)
+            effects += self.leader.step_down()
         if self.follower is not None:
             self._log_serial = self.follower.serial
         self.leader = self.follower = None

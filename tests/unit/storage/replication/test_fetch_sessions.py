@@ -415,6 +415,17 @@ def test_a_session_has_so_many_partitions() -> None:
     assert pair.server.partitions == []
 
 
+def test_only_so_many_fetches_may_wait() -> None:
+    pair = Pair()
+    for sequence in range(SETTINGS.fetches_in_flight_max):
+        assert pair.server.accept(FetchRequest(ME, 0, 1, sequence, [], [], 100, 100), 0) is None
+    for sequence in (SETTINGS.fetches_in_flight_max, SETTINGS.fetches_in_flight_max + 1):
+        refused = pair.server.accept(FetchRequest(ME, 0, 1, sequence, [], [], 100, 100), 0)
+        assert refused is not None
+        assert refused.is_unknown
+    assert len(pair.server.take_abandoned()) == SETTINGS.fetches_in_flight_max
+
+
 def test_catching_up_is_throttled_and_live_traffic_is_not() -> None:
     settings = replace(SETTINGS, catch_up_bytes_per_second=1_000)
     for mode, is_due in ((FetchMode.CATCH_UP, False), (FetchMode.LIVE, True)):

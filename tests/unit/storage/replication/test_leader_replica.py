@@ -180,6 +180,7 @@ def test_what_waits_when_the_leadership_ends_is_unknown() -> None:
     for token in (1, 2):
         leader.step(AckAwaited(0, token, ACKS_ALL, token))
     assert AcksUnknown((1, 2)) in leader.step(AssignmentSeen(assignment(epoch=6, revision=20)))
+    assert leader.step(AckAwaited(0, 2, 1, 3)) == [AcksUnknown((3,))]
 
 
 def test_only_so_many_may_wait() -> None:

@@ -85,6 +85,7 @@ def test_a_leader_that_is_replaced_says_what_it_does_not_know() -> None:
     effects = machine.step(seen(2, 6), 0)
     assert AcksUnknown((42,)) in effects
     assert machine.step(LogsMoved(), 0) == []
+    assert machine.step(AckAwaited(0, 1, -1, 43), 0) == [AcksUnknown((43,))]
 
 
 def test_a_fetch_is_answered_in_every_role() -> None:
