@@ -8,6 +8,7 @@ import socket
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
 
 import structlog
 import uvicorn
@@ -23,6 +24,7 @@ from cluster.runtime import SteadyClock, SystemEntropy
 from cluster.sqlite_store import SqliteStore
 from storage.disk.real_disk import RealDisk
 from storage.disk.thread_executor import ThreadExecutor
+from storage.log.data_directory import read_meta
 from storage.node.settings import NodeSettings
 
 logger = structlog.get_logger(__name__)
@@ -107,6 +109,7 @@ async def serve(settings: Settings, node_settings: NodeSettings) -> None:
     disk = RealDisk(settings.data_dir)
     disk.lock("lock")
     io = ThreadExecutor(threads=IO_THREADS, name="acklog-io")
+    await io.run(partial(read_meta, disk))  # a directory of a newer version is refused before anything is changed
     clock = SteadyClock()
     store = await SqliteStore.open(
         f"{settings.data_dir}/{COORDINATION_FILE}",

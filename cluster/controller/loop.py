@@ -195,7 +195,7 @@ class ControllerLoop:
 def _report(planned: PlannedTransaction) -> None:
     for step in planned.steps:
         for decision in step.decisions:
-            _log.info(
+            _log.debug(
                 "controller_decided",
                 decision=decision.kind.value,
                 topic_id=decision.topic_id,

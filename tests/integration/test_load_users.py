@@ -7,7 +7,7 @@ import pytest
 
 from loadtests.run_load import REPOSITORY
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.slow]  # what else runs at the same time decides how they end
 
 SECONDS_MAX = 120
 

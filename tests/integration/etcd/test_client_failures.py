@@ -388,7 +388,8 @@ async def test_a_watch_that_is_refused_twice_says_so(fake: FakeEtcd, make_store:
     watch = store.watch("/", 2)
     with pytest.raises(AccessDeniedError):
         await watch.__anext__()
-    assert (fake.calls[WATCH], fake.calls[AUTHENTICATE]) == (2, 2)
+    assert fake.calls[AUTHENTICATE] == 2
+    assert fake.calls[WATCH] >= 2, "a broken connection may cost another"
 
 
 async def test_a_watch_that_finds_nobody_tells_its_reader(make_store: StoreMaker) -> None:
