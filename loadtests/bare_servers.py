@@ -86,6 +86,7 @@ def main(kind: str, port: int = typer.Option(...)) -> None:
         log_level="warning",
         access_log=False,
         backlog=4096,
+        timeout_keep_alive=75,  # as the server's: at a fixed rate some connections have nothing to do for a while
     )
 
 
