@@ -148,7 +148,7 @@ class AsyncConsumer:
             message = self._engine.take()
             if message is not None:
                 return message
-            if self._engine.is_stopping:
+            if self._engine.is_over:
                 return None
             if self._engine.failure is not None:
                 raise self._engine.failure

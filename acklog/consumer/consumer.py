@@ -145,7 +145,7 @@ class Consumer:
             if message is not None:
                 return message
             with self._condition:
-                if self._engine.is_stopping:
+                if self._engine.is_over:
                     return None
                 if self._engine.failure is not None:
                     raise self._engine.failure

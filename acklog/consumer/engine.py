@@ -5,6 +5,7 @@ Two tasks on one event loop. Whoever works on messages may be in other threads: 
 
 import asyncio
 import logging
+import math
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -23,6 +24,9 @@ from acklog.messages import Message, Settled
 from acklog.wire.limits import RECEIVE_BYTES_MAX
 
 AT_ONCE_S = 0.05  # an empty answer that comes so fast was not waited for
+LAST_ANSWER_S_MAX = 1.0
+"""A stop lets a request for messages become so old: a server that has messages has leased them, and answers soon. To
+drop the connection would leave them leased to nobody until their visibility timeout."""
 SETTLE_TIMEOUT_S_MIN = 1.0
 _logger = logging.getLogger("acklog.consumer")
 OnProblem = Callable[[SettlementProblem], None]
@@ -69,6 +73,8 @@ class Engine:
         self._settlements = Settlements(settings)
         self._is_fetch_idle = False
         self._fetch_alarm = Alarm()
+        self._asked_ms: float | None = None
+        self._last_answer_timer: asyncio.TimerHandle | None = None
         self._settle_alarm = Alarm()
         self._has_settled = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
@@ -78,6 +84,12 @@ class Engine:
     @property
     def has_messages(self) -> bool:
         return len(self._inbox) > 0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no message will be handed out any more: there was a stop, and what the server may have given
+        already has come, where it cannot be given back."""
+        return self.is_stopping and (not self._source.auto_ack or self._asked_ms is None)
 
     def take(self) -> Message | None:
         """A message, if there is one now. After a stop only those that cannot be given back."""
@@ -145,8 +157,11 @@ class Engine:
     def stop(self) -> None:
         """Receive no more. Messages that nobody works on yet go back at `close`."""
         self.is_stopping = True
-        if self._tasks:
-            self._tasks[0].cancel()
+        if self._tasks and self._last_answer_timer is None:
+            now_ms = self._hooks.now_ms()
+            asked_ms = -math.inf if self._asked_ms is None else self._asked_ms
+            wait_s = max(0.0, LAST_ANSWER_S_MAX + (asked_ms - now_ms) / 1000)
+            self._last_answer_timer = asyncio.get_running_loop().call_later(wait_s, self._tasks[0].cancel)
         self._hooks.on_change()
 
     async def flush(self, timeout_s: float | None) -> None:
@@ -163,6 +178,7 @@ class Engine:
         """Give back what nobody works on, and wait, `stop_timeout_s` at most, for acks and nacks to be confirmed.
         Raises SettlementsLost."""
         self.stop()
+        await asyncio.gather(*self._tasks[:1], return_exceptions=True)
         with self._lock:
             left = self._inbox.empty()
             if not self._source.auto_ack:
@@ -172,6 +188,8 @@ class Engine:
         self._settle_alarm.ring()
         if self._source.auto_ack and left:
             _logger.warning("%d messages were received with auto_ack and not handed out: they are lost", len(left))
+        if self._last_answer_timer is not None:
+            self._last_answer_timer.cancel()
         if self._tasks:
             with suppress(DeadlineExceeded):
                 await self.flush(self._settings.stop_timeout_s)
@@ -190,10 +208,8 @@ class Engine:
             return self._settlements.is_settled
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
-        """A task of the engine's never ends by itself but after a failure."""
-        if task.cancelled():
-            return
-        error = task.exception()
+        """A task of the engine's never ends by itself but after a failure or a stop."""
+        error = None if task.cancelled() else task.exception()
         if error is not None:
             _logger.error("the consumer failed", exc_info=error)
             self.failure = self.failure or AcklogError(f"the consumer failed: {error!r}", code="CONSUMER_FAILED")
@@ -201,7 +217,7 @@ class Engine:
 
     async def _fetch(self) -> None:
         failures = 0
-        while True:
+        while not self.is_stopping:
             messages, size_bytes = self._wanted()
             if not messages:
                 await self._fetch_alarm.wait(None)
@@ -240,11 +256,13 @@ class Engine:
             consumer=source.name,
             auto_ack=source.auto_ack,
         )
-        asked_ms = self._hooks.now_ms()
+        self._asked_ms = asked_ms = self._hooks.now_ms()
         try:
             received = await self._caller.perform(call, retries_max=0)
         except AcklogError as error:
             return error
+        finally:
+            self._asked_ms = None
         if received.messages:
             self._arrived(received.messages)
         elif self._hooks.now_ms() - asked_ms < 1000 * min(AT_ONCE_S, settings.wait_s / 2):

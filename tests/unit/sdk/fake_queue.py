@@ -32,6 +32,7 @@ class FakeQueue:
 
     items: list[Item] = field(default_factory=list)
     latency_s: float = 0.002
+    answer_latency_s: float = 0.0
     fault: Fault | None = None
     lose_answers: float = 0.0
     is_down: bool = False
@@ -65,6 +66,7 @@ class FakeQueue:
             if response is not None:
                 return response
         response = await self._receive(request) if request.method == "GET" else self._settle(request)
+        await asyncio.sleep(self.answer_latency_s)
         if self.is_down or self._random.random() < self.lose_answers:
             raise ConnectionFailed("the connection broke")
         return response

@@ -143,6 +143,43 @@ def test_a_stop_gives_back_what_nobody_works_on() -> None:
     assert sorted(queue.nacks) == [(1, 0), (2, 0), (3, 0), (4, 0)]
 
 
+def test_a_stop_gives_back_what_is_still_on_its_way_here() -> None:
+    async def program(consumer: AsyncConsumer) -> None:
+        async with consumer:
+            assert await take(consumer, 9) == list(range(9))
+            await asyncio.sleep(0.1)  # more was asked for and leased, and its answer is on the way
+
+    queue = FakeQueue.of(*range(100), answer_latency_s=0.3)
+    run(queue, program)
+    assert queue.done == list(range(9))
+    assert len(queue.delivered) > 10, "there was another answer"
+    assert sorted(index for index, _ in queue.nacks) == list(range(9, len(queue.delivered)))
+
+
+def test_at_most_once_works_on_what_is_still_on_its_way_here() -> None:
+    seen: list[Any] = []
+
+    async def program(consumer: AsyncConsumer) -> None:
+        asyncio.get_running_loop().call_later(0.2, consumer.stop)
+        await consumer.run(lambda message: seen.append(message.body))
+
+    run(FakeQueue.of(*range(5), answer_latency_s=0.5), program, auto_ack=True)
+    assert seen == list(range(5))
+
+
+@pytest.mark.parametrize(("waits_s", "ends_by_s"), [(5, 5.1), (0.5, 1.1)])
+def test_a_stop_waits_for_a_silent_server_so_long_and_no_longer(waits_s: float, ends_by_s: float) -> None:
+    async def program(consumer: AsyncConsumer) -> None:
+        async with consumer:
+            begun = asyncio.ensure_future(anext(consumer, None))
+            await asyncio.sleep(waits_s)
+            consumer.stop()
+            assert await begun is None
+        assert now_s() < ends_by_s
+
+    run(FakeQueue.of(), program)
+
+
 def test_acks_are_sent_again_until_the_server_is_back() -> None:
     async def program(consumer: AsyncConsumer) -> None:
         async with consumer:
