@@ -130,12 +130,10 @@ def encode_batch(
     producer_id: int = NO_PRODUCER,
     producer_epoch: int = NO_PRODUCER,
     base_sequence: int = NO_PRODUCER,
-    has_tags: bool = True,
 ) -> bytearray:
     """An unstamped batch of `records` (at least one). The leader stamps it in place with `stamp`.
 
-    `has_tags=False` promises that no record has tags and saves looking; `payload` is `encode_records` of the records,
-    where it has been made already, and saves making it again.
+    `payload` is `encode_records` of the records, where it has been made already, and saves making it again.
     """
     buffer = bytearray(HEADER_BYTES)
     keys_length = 0
@@ -153,9 +151,16 @@ def encode_batch(
         records,
         flags=int(codec) | (FLAG_KEYED if keys else 0),
         producer=(producer_id, producer_epoch, base_sequence),
-        tag_filter=tag_filter_of(records) if has_tags else 0,
+        tag_filter=tag_filter_of(records),
         keys_length=keys_length,
     )
+
+
+def encode_plain_batch(records: list[Record]) -> bytearray:
+    """As `encode_batch`, for records of which none has tags or a timestamp: nobody looks for them one by one."""
+    buffer = bytearray(HEADER_BYTES)
+    _encoder.encode_into(records, buffer, HEADER_BYTES)
+    return _finish(buffer, (), flags=0, producer=(-1, -1, -1), tag_filter=0, keys_length=0, count=len(records))
 
 
 def encode_opaque_batch(payload: Buffer, *, count: int) -> bytearray:

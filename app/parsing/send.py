@@ -168,7 +168,7 @@ def _refuse_raw_parameters(arguments: Arguments) -> None:
 
 def _parse_envelope(body: bytes, arguments: Arguments) -> SendCommand | PlainBatch:
     check_utf8(body)
-    if body.count(b",") > COMMAS_UNSUSPICIOUS_MAX:
+    if len(body) > COMMAS_UNSUSPICIOUS_MAX and body.count(b",") > COMMAS_UNSUSPICIOUS_MAX:
         _check_outline(body)
     if len(body) >= PLAIN_BATCH_BYTES_MIN:
         plain = _plain_batch(body, arguments)
@@ -206,7 +206,7 @@ def _plain_batch(body: bytes, arguments: Arguments) -> PlainBatch | None:
         return None
     bodies = [bytes(fields.body) for fields in envelope.messages]
     keys = [fields.key for fields in envelope.messages]
-    if any(key is not None and len(key) > KEY_SURELY_FITS for key in keys):
+    if max(map(len, filter(None, keys)), default=0) > KEY_SURELY_FITS:
         return None
     if max(map(len, bodies)) > SURELY_SHALLOW_BYTES and any(map(_is_too_much, bodies)):
         return None

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
 
-from acklog.wire.batch import encode_batch
+from acklog.wire.batch import encode_batch, encode_plain_batch
 from acklog.wire.partitioner import partition_for_key, partitions_for_keys
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
@@ -121,7 +121,9 @@ class SendService:
             records[number].append(record)
         used = [number for number in range(topic.partitions) if records[number]]
         if idempotency_key is None:
-            sending = [self._append(number, indexes[number], records[number], result) for number in used]
+            sending = [
+                self._append(number, indexes[number], encode_plain_batch(records[number]), result) for number in used
+            ]
         else:
             key = request_key(idempotency_key)
             sending = [
@@ -153,10 +155,10 @@ class SendService:
             raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="acks")
         return topic, is_created
 
-    async def _append(self, partition: int, indexes: list[int], records: list[Record], result: SendResult) -> None:
+    async def _append(self, partition: int, indexes: list[int], batch: bytearray, result: SendResult) -> None:
         deadline_ms = self._leaders.deadline_in(self._settings.request_timeout_ms)
         try:
-            answer = await self._produce(result.topic.id, partition, encode_batch(records), result.acks, deadline_ms)
+            answer = await self._produce(result.topic.id, partition, batch, result.acks, deadline_ms)
         except AcklogError as fault:
             result.faults.update(dict.fromkeys(indexes, fault))
         else:
@@ -240,7 +242,8 @@ class SendService:
 
     async def _send_part(self, partition: int, part: _Part, result: SendResult) -> None:
         if not part.is_keyed:
-            await self._append(partition, part.indexes, [message.record for message in part.messages], result)
+            batch = encode_batch([message.record for message in part.messages])
+            await self._append(partition, part.indexes, batch, result)
             return
         stored = StoredRuns()
         await self._send_runs(partition, runs_of(part.indexes, part.messages, stored), stored, result)
