@@ -47,20 +47,48 @@ class Topic(msgspec.Struct, rename="camel"):
     replication_factor: int
     config: TopicConfig
     created_at_ms: int = field(name="createdAt")
+    decommissioned: list[int] = field(default_factory=list)
+    """Partitions that take no new messages any more."""
 
 
 class PartitionState(msgspec.Struct, rename="camel"):
-    """All None, with a `problem`, where the partition's leader cannot be asked."""
+    """`log_start` and what follows are None, with a `problem`, where the partition's leader cannot be asked.
+
+    `replicas` has the preferred leader first; `moving_to` is what they will be once the move under way is complete.
+    `life` is "active", "decommissioned", "empty" (decommissioned, and nothing left) or "gone".
+    """
 
     partition: int
     leader: int | None = None
     leader_epoch: int | None = None
     replicas: list[int] = field(default_factory=list)
     in_sync_replicas: list[int] = field(default_factory=list)
+    moving_to: list[int] | None = None
+    life: str = "active"
     log_start: int | None = None
     high_watermark: int | None = None
     size_bytes: int | None = None
     problem: ProblemItem | None = None
+
+
+class PartitionGroup(msgspec.Struct, rename="camel"):
+    """How far a group is in a partition: everything below `progress` is done, and `done_above` messages after it."""
+
+    group: str
+    progress: int
+    done_above: int
+    in_flight: int
+    delayed: int
+    dead_lettered: int
+    lost: int
+    lag: int
+
+
+class PartitionDescription(PartitionState, rename="camel", kw_only=True):
+    """A partition, and the groups that have read from it, by name."""
+
+    topic: str
+    groups: list[PartitionGroup]
 
 
 class TopicDescription(Topic, rename="camel", kw_only=True):

@@ -4,28 +4,30 @@ The command's help imports this module: whatever of the server is needed is impo
 """
 
 import os
-import sys
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from app.command_end import PRIVATE_UMASK, USAGE, fail, wants_help
 from app.demo_command import demo
 from app.fsck_command import fsck
+from app.gateway_command import gateway
+from app.node_command import node
 
 if TYPE_CHECKING:
     from app.settings import Settings
     from storage.node.settings import NodeSettings
 
-PRIVATE_UMASK = 0o027  # what a queue holds is nobody else's business
+# The settings' own parser reads these command lines, and writes their help.
+_OWN_OPTIONS = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
 
 def register(command: typer.Typer) -> None:
     """Called by the command when this distribution is installed."""
-    command.command(
-        name="serve",
-        help="Run the embedded server: everything in one process.",
-        context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
-    )(serve)
+    own: Any = {"context_settings": _OWN_OPTIONS}
+    command.command(name="serve", help="Run the embedded server: everything in one process.", **own)(serve)
+    command.command(name="node", help="Run a storage node of a cluster.", **own)(node)
+    command.command(name="gateway", help="Run a gateway of a cluster.", **own)(gateway)
     command.command(name="fsck")(fsck)
     command.command(name="demo")(demo)
 
@@ -35,14 +37,14 @@ def serve(context: typer.Context) -> None:
     from app.node_settings import load_node_settings
     from app.settings import Settings, SettingsError, option_parser
 
-    if "--help" in context.args or "-h" in context.args:
+    if wants_help(context.args):
         option_parser().print_help()
         return
     try:
         settings = Settings.load(os.environ, context.args)
         node_settings = load_node_settings(os.environ)
     except SettingsError as error:
-        _fail(str(error), exit_code=2)
+        fail(str(error), exit_code=USAGE)
     _run(settings, node_settings)
 
 
@@ -62,13 +64,8 @@ def _run(settings: "Settings", node_settings: "NodeSettings") -> None:
         configure_logging(settings.log_level)
         run(settings, node_settings)
     except (SettingsError, TokensFileError) as error:
-        _fail(str(error), exit_code=2)
+        fail(str(error), exit_code=USAGE)
     except FileLockedError:
-        _fail(f"Another server uses the data directory {settings.data_dir}. Stop it, or give another --data-dir.")
+        fail(f"Another server uses the data directory {settings.data_dir}. Stop it, or give another --data-dir.")
     except (DataDirectoryError, CoordinationError, AcklogError, OSError) as error:
-        _fail(f"The data directory {settings.data_dir} cannot be served: {error}")
-
-
-def _fail(text: str, *, exit_code: int = 1) -> NoReturn:
-    sys.stderr.write(f"acklog: {text}\n")
-    raise SystemExit(exit_code)
+        fail(f"The data directory {settings.data_dir} cannot be served: {error}")

@@ -13,6 +13,7 @@ from cluster.clock import Clock
 from cluster.entropy import Entropy
 from cluster.metadata_view import MetadataView
 from cluster.model import Group, GroupMode, GroupSettings, Topic, TopicConfig
+from cluster.steering import PartitionOrder
 from storage.rpc.node_api import NodeApi
 
 
@@ -40,7 +41,16 @@ class TopicAdministration(Protocol):
         self, name: str, *, partitions: int, config: TopicConfig, replication_factor: int
     ) -> Topic: ...
 
-    async def update(self, name: str, *, partitions: int | None = None, config: TopicConfig | None = None) -> Topic: ...
+    async def update(
+        self,
+        name: str,
+        *,
+        partitions: int | None = None,
+        config: TopicConfig | None = None,
+        replication_factor: int | None = None,
+    ) -> Topic: ...
+
+    async def decommission(self, name: str, partitions: Sequence[int]) -> Topic: ...
 
     async def delete(self, name: str) -> None: ...
 
@@ -57,6 +67,29 @@ class GroupAdministration(Protocol):
     async def delete(self, name: str) -> None: ...
 
 
+class ClusterAdministration(Protocol):
+    """`cluster.steering_desk.SteeringDesk`, as far as a gateway uses it. Each wish shows in the metadata view once its
+    call returns; the controller carries it out later."""
+
+    async def store_answers(self, *, within_ms: int) -> bool: ...
+
+    def check_drain(self, node_id: int) -> None: ...
+
+    async def drain(self, node_id: int) -> None: ...
+
+    async def stop_draining(self, node_id: int) -> None: ...
+
+    def order(self, topic_name: str, partition: int, replicas: Sequence[int]) -> PartitionOrder: ...
+
+    async def reassign(self, topic_name: str, partition: int, replicas: Sequence[int]) -> PartitionOrder: ...
+
+    async def cancel(self, topic_name: str, partition: int) -> None: ...
+
+    async def pause_moves(self) -> None: ...
+
+    async def resume_moves(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gateway:
     """`tokens` None: no authentication."""
@@ -64,11 +97,14 @@ class Gateway:
     metadata: MetadataView
     topics: TopicAdministration
     groups: GroupAdministration
+    steering: ClusterAdministration
     nodes: NodeDirectory
     clock: Clock
     entropy: Entropy
     settings: Settings = field(default_factory=Settings)
     tokens: TokenTable | None = None
+    is_embedded: bool = False
+    """Gateway, node and controller are one process: there is one node, and it is the controller without an election."""
     shutdown: Shutdown = field(default_factory=Shutdown)
     collectors: Sequence[Collector] = ()
     """Further metrics, such as those of a storage node in the same process."""

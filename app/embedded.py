@@ -20,10 +20,12 @@ from cluster.groups import Groups
 from cluster.metadata_view import MetadataView
 from cluster.model import NodeRegistration
 from cluster.registration import NodeRegistrar
+from cluster.steering_desk import SteeringDesk
 from cluster.topics import Topics
 from storage.disk.executor import IoExecutor
 from storage.disk.port import Disk
 from storage.node.dead_letter_topics import DeadLetterTopics
+from storage.node.replication.no_peers import NoPeers
 from storage.node.settings import NodeSettings
 from storage.node.storage_node import StorageNode
 from storage.rpc.in_process import InProcessNode
@@ -97,6 +99,7 @@ async def start_embedded(
         store=store,
         metadata=metadata,
         dead_letters=DeadLetterTopics(topics, metadata, nodes.client, clock=clock),
+        peers=NoPeers(),
         disk=disk,
         io=io,
         clock=clock,
@@ -118,11 +121,13 @@ async def start_embedded(
         metadata=metadata,
         topics=topics,
         groups=Groups(store, metadata, clock=clock, entropy=entropy),
+        steering=SteeringDesk(store, metadata, clock=clock),
         nodes=nodes,
         clock=clock,
         entropy=entropy,
         settings=settings,
         tokens=tokens,
+        is_embedded=True,
         collectors=(NodeCollector(node, metadata, names_max=settings.metric_names_max),),
         why_not_ready=lambda: node.failure,
     )

@@ -17,6 +17,7 @@ from acklog.wire.names import NAME_PATTERN
 from acklog.wire.problems import ProblemCode
 from app.description.operations import COMMON, OPERATIONS, Operation
 from app.description.schemas import Schema, all_schemas, reference
+from app.parsing.cluster import NODE_ID_MAX
 from app.parsing.query import Parameter
 from app.parsing.send import IDEMPOTENCY_KEY_BYTES_MAX
 from app.problems import CONTENT_TYPE as PROBLEM
@@ -26,6 +27,7 @@ from cluster.errors import AcklogError
 _PATH_SCHEMAS: dict[str, Schema] = {
     "topic": {"type": "string", "pattern": NAME_PATTERN},
     "group": {"type": "string", "pattern": NAME_PATTERN},
+    "node": {"type": "integer", "minimum": 1, "maximum": NODE_ID_MAX},
     "messageId": {"type": "string", "pattern": MESSAGE_ID_PATTERN},
     "partition": {"type": "integer", "minimum": 0, "maximum": PARTITIONS_MAX - 1},
 }

@@ -52,6 +52,13 @@ class Membership:
         self._started: dict[int, None] = {}
         self._members: dict[int, Member] | None = None
 
+    def copy(self) -> "Membership":
+        """As it is now; later events do not show in it."""
+        other = Membership(sole=self._sole)
+        other.undecodable, other.drain_items = dict(self.undecodable), dict(self.drain_items)
+        other._registrations, other._started = dict(self._registrations), dict(self._started)
+        return other
+
     def apply(self, event: Event) -> bool:
         """Whether it concerned the membership."""
         key = key_of(event)

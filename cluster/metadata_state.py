@@ -6,7 +6,7 @@ import msgspec
 
 from cluster import keys
 from cluster.codec import decode
-from cluster.coordination import Changed, Event, KeyValue, key_of
+from cluster.coordination import Changed, Event, KeyValue, Removed, key_of
 from cluster.model import Group, NodeRegistration, PartitionState, Topic
 
 
@@ -25,6 +25,7 @@ class MetadataState:
         self._groups: dict[str, Group] = {}
         self._groups_by_id: dict[str, Group] = {}
         self._nodes: dict[int, NodeRegistration] = {}
+        self._revisions: dict[str, int] = {}
         self._sorted_topics: list[Topic] | None = None
         self._sorted_groups: list[Group] | None = None
         self._sorted_partitions: dict[str, list[PartitionState]] = {}
@@ -39,6 +40,10 @@ class MetadataState:
         if not key.startswith((keys.TOPICS, keys.PARTITIONS, keys.GROUPS, keys.NODES)):
             return False
         value = event.item.value if isinstance(event, Changed) else None
+        if isinstance(event, Removed):
+            self._revisions.pop(key, None)
+        elif key.startswith((keys.PARTITIONS, keys.NODES)):
+            self._revisions[key] = event.item.mod_revision
         self.undecodable.pop(key, None)
         try:
             self._set(key, value)
@@ -127,6 +132,10 @@ class MetadataState:
             found = self._sorted_partitions[topic_id] = [known[number] for number in sorted(known)]
         return list(found)
 
+    def revision_of(self, key: str) -> int:
+        """At which revision a partition or a node's registration was last written; 0 where there is none."""
+        return self._revisions.get(key, 0)
+
     def group(self, name: str) -> Group | None:
         return self._groups.get(name)
 
@@ -137,6 +146,9 @@ class MetadataState:
         if self._sorted_groups is None:
             self._sorted_groups = sorted(self._groups.values(), key=lambda group: group.name)
         return list(self._sorted_groups)
+
+    def node(self, node_id: int) -> NodeRegistration | None:
+        return self._nodes.get(node_id)
 
     def nodes(self) -> list[NodeRegistration]:
         return [self._nodes[number] for number in sorted(self._nodes)]

@@ -15,6 +15,7 @@ from cluster.coordination import CoordinationStore, CoordinationUnavailableError
 from cluster.follow import follow
 from cluster.metadata_state import MetadataState
 from cluster.model import Group, NodeRegistration, PartitionState, Topic
+from cluster.steering_state import SteeringState
 
 _log = structlog.get_logger(__name__)
 
@@ -39,6 +40,7 @@ class MetadataView:
         self._clock = clock
         self._settings = settings or MetadataViewSettings()
         self._state = MetadataState()
+        self._steering = SteeringState()
         self._revision = 0
         self._listeners: dict[int, Callable[[], None]] = {}
         self._listener_serial = 0
@@ -86,6 +88,13 @@ class MetadataView:
         """The known ones, by number; complete when there are `Topic.partitions` of them."""
         return self._state.partitions(topic_id)
 
+    def revision_of(self, key: str) -> int:
+        """At which revision the key of a partition or of a node's registration was last written; 0: there is none."""
+        return self._state.revision_of(key)
+
+    def node(self, node_id: int) -> NodeRegistration | None:
+        return self._state.node(node_id)
+
     def group(self, name: str) -> Group | None:
         return self._state.group(name)
 
@@ -99,6 +108,12 @@ class MetadataView:
     def nodes(self) -> list[NodeRegistration]:
         """By node id."""
         return self._state.nodes()
+
+    @property
+    def steering(self) -> SteeringState:
+        """Every node that was ever started, the controller, and the wishes of operators. Listeners of `subscribe` are
+        not told of what concerns these alone."""
+        return self._steering
 
     # --- changes ---
 
@@ -150,6 +165,7 @@ class MetadataView:
 
     def _replace(self, listing: Listing) -> None:
         self._state = MetadataState(listing.items)
+        self._steering = SteeringState(listing.items)
         for key in self._state.undecodable:
             self._report_undecodable(key)
         self._advance(listing.revision)
@@ -160,6 +176,7 @@ class MetadataView:
         is_metadata = False
         for event in batch.events:
             is_metadata = self._state.apply(event) or is_metadata
+            self._steering.apply(event)
             self._report_undecodable(key_of(event))
         self._advance(batch.revision)
         if is_metadata:

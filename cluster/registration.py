@@ -51,6 +51,8 @@ class NodeRegistrar:
     `on_change` is called with whether the node is registered, whenever that changes; a registration that could not be
     renewed counts as lost `margin_ms` before the store could end it. Only liveness hangs on it: safety comes from
     epochs. A registration that somebody deleted (the node was declared dead, and is not) is made again.
+
+    `on_ended` is called when it registers no more, with why: ReplacedError or DirectoryConflictError.
     """
 
     def __init__(
@@ -60,12 +62,14 @@ class NodeRegistrar:
         *,
         clock: Clock,
         on_change: Callable[[bool], None],
+        on_ended: Callable[[Exception], None] = lambda error: None,
         settings: RegistrationSettings | None = None,
     ) -> None:
         self._store = store
         self._registration = registration
         self._clock = clock
         self._on_change = on_change
+        self._on_ended = on_ended
         self._settings = settings or RegistrationSettings()
         self._lease: HeldLease | None = None
         self._was_registered = False
@@ -141,6 +145,7 @@ class NodeRegistrar:
             if lease is not None:
                 lease.end()
             self._tell()
+            self._on_ended(error)
             if not self._outcome.done():
                 self._outcome.set_exception(error)
 

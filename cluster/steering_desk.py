@@ -1,5 +1,6 @@
 """Where operators' wishes are checked and written: the controller reads them there and carries them out."""
 
+import asyncio
 from collections.abc import Sequence
 
 from acklog.wire.problems import ProblemCode
@@ -7,10 +8,10 @@ from cluster import keys
 from cluster.catalog_change import CatalogChanger, CatalogSettings, Settled, Step, Write, not_found
 from cluster.clock import Clock
 from cluster.codec import decode, encode
-from cluster.coordination import CoordinationStore, Delete, KeyValue, Put, absent, unchanged
+from cluster.coordination import CoordinationError, CoordinationStore, Delete, KeyValue, Put, absent, unchanged
 from cluster.errors import AcklogError
 from cluster.metadata_view import MetadataView
-from cluster.model import Topic
+from cluster.model import PartitionLife, Topic
 from cluster.steering import ClusterSteering, NodeSteering, OrderKind, PartitionOrder
 
 
@@ -27,24 +28,43 @@ class SteeringDesk:
         clock: Clock,
         settings: CatalogSettings | None = None,
     ) -> None:
+        self._store = store
         self._metadata = metadata
         self._clock = clock
         self._changer = CatalogChanger(store, metadata, clock, settings or CatalogSettings())
 
+    async def store_answers(self, *, within_ms: int) -> bool:
+        """Whether the coordination store can be reached now: one look at a key, so long at most."""
+        try:
+            async with asyncio.timeout(within_ms / 1000):
+                await self._store.get(keys.CONTROLLER)
+        except (CoordinationError, TimeoutError):
+            return False
+        return True
+
     # --- nodes -------------------------------------------------------------------------------------------------------
 
-    async def drain(self, node_id: int) -> None:
-        """Move everything off the node, and nothing onto it. Raises AcklogError INVALID_FIELD (it holds nothing)."""
-        is_registered = any(node.node_id == node_id for node in self._metadata.nodes())
+    def check_drain(self, node_id: int) -> None:
+        """Raises AcklogError INVALID_FIELD: the node holds nothing, or no node would be left to take what it holds."""
+        membership = self._metadata.steering.membership
         holds_replicas = any(
             node_id in state.replicas
             for topic in self._metadata.topics()
             for state in self._metadata.partitions(topic.id)
         )
-        if not is_registered and not holds_replicas:
+        if not membership.get(node_id).is_live and not holds_replicas:
             known = ", ".join(str(node.node_id) for node in self._metadata.nodes())
             detail = f"node {node_id} is not registered and holds no replicas; registered are: {known or 'none'}"
-            raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="node")
+            raise _invalid("node", detail)
+        if membership.get(node_id).is_draining:
+            return
+        if not any(member.node_id != node_id for member in membership.usable()):
+            detail = f"no node but node {node_id} could take replicas now: start another one first, then drain it"
+            raise _invalid("node", detail)
+
+    async def drain(self, node_id: int) -> None:
+        """Move everything off the node, and nothing onto it. Raises AcklogError as `check_drain` does."""
+        self.check_drain(node_id)
         value = NodeSteering(node_id, self._clock.now_ms())
 
         def decide(item: KeyValue | None) -> Step:
@@ -60,8 +80,8 @@ class SteeringDesk:
 
     # --- partitions --------------------------------------------------------------------------------------------------
 
-    async def reassign(self, topic_name: str, partition: int, replicas: Sequence[int]) -> PartitionOrder:
-        """The partition's replicas are to be these, the preferred leader first.
+    def order(self, topic_name: str, partition: int, replicas: Sequence[int]) -> PartitionOrder:
+        """The order that `reassign` would give: the partition's replicas are to be these, the preferred leader first.
 
         Raises AcklogError TOPIC_NOT_FOUND, INVALID_FIELD (no such partition; nodes that do not exist or are named
         twice; another number of replicas than the topic asks for).
@@ -76,7 +96,11 @@ class SteeringDesk:
         if len(replicas) != topic.replication_factor:
             detail = f"must name {topic.replication_factor} nodes, as many as {topic_name!r} has replicas"
             raise _invalid("replicas", detail)
-        order = PartitionOrder(topic.id, partition, self._clock.now_ms(), OrderKind.MOVE, tuple(replicas))
+        return PartitionOrder(topic.id, partition, self._clock.now_ms(), OrderKind.MOVE, tuple(replicas))
+
+    async def reassign(self, topic_name: str, partition: int, replicas: Sequence[int]) -> PartitionOrder:
+        """Have the partition's replicas moved to these nodes. Raises AcklogError as `order` does."""
+        order = self.order(topic_name, partition, replicas)
         await self._give(order)
         return order
 
@@ -133,6 +157,9 @@ class SteeringDesk:
             raise not_found(ProblemCode.TOPIC_NOT_FOUND, "topic", name, names)
         if not 0 <= partition < topic.partitions:
             raise _invalid("partition", f"{name!r} has the partitions 0 to {topic.partitions - 1}")
+        state = self._metadata.partition(topic.id, partition)
+        if state is not None and state.life is PartitionLife.GONE:
+            raise _invalid("partition", f"{partition} of {name!r} was decommissioned, and is gone")
         return topic
 
 

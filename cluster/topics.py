@@ -17,6 +17,7 @@ from cluster.entropy import Entropy
 from cluster.errors import AcklogError
 from cluster.metadata_view import MetadataView
 from cluster.model import Tombstone, Topic, TopicConfig
+from cluster.topic_defaults import check_min_insync_replicas
 
 
 class Topics:
@@ -95,10 +96,18 @@ class Topics:
             await self._changer.change(keys.topic(name), decide)
         return found
 
-    async def update(self, name: str, *, partitions: int | None = None, config: TopicConfig | None = None) -> Topic:
-        """The topic with more partitions, another configuration, or both.
+    async def update(
+        self,
+        name: str,
+        *,
+        partitions: int | None = None,
+        config: TopicConfig | None = None,
+        replication_factor: int | None = None,
+    ) -> Topic:
+        """The topic with what is given of it changed. The controller adds and removes replicas.
 
-        Raises AcklogError TOPIC_NOT_FOUND (with near names), INVALID_FIELD (partitions can only grow).
+        Raises AcklogError TOPIC_NOT_FOUND (with near names), INVALID_FIELD (partitions can only grow; fewer replicas
+        than have to be in sync).
         """
         if partitions is not None:
             _check_partitions(partitions)
@@ -113,9 +122,11 @@ class Topics:
                 topic,
                 partitions=topic.partitions if partitions is None else partitions,
                 config=topic.config if config is None else config,
+                replication_factor=topic.replication_factor if replication_factor is None else replication_factor,
             )
             if updated == topic:
                 return Settled()
+            check_min_insync_replicas(updated.config.min_insync_replicas, updated.replication_factor)
             if updated.partitions < topic.partitions:
                 raise AcklogError(
                     ProblemCode.INVALID_FIELD,

@@ -7,6 +7,7 @@ from acklog.catalog import (
     Group,
     GroupChanges,
     GroupOffsets,
+    PartitionDescription,
     SeekResult,
     Topic,
     TopicChanges,
@@ -51,11 +52,32 @@ class AsyncTopics:
         )
         return await self._caller.perform(call)
 
-    async def update(self, name: str, *, partitions: int | None = None, **config: Unpack[TopicChanges]) -> Topic:
-        """Change what is named of the topic. Partitions can be added, not taken away. Raises TopicNotFound."""
+    async def update(
+        self,
+        name: str,
+        *,
+        partitions: int | None = None,
+        replication_factor: int | None = None,
+        **config: Unpack[TopicChanges],
+    ) -> Topic:
+        """Change what is named of the topic. Partitions can be added, and decommissioned, but not taken away.
+
+        Raises TopicNotFound.
+        """
         await self.get(name)
-        call = catalog_calls.put_topic(name, partitions=partitions, replication_factor=None, changes=config)
+        call = catalog_calls.put_topic(
+            name, partitions=partitions, replication_factor=replication_factor, changes=config
+        )
         return await self._caller.perform(call)
+
+    async def partition(self, name: str, partition: int) -> PartitionDescription:
+        """One partition with the groups that read it. Raises TopicNotFound, PartitionNotFound."""
+        return await self._caller.perform(catalog_calls.get_partition(name, partition))
+
+    async def decommission(self, name: str, partitions: Sequence[int]) -> Topic:
+        """Let these partitions take no new messages; what they hold is read until retention frees it, and then they are
+        gone. It cannot be undone. Raises TopicNotFound, InvalidField."""
+        return await self._caller.perform(catalog_calls.decommission(name, partitions))
 
     async def delete(self, name: str) -> None:
         """Delete the topic and all its messages. Raises TopicNotFound."""

@@ -9,6 +9,7 @@ from acklog.client import catalog_calls, message_calls
 from acklog.client.address import DEFAULT_URL, base_url_of, headers_of
 from acklog.client.aiohttp_transport import AiohttpTransport
 from acklog.client.async_catalog import AsyncGroups, AsyncTopics
+from acklog.client.async_cluster import AsyncCluster
 from acklog.client.caller import Caller
 from acklog.client.message_calls import Acks, Receipts
 from acklog.client.retry import Backoff
@@ -67,6 +68,7 @@ class AsyncClient:
         )
         self.topics = AsyncTopics(self.caller)
         self.groups = AsyncGroups(self.caller)
+        self.cluster = AsyncCluster(self.caller)
         self._handlers: list[tuple[AsyncConsumer, AsyncHandler, int]] = []
 
     async def __aenter__(self) -> Self:

@@ -7,6 +7,7 @@ from acklog.catalog import (
     Group,
     GroupChanges,
     GroupOffsets,
+    PartitionDescription,
     SeekResult,
     Topic,
     TopicChanges,
@@ -42,9 +43,30 @@ class Topics:
         """Create the topic; one that is there gets the settings that are named, so it is safe to repeat."""
         return self._run(lambda: self._twin().create(name, partitions, replication_factor=replication_factor, **config))
 
-    def update(self, name: str, *, partitions: int | None = None, **config: Unpack[TopicChanges]) -> Topic:
-        """Change what is named of the topic. Partitions can be added, not taken away. Raises TopicNotFound."""
-        return self._run(lambda: self._twin().update(name, partitions=partitions, **config))
+    def update(
+        self,
+        name: str,
+        *,
+        partitions: int | None = None,
+        replication_factor: int | None = None,
+        **config: Unpack[TopicChanges],
+    ) -> Topic:
+        """Change what is named of the topic. Partitions can be added, and decommissioned, but not taken away.
+
+        Raises TopicNotFound.
+        """
+        return self._run(
+            lambda: self._twin().update(name, partitions=partitions, replication_factor=replication_factor, **config)
+        )
+
+    def partition(self, name: str, partition: int) -> PartitionDescription:
+        """One partition with the groups that read it. Raises TopicNotFound, PartitionNotFound."""
+        return self._run(lambda: self._twin().partition(name, partition))
+
+    def decommission(self, name: str, partitions: Sequence[int]) -> Topic:
+        """Let these partitions take no new messages; what they hold is read until retention frees it, and then they are
+        gone. It cannot be undone. Raises TopicNotFound, InvalidField."""
+        return self._run(lambda: self._twin().decommission(name, partitions))
 
     def delete(self, name: str) -> None:
         """Delete the topic and all its messages. Raises TopicNotFound."""

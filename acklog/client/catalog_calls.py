@@ -7,6 +7,7 @@ from acklog.catalog import (
     Group,
     GroupOffsets,
     GroupPage,
+    PartitionDescription,
     SeekResult,
     Topic,
     TopicDescription,
@@ -19,6 +20,7 @@ from acklog.errors import InvalidArgument
 PAGE_LENGTH = 1000
 _read_topic = read_as(Topic)
 _read_description = read_as(TopicDescription)
+_read_partition = read_as(PartitionDescription)
 _read_topics = read_as(TopicPage)
 _read_group = read_as(Group)
 _read_groups = read_as(GroupPage)
@@ -40,6 +42,15 @@ def put_topic(
 ) -> Call[Topic]:
     document = _given(partitions=partitions, replicationFactor=replication_factor, config=camel_case(changes) or None)
     return Call(Request("PUT", _topic(name), encode_document(document), JSON), _read_topic)
+
+
+def get_partition(name: str, partition: int) -> Call[PartitionDescription]:
+    return Call(Request("GET", f"{_topic(name)}/partitions/{segment(str(partition))}"), _read_partition)
+
+
+def decommission(name: str, partitions: Sequence[int]) -> Call[Topic]:
+    body = encode_document({"partitions": list(partitions)})
+    return Call(Request("PUT", f"{_topic(name)}/decommissioned", body, JSON), _read_topic)
 
 
 def delete_topic(name: str) -> Call[None]:

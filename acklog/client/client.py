@@ -12,6 +12,7 @@ from acklog.client.address import DEFAULT_URL
 from acklog.client.async_client import AsyncClient
 from acklog.client.background import Background
 from acklog.client.catalog import Groups, Topics
+from acklog.client.cluster import Cluster
 from acklog.client.message_calls import Acks, Receipts
 from acklog.client.transport import Transport
 from acklog.errors import AcklogError
@@ -75,6 +76,7 @@ class Client:
         self._exit_number = at_exit.close_at_exit(self)
         self.topics = Topics(self._background, lambda: self._async.topics)
         self.groups = Groups(self._background, lambda: self._async.groups)
+        self.cluster = Cluster(self._background, lambda: self._async.cluster)
 
     @property
     def _async(self) -> AsyncClient:

@@ -14,9 +14,12 @@ SECTIONS = (MESSAGES, ADMINISTRATION, OPERATION, ITSELF)
 
 
 class CommandEntry(NamedTuple):
+    """A command that `takes_more` has subcommands, and other distributions may add some: see `tree`."""
+
     section: str
     module: str
     summary: str
+    takes_more: bool = False
 
 
 _HOME = "acklog.command.commands"
@@ -36,10 +39,12 @@ CATALOGUE = {
     "lag": CommandEntry(ADMINISTRATION, f"{_HOME}.lag", "How far groups are behind."),
     "seek": CommandEntry(ADMINISTRATION, f"{_HOME}.seek", "Send a group back, or forward."),
     "doctor": CommandEntry(OPERATION, f"{_HOME}.doctor", "Look at a server, and say what is wrong with it."),
+    "cluster": CommandEntry(OPERATION, f"{_HOME}.cluster", "A cluster's nodes and moves.", takes_more=True),
     "bench": CommandEntry(OPERATION, f"{_HOME}.bench", "Measure a server from here."),
     "profile": CommandEntry(ITSELF, f"{_HOME}.profile", "Servers and tokens by name."),
     "completion": CommandEntry(ITSELF, f"{_HOME}.completion", "Completion for bash, zsh and fish."),
 }
 
 # Commands that come with another distribution, for those who have only this one.
-ELSEWHERE = {"serve": "acklog-server", "fsck": "acklog-server", "demo": "acklog-server"}
+_SERVER = "acklog-server"
+ELSEWHERE = dict.fromkeys(["serve", "node", "gateway", "fsck", "demo", "cluster up"], _SERVER)

@@ -23,6 +23,7 @@ _UNITS_BYTES = {
 }
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|min|m|h|d)")
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)")
+_NUMBER = re.compile(r"[0-9]{1,9}")
 _STEPS = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 
 
@@ -48,6 +49,17 @@ def parse_size_bytes(text: str, *, field: str, may_be_unlimited: bool = False) -
         more = ", or unlimited" if may_be_unlimited else ""
         raise UsageError(f"{text!r} is not a size", field=field, hint=f"Write it as 1000, 64MiB or 10GB{more}.")
     return round(float(found[1]) * _UNITS_BYTES[found[2]])
+
+
+def parse_numbers(text: str, *, field: str) -> list[int]:
+    """`3,1,2` as numbers, in this order. Raises UsageError."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(_NUMBER.fullmatch(part) for part in parts):
+        raise UsageError(f"{text!r} is no list of numbers", field=field, hint="Write it as 3 or 1,2,3.")
+    numbers = [int(part) for part in parts]
+    if len(set(numbers)) != len(numbers):
+        raise UsageError(f"{text!r} names a number twice", field=field)
+    return numbers
 
 
 def limit_text(duration_ms: int) -> str:

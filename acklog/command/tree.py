@@ -1,8 +1,9 @@
 """The tree of commands: found by name, imported when called, with the options that go everywhere.
 
 Another distribution adds commands by an entry point in the group `acklog.commands`: a function that takes a
-typer.Typer and registers them there. That is how the server brings `serve` while this package knows no server. Entry
-points are asked for commands that are not in the catalogue, and for the help of `acklog` itself.
+typer.Typer and registers them there. That is how the server brings `serve` while this package knows no server. A group
+that it registers under the name of one in the catalogue that takes more adds its subcommands to that one. Entry points
+are asked for commands that are not in the catalogue, for those that take more, and for the help of `acklog` itself.
 """
 
 from collections.abc import Callable
@@ -47,6 +48,11 @@ class Group(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
+            name = f"{ctx.command_path} {args[0]}".partition(" ")[2]
+            if name in ELSEWHERE:
+                distribution = ELSEWHERE[name]
+                what = f"{name} comes with {distribution}, which is not installed"
+                raise UsageError(what, hint=f"pip install {distribution}")
             _refuse(ctx.command_path, args[0], self.list_commands(ctx))
         return super().resolve_command(ctx, args)
 
@@ -63,19 +69,12 @@ class Tree(Group):
             found = _added_commands().get(cmd_name)
         else:
             found = get_command(import_module(entry.module).command)
+            if entry.takes_more:
+                _add_more(found, _added_commands().get(cmd_name))
         if found is not None:
             found.name = cmd_name
             _equip(found, self)
         return found
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        name = args[0]
-        if name in ELSEWHERE and not ctx.resilient_parsing and self.get_command(ctx, name) is None:
-            distribution = ELSEWHERE[name]
-            raise UsageError(
-                f"{name} comes with {distribution}, which is not installed", hint=f"pip install {distribution}"
-            )
-        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         sections: dict[str, list[tuple[str, str]]] = {section: [] for section in SECTIONS}
@@ -124,6 +123,13 @@ def _added_commands() -> dict[str, Any]:
     group = get_command(added)
     assert isinstance(group, TyperGroup)
     return dict(group.commands)
+
+
+def _add_more(group: Any, added: Any) -> None:
+    """Take in subcommands that another distribution has for a command of the catalogue."""
+    if isinstance(added, TyperGroup):
+        for name, command in added.commands.items():
+            group.commands.setdefault(name, command)
 
 
 def _equip(command: Any, tree: Tree) -> None:

@@ -40,11 +40,15 @@ HEADER_BYTES = 84
 _HEADER = struct.Struct(">4sIqiqIIHhIqqqiQI")
 _STAMP = struct.Struct(">qiq")
 _STAMP_AT = 8
-_STAMP_CRC_AT = 28
+STAMP_CRC_AT = 28
 _CONTENT_CRC_AT = 32
-_CONTENT_AT = 36
+CONTENT_AT = 36
 _CRC = struct.Struct(">I")
 _UNSTAMPED = struct.Struct(">4sI24xIH2xI36xI")
+_PRODUCER = struct.Struct(">4xIqiq32xqi")
+STAMPED_HEADER = struct.Struct(">4sIqiqIIH2xI36xI")
+"""Magic, length, base offset, leader epoch, append time, stamp CRC, content CRC, flags, count, keys length: for who has
+to look at many batches quickly, and checks what `verify` does."""
 
 CODEC_MASK = 0x07
 FLAG_KEYED = 0x08
@@ -210,7 +214,7 @@ def _finish(
         keys_length,
     )
     with memoryview(buffer) as view:
-        content_crc = crc32c(view[_CONTENT_AT:])
+        content_crc = crc32c(view[CONTENT_AT:])
     _CRC.pack_into(buffer, _CONTENT_CRC_AT, content_crc)
     return buffer
 
@@ -219,8 +223,8 @@ def stamp(batch: bytearray, *, base_offset: int, leader_epoch: int, append_time_
     """Write what only the leader knows into the header, in place."""
     _STAMP.pack_into(batch, _STAMP_AT, base_offset, leader_epoch, append_time_ms)
     with memoryview(batch) as view:
-        stamp_crc = crc32c(view[:_STAMP_CRC_AT])
-    _CRC.pack_into(batch, _STAMP_CRC_AT, stamp_crc)
+        stamp_crc = crc32c(view[:STAMP_CRC_AT])
+    _CRC.pack_into(batch, STAMP_CRC_AT, stamp_crc)
 
 
 def read_header(buffer: Buffer, at: int = 0) -> BatchHeader:
@@ -236,7 +240,7 @@ def read_header(buffer: Buffer, at: int = 0) -> BatchHeader:
         raise BatchCorruptError(f"the magic is {bytes(magic)!r}, not {MAGIC!r}")
     if header.base_offset >= 0:
         with memoryview(buffer) as view:
-            stamp_crc = crc32c(view[at : at + _STAMP_CRC_AT])
+            stamp_crc = crc32c(view[at : at + STAMP_CRC_AT])
         if stamp_crc != header.stamp_crc:
             raise BatchCorruptError("the checksum of the leader's stamp does not match")
     if not HEADER_BYTES + header.keys_length <= header.length <= BATCH_BYTES_MAX:
@@ -270,7 +274,7 @@ def check_unstamped(buffer: Buffer) -> tuple[int, int]:
         raise BatchCorruptError(f"only {size} bytes are left, a header has {HEADER_BYTES}")
     magic, length, content_crc, flags, count, keys_length = _UNSTAMPED.unpack_from(buffer)
     with memoryview(buffer) as view:
-        if magic != MAGIC or length != size or size > BATCH_BYTES_MAX or crc32c(view[_CONTENT_AT:]) != content_crc:
+        if magic != MAGIC or length != size or size > BATCH_BYTES_MAX or crc32c(view[CONTENT_AT:]) != content_crc:
             verify_unstamped(buffer)
             raise BatchCorruptError("the batch is not whole")
     if count < 1 or HEADER_BYTES + keys_length > size:
@@ -278,12 +282,25 @@ def check_unstamped(buffer: Buffer) -> tuple[int, int]:
     return count, flags
 
 
+def producers_of(buffer: Buffer) -> list[tuple[int, int, int, int, int]]:
+    """(producer id, base sequence, base offset, leader epoch, append time in ms) of the batches that stand back to back
+    in `buffer`, whole and unharmed, but for those without a producer."""
+    found = []
+    at, end = 0, len(buffer)
+    while at < end:
+        length, base_offset, epoch, append_ms, producer_id, sequence = _PRODUCER.unpack_from(buffer, at)
+        if producer_id != NO_PRODUCER:
+            found.append((producer_id, sequence, base_offset, epoch, append_ms))
+        at += length
+    return found
+
+
 def _verify_content(buffer: Buffer, at: int, header: BatchHeader) -> None:
     end = at + header.length
     if end > len(buffer):
         raise BatchCorruptError(f"the batch has {header.length} bytes, only {len(buffer) - at} are left")
     with memoryview(buffer) as view:
-        content_crc = crc32c(view[at + _CONTENT_AT : end])
+        content_crc = crc32c(view[at + CONTENT_AT : end])
     if content_crc != header.content_crc:
         raise BatchCorruptError("the checksum of the content does not match")
     if header.count < 1:

@@ -42,4 +42,5 @@ RETRY_BACKOFF_MAX_MS = 600_000
 
 DEDUP_WINDOW_MS_DEFAULT = 5 * 60 * 1000
 DEDUP_WINDOW_MS_MAX = 60 * 60 * 1000
+PRODUCE_RETRIES_MS = 60 * 1000  # how long after its first try a gateway may send a batch again
 RETENTION_MS_DEFAULT = 7 * 24 * 60 * 60 * 1000

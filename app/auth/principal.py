@@ -13,7 +13,7 @@ EVERY_TOPIC = ("*",)
 class Scope(Enum):
     READ = "read"  # receive, settle, look at messages and records
     WRITE = "write"  # send
-    ADMIN = "admin"  # topics, groups, offsets
+    ADMIN = "admin"  # topics, groups, offsets, where replicas are
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,12 @@ class Principal:
         """Raises AcklogError FORBIDDEN."""
         if scope not in self.scopes:
             raise AcklogError(ProblemCode.FORBIDDEN, f"the token has no scope {scope.value!r}")
+
+    def require_every_topic(self) -> None:
+        """For what concerns the whole cluster. Raises AcklogError FORBIDDEN."""
+        if self.topics != EVERY_TOPIC:
+            detail = "this concerns every topic, and the token is for some"
+            raise AcklogError(ProblemCode.FORBIDDEN, detail)
 
     def require_topic(self, topic: str) -> None:
         """Raises AcklogError FORBIDDEN."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from acklog.wire.problems import ProblemCode
 from app.description.schemas import Schema, reference
+from app.parsing.cluster import CLUSTER_QUERY
 from app.parsing.groups import OFFSETS_QUERY
 from app.parsing.query import NO_PARAMETERS, QueryTable
 from app.parsing.receive import RECEIVE_QUERY
@@ -209,6 +210,17 @@ OPERATIONS: dict[str, Operation] = {
         {204: ("It is gone", {})},
         (*WITH_TOKEN, *FROM_COORDINATION, _P.INVALID_NAME, _P.TOPIC_NOT_FOUND),
     ),
+    "describePartition": Operation(
+        "A partition: who holds it, who leads it, and how far its groups are",
+        {200: ("The partition", _json("PartitionDescription"))},
+        (*WITH_TOKEN, _P.INVALID_NAME, _P.TOPIC_NOT_FOUND, _P.PARTITION_NOT_FOUND),
+    ),
+    "decommissionPartitions": Operation(
+        "Let partitions take no new messages, for good: what they hold is read until retention frees it",
+        {200: ("They are decommissioned", _json("TopicView"))},
+        (*WITH_TOKEN, *WITH_BODY, *FROM_COORDINATION, _P.INVALID_NAME, _P.TOPIC_NOT_FOUND),
+        body=_json("DecommissionFields"),
+    ),
     "listGroups": Operation(
         "Groups by name", {200: ("A page of groups", _json("GroupListing"))}, WITH_TOKEN, query=LISTING_QUERY
     ),
@@ -237,6 +249,48 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "seekGroup": _SEEK,
     "seekGroupByPost": _SEEK,
+    "lookAtCluster": Operation(
+        "The nodes, the controller, moves under way, partitions in trouble",
+        {200: ("The cluster as the gateway knows it", _json("ClusterView"))},
+        WITH_TOKEN,
+        query=CLUSTER_QUERY,
+    ),
+    "planMoves": Operation(
+        "A dry run: which replicas would be moved, and why",
+        {200: ("The moves; nothing was changed", _json("PlanView"))},
+        (*WITH_TOKEN, *WITH_BODY, _P.INVALID_NAME, _P.TOPIC_NOT_FOUND),
+        body=_json("PlanFields"),
+        is_body_required=False,
+    ),
+    "drainNode": Operation(
+        "Move everything off a node, and nothing onto it",
+        {202: ("It is asked for; the node as it is now", _json("ClusterNodeView"))},
+        (*WITH_TOKEN, *FROM_COORDINATION),
+    ),
+    "stopDrainingNode": Operation(
+        "The node may get replicas again", {204: ("It may", {})}, (*WITH_TOKEN, *FROM_COORDINATION)
+    ),
+    "reassignPartition": Operation(
+        "Move a partition's replicas to these nodes",
+        {202: ("It is asked for; the controller carries it out", _json("OrderView"))},
+        (*WITH_TOKEN, *WITH_BODY, *FROM_COORDINATION, _P.INVALID_NAME, _P.TOPIC_NOT_FOUND),
+        body=_json("MoveFields"),
+    ),
+    "cancelMove": Operation(
+        "Take back the move of a partition that is under way, or asked for",
+        {204: ("It is asked for", {})},
+        (*WITH_TOKEN, *FROM_COORDINATION, _P.INVALID_NAME, _P.TOPIC_NOT_FOUND),
+    ),
+    "pauseMoves": Operation(
+        "Let replicas and preferred leaders rest; elections, drains and orders go on",
+        {204: ("They rest", {})},
+        (*WITH_TOKEN, *FROM_COORDINATION),
+    ),
+    "resumeMoves": Operation(
+        "Let the controller move replicas by itself again",
+        {204: ("It does", {})},
+        (*WITH_TOKEN, *FROM_COORDINATION),
+    ),
     "isAlive": Operation("Is the process alive?", {200: ("It is", _json("Status"))}, (), is_open=True),
     "isReady": Operation(
         "Can it serve?", {200: ("It can", _json("Status"))}, (_P.SHUTTING_DOWN, _P.UNAVAILABLE), is_open=True

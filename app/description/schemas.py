@@ -9,27 +9,41 @@ from acklog.wire import limits
 from acklog.wire.identifiers import MESSAGE_ID_PATTERN, RECEIPT_PATTERN
 from acklog.wire.names import NAME_PATTERN
 from acklog.wire.problems import ProblemCode
+from app.parsing.cluster import DecommissionFields, MoveFields, PlanFields
 from app.parsing.groups import GroupFields, SeekFields
 from app.parsing.send import REPLICAS_MAX
 from app.parsing.topics import TopicFields
 from app.problem_item import ProblemItem
+from app.services.cluster import ClusterNodeView, ClusterView, OrderView, PlanView
 from app.services.groups import GroupListing, GroupView, OffsetsView, SeekView
 from app.services.look import GroupState
-from app.services.topics import TopicDescription, TopicListing, TopicView
+from app.services.topics import PartitionDescription, TopicDescription, TopicListing, TopicView
 
 Schema = dict[str, Any]
 
-REQUESTS = (TopicFields, GroupFields, SeekFields)
+REQUESTS = (TopicFields, GroupFields, SeekFields, DecommissionFields, MoveFields, PlanFields)
 ANSWERS = (
     TopicView,
     TopicListing,
     TopicDescription,
+    PartitionDescription,
     GroupView,
     GroupListing,
     OffsetsView,
     SeekView,
     GroupState,
+    ClusterView,
+    ClusterNodeView,
+    OrderView,
+    PlanView,
     ProblemItem,
+)
+_ACKS = (
+    "on how many replicas the messages are durable when the answer comes. all (the default): on every in-sync replica, "
+    "and at least `minInsyncReplicas` of them; refused with UNAVAILABLE while fewer are in sync. A number, the leader "
+    "included: on so many; more than are in sync now counts as all. 0: 202 without waiting. Whatever is acknowledged "
+    "with less than all may be lost with the machines that hold it, and nothing is shown to readers before it is as "
+    "durable as all asks"
 )
 _OFFSET: Schema = {"type": "integer", "minimum": 0}
 _NAME: Schema = {"type": "string", "pattern": NAME_PATTERN}
@@ -48,6 +62,7 @@ def all_schemas() -> dict[str, Schema]:
     schemas["SeekFields"]["properties"]["to"] = _seek_target()
     settings = schemas["GroupSettingsFields"]["properties"]
     settings["deadLetterTopic"] = _or_null(_NAME)
+    schemas["PlannedMoveFields"]["properties"]["topic"] = _NAME
     schemas["GroupFields"]["properties"]["mode"] = _or_null({"enum": ["shared"]})
     return dict(sorted({**schemas, **_message_schemas(), **_settlement_schemas(), **_problem_schemas()}.items()))
 
@@ -117,7 +132,10 @@ def _message_schemas() -> dict[str, Schema]:
     json_fields = _message_fields()
     base64_fields = _message_fields()
     del json_fields["bodyBase64"], json_fields["contentType"], base64_fields["body"]
-    acks = {"oneOf": [{"enum": ["all"]}, {"type": "integer", "minimum": 0, "maximum": REPLICAS_MAX}, {"type": "null"}]}
+    acks = {
+        "oneOf": [{"enum": ["all"]}, {"type": "integer", "minimum": 0, "maximum": REPLICAS_MAX}, {"type": "null"}],
+        "description": _ACKS,
+    }
     queue: dict[str, Schema] = {"queue": _NAME, "acks": acks}
     topic: dict[str, Schema] = {"topic": _NAME, "acks": acks}
     messages: Schema = {

@@ -10,6 +10,7 @@ from cluster.groups import Groups
 from cluster.memory_store import MemoryStore
 from cluster.metadata_view import MetadataView
 from cluster.runtime import SteadyClock, SystemEntropy
+from cluster.steering_desk import SteeringDesk
 from cluster.topics import Topics
 from storage.rpc.node_api import NodeApi
 
@@ -30,6 +31,7 @@ def standalone_app() -> FastAPI:
         metadata=metadata,
         topics=Topics(store, metadata, clock=clock, entropy=entropy),
         groups=Groups(store, metadata, clock=clock, entropy=entropy),
+        steering=SteeringDesk(store, metadata, clock=clock),
         nodes=NoNodes(),
         clock=clock,
         entropy=entropy,

@@ -5,7 +5,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.http_request import RequestHeaders, principal_of
+from app.parsing.cluster import parse_decommission
 from app.parsing.query import NO_PARAMETERS
+from app.parsing.records import partition_number
 from app.parsing.request_body import ADMINISTRATION_BYTES_MAX, read_body
 from app.parsing.topics import parse_listing, parse_topic
 from app.responses import json_response
@@ -40,6 +42,28 @@ def add_topics(router: APIRouter, services: Services) -> None:
         principal = principal_of(headers, tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
         return json_response(await services.topics.describe(request.path_params["topic"], principal))
+
+    @router.get("/topics/{topic}/partitions/{partition}", operation_id="describePartition", tags=["topics"])
+    async def describe_partition(request: Request) -> Response:
+        headers = RequestHeaders(request)
+        principal = principal_of(headers, tokens)
+        NO_PARAMETERS.parse(request.scope["query_string"])
+        partition = partition_number(request.path_params["partition"])
+        topic = request.path_params["topic"]
+        return json_response(await services.topics.describe_partition(topic, partition, principal))
+
+    @router.put("/topics/{topic}/decommissioned", operation_id="decommissionPartitions", tags=["topics"])
+    async def decommission_partitions(request: Request) -> Response:
+        headers = RequestHeaders(request)
+        principal = principal_of(headers, tokens)
+        NO_PARAMETERS.parse(request.scope["query_string"])
+        with services.bytes_in_flight.hold() as hold:
+            body = await read_body(
+                request, headers, hold, timeout_ms=services.settings.body_timeout_ms, bytes_max=ADMINISTRATION_BYTES_MAX
+            )
+            fields = parse_decommission(body)
+        topic = request.path_params["topic"]
+        return json_response(await services.topics.decommission(topic, fields.partitions, principal))
 
     @router.delete("/topics/{topic}", operation_id="deleteTopic", tags=["topics"])
     async def delete_topic(request: Request) -> Response:

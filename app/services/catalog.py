@@ -7,11 +7,11 @@ from app.auth.principal import Principal
 from app.dependencies import Gateway
 from app.parsing.names import check_name
 from cluster.errors import AcklogError
-from cluster.model import Group, GroupMode, GroupSettings, NodeRegistration, Topic, TopicConfig
+from cluster.model import Group, GroupMode, GroupSettings, Topic, TopicConfig
+from cluster.topic_defaults import counted_nodes, default_min_insync_replicas, default_replication_factor
 
 NEAR_NAMES_MAX = 3
 NEAR_NAMES_COMPARED_MAX = 200
-REPLICATION_FACTOR_DEFAULT = 3
 
 
 class Catalog:
@@ -44,13 +44,24 @@ class Catalog:
         check_name(name, field="queue")
         if not self._settings.auto_create_topics:
             raise self._no_topic(name, principal, "queue")
+        factor = default_replication_factor(self.nodes())
         topic = await self._gateway.topics.get_or_create(
             name,
             partitions=self._settings.partitions_default,
-            config=TopicConfig(),
-            replication_factor=default_replication_factor(self._metadata.nodes()),
+            config=TopicConfig(min_insync_replicas=default_min_insync_replicas(factor)),
+            replication_factor=factor,
         )
         return topic, True
+
+    def nodes(self) -> int:
+        """How many nodes a new topic may count on."""
+        holders = (
+            node
+            for topic in self._metadata.topics()
+            for state in self._metadata.partitions(topic.id)
+            for node in state.replicas
+        )
+        return counted_nodes(self._metadata.steering.membership, holders)
 
     def topic_by_id(self, topic_id: str, principal: Principal) -> Topic | None:
         """The topic that a message id or a receipt names; None for one that is gone. Raises AcklogError FORBIDDEN."""
@@ -105,8 +116,3 @@ class Catalog:
                 if len(candidates) >= NEAR_NAMES_COMPARED_MAX:
                     break
         return get_close_matches(name, candidates, n=NEAR_NAMES_MAX, cutoff=0.6)
-
-
-def default_replication_factor(nodes: list[NodeRegistration]) -> int:
-    """Three where there are three nodes, else one per node."""
-    return max(1, min(REPLICATION_FACTOR_DEFAULT, len(nodes)))

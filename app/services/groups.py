@@ -145,7 +145,7 @@ class GroupService:
 
         views: list[ProgressView] = []
         for (topic, partition), answer in zip(places, await ask_each(places, positions), strict=True):
-            view = _progress_view(topic, partition, answer, group)
+            view = progress_view(topic, partition, answer, group)
             if view is not None:
                 views.append(view)
         return OffsetsView(group.name, views, sum(view.lag or 0 for view in views))
@@ -189,9 +189,10 @@ def group_view(group: Group) -> GroupView:
     return GroupView(group.name, group.id, group.mode, group.created_at_ms, group.settings)
 
 
-def _progress_view(
+def progress_view(
     topic: Topic, partition: int, answer: PositionsResponse | AcklogError, group: Group
 ) -> ProgressView | None:
+    """None where the group has not read from the partition."""
     view = ProgressView(topic.name, partition)
     if isinstance(answer, AcklogError):
         view.problem = problem_item(answer)

@@ -5,6 +5,7 @@ from app.metrics import Metrics
 from app.parsing.request_body import BytesInFlight
 from app.routing import PartitionLeaders
 from app.services.catalog import Catalog
+from app.services.cluster import ClusterService
 from app.services.groups import GroupService
 from app.services.look import LookService
 from app.services.receive import ReceiveService
@@ -35,3 +36,4 @@ class Services:
         self.records = RecordsService(gateway, catalog, leaders, self.waiting)
         self.topics = TopicService(gateway, catalog, leaders)
         self.groups = GroupService(gateway, catalog, leaders)
+        self.cluster = ClusterService(gateway, catalog)

@@ -1,5 +1,7 @@
 """Administration of topics."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from acklog.wire.problems import ProblemCode
@@ -9,34 +11,66 @@ from app.parsing.names import check_name
 from app.parsing.topics import TopicConfigFields, TopicFields
 from app.problem_item import ProblemItem, problem_item
 from app.routing import PartitionLeaders
-from app.services.catalog import Catalog, default_replication_factor
+from app.services.catalog import Catalog
 from app.services.fan_out import ask_each
+from app.services.groups import ProgressView, progress_view
 from cluster.errors import AcklogError
-from cluster.model import Topic, TopicConfig
+from cluster.model import PartitionLife, PartitionState, Topic, TopicConfig
+from cluster.topic_defaults import (
+    check_min_insync_replicas,
+    check_replication_factor,
+    default_min_insync_replicas,
+    default_replication_factor,
+)
 from storage.rpc.messages import PositionsRequest, PositionsResponse
+
+DESCRIPTION_TIMEOUT_MS = 2_000
+"""How long a description waits for leaders: with one that is away it is to tell so, and not to wait."""
 
 
 class PartitionView(msgspec.Struct, rename="camel"):
-    """`leader` is null while there is none; the offsets are null, with a `problem`, while it cannot be asked."""
+    """`leader` is null while there is none; the offsets are null, with a `problem`, while it cannot be asked.
+
+    `replicas` has the preferred leader first. `moving_to` is what they will be once the move under way is complete.
+    A partition that is not `active` was decommissioned: it takes no new messages, and has no copies once it is `gone`.
+    """
 
     partition: int
     leader: int | None
     leader_epoch: int | None
     replicas: list[int]
     in_sync_replicas: list[int]
+    moving_to: list[int] | None = None
+    life: PartitionLife = PartitionLife.ACTIVE
     log_start: int | None = None
     high_watermark: int | None = None
     size_bytes: int | None = None
     problem: ProblemItem | None = None
 
 
+class PartitionGroupView(ProgressView, rename="camel", kw_only=True):
+    """How far one group is in the partition."""
+
+    group: str
+
+
+class PartitionDescription(PartitionView, rename="camel", kw_only=True):
+    """A partition and the groups that have read from it, by name."""
+
+    topic: str
+    groups: list[PartitionGroupView]
+
+
 class TopicView(msgspec.Struct, rename="camel"):
+    """`partitions` counts the numbers ever given; the `decommissioned` ones of them take no new messages."""
+
     name: str
     id: str
     partitions: int
     replication_factor: int
     created_at: int
     config: TopicConfig
+    decommissioned: list[int]
 
 
 class TopicDescription(TopicView):
@@ -65,13 +99,10 @@ class TopicService:
         changes = fields.config or TopicConfigFields()
         if existing is not None:
             return topic_view(await self._update(existing, fields, changes)), False
-        nodes = len(self._gateway.metadata.nodes())
-        factor = fields.replication_factor or default_replication_factor(self._gateway.metadata.nodes())
-        if factor > max(1, nodes):
-            detail = f"is {factor}, there are {nodes} node(s)"
-            raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="replicationFactor")
-        config = changes.applied_to(TopicConfig())
-        _check_min_insync(config, factor)
+        factor = fields.replication_factor or default_replication_factor(self._catalog.nodes())
+        config = changes.applied_to(TopicConfig(min_insync_replicas=default_min_insync_replicas(factor)))
+        check_replication_factor(factor, self._catalog.nodes())
+        check_min_insync_replicas(config.min_insync_replicas, factor)
         topic = await self._gateway.topics.create(
             name,
             partitions=fields.partitions or self._gateway.settings.partitions_default,
@@ -81,20 +112,32 @@ class TopicService:
         return topic_view(topic), True
 
     async def _update(self, topic: Topic, fields: TopicFields, changes: TopicConfigFields) -> Topic:
-        if fields.replication_factor not in {None, topic.replication_factor}:
-            detail = "cannot be changed by this version"
-            raise AcklogError(ProblemCode.UNSUPPORTED, detail, field="replicationFactor")
-        if fields.partitions is not None and fields.partitions < topic.partitions:
-            detail = f"the topic has {topic.partitions} partitions; they cannot be taken away"
-            raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="partitions")
+        factor = topic.replication_factor if fields.replication_factor is None else fields.replication_factor
+        partitions = topic.partitions if fields.partitions is None else fields.partitions
         config = changes.applied_to(topic.config)
-        _check_min_insync(config, topic.replication_factor)
-        partitions = None if fields.partitions in {None, topic.partitions} else fields.partitions
-        if partitions is None and config == topic.config:
+        if factor != topic.replication_factor:
+            check_replication_factor(factor, self._catalog.nodes())
+        if partitions < topic.partitions:
+            detail = (
+                f"the topic has {topic.partitions} partitions; they cannot be taken away, "
+                f"but decommissioned: PUT /topics/{topic.name}/decommissioned"
+            )
+            raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="partitions")
+        check_min_insync_replicas(config.min_insync_replicas, factor)
+        if (partitions, config, factor) == (topic.partitions, topic.config, topic.replication_factor):
             return topic
         return await self._gateway.topics.update(
-            topic.name, partitions=partitions, config=None if config == topic.config else config
+            topic.name,
+            partitions=None if partitions == topic.partitions else partitions,
+            config=None if config == topic.config else config,
+            replication_factor=None if factor == topic.replication_factor else factor,
         )
+
+    async def decommission(self, name: str, partitions: Sequence[int], principal: Principal) -> TopicView:
+        """Let these partitions take no new messages, for good. Raises AcklogError TOPIC_NOT_FOUND, INVALID_FIELD."""
+        principal.require(Scope.ADMIN)
+        self._catalog.topic(name, principal, field="topic")
+        return topic_view(await self._gateway.topics.decommission(name, partitions))
 
     def list_page(self, principal: Principal, *, limit: int, after: str) -> TopicListing:
         principal.require(Scope.READ)
@@ -111,20 +154,54 @@ class TopicService:
         principal.require(Scope.READ)
         topic = self._catalog.topic(name, principal, field="topic")
         view = topic_view(topic)
-        deadline_ms = self._leaders.deadline_in(self._gateway.settings.request_timeout_ms)
+        numbers = range(topic.partitions)
+        answers = await self._positions(topic, numbers)
+        states = [self._partition_view(topic, number, answer) for number, answer in zip(numbers, answers, strict=True)]
+        fields = {name: getattr(view, name) for name in TopicView.__struct_fields__}
+        return TopicDescription(**fields, partition_states=states)
 
-        async def positions(partition: int) -> PositionsResponse:
+    async def describe_partition(self, name: str, partition: int, principal: Principal) -> PartitionDescription:
+        """Raises AcklogError TOPIC_NOT_FOUND, PARTITION_NOT_FOUND."""
+        principal.require(Scope.READ)
+        topic = self._catalog.topic(name, principal, field="topic")
+        self._catalog.check_partition(topic, partition)
+        [answer] = await self._positions(topic, [partition])
+        view = self._partition_view(topic, partition, answer)
+        fields = {name: getattr(view, name) for name in PartitionView.__struct_fields__}
+        return PartitionDescription(**fields, topic=topic.name, groups=self._groups(topic, partition, answer))
+
+    def _groups(
+        self, topic: Topic, partition: int, answer: PositionsResponse | AcklogError | None
+    ) -> list[PartitionGroupView]:
+        if not isinstance(answer, PositionsResponse):
+            return []
+        found = []
+        for position in answer.groups:
+            group = self._gateway.metadata.group_by_id(position.group_id)
+            progress = None if group is None else progress_view(topic, partition, answer, group)
+            if group is not None and progress is not None:
+                fields = {name: getattr(progress, name) for name in ProgressView.__struct_fields__}
+                found.append(PartitionGroupView(**fields, group=group.name))
+        return sorted(found, key=lambda each: each.group)
+
+    async def _positions(self, topic: Topic, partitions: Sequence[int]) -> list[PositionsResponse | AcklogError | None]:
+        """What the leader of each says, or why it says nothing; None for a partition that is gone."""
+        timeout_ms = min(DESCRIPTION_TIMEOUT_MS, self._gateway.settings.request_timeout_ms)
+        deadline_ms = self._leaders.deadline_in(timeout_ms)
+
+        async def positions(partition: int) -> PositionsResponse | None:
+            if _is_gone(self._gateway.metadata.partition(topic.id, partition)):
+                return None
             request = PositionsRequest(topic.id, partition)
             return await self._leaders.call(
                 topic.id, partition, lambda node, _remaining_ms: node.positions(request), deadline_ms=deadline_ms
             )
 
-        answers = await ask_each(range(topic.partitions), positions)
-        states = [self._partition_view(topic, partition, answer) for partition, answer in enumerate(answers)]
-        fields = {name: getattr(view, name) for name in TopicView.__struct_fields__}
-        return TopicDescription(**fields, partition_states=states)
+        return await ask_each(partitions, positions)
 
-    def _partition_view(self, topic: Topic, partition: int, answer: PositionsResponse | AcklogError) -> PartitionView:
+    def _partition_view(
+        self, topic: Topic, partition: int, answer: PositionsResponse | AcklogError | None
+    ) -> PartitionView:
         state = self._gateway.metadata.partition(topic.id, partition)
         view = PartitionView(partition, None, None, [], [])
         if state is not None:
@@ -132,9 +209,11 @@ class TopicService:
             view.leader_epoch = state.leader_epoch
             view.replicas = list(state.replicas)
             view.in_sync_replicas = list(state.isr)
+            view.moving_to = list(state.target) if state.is_moving else None
+            view.life = state.life
         if isinstance(answer, AcklogError):
             view.problem = problem_item(answer)
-        else:
+        elif answer is not None:
             view.log_start = answer.log_start
             view.high_watermark = answer.high_watermark
             view.size_bytes = answer.size_bytes
@@ -149,11 +228,15 @@ class TopicService:
 
 def topic_view(topic: Topic) -> TopicView:
     return TopicView(
-        topic.name, topic.id, topic.partitions, topic.replication_factor, topic.created_at_ms, topic.config
+        topic.name,
+        topic.id,
+        topic.partitions,
+        topic.replication_factor,
+        topic.created_at_ms,
+        topic.config,
+        list(topic.decommissioned),
     )
 
 
-def _check_min_insync(config: TopicConfig, replication_factor: int) -> None:
-    if config.min_insync_replicas > replication_factor:
-        detail = f"is {config.min_insync_replicas}, the topic has {replication_factor} replica(s)"
-        raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="config.minInsyncReplicas")
+def _is_gone(state: PartitionState | None) -> bool:
+    return state is not None and state.life is PartitionLife.GONE

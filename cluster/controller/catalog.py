@@ -44,6 +44,10 @@ class Catalog:
         for item in items:
             self.apply(Changed(item))
 
+    def put(self, entry: Entry) -> None:
+        """Take in an entry that was made elsewhere, in the place of one with its id."""
+        self._entries[entry.id] = entry
+
     def apply(self, event: Event) -> None:
         key = key_of(event)
         item = event.item if isinstance(event, Changed) else None

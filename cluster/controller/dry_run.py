@@ -1,6 +1,6 @@
 """What the controller would move, all of it at once: the same decisions as those it makes, without limits. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from cluster.controller.assignment import Assignment, PartitionId
@@ -16,12 +16,71 @@ MOVES_LISTED_MAX = 10_000
 @dataclass(frozen=True, slots=True)
 class Proposal:
     """`moves` in the order in which they would be started. `stuck` are partitions that cannot be moved away, since no
-    node is left that could take them or no leader that could be copied from; `is_complete` is false where there are
-    more moves than the limit."""
+    node is left that could take them or no leader that could be copied from. `is_complete` is false where there are
+    more moves than the limit; what is stuck is not known then."""
 
     moves: tuple[Move, ...]
     stuck: tuple[PartitionId, ...]
     is_complete: bool
+
+
+class DryRun:
+    """What would happen if the nodes in `drain` were drained as well, if those in `lost` were away for too long, and if
+    `orders` were given: until nothing is left to improve. Nothing is written."""
+
+    def __init__(
+        self,
+        image: ClusterImage,
+        *,
+        drain: Sequence[int] = (),
+        lost: Sequence[int] = (),
+        orders: Iterable[PartitionOrder] = (),
+    ) -> None:
+        membership = image.membership
+        self._draining = (*drain, *(member.node_id for member in membership.members() if member.is_draining))
+        self._lost = tuple(lost)
+        self._orders = tuple(orders)
+        self._assignment = Assignment(membership, unusable=(*self._draining, *lost))
+        self._states: dict[PartitionId, PartitionState] = {}
+        self._movable: dict[PartitionId, Movable] = {}
+        for entry in image.catalog.entries():
+            for number, state in entry.partitions.items():
+                if entry.topic is None or state.life is PartitionLife.GONE:
+                    continue
+                partition = (entry.id, number)
+                self._states[partition] = state
+                self._assignment.place(partition, state.target)
+                if is_led(state, membership):
+                    factor = entry.topic.replication_factor
+                    self._movable[partition] = Movable(factor, state.isr, state.leader, state.is_moving)
+
+    def moves(self) -> Iterator[Move]:
+        """In the order in which they would be started; to be asked for once. Each costs up to some microseconds per
+        partition of the cluster to find, so a caller with other things to do takes them a few at a time."""
+        for order in self._orders:
+            partition = (order.topic_id, order.partition)
+            if partition in self._states and self._assignment.replicas[partition] != order.replicas:
+                before = self._assignment.replicas[partition]
+                yield self._placed(
+                    Move(*partition, MoveKind.ORDERED, before, order.replicas, "an operator asked for it")
+                )
+        finder = MoveFinder(self._assignment, self._movable, lost=self._lost, draining=self._draining)
+        for found in (finder.necessary(), finder.improving()):
+            for move in found:
+                yield self._placed(move)
+
+    def stuck(self) -> tuple[PartitionId, ...]:
+        """What cannot be moved off the nodes that go: what is still there once `moves` has ended."""
+        leaving = (*self._draining, *self._lost)
+        return tuple(
+            partition
+            for partition, replicas in sorted(self._assignment.replicas.items())
+            if any(node in leaving for node in replicas)
+        )
+
+    def _placed(self, move: Move) -> Move:
+        self._assignment.place(move.partition_id, move.after)
+        return move
 
 
 def propose(
@@ -32,44 +91,11 @@ def propose(
     orders: Iterable[PartitionOrder] = (),
     moves_max: int = MOVES_LISTED_MAX,
 ) -> Proposal:
-    """What would happen if these nodes were drained as well, if these were away for too long, and if these orders were
-    given: until nothing is left to improve. Nothing is written."""
-    membership = image.membership
-    draining = [*drain, *(member.node_id for member in membership.members() if member.is_draining)]
-    assignment = Assignment(membership, unusable=(*draining, *lost))
-    states: dict[PartitionId, PartitionState] = {}
-    movable: dict[PartitionId, Movable] = {}
-    for entry in image.catalog.entries():
-        for number, state in entry.partitions.items():
-            if entry.topic is None or state.life is PartitionLife.GONE:
-                continue
-            partition = (entry.id, number)
-            states[partition] = state
-            assignment.place(partition, state.target)
-            if is_led(state, membership):
-                factor = entry.topic.replication_factor
-                movable[partition] = Movable(factor, state.isr, state.leader, state.is_moving)
+    """A whole dry run at once."""
+    run = DryRun(image, drain=drain, lost=lost, orders=orders)
     moves: list[Move] = []
-    for order in orders:
-        partition = (order.topic_id, order.partition)
-        if partition in states and assignment.replicas[partition] != order.replicas:
-            before = assignment.replicas[partition]
-            move = Move(*partition, MoveKind.ORDERED, before, order.replicas, "an operator asked for it")
-            moves.append(move)
-            assignment.place(partition, move.after)
-    finder = MoveFinder(assignment, movable, lost=lost, draining=draining)
-    for found in (finder.necessary(), finder.improving()):
-        for move in found:
-            if len(moves) == moves_max:
-                return Proposal(tuple(moves), _stuck(assignment, (*draining, *lost)), is_complete=False)
-            moves.append(move)
-            assignment.place(move.partition_id, move.after)
-    return Proposal(tuple(moves), _stuck(assignment, (*draining, *lost)), is_complete=True)
-
-
-def _stuck(assignment: Assignment, leaving: Sequence[int]) -> tuple[PartitionId, ...]:
-    return tuple(
-        partition
-        for partition, replicas in sorted(assignment.replicas.items())
-        if any(node in leaving for node in replicas)
-    )
+    for move in run.moves():
+        if len(moves) == moves_max:
+            return Proposal(tuple(moves), (), is_complete=False)
+        moves.append(move)
+    return Proposal(tuple(moves), run.stuck(), is_complete=True)

@@ -38,6 +38,17 @@ class ClusterImage:
         for item in items:
             self.apply(Changed(item))
 
+    @classmethod
+    def of(
+        cls, entries: Iterable[Entry], *, membership: Membership, steering: ClusterSteering, revision: int
+    ) -> "ClusterImage":
+        """From what somebody else has read and decoded: to look at, not to decide and write by."""
+        image = cls(revision=revision)
+        image.membership, image.steering = membership, steering
+        for entry in entries:
+            image.catalog.put(entry)
+        return image
+
     @property
     def undecodable(self) -> dict[str, str]:
         """What a newer version wrote: nothing is decided about what it concerns."""

@@ -1,12 +1,23 @@
 """How the cluster is, and how far what was asked for has come: for operators and metrics. Pure."""
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
 
 from cluster.controller.image import ClusterImage
 from cluster.controller.leadership import is_led
 from cluster.controller.replica_change import originals
-from cluster.model import PartitionLife, PartitionState
+from cluster.membership import Membership
+from cluster.model import PartitionLife, PartitionState, Topic
+
+
+class PartitionTrouble(Enum):
+    """What a partition lacks, the worst first; each includes those behind it."""
+
+    WITHOUT_LEADER = "withoutLeader"  # no living node leads it now
+    BELOW_MIN_INSYNC = "belowMinInsync"  # acks=all is refused
+    UNDER_REPLICATED = "underReplicated"  # fewer in sync than the topic asks for
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +75,8 @@ def progress(image: ClusterImage) -> ClusterProgress:
                 continue
             counts["partitions"] += 1
             counts["decommissioned"] += state.life is not PartitionLife.ACTIVE
-            counts["without_leader"] += not is_led(state, image.membership)
-            in_sync = sum(image.membership.get(node).is_live for node in state.isr)
-            counts["below_min_isr"] += in_sync < entry.topic.config.min_insync_replicas
-            counts["under_replicated"] += in_sync < entry.topic.replication_factor
+            for lack in lacks(entry.topic, state, image.membership):
+                counts[lack.name] += 1
             replicas.update(state.replicas)
             leaders[state.leader] += 1
             if state.is_moving:
@@ -78,11 +87,37 @@ def progress(image: ClusterImage) -> ClusterProgress:
         orders_waiting=counts["orders"],
         automatic_moves=image.steering.automatic_moves,
         partitions=counts["partitions"],
-        without_leader=counts["without_leader"],
-        below_min_isr=counts["below_min_isr"],
-        under_replicated=counts["under_replicated"],
+        without_leader=counts[PartitionTrouble.WITHOUT_LEADER.name],
+        below_min_isr=counts[PartitionTrouble.BELOW_MIN_INSYNC.name],
+        under_replicated=counts[PartitionTrouble.UNDER_REPLICATED.name],
         decommissioned=counts["decommissioned"],
     )
+
+
+def lacks(topic: Topic, state: PartitionState, membership: Membership) -> list[PartitionTrouble]:
+    """What the partition lacks, the worst first; nothing where all is well."""
+    in_sync = sum(membership.get(node).is_live for node in state.isr)
+    found = []
+    if not is_led(state, membership):
+        found.append(PartitionTrouble.WITHOUT_LEADER)
+    if in_sync < topic.config.min_insync_replicas:
+        found.append(PartitionTrouble.BELOW_MIN_INSYNC)
+    if in_sync < topic.replication_factor:
+        found.append(PartitionTrouble.UNDER_REPLICATED)
+    return found
+
+
+def troubled(image: ClusterImage) -> Iterator[tuple[PartitionState, PartitionTrouble]]:
+    """The partitions that lack something, each with the worst that it lacks, by topic id and number."""
+    for entry in sorted(image.catalog.entries(), key=lambda each: each.id):
+        if entry.topic is None:
+            continue
+        for number in sorted(entry.partitions):
+            state = entry.partitions[number]
+            if state.life is not PartitionLife.GONE:
+                found = lacks(entry.topic, state, image.membership)
+                if found:
+                    yield state, found[0]
 
 
 def _move(state: PartitionState) -> MoveProgress:

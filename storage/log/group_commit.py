@@ -9,8 +9,9 @@ a dozen other requests first, and a task takes two turns more.
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
+from itertools import chain
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
@@ -19,7 +20,17 @@ from storage.log.engine import Engine
 from storage.log.journal import Journal
 from storage.log.journal_frame import ENTRY_HEADER_BYTES, FRAME_HEADER_BYTES, padded
 from storage.log.log_state import LogState
-from storage.log.round import Appended, AppendWaiter, LogQueue, Pending, RoundPart, write_round
+from storage.log.round import (
+    Appended,
+    AppendWaiter,
+    LogQueue,
+    OwnPart,
+    Pending,
+    RoundPart,
+    StampedPart,
+    write_round,
+)
+from storage.log.stamped_run import StampedRun
 
 _ENTRY_OVERHEAD_BYTES = ENTRY_HEADER_BYTES + 96  # a key's text is never longer
 
@@ -58,16 +69,37 @@ class GroupCommit:
         leader_epoch: int,
         is_reserved: bool,
     ) -> None:
-        """Queue an append; raises OVERLOADED, STORAGE_FAILED, REQUEST_TOO_LARGE, SHUTTING_DOWN."""
+        """Queue a batch; raises OVERLOADED, STORAGE_FAILED, REQUEST_TOO_LARGE, SHUTTING_DOWN, ValueError."""
+        self._admit(log, len(batch))
+        if leader_epoch < log.newest_epoch:
+            raise ValueError(f"leader epoch {leader_epoch} after {log.newest_epoch}")
+        log.newest_epoch = leader_epoch
+        log.end += count
+        self._queue.append(Pending(log, batch, count, flags, leader_epoch, is_reserved, waiter))
+        self._pending_bytes += len(batch)
+        self._schedule()
+
+    def append_stamped(self, log: LogQueue, run: StampedRun, waiter: AppendWaiter, *, is_reserved: bool) -> None:
+        """Queue batches that keep their stamps; raises as `append`, and ValueError where they do not go on where the
+        log will end."""
+        self._admit(log, run.size_bytes)
+        log.check_follows(run)
+        records = run.end_offset - run.base_offset
+        item = Pending(log, run.data, records, 0, run.last_epoch, is_reserved, waiter, run)
+        log.note_queued(item)
+        self._queue.append(item)
+        self._pending_bytes += run.size_bytes
+        self._schedule()
+
+    def _admit(self, log: LogQueue, length: int) -> None:
         engine = self._engine
         if engine.failure is not None or log.state.refused:
             engine.check(log.state)
         if engine.is_closing:
             raise AcklogError(ProblemCode.SHUTTING_DOWN, "the log store is being closed", retry_after_ms=1000)
-        length = len(batch)
         if length > self._batch_bytes_max:
             raise AcklogError(
-                ProblemCode.REQUEST_TOO_LARGE, f"a batch has {length} bytes, at most {self._batch_bytes_max} fit"
+                ProblemCode.REQUEST_TOO_LARGE, f"an append has {length} bytes, at most {self._batch_bytes_max} fit"
             )
         if self._pending_bytes and self._pending_bytes + length > engine.settings.pending_bytes_max:
             raise AcklogError(
@@ -75,12 +107,6 @@ class GroupCommit:
                 "too many bytes wait for the disk",
                 retry_after_ms=engine.settings.retry_after_ms,
             )
-        if leader_epoch < log.newest_epoch:
-            raise ValueError(f"leader epoch {leader_epoch} after {log.newest_epoch}")
-        log.newest_epoch = leader_epoch
-        self._queue.append(Pending(log, batch, count, flags, leader_epoch, is_reserved, waiter))
-        self._pending_bytes += length
-        self._schedule()
 
     async def hold(self, log: LogQueue) -> None:
         """Keep the log out of rounds from now on, and wait until none in flight has it. Pair it with `release`."""
@@ -92,6 +118,16 @@ class GroupCommit:
         log.holds -= 1
         if self._queue:
             self._schedule()
+
+    async def come_to_rest(self, log: LogQueue, error: AcklogError) -> None:
+        """Fail what is queued and wait for the round that has the log; on return nothing of it is on its way."""
+        self.fail_all(error, of_log=log)
+        async with log.changing:
+            try:
+                await self.hold(log)
+                self.fail_all(error, of_log=log)
+            finally:
+                self.release(log)
 
     async def drain(self) -> None:
         """Wait until every append that was queued is done or failed."""
@@ -111,16 +147,30 @@ class GroupCommit:
 
     def fail_all(self, error: AcklogError, *, of_log: LogQueue | None = None) -> None:
         """Fail what is queued, of one log or of all."""
-        queue, self._queue = self._queue, deque()
-        for item in queue:
-            if of_log is None or item.log is of_log:
-                self._refuse(item, error)
-            else:
-                self._queue.append(item)
+        failed = [item for item in self._queue if of_log is None or item.log is of_log]
+        if failed:
+            self._queue = deque(item for item in self._queue if of_log is not None and item.log is not of_log)
+            self._refuse([(item, error) for item in failed])
 
-    def _refuse(self, item: Pending, error: AcklogError) -> None:
-        self._pending_bytes -= len(item.batch)
-        _fail(item, error)
+    def recount(self, logs: Iterable[LogQueue]) -> None:
+        """The logs have changed other than by what was queued, or something queued will not come."""
+        logs = set(logs)
+        for log in logs:
+            log.forget_queued()
+        for item in chain.from_iterable(part.items for part in self._round):
+            if item.log in logs:
+                item.log.note_queued(item)
+        for item in self._queue:
+            if item.log in logs:
+                item.log.note_queued(item)
+
+    def _refuse(self, refused: list[tuple[Pending, AcklogError]]) -> None:
+        """Tell those whose append will not come; they may queue others at once."""
+        for item, _ in refused:
+            self._pending_bytes -= len(item.batch)
+        self.recount(item.log for item, _ in refused)
+        for item, error in refused:
+            _fail(item, error)
 
     def _schedule(self) -> None:
         """Begin a round at the end of this turn, so that all appends of the turn are in it."""
@@ -155,14 +205,17 @@ class GroupCommit:
 
     def _begin(self) -> None:
         engine = self._engine
+        refused: list[tuple[Pending, AcklogError]] = []
         try:
-            self._round = self._plan()
+            self._round = self._plan(refused)
             self._round_logs = {part.log.state for part in self._round}
             engine.io.start(partial(write_round, engine.disk, engine.files, self._journal, self._round), self._written)
         except BaseException as error:
             self._written(None, error)
             if not isinstance(error, Exception):
                 raise
+        if refused:
+            self._refuse(refused)
 
     def _has_room(self, first_bytes: int) -> bool:
         """Whether the file of the journal that is being written should take the next frame."""
@@ -185,8 +238,8 @@ class GroupCommit:
         except AcklogError as error:
             self.fail_all(error)
 
-    def _plan(self) -> list[RoundPart]:
-        """Take appends from the queue, in order, as many as one round may have, and give them offsets."""
+    def _plan(self, refused: list[tuple[Pending, AcklogError]]) -> list[RoundPart]:
+        """Take appends from the queue, in order, as many as one round may have, and give them their places."""
         settings = self._engine.settings
         self._look_at_free_space()
         room = self._journal.room_bytes - FRAME_HEADER_BYTES
@@ -204,14 +257,19 @@ class GroupCommit:
                 held.append(queue.popleft())
                 continue
             if full is not None and not item.is_reserved:
-                self._refuse(queue.popleft(), full)
+                refused.append((queue.popleft(), full))
                 continue
             size = len(item.batch) + _ENTRY_OVERHEAD_BYTES
             if total + size > limit and (total or size > room):
                 break
             part = parts.get(log)
+            if item.run is not None and (misfit := _misfit(log.state, part, item.run)) is not None:
+                refused.append((queue.popleft(), misfit))
+                continue
             if part is None:
-                part = parts[log] = RoundPart(log, now_ms)
+                part = parts[log] = OwnPart(log, now_ms) if item.run is None else StampedPart(log)
+            elif not part.takes(item):
+                break
             part.add(queue.popleft())
             total += size
         queue.extendleft(reversed(held))
@@ -238,18 +296,37 @@ class GroupCommit:
         else:
             if stored_bytes:
                 self._journal.publish(stored_bytes)
+            full_parts = []
             for part in parts:
                 if part.full:
-                    _fail_all(part.items, engine.full())
+                    full_parts.append(part)
                 else:
                     told += part.publish()
                     engine.dirty[part.log.state] = None
+            if full_parts:
+                self.recount(part.log for part in full_parts)
+                for part in full_parts:
+                    _fail_all(part.items, engine.full())
         self._round_logs = set()
         self._tell_change()
         # The next round begins before anybody is told of this one: the disk should not wait for them.
         self._start()
         for waiter, appended in told:
             _tell(engine, waiter, appended)
+
+
+def _misfit(state: LogState, part: RoundPart | None, run: StampedRun) -> AcklogError | None:
+    """Why stamped batches cannot be appended although they followed what was queued: not all of that came to be."""
+    if part is None:
+        end_offset, epoch, append_ms = state.log_end, state.epochs.last_epoch, state.last_append_ms
+    else:
+        end_offset, epoch, append_ms = part.tail
+    if run.base_offset == end_offset and run.first_epoch >= epoch and run.append_ms_of(0) >= append_ms:
+        return None
+    return AcklogError(
+        ProblemCode.CONFLICT,
+        f"the log ends at {end_offset}, the batches that begin at {run.base_offset} do not follow any more",
+    )
 
 
 def _tell(engine: Engine, waiter: AppendWaiter, appended: Appended) -> None:

@@ -18,6 +18,8 @@ from bisect import bisect_left, bisect_right
 
 from crc32c import crc32c
 
+from storage.log.stamped_run import StampedRun
+
 _MAGIC = b"AKI1"
 _HEAD = struct.Struct(">4sI")
 _FIELDS = struct.Struct(">6qQ")
@@ -50,6 +52,23 @@ class SegmentIndex:
             self.times_ms.append(time_ms)
             self._bytes_since_row = 0
         self._bytes_since_row += length
+
+    def add_run(self, run: StampedRun, first: int, end: int, *, at: int) -> None:
+        """As `add` for each of the batches `first` up to, exclusive, `end` of `run`, of which the first stands at `at`,
+        but without a look at those that get no row."""
+        positions = run.positions
+        shift = at - positions[first]
+        begin = positions[first] - self._bytes_since_row
+        while True:
+            number = bisect_left(positions, begin + self.interval_bytes, first, end)
+            if number == end:
+                break
+            begin = positions[number]
+            self.offsets.append(run.offset_of(number))
+            self.positions.append(begin + shift)
+            self.times_ms.append(run.append_ms_of(number))
+            first = number
+        self._bytes_since_row = run.position_of(end) - begin
 
     def break_here(self) -> None:
         """What came before is damaged: the next batch gets a row, so that readers find it without walking."""

@@ -1,7 +1,7 @@
 """What one log consists of, in memory. Changed by recovery before it is served, afterwards only on the event loop."""
 
 import contextlib
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 
 from storage.disk.port import Disk, DiskFullError
 from storage.log.batch_scanner import BatchScanner
@@ -13,6 +13,8 @@ from storage.log.open_files import OpenFiles
 from storage.log.recovery_points import RecoveryPoint
 from storage.log.segment import NO_TIME, Segment
 from storage.log.settings import LogSettings
+from storage.log.stamped_run import StampedRun
+from storage.log.write_behind import WriteBehindFile
 
 LEADER_EPOCHS_NAME = "leader-epochs"
 
@@ -24,6 +26,7 @@ class LogState:
         "dirty_segments",
         "epochs",
         "is_removed",
+        "is_void",
         "journal_floor",
         "key",
         "last_append_ms",
@@ -48,6 +51,7 @@ class LogState:
         self.journal_floor = point.journal_floor
         self.refused = point.refused
         self.is_removed = False
+        self.is_void = point.is_void
         self.epochs = LeaderEpochs()
         self.last_append_ms = NO_TIME
         self.dirty_segments: dict[Segment, None] = {}
@@ -98,22 +102,40 @@ class LogState:
             self.epochs.note(epoch, base_offset)
         self.epochs.log_end = next_offset
 
+    def note_run(self, run: StampedRun, first: int, end: int) -> None:
+        """The batches `first` up to, exclusive, `end` of `run` stand at the end of the active segment."""
+        active = self.segments[-1]
+        base_offset = active.end_offset
+        active.note_run(run, first, end)
+        self.dirty_segments[active] = None
+        self.last_append_ms = active.last_append_ms
+        for epoch, offset in run.epochs:
+            if base_offset <= offset < active.end_offset and epoch != self.epochs.last_epoch:
+                self.epochs.note(epoch, offset)
+        self.epochs.log_end = active.end_offset
+
     @property
     def end_place(self) -> tuple[int, int, int]:
         """The log end, the segment it is in, the position there: what `cover` takes."""
         active = self.segments[-1]
         return active.end_offset, active.base_offset, active.size_bytes
 
+    def latest_append_ms(self) -> int:
+        """Of the batches that are there, as far as the segments know."""
+        return max(segment.last_append_ms for segment in self.segments)
+
     def cover(self, place: tuple[int, int, int]) -> None:
-        """Everything up to `place` is durable in segments."""
+        """Everything up to `place` is durable in segments, and so are their names and the leader epochs."""
         end_offset, segment, position = place
+        self.is_void = False
         self.recovery_point = end_offset
         self.recovery_place = (segment, position)
 
     def point(self) -> RecoveryPoint:
         segment, position = self.recovery_place
-        log_start = max(self.log_start, self.next_log_start)
-        return RecoveryPoint(self.recovery_point, log_start, self.journal_floor, self.refused, segment, position)
+        return RecoveryPoint(
+            self.recovery_point, self.next_log_start, self.journal_floor, self.refused, segment, position, self.is_void
+        )
 
 
 def _base_offset(segment: Segment) -> int:
@@ -128,8 +150,8 @@ def find_cut(files: OpenFiles, segment: Segment, index: SegmentIndex, offset: in
     if not len(index):
         return 0, segment.base_offset, NO_TIME
     row_offset, position = index.floor(max(offset - 1, segment.base_offset))
-    cut_offset, last_ms = row_offset, NO_TIME
     with files.use(segment.path) as file:
+        cut_offset, last_ms = row_offset, _time_before(file, segment, index, row_offset)
         scanner = BatchScanner(file, position=position, size=segment.size_bytes)
         for header, at in scanner:
             if header.next_offset > offset:
@@ -137,6 +159,19 @@ def find_cut(files: OpenFiles, segment: Segment, index: SegmentIndex, offset: in
             last_ms = header.append_time_ms
             cut_offset = header.next_offset
         return scanner.position, cut_offset, last_ms
+
+
+def _time_before(file: WriteBehindFile, segment: Segment, index: SegmentIndex, row_offset: int) -> int:
+    """Append time of the batch before the one that an index row leads to; NO_TIME if it is the segment's first."""
+    row = bisect_left(index.offsets, row_offset)
+    if not row:
+        return NO_TIME
+    last_ms = index.times_ms[row - 1]
+    for header, at in BatchScanner(file, position=index.positions[row - 1], size=index.positions[row]):
+        if at >= index.positions[row]:
+            break
+        last_ms = header.append_time_ms
+    return last_ms
 
 
 def sync_log_files(

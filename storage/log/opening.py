@@ -44,7 +44,7 @@ def find_logs(disk: Disk, points: RecoveryPoints) -> FoundLogs:
     known = set(present)
     for text, point in points.logs.items():
         key = parse_key(text)
-        if key not in known and (point.offset or point.refused):
+        if key not in known and (point.offset or point.refused or point.is_void):
             make_log_directory(disk, key)
             present.append(key)
     return FoundLogs(sorted(present), removed)

@@ -8,7 +8,7 @@ from typing import TypeVar
 from acklog.wire.batch import check_unstamped
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
-from storage.disk.port import DiskFailedError
+from storage.disk.port import Buffer, DiskFailedError
 from storage.log.engine import Engine
 from storage.log.group_commit import GroupCommit
 from storage.log.index import SegmentIndex
@@ -16,10 +16,12 @@ from storage.log.keys import LogKey
 from storage.log.leader_epochs import LeaderEpochs
 from storage.log.log_state import LogState
 from storage.log.maintenance import Maintenance
+from storage.log.reset import reset_to
 from storage.log.retention import Retained, remove_before, retain
 from storage.log.round import Appended, AppendWaiter, LogQueue
 from storage.log.segment import Segment
 from storage.log.segment_reader import Damage, StoredBatch, load_index, parse_batches
+from storage.log.stamped_run import StampedRun
 from storage.log.truncation import truncate_to
 from storage.log.uncancelled import uncancelled
 
@@ -104,6 +106,34 @@ class PartitionLog:
             leader_epoch=leader_epoch,
             is_reserved=space is Space.RESERVED,
         )
+
+    def append_stamped(self, batches: Buffer, *, space: Space = Space.NORMAL) -> "asyncio.Future[Appended]":
+        """Append whole batches as another node's leader stamped them; the future is done when they are durable.
+
+        They are verified first, and their bytes are kept exactly: offsets, leader epochs and append times. The log owns
+        `batches` from here on; nobody may change them any more. The result names the first offset, the append time of
+        the last batch and the offset after it.
+
+        Raises BatchCorruptError where bytes are harmed; ValueError unless each batch follows the one before, the first
+        one follows the log's end (what is queued included), and neither leader epochs nor append times fall; and
+        AcklogError as `append` does. Nothing is queued then. The future may fail as `append`'s does, all batches
+        together, and with CONFLICT (nothing was stored) if what was queued before was not stored, or the log was cut.
+        """
+        done: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
+        self.append_stamped_and_tell(batches, done, space=space)
+        return done
+
+    def append_stamped_and_tell(self, batches: Buffer, waiter: AppendWaiter, *, space: Space = Space.NORMAL) -> None:
+        """As `append_stamped`, for a waiter that is told at once, and not in a later turn of the event loop."""
+        self._engine.check(self._state)
+        run = StampedRun(batches)
+        self._commit.append_stamped(self._queue, run, waiter, is_reserved=space is Space.RESERVED)
+
+    async def come_to_rest(self, error: AcklogError) -> None:
+        """Wait until nothing of this log is on its way: appends that are queued and not begun fail with `error`, as do
+        those that come meanwhile; the round that is under way ends, and so does a cut or a new beginning that was asked
+        for. Later appends are fine. Returns also when the data directory fails: nothing is on its way then either."""
+        await self._commit.come_to_rest(self._queue, error)
 
     async def read(self, offset: int, *, max_bytes: int, until: int | None = None) -> list[StoredBatch]:
         """Whole verified batches from the one that holds `offset` on, those that begin below `until`.
@@ -200,7 +230,22 @@ class PartitionLog:
         self._engine.check(self._state)
         if offset < self.log_start:
             raise self._out_of_range(offset)
-        await uncancelled(truncate_to(self._engine, self._commit, self._maintenance, self._queue, offset))
+        async with self._index_loading:  # or an index would be stored that describes batches of before
+            await uncancelled(truncate_to(self._engine, self._commit, self._maintenance, self._queue, offset))
+
+    async def reset_to(self, offset: int) -> None:
+        """Drop everything: the log is empty from now on, begins and ends at `offset`, which may be anywhere, and knows
+        no leader epochs.
+
+        Appends that wait are appended behind `offset`, stamped ones if they begin there. Durable on return. After a
+        crash in the middle the log is as it was, or empty at `offset`. Raises ValueError for a negative offset, and
+        STORAGE_FULL where there is no space for the checkpoint; then nothing has changed.
+        """
+        if offset < 0:
+            raise ValueError(f"a log cannot begin at offset {offset}")
+        self._engine.check(self._state)
+        async with self._index_loading:
+            await uncancelled(reset_to(self._engine, self._commit, self._maintenance, self._queue, offset))
 
     async def remove_before(self, offset: int) -> int:
         """Drop the segments that end at or below `offset`, never the active one; the new log start."""

@@ -55,6 +55,8 @@ class LogRecovery:
 
     def load(self) -> None:
         state = self.state
+        if state.is_void:
+            self._drop_everything()
         bases = self._segments_to_load()
         self._load_epochs()
         expected = state.log_start
@@ -80,7 +82,7 @@ class LogRecovery:
         state.epochs.truncate_to(state.log_end)
         state.epochs.log_end = state.log_end
         state.epochs.remove_before(state.log_start)
-        state.last_append_ms = max(segment.last_append_ms for segment in state.segments)
+        state.last_append_ms = state.latest_append_ms()
 
     def _segments_to_load(self) -> list[int]:
         """Base offsets, without the segments that retention had removed when the power failed."""
@@ -93,6 +95,15 @@ class LogRecovery:
         while bases and bases[0] < self.state.log_start:  # the log start is always where a segment begins
             self._remove_segment(bases.pop(0))
         return bases
+
+    def _drop_everything(self) -> None:
+        """The log began anew: what is found is of before, or is in the journal and gets written again."""
+        for name in self._disk.list_directory(self._directory):
+            base = segment_base(name)
+            if base is not None:
+                self._remove_segment(base)
+        if self._disk.exists(self.state.epochs_path):
+            self._remove(self.state.epochs_path)
 
     def _load_epochs(self) -> None:
         try:

@@ -17,6 +17,8 @@ class RecoveryPoint(msgspec.Struct, array_like=True):
     refused         why the log takes no requests, "" if it does: entries of the journal could not be placed
     segment         base offset of the segment in which `offset` is, and
     position        its position there
+    is_void         the log began anew at `offset`: every segment that is found is of before, as are the leader epochs,
+                    and what has been appended since is in the journal
     """
 
     offset: int = 0
@@ -25,6 +27,7 @@ class RecoveryPoint(msgspec.Struct, array_like=True):
     refused: str = ""
     segment: int = 0
     position: int = 0
+    is_void: bool = False
 
 
 class RecoveryPoints(msgspec.Struct, array_like=True):

@@ -1,5 +1,8 @@
 """One round of the group commit: what it adds to each log, and the work that an I/O thread does for it."""
 
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from acklog.wire.batch import FLAG_KEYED, stamp
@@ -8,6 +11,7 @@ from storage.log.journal import Journal
 from storage.log.log_state import LogState
 from storage.log.open_files import OpenFiles
 from storage.log.segment import Segment
+from storage.log.stamped_run import StampedRun
 
 
 class Appended(NamedTuple):
@@ -29,31 +33,59 @@ class AppendWaiter(Protocol):
 
 
 class Pending(NamedTuple):
-    """An append that waits for a round."""
+    """An append that waits for a round: a batch that this log stamps, or batches that another leader has (`run`)."""
 
     log: "LogQueue"
-    batch: bytearray
+    batch: Buffer
     records: int
     flags: int
     leader_epoch: int
     is_reserved: bool
     waiter: AppendWaiter
+    run: StampedRun | None = None
 
 
 class LogQueue:
-    """A log as the group commit sees it. While `holds` is above zero its appends stay in the queue."""
+    """A log as the group commit sees it. While `holds` is above zero its appends stay in the queue.
 
-    __slots__ = ("holds", "journal_key", "newest_epoch", "state")
+    `end`, `newest_epoch` and `newest_ms` are what the log will have when everything that is queued is in it; the last
+    one does not know yet of batches that this log will stamp.
+    """
+
+    __slots__ = ("changing", "end", "holds", "journal_key", "newest_epoch", "newest_ms", "state")
 
     def __init__(self, state: LogState) -> None:
         self.state = state
         self.journal_key = str(state.key).encode()
-        self.newest_epoch = state.epochs.last_epoch
         self.holds = 0
+        self.changing = asyncio.Lock()  # held by who cuts the log or begins it anew, one after the other
+        self.forget_queued()
+
+    def forget_queued(self) -> None:
+        """Nothing is queued: what the log has is what it will have."""
+        self.end = self.state.log_end
+        self.newest_epoch = self.state.epochs.last_epoch
+        self.newest_ms = self.state.last_append_ms
+
+    def note_queued(self, item: Pending) -> None:
+        """`item` is queued, too."""
+        self.end += item.records
+        self.newest_epoch = max(self.newest_epoch, item.leader_epoch)
+        if item.run is not None:
+            self.newest_ms = max(self.newest_ms, item.run.last_append_ms)
+
+    def check_follows(self, run: StampedRun) -> None:
+        """Raises ValueError unless `run` goes on where the log will end."""
+        if run.base_offset != self.end:
+            raise ValueError(f"the batches begin at offset {run.base_offset}, the log ends at {self.end}")
+        if run.first_epoch < self.newest_epoch:
+            raise ValueError(f"leader epoch {run.first_epoch} after {self.newest_epoch}")
+        if run.append_ms_of(0) < self.newest_ms:
+            raise ValueError(f"append time {run.append_ms_of(0)} after {self.newest_ms}")
 
 
-class _SegmentWrite:
-    """Batches that go back to back into one segment from `position` on."""
+class SegmentWrite:
+    """Buffers that go back to back into one segment from `position` on."""
 
     __slots__ = ("buffers", "is_new", "position", "segment")
 
@@ -64,42 +96,79 @@ class _SegmentWrite:
         self.buffers: list[Buffer] = []
 
 
-class RoundPart:
+class RoundPart(ABC):
     """What one round adds to one log. `full` is set when its segment could not be written for lack of space."""
 
-    __slots__ = ("_position", "append_ms", "batches", "full", "items", "log", "next_offset", "size_bytes", "writes")
+    __slots__ = ("batches", "full", "items", "log", "position", "size_bytes", "writes")
 
-    def __init__(self, log: LogQueue, now_ms: int) -> None:
-        state = log.state
+    def __init__(self, log: LogQueue) -> None:
+        active = log.state.active
         self.log = log
-        self.append_ms = max(now_ms, state.last_append_ms)
-        self.next_offset = state.log_end
         self.items: list[Pending] = []
         self.batches: list[Buffer] = []
         self.size_bytes = 0
-        self.writes = [_SegmentWrite(state.active, state.active.size_bytes, is_new=False)]
-        self._position = state.active.size_bytes
+        self.writes = [SegmentWrite(active, active.size_bytes, is_new=False)]
+        self.position = active.size_bytes  # in the last segment of `writes`
         self.full = False
 
+    @property
+    @abstractmethod
+    def tail(self) -> tuple[int, int, int]:
+        """What the log has with this part: its end, the last leader epoch, the last append time."""
+
+    @abstractmethod
+    def takes(self, item: Pending) -> bool:
+        """Whether `item` may be in this part."""
+
+    @abstractmethod
     def add(self, item: Pending) -> None:
-        """Give the batch its offset and its place."""
+        """Give its batches their places."""
+
+    @abstractmethod
+    def publish(self) -> list[tuple[AppendWaiter, Appended]]:
+        """On the loop, when the round is durable: readers see the batches. Whom to tell, of what."""
+
+    def begin_segment(self, base_offset: int) -> None:
+        """The next batch goes into a new segment."""
+        self.writes.append(SegmentWrite(Segment(self.log.state.key.directory, base_offset), 0, is_new=True))
+        self.position = 0
+
+    def put(self, batches: Buffer) -> None:
+        """These bytes come next."""
+        self.writes[-1].buffers.append(batches)
+        self.batches.append(batches)
+        self.position += len(batches)
+        self.size_bytes += len(batches)
+
+
+class OwnPart(RoundPart):
+    """Batches of this log's leader, which is here: each gets its stamp now."""
+
+    __slots__ = ("append_ms", "next_offset")
+
+    def __init__(self, log: LogQueue, now_ms: int) -> None:
+        super().__init__(log)
+        self.append_ms = max(now_ms, log.state.last_append_ms)
+        self.next_offset = log.state.log_end
+
+    @property
+    def tail(self) -> tuple[int, int, int]:
+        return self.next_offset, self.items[-1].leader_epoch, self.append_ms
+
+    def takes(self, item: Pending) -> bool:
+        return item.run is None
+
+    def add(self, item: Pending) -> None:
         batch = item.batch
-        length = len(batch)
+        assert isinstance(batch, bytearray), "a batch is stamped in place"
         stamp(batch, base_offset=self.next_offset, leader_epoch=item.leader_epoch, append_time_ms=self.append_ms)
-        state = self.log.state
-        if self._position and self._position + length > state.settings.segment_bytes:
-            segment = Segment(state.key.directory, self.next_offset)
-            self.writes.append(_SegmentWrite(segment, 0, is_new=True))
-            self._position = 0
-        self.writes[-1].buffers.append(batch)
-        self.batches.append(batch)
+        if self.position and self.position + len(batch) > self.log.state.settings.segment_bytes:
+            self.begin_segment(self.next_offset)
+        self.put(batch)
         self.items.append(item)
-        self._position += length
-        self.size_bytes += length
         self.next_offset += item.records
 
     def publish(self) -> list[tuple[AppendWaiter, Appended]]:
-        """On the loop, when the round is durable: readers see the batches. Whom to tell, of what."""
         told = []
         state = self.log.state
         offset = state.log_end
@@ -124,7 +193,55 @@ class RoundPart:
         return told
 
 
-def write_round(disk: Disk, files: OpenFiles, journal: Journal, parts: list[RoundPart]) -> int:
+class StampedPart(RoundPart):
+    """Batches of another node's leader: their bytes stay as they are, only the segments may part elsewhere."""
+
+    __slots__ = ("_slices",)
+
+    def __init__(self, log: LogQueue) -> None:
+        super().__init__(log)
+        self._slices: list[tuple[Segment, StampedRun, int, int]] = []
+
+    @property
+    def tail(self) -> tuple[int, int, int]:
+        run = self.items[-1].run
+        assert run is not None
+        return run.end_offset, run.last_epoch, run.last_append_ms
+
+    def takes(self, item: Pending) -> bool:
+        return item.run is not None
+
+    def add(self, item: Pending) -> None:
+        run = item.run
+        assert run is not None
+        segment_bytes = self.log.state.settings.segment_bytes
+        first = 0
+        while first < len(run):
+            end = run.cut(first, segment_bytes - self.position)
+            if end == first:
+                if self.position:
+                    self.begin_segment(run.offset_of(first))
+                    continue
+                end = first + 1  # larger than a segment should be, so it gets one of its own
+            self.put(run.part(first, end))
+            self._slices.append((self.writes[-1].segment, run, first, end))
+            first = end
+        self.items.append(item)
+
+    def publish(self) -> list[tuple[AppendWaiter, Appended]]:
+        state = self.log.state
+        for segment, run, first, end in self._slices:
+            if segment is not state.active:
+                state.add_segment(segment)
+            state.note_run(run, first, end)
+        told = []
+        for item in self.items:
+            assert item.run is not None
+            told.append((item.waiter, Appended(item.run.base_offset, item.run.last_append_ms, item.run.end_offset)))
+        return told
+
+
+def write_round(disk: Disk, files: OpenFiles, journal: Journal, parts: Sequence[RoundPart]) -> int:
     """In an I/O thread: the segments write-behind, then the journal with one sync. Bytes taken in the journal.
 
     A part whose segment finds no space is marked and left out. Raises DiskFailedError and whatever else the journal

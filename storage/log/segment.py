@@ -1,6 +1,7 @@
 """A segment: one file of a log, from its base offset up to where the next one begins."""
 
 from storage.log.index import IndexDamagedError, SegmentIndex, index_from_bytes, index_to_bytes
+from storage.log.stamped_run import StampedRun
 
 SEGMENT_SUFFIX = ".log"
 INDEX_SUFFIX = ".index"
@@ -51,6 +52,18 @@ class Segment:
         self.last_append_ms = append_ms
         if is_keyed:
             self.last_keyed_ms = append_ms
+        self.index_is_stored = False
+
+    def note_run(self, run: StampedRun, first: int, end: int) -> None:
+        """The batches `first` up to, exclusive, `end` of `run` were added at the end."""
+        assert self.index is not None, "only a segment with its index in memory grows"
+        self.index.add_run(run, first, end, at=self.size_bytes)
+        self.end_offset = run.offset_of(end)
+        self.size_bytes += run.position_of(end) - run.positions[first]
+        if self.first_append_ms == NO_TIME:
+            self.first_append_ms = run.append_ms_of(first)
+        self.last_append_ms = run.append_ms_of(end - 1)
+        self.last_keyed_ms = max(self.last_keyed_ms, run.last_keyed_ms(first, end))
         self.index_is_stored = False
 
     def with_index(self, index: SegmentIndex) -> "Segment":

@@ -1,5 +1,7 @@
 """Cut a log's end: what a follower does whose log went another way than the leader's (rule R1)."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
 
 from cluster.errors import AcklogError
@@ -19,15 +21,24 @@ async def truncate_to(
     engine: Engine, commit: GroupCommit, maintenance: Maintenance, log: LogQueue, offset: int
 ) -> None:
     """See `PartitionLog.truncate_to`."""
-    await commit.hold(log)
-    try:
-        async with maintenance.exclusive():
-            engine.check(log.state)
-            if offset < log.state.log_end:
-                await _truncate(engine, maintenance, log.state, offset)
-                log.newest_epoch = max(log.state.epochs.last_epoch, log.newest_epoch if log.holds > 1 else -1)
-    finally:
-        commit.release(log)
+    async with changing(engine, commit, maintenance, log):
+        if offset < log.state.log_end:
+            await _truncate(engine, maintenance, log.state, offset)
+
+
+@asynccontextmanager
+async def changing(engine: Engine, commit: GroupCommit, maintenance: Maintenance, log: LogQueue) -> AsyncIterator[None]:
+    """What the block does to the log's end it does alone, with no append on its way. Raises what keeps the log from
+    being served."""
+    async with log.changing:
+        try:
+            await commit.hold(log)
+            async with maintenance.exclusive():
+                engine.check(log.state)
+                yield
+        finally:
+            commit.recount([log])
+            commit.release(log)
 
 
 async def _truncate(engine: Engine, maintenance: Maintenance, state: LogState, offset: int) -> None:
@@ -50,6 +61,8 @@ async def _truncate(engine: Engine, maintenance: Maintenance, state: LogState, o
     dirty = list(state.dirty_segments)
     directory = state.key.directory
     await maintenance.run(partial(sync_log_files, engine.disk, engine.files, directory, dirty, names_are_dirty=True))
+    if state.epochs.is_dirty:  # those on the disk may be of before the log began anew
+        await maintenance.run(partial(write_epochs, engine.disk, state.epochs_path, state.epochs.to_bytes()))
     state.cover((cut_offset, segment.base_offset, position))
     state.journal_floor = maintenance.journal_sequence
     try:
@@ -68,6 +81,7 @@ async def _truncate(engine: Engine, maintenance: Maintenance, state: LogState, o
     for each in (segment, *removed):
         engine.indexes.forget(each)
     cut_segment(segment, index, position=position, end_offset=cut_offset, last_append_ms=last_ms)
+    state.last_append_ms = state.latest_append_ms()  # a leader whose clock is behind goes on from there
     state.epochs.truncate_to(cut_offset)
     state.epochs.log_end = cut_offset
     state.epochs.is_dirty = False

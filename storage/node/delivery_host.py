@@ -1,32 +1,42 @@
 """Runs a partition's delivery state over its delivery log: only this writes the one and applies to the other.
 
-A decision's record goes to the log first; when it is durable it is applied and its waiter answered (rules R24, R25).
-Records of one loop turn share a batch. When an append fails, its records are aborted and every waiter gets the error.
+A decision's record goes to the log first; when it is committed, durable on every in-sync replica, it is applied and its
+waiter answered (rules R24, R25). Records of one loop turn share a batch. When an append fails, its records are aborted
+and every waiter gets the error.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 import structlog
 
-from acklog.wire.batch import encode_opaque_batch, opaque_payload
+from acklog.wire.batch import encode_opaque_batch
+from acklog.wire.problems import ProblemCode
 from cluster.clock import Clock
 from cluster.errors import AcklogError
 from storage.delivery.partition_delivery import PartitionDelivery
-from storage.delivery.records import DeliveryRecord, decode_records, encode_records
-from storage.disk.executor import IoExecutor
-from storage.disk.port import Disk, DiskFailedError, DiskFullError
-from storage.log.checkpoint import CheckpointDamagedError, read_checkpoint, write_checkpoint
+from storage.delivery.records import DeliveryRecord, encode_records
+from storage.disk.port import DiskFailedError, DiskFullError
+from storage.log.keys import LogKind
 from storage.log.partition_log import PartitionLog, Space
 from storage.log.round import Appended
+from storage.node.delivery_snapshots import DeliverySnapshots, path_of
+from storage.node.replication.leading import Leadership
 
 logger = structlog.get_logger(__name__)
 
-_READ_BYTES = 4 * 1024 * 1024
-_SNAPSHOT_OFFSET_BYTES = 8
-
 Waiting = tuple[DeliveryRecord, asyncio.Future[None] | None]
+
+
+class _Uncommitted(NamedTuple):
+    """Records that are durable here and wait for the high watermark to pass them."""
+
+    batch: list[Waiting]
+    next_offset: int
+    size_bytes: int
 
 
 class DeliveryHost:
@@ -37,25 +47,23 @@ class DeliveryHost:
         state: PartitionDelivery,
         log: PartitionLog,
         *,
-        leader_epoch: int,
+        leadership: Leadership,
         clock: Clock,
-        disk: Disk,
-        io: IoExecutor,
-        snapshot_path: str,
+        snapshots: DeliverySnapshots,
         snapshot_bytes: int,
         on_disk_failed: Callable[[str], None],
     ) -> None:
         self.state = state
         self.snapshots_taken = 0
         self._log = log
-        self._leader_epoch = leader_epoch
+        self._leadership = leadership
         self._clock = clock
-        self._disk = disk
-        self._io = io
-        self._snapshot_path = snapshot_path
+        self._snapshots = snapshots
         self._snapshot_bytes = snapshot_bytes
         self._on_disk_failed = on_disk_failed
         self._pending: list[Waiting] = []
+        self._uncommitted: deque[_Uncommitted] = deque()
+        self._has_ended = False
         self._applied_offset = log.log_end
         self._bytes_since_snapshot = 0
         self._snapshotting: asyncio.Task[None] | None = None
@@ -64,33 +72,19 @@ class DeliveryHost:
         self._idle.set()
 
     async def recover(self) -> None:
-        """Snapshot, then the log's tail: what was durable when the node stopped.
+        """What is committed, from the snapshot and the log's tail. Raises CheckpointDamagedError."""
+        until = self._leadership.high_watermark(LogKind.DELIVERY)
+        restored = await self._snapshots.restore(self.state, self._log, until=until)
+        self._applied_offset = restored.offset
+        self._bytes_since_snapshot = restored.tail_bytes
 
-        Raises CheckpointDamagedError for a snapshot that is damaged, or missing although the log was trimmed for it,
-        or that knows more than the log: going on would forget acknowledgements, now or at the next start.
-        """
-        payload = await self._io.run(partial(read_checkpoint, self._disk, self._snapshot_path))
-        offset = self._log.log_start
-        if payload is not None:
-            offset = int.from_bytes(payload[:_SNAPSHOT_OFFSET_BYTES], "big")
-            self.state.restore(
-                payload[_SNAPSHOT_OFFSET_BYTES:],
-                now_ms=self._clock.monotonic_ms(),
-                wall_now_ms=self._clock.now_ms(),
-            )
-        elif offset:
-            raise CheckpointDamagedError(f"{self._snapshot_path} is missing, and the log begins at {offset} only")
-        if offset > self._log.log_end:
-            raise CheckpointDamagedError(
-                f"{self._snapshot_path} goes up to {offset}, but the log ends at {self._log.log_end}"
-            )
-        while offset < self._log.log_end:
-            for stored in await self._log.read(offset, max_bytes=_READ_BYTES):
-                if stored.header.base_offset >= offset:
-                    self._apply(decode_records(opaque_payload(stored.data, stored.header)))
-                    self._bytes_since_snapshot += stored.header.length
-                offset = stored.header.next_offset
-        self._applied_offset = self._log.log_end
+    def committed_state(self) -> tuple[int, bytes]:
+        """(offset up to which the delivery log is in it, the state as a snapshot has it)."""
+        return self._applied_offset, self.state.snapshot()
+
+    async def wait_until_idle(self) -> None:
+        """Until everything that was written is committed or has failed."""
+        await self._idle.wait()
 
     def write(self, record: DeliveryRecord) -> None:
         """Log the record and apply it when it is durable; nobody waits for it."""
@@ -110,7 +104,7 @@ class DeliveryHost:
         await self._idle.wait()
         if self._snapshotting is not None:
             await self._snapshotting
-        if self._bytes_since_snapshot:
+        if self._bytes_since_snapshot and not self._has_ended:
             await self._snapshot()
 
     def _add(self, record: DeliveryRecord, waiter: asyncio.Future[None] | None) -> None:
@@ -122,9 +116,12 @@ class DeliveryHost:
 
     def _flush(self) -> None:
         batch, self._pending = self._pending, []
+        if self._has_ended:
+            self._finish_failed(batch, _ended())
+            return
         encoded = encode_opaque_batch(encode_records([record for record, _ in batch]), count=len(batch))
         try:
-            future = self._log.append(encoded, leader_epoch=self._leader_epoch, space=Space.RESERVED)
+            future = self._log.append(encoded, leader_epoch=self._leadership.leader_epoch, space=Space.RESERVED)
         except Exception as error:
             self._finish_failed(batch, error)
         else:
@@ -138,15 +135,35 @@ class DeliveryHost:
         if error is not None:
             self._finish_failed(batch, error)
             return
-        self._apply([record for record, _ in batch])
-        self._applied_offset = future.result().next_offset
-        self._bytes_since_snapshot += length
-        for _, waiter in batch:
-            if waiter is not None and not waiter.done():
-                waiter.set_result(None)
-        self._finished(len(batch))
-        if self._bytes_since_snapshot >= self._snapshot_bytes and self._snapshotting is None:
+        if self._has_ended:
+            self._finish_failed(batch, _ended())
+            return
+        self._uncommitted.append(_Uncommitted(batch, future.result().next_offset, length))
+        self._leadership.log_moved()
+        self.high_watermark_advanced(self._leadership.high_watermark(LogKind.DELIVERY))
+
+    def high_watermark_advanced(self, high_watermark: int) -> None:
+        """Everything below it is committed: it takes effect, and who waited for it is told."""
+        while self._uncommitted and self._uncommitted[0].next_offset <= high_watermark:
+            done = self._uncommitted.popleft()
+            self._apply([record for record, _ in done.batch])
+            self._applied_offset = done.next_offset
+            self._bytes_since_snapshot += done.size_bytes
+            for _, waiter in done.batch:
+                if waiter is not None and not waiter.done():
+                    waiter.set_result(None)
+            self._finished(len(done.batch))
+        if self._bytes_since_snapshot >= self._snapshot_bytes and self._snapshotting is None and not self._has_ended:
             self._snapshotting = asyncio.get_running_loop().create_task(self._snapshot())
+
+    def leadership_ended(self) -> None:
+        """Another leader may keep what is not committed by now, or not."""
+        if self._has_ended:
+            return
+        self._has_ended = True
+        uncommitted, self._uncommitted = self._uncommitted, deque()
+        for each in uncommitted:
+            self._finish_failed(each.batch, _ended())
 
     def _finish_failed(self, batch: list[Waiting], error: BaseException) -> None:
         self.state.abort([record for record, _ in batch], now_ms=self._clock.monotonic_ms())
@@ -165,19 +182,23 @@ class DeliveryHost:
 
     async def _snapshot(self) -> None:
         """Write the committed state, then trim the log below it. The state and its offset are taken in one step."""
-        offset = self._applied_offset
-        payload = offset.to_bytes(_SNAPSHOT_OFFSET_BYTES, "big") + self.state.snapshot()
+        offset, state = self.committed_state()
         self._bytes_since_snapshot = 0
         try:
-            await self._io.run(partial(write_checkpoint, self._disk, self._snapshot_path, payload))
+            await self._snapshots.write(self._log, offset, state)
             await self._log.remove_before(offset)
             self.snapshots_taken += 1
         except DiskFullError as error:
             # The log keeps what the snapshot would have replaced; the next one comes after as many bytes again.
-            logger.warning("delivery_snapshot_postponed", path=self._snapshot_path, reason=str(error))
+            logger.warning("delivery_snapshot_postponed", path=path_of(self._log), reason=str(error))
         except DiskFailedError as error:
-            self._on_disk_failed(f"the delivery snapshot {self._snapshot_path} could not be made durable: {error}")
+            self._on_disk_failed(f"the delivery snapshot {path_of(self._log)} could not be made durable: {error}")
         except AcklogError as error:
-            logger.warning("delivery_log_not_trimmed", path=self._snapshot_path, reason=str(error))
+            logger.warning("delivery_log_not_trimmed", path=path_of(self._log), reason=str(error))
         finally:
             self._snapshotting = None
+
+
+def _ended() -> AcklogError:
+    detail = "The partition has got another leader; what was asked may have taken effect."
+    return AcklogError(ProblemCode.OUTCOME_UNKNOWN, detail)

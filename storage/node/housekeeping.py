@@ -12,6 +12,7 @@ from cluster.metadata_view import MetadataView
 from cluster.model import RetentionMode
 from storage.node.offset_projection import OffsetProjection
 from storage.node.partition import Partition
+from storage.node.replication.replicas import Replicas
 from storage.node.settings import NodeSettings
 
 logger = structlog.get_logger(__name__)
@@ -22,7 +23,7 @@ class Housekeeping:
 
     def __init__(
         self,
-        partitions: Callable[[], list[Partition]],
+        replicas: Replicas,
         *,
         store: CoordinationStore,
         metadata: MetadataView,
@@ -31,7 +32,7 @@ class Housekeeping:
         settings: NodeSettings,
         on_group_removed: Callable[[str], None],
     ) -> None:
-        self._partitions = partitions
+        self._replicas = replicas
         self._store = store
         self._metadata = metadata
         self._clock = clock
@@ -42,13 +43,18 @@ class Housekeeping:
 
     async def run(self) -> None:
         next_retention_ms = self._clock.monotonic_ms() + self._settings.retention_interval_ms
+        next_checkpoint_ms = self._clock.monotonic_ms() + self._settings.high_watermark_checkpoint_ms
         while True:
             await self._clock.sleep(self._settings.projection_interval_ms)
-            await self._projection.flush_if_due(self._partitions())
+            await self._projection.flush_if_due(self._replicas.all())
+            if self._clock.monotonic_ms() >= next_checkpoint_ms:
+                next_checkpoint_ms = self._clock.monotonic_ms() + self._settings.high_watermark_checkpoint_ms
+                await self._replicas.checkpoint_high_watermarks()
             if self._clock.monotonic_ms() < next_retention_ms:
                 continue
             next_retention_ms = self._clock.monotonic_ms() + self._settings.retention_interval_ms
-            for partition in self._partitions():
+            await self._replicas.compact_followers()
+            for partition in self._replicas.all():
                 try:
                     await self.retain(partition)
                     await self._forget_deleted_groups(partition)
@@ -61,7 +67,10 @@ class Housekeeping:
                     )
 
     async def retain(self, partition: Partition) -> None:
-        """Remove whole segments that are past the topic's retention, and say so to the groups that lose by it."""
+        """Remove whole segments that are past the topic's retention, and say so to the groups that lose by it.
+
+        Only what is committed is ever removed: followers are told, and follow.
+        """
         log = partition.host.log
         config = partition.host.topic.config
         before_bytes = log.size_bytes
@@ -78,6 +87,7 @@ class Housekeeping:
         await log.retain(
             retention_ms=config.retention_ms,
             retention_bytes=config.retention_bytes,
+            not_after_offset=partition.host.high_watermark,
             keep_keyed_after_ms=keep_keyed_after_ms,
         )
         self.bytes_removed += max(0, before_bytes - log.size_bytes)

@@ -1,12 +1,18 @@
 """Everything that a node holds of one partition that it leads, opened and closed together."""
 
+import asyncio
 from dataclasses import dataclass
 
+import structlog
+
+from cluster.errors import AcklogError
 from storage.node.delivery_host import DeliveryHost
 from storage.node.delivery_steps import DeliverySteps
 from storage.node.partition_groups import PartitionGroups
 from storage.node.partition_host import PartitionHost
 from storage.node.record_reader import RecordReader
+
+logger = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
@@ -26,6 +32,29 @@ class Partition:
     @property
     def number(self) -> int:
         return self.host.partition
+
+    async def begin(self) -> None:
+        """Let time do its work from now on."""
+        self.steps.arm()
+        try:
+            await self.groups.advance_log_start()
+        except AcklogError as error:  # the next retention tries again
+            logger.warning("group_jump_delayed", topic=self.host.topic.name, partition=self.number, reason=str(error))
+
+    def end_leadership(self) -> None:
+        """Another leads, or will: who waits is told that this one will never know, and nothing more is taken."""
+        self.host.leadership_ended()
+        self.delivery.leadership_ended()
+
+    async def settle_down(self, timeout_ms: int) -> None:
+        """Wait until everything that was accepted is committed, so long and no longer; then end the leadership of what
+        is not."""
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                await self.host.wait_until_committed()
+                await self.delivery.wait_until_idle()
+        except TimeoutError:
+            self.end_leadership()
 
     async def close(self) -> None:
         """Nothing new may come; waits for what is under way and leaves a snapshot."""

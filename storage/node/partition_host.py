@@ -1,16 +1,18 @@
 """One partition's messages as its leader runs them: the only writer of its log and its dedup window.
 
 All decisions happen on the event loop between two awaits, so they need no locks. A send completes when the high
-watermark passes it. With one replica that is the leader's own durable end; the rule stays the same with more.
+watermark passes it, or when as many replicas hold it as it asked for. With one replica that is the leader's own durable
+end; the rule stays the same with more.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from acklog.wire.batch import (
     FLAG_CONTROL,
     FLAG_TRANSACTIONAL,
+    NO_PRODUCER,
     BatchCorruptError,
     BatchHeader,
     DedupKey,
@@ -23,35 +25,53 @@ from cluster.clock import Clock
 from cluster.errors import AcklogError
 from cluster.model import Topic
 from storage.delivery.dedup_window import DedupWindow
+from storage.delivery.producer_window import Known, ProducerWindow, Standing
+from storage.log.keys import LogKind
 from storage.log.partition_log import PartitionLog
 from storage.log.round import Appended
 from storage.node.batch_cache import BatchCache
+from storage.node.replication.leading import Leadership
 from storage.node.settings import NodeSettings
+from storage.replication.leader_events import Refusal
 from storage.rpc.messages import ACKS_ALL, KeyedResult, ProduceRequest, ProduceResponse
 
 OVERLOADED_RETRY_MS = 1000
+UNAVAILABLE_RETRY_MS = 200
+
+
+SourceKey = tuple[int, int]  # producer id and sequence: which batch of which gateway
 
 
 class _Uncommitted:
-    """A durable append that waits for the high watermark to pass it."""
+    """A durable append that waits for the high watermark to pass it. `waiter` waits for just that, `token` holds its
+    idempotency keys."""
 
-    __slots__ = ("appended", "waiter")
+    __slots__ = ("appended", "token", "waiter")
 
-    def __init__(self, appended: Appended, waiter: "asyncio.Future[Appended] | None") -> None:
+    def __init__(self, appended: Appended, token: int | None, waiter: "asyncio.Future[Appended] | None") -> None:
         self.appended = appended
+        self.token = token
         self.waiter = waiter
 
 
 class _Append:
     """What the log tells of an append: the one place where its outcome is noted."""
 
-    __slots__ = ("_host", "batch", "token", "waiter")
+    __slots__ = ("_host", "acks", "batch", "source", "token", "waiter")
 
     def __init__(
-        self, host: "PartitionHost", batch: bytearray, token: int | None, waiter: "asyncio.Future[Appended] | None"
+        self,
+        host: "PartitionHost",
+        batch: bytearray,
+        acks: int,
+        source: SourceKey | None,
+        token: int | None,
+        waiter: "asyncio.Future[Appended] | None",
     ) -> None:
         self._host = host
         self.batch = batch
+        self.acks = acks
+        self.source = source
         self.token = token
         self.waiter = waiter
 
@@ -75,7 +95,8 @@ class PartitionHost:
         *,
         log: PartitionLog,
         dedup: DedupWindow,
-        leader_epoch: int,
+        producers: ProducerWindow,
+        leadership: Leadership,
         cache: BatchCache,
         clock: Clock,
         settings: NodeSettings,
@@ -84,15 +105,22 @@ class PartitionHost:
         self.topic = topic
         self.partition = partition
         self.log = log
-        self.leader_epoch = leader_epoch
-        self.high_watermark = log.log_end
+        self.leader_epoch = leadership.leader_epoch
+        self.high_watermark = leadership.high_watermark(LogKind.MESSAGES)
+        self._leadership = leadership
         self._dedup = dedup
+        self._producers = producers
         self._cache = cache
         self._clock = clock
         self._settings = settings
         self._on_high_watermark = on_high_watermark
         self._inbox_bytes = 0
         self._uncommitted: deque[_Uncommitted] = deque()
+        self._counted: dict[int, tuple[Appended, asyncio.Future[Appended]]] = {}
+        self._last_counted = 0
+        self._source_waiters: dict[SourceKey, asyncio.Future[None]] = {}
+        self._settled: asyncio.Future[None] | None = None
+        self._has_ended = False
         self._dedup_waiters: dict[int, asyncio.Future[None]] = {}
         self._record_waiters: dict[asyncio.Future[None], None] = {}
         self._is_stopping = False
@@ -100,18 +128,25 @@ class PartitionHost:
     # --- produce -------------------------------------------------------------------------------------------------
 
     async def produce(self, request: ProduceRequest) -> ProduceResponse:
-        """Raises AcklogError: INVALID_FIELD, OVERLOADED, DEDUP_WINDOW_FULL, STORAGE_*, OUTCOME_UNKNOWN.
+        """Raises AcklogError: UNAVAILABLE (nothing was done), INVALID_FIELD, NOT_ENOUGH_REPLICAS, OVERLOADED,
+        DEDUP_WINDOW_FULL, STORAGE_*, OUTCOME_UNKNOWN.
 
         After OUTCOME_UNKNOWN (the time was up) and cancellation the batch may be appended all the same.
         """
         header = self._validate(request)
+        if header.producer_id != NO_PRODUCER:
+            before = await self._sent_before(request, header)
+            if before is not None:
+                return before
+        self._check_leadership(request.acks)
         token: int | None = None
         if header.is_keyed:
             keys = decode_keys(request.batch, header)
             _check_runs(keys, header)
-            known = await self._known(keys, request.timeout_ms)
-            if known:
-                return ProduceResponse(-1, self.leader_epoch, -1, known)
+            known_keys = await self._known(keys, request.timeout_ms)
+            if known_keys:
+                return ProduceResponse(-1, self.leader_epoch, -1, known_keys)
+            self._check_leadership(request.acks)
             token = self._dedup.reserve(keys, self._clock.monotonic_ms())
         waiter = self._append(request, header, token)
         if waiter is None:
@@ -147,45 +182,190 @@ class PartitionHost:
             )
         return header
 
+    def _check_leadership(self, acks: int) -> None:
+        refusal = None if self._has_ended else self._leadership.refusal(acks)
+        if self._has_ended or refusal is Refusal.NOT_SERVING:
+            detail = f"Partition {self.partition} of {self.topic.name} is not served here now."
+            raise AcklogError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=UNAVAILABLE_RETRY_MS)
+        if refusal is Refusal.NOT_ENOUGH_REPLICAS:
+            needed = self.topic.config.min_insync_replicas
+            detail = f"Fewer than {needed} replicas of partition {self.partition} of {self.topic.name} keep up now."
+            raise AcklogError(ProblemCode.NOT_ENOUGH_REPLICAS, detail, retry_after_ms=OVERLOADED_RETRY_MS)
+        if refusal is not None or len(self._uncommitted) >= self._settings.uncommitted_appends_max:
+            detail = f"{len(self._uncommitted)} appends of partition {self.partition} wait for replicas."
+            raise AcklogError(ProblemCode.OVERLOADED, detail, retry_after_ms=OVERLOADED_RETRY_MS)
+
     def _append(
         self, request: ProduceRequest, header: BatchHeader, token: int | None
     ) -> "asyncio.Future[Appended] | None":
         batch = request.batch if isinstance(request.batch, bytearray) else bytearray(request.batch)
         waiter = None if request.acks == 0 else asyncio.get_running_loop().create_future()
+        source = None if header.producer_id == NO_PRODUCER else (header.producer_id, header.base_sequence)
+        append = _Append(self, batch, request.acks, source, token, waiter)
         try:
-            self.log.append_and_tell(batch, _Append(self, batch, token, waiter), leader_epoch=self.leader_epoch)
+            self.log.append_and_tell(batch, append, leader_epoch=self.leader_epoch)
         except Exception:
             self._release(token)
             raise
         self._inbox_bytes += header.length
+        if source is not None:
+            self._producers.begin(*source, now_ms=self._clock.monotonic_ms())
         return waiter
 
     def flushed(self, append: "_Append", appended: Appended) -> None:
         """The leader's own copy is durable."""
         self._inbox_bytes -= len(append.batch)
-        if append.token is not None:
-            self._dedup.commit(append.token, appended.base_offset, self.leader_epoch, self._clock.monotonic_ms())
+        if append.source is not None:
+            self._stored(append.source, appended)
+        if self._has_ended:
+            self._end(append.token, append.waiter)
+            self._tell_settled()
+            return
         self._cache.put(self.log.key, read_header(append.batch), append.batch)
-        self._uncommitted.append(_Uncommitted(appended, append.waiter))
-        self._advance_high_watermark()
-        self._wake_dedup(append.token)
+        is_counted = append.waiter is not None and append.acks != ACKS_ALL
+        self._uncommitted.append(_Uncommitted(appended, append.token, None if is_counted else append.waiter))
+        if append.waiter is not None and is_counted:
+            self._count(appended, append.acks, append.waiter)
+        self._leadership.log_moved()
+        # The high watermark may have passed it already, together with others of its round.
+        self._complete()
+
+    def _count(self, appended: Appended, acks: int, waiter: "asyncio.Future[Appended]") -> None:
+        """Whoever asked for a number of replicas waits for these, committed or not."""
+        self._last_counted += 1
+        self._counted[self._last_counted] = (appended, waiter)
+        self._leadership.await_acks(LogKind.MESSAGES, appended.next_offset, acks, self._last_counted)
+
+    def acks_reached(self, tokens: Iterable[int]) -> None:
+        for token in tokens:
+            counted = self._counted.pop(token, None)
+            if counted is not None and not counted[1].done():
+                counted[1].set_result(counted[0])
 
     def refused(self, append: "_Append", error: BaseException) -> None:
         """The append failed: nothing was stored, or nobody knows."""
         self._inbox_bytes -= len(append.batch)
+        if append.source is not None:
+            self._producers.abort(*append.source)
+            self._wake_source(append.source)
         self._release(append.token)
         if append.waiter is not None and not append.waiter.done():
             append.waiter.set_exception(error)
+        self._tell_settled()
 
-    def _advance_high_watermark(self) -> None:
-        """The high watermark is the least durable end over the in-sync replicas: here, the leader's own."""
-        self.high_watermark = self.log.log_end
-        while self._uncommitted and self._uncommitted[0].appended.next_offset <= self.high_watermark:
-            done = self._uncommitted.popleft()
-            if done.waiter is not None and not done.waiter.done():
-                done.waiter.set_result(done.appended)
+    # --- batches that are sent again -----------------------------------------------------------------------------
+
+    async def _sent_before(self, request: ProduceRequest, header: BatchHeader) -> ProduceResponse | None:
+        """The answer for a batch that is here already, or may be; None: it has to be appended (rule R19).
+
+        Raises AcklogError OUTCOME_UNKNOWN.
+        """
+        source = (header.producer_id, header.base_sequence)
+        try:
+            async with asyncio.timeout(request.timeout_ms / 1000):
+                while True:
+                    now_ms = self._clock.monotonic_ms()
+                    found = self._producers.check(*source, is_retry=request.is_retry, now_ms=now_ms)
+                    if found is Standing.ABSENT:
+                        return None
+                    if found is Standing.TOO_OLD:
+                        detail = "The batch was sent before, and nobody knows any more whether it is stored."
+                        raise AcklogError(ProblemCode.OUTCOME_UNKNOWN, detail)
+                    if isinstance(found, Known):
+                        await self._wait_until_committed_up_to(found.base_offset + header.count)
+                        return ProduceResponse(found.base_offset, found.leader_epoch, found.append_time_ms)
+                    await self._wait_for_source(source)
+        except TimeoutError:
+            raise _unconfirmed(request.timeout_ms) from None
+
+    def _stored(self, source: SourceKey, appended: Appended) -> None:
+        self._producers.commit(
+            *source,
+            base_offset=appended.base_offset,
+            leader_epoch=self.leader_epoch,
+            append_time_ms=appended.append_time_ms,
+            now_ms=self._clock.monotonic_ms(),
+        )
+        self._wake_source(source)
+
+    async def _wait_for_source(self, source: SourceKey) -> None:
+        """Return when the append of this batch has ended, either way."""
+        future = self._source_waiters.get(source)
+        if future is None:
+            future = self._source_waiters[source] = asyncio.get_running_loop().create_future()
+        await asyncio.shield(future)
+
+    def _wake_source(self, source: SourceKey) -> None:
+        future = self._source_waiters.pop(source, None)
+        if future is not None:
+            future.set_result(None)
+
+    async def _wait_until_committed_up_to(self, offset: int) -> None:
+        """Raises AcklogError OUTCOME_UNKNOWN when the leadership ends before."""
+        while self.high_watermark < offset:
+            if self._has_ended:
+                raise self._unknown()
+            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._record_waiters[future] = None
+            try:
+                await future
+            finally:
+                self._record_waiters.pop(future, None)
+
+    # --- what is committed ---------------------------------------------------------------------------------------
+
+    def high_watermark_advanced(self, high_watermark: int) -> None:
+        """Everything below it is committed: readers may see it, and who waited for it is told."""
+        self.high_watermark = high_watermark
+        self._complete()
         self._wake_record_waiters()
         self._on_high_watermark(self.partition)
+
+    def _complete(self) -> None:
+        while self._uncommitted and self._uncommitted[0].appended.next_offset <= self.high_watermark:
+            done = self._uncommitted.popleft()
+            if done.token is not None:
+                offset = done.appended.base_offset
+                self._dedup.commit(done.token, offset, self.leader_epoch, self._clock.monotonic_ms())
+                self._wake_dedup(done.token)
+            if done.waiter is not None and not done.waiter.done():
+                done.waiter.set_result(done.appended)
+        self._tell_settled()
+
+    async def wait_until_committed(self) -> None:
+        """Until everything that was accepted is committed, refused or given up."""
+        while self._inbox_bytes or self._uncommitted:
+            self._settled = asyncio.get_running_loop().create_future()
+            await self._settled
+
+    def _tell_settled(self) -> None:
+        if not self._inbox_bytes and not self._uncommitted and self._settled is not None:
+            settled, self._settled = self._settled, None
+            if not settled.done():
+                settled.set_result(None)
+
+    def leadership_ended(self) -> None:
+        """Another leader may keep what is not committed by now, or not: nobody here will ever know."""
+        if self._has_ended:
+            return
+        self._has_ended = True
+        uncommitted, self._uncommitted = self._uncommitted, deque()
+        counted, self._counted = self._counted, {}
+        for each in uncommitted:
+            self._end(each.token, each.waiter)
+        for _, waiter in counted.values():
+            self._end(None, waiter)
+        self.stop_waiting()
+        self._tell_settled()
+
+    def _end(self, token: int | None, waiter: "asyncio.Future[Appended] | None") -> None:
+        self._release(token)
+        if waiter is not None and not waiter.done():
+            waiter.set_exception(self._unknown())
+
+    def _unknown(self) -> AcklogError:
+        detail = f"Partition {self.partition} of {self.topic.name} has got another leader; the append may be kept."
+        return AcklogError(ProblemCode.OUTCOME_UNKNOWN, detail, retry_after_ms=OVERLOADED_RETRY_MS)
 
     @property
     def dedup_bytes(self) -> int:

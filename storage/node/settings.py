@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from storage.delivery.producer_window import ProducerWindowSettings
 from storage.delivery.settings import DeliverySettings
 from storage.log.settings import LogStoreSettings
 
@@ -13,8 +14,17 @@ class NodeSettings:
     log_store: LogStoreSettings = field(default_factory=LogStoreSettings)
     delivery: DeliverySettings = field(default_factory=DeliverySettings)
 
+    producers: ProducerWindowSettings = field(default_factory=ProducerWindowSettings)
+
     partition_inbox_bytes_max: int = 32 * 1024 * 1024
     """Unflushed appends of one partition; beyond it a send gets OVERLOADED."""
+
+    producers_read_bytes_max: int = 8 * 1024 * 1024
+    """How much of a log's end is read at the start for the batches that gateways may send again. Where there is more in
+    the producers' window, retries are answered OUTCOME_UNKNOWN for as long."""
+
+    uncommitted_appends_max: int = 100_000
+    """Appends of one partition that wait for replicas; beyond it a send gets OVERLOADED."""
 
     batch_cache_bytes_max: int = 64 * 1024 * 1024
     """Batches kept in memory for readers, over all partitions of the node."""
@@ -35,6 +45,15 @@ class NodeSettings:
     """How long a request waits for a partition that is being opened."""
 
     partitions_opened_at_once: int = 16
+
+    partition_close_timeout_ms: int = 2_000
+    """How long a stop waits for followers to get what was accepted."""
+
+    isr_changes_at_once: int = 32
+    """Changes of in-sync replicas that are on their way to the coordination store at the same time."""
+
+    high_watermark_checkpoint_ms: int = 5_000
+    """How often the high watermarks of replicated partitions are written down."""
 
     dedup_window_bytes_max: int = 64 * 1024 * 1024
     """Memory for the idempotency keys of one partition's window; beyond it DEDUP_WINDOW_FULL."""

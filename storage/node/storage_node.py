@@ -1,4 +1,4 @@
-"""A storage node: its parts, their life, and the calls that gateways make of it (`storage.rpc.node_api`)."""
+"""A storage node: its parts, their life, and the calls that gateways and other nodes make of it (`storage.rpc`)."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -11,27 +11,41 @@ from cluster.coordination import CoordinationStore
 from cluster.entropy import Entropy
 from cluster.errors import AcklogError
 from cluster.metadata_view import MetadataView
-from cluster.model import Group, GroupMode
+from cluster.model import Group, GroupMode, GroupSettings
+from storage.delivery.partition_delivery import PartitionDelivery
 from storage.disk.executor import IoExecutor
 from storage.disk.port import Disk
+from storage.log.high_watermarks import HighWatermarks
 from storage.log.store import LogStore
 from storage.node.batch_cache import BatchCache
 from storage.node.dead_letter_sink import DeadLetterSink
+from storage.node.delivery_snapshots import DeliverySnapshots
 from storage.node.housekeeping import Housekeeping
-from storage.node.led_partitions import UNAVAILABLE_RETRY_MS, LedPartitions
 from storage.node.offset_projection import OffsetProjection
 from storage.node.opening import PartitionOpener
 from storage.node.partition import Partition
+from storage.node.partition_host import UNAVAILABLE_RETRY_MS
 from storage.node.receiver import Receiver
+from storage.node.replication.fetch_service import FetchService
+from storage.node.replication.fetch_sessions import FetchSessions
+from storage.node.replication.isr_writer import IsrWriter
+from storage.node.replication.peer_directory import Peers
+from storage.node.replication.replica_host import ReplicaHost
+from storage.node.replication.replicas import Replicas
+from storage.node.replication.tools import ReplicaTools
 from storage.node.settings import NodeSettings
 from storage.node.vital_signs import VitalSigns, vital_signs_of
+from storage.replication.assignment import ReplicaIdentity
+from storage.replication.messages import FetchAnswer, FetchRequest, SnapshotAnswer, SnapshotRequest
+from storage.replication.settings import ReplicationSettings
 from storage.rpc import messages
+from storage.rpc.peer_api import ProbeAnswer, ProbeRequest
 
 logger = structlog.get_logger(__name__)
 
 
 class StorageNode:
-    """Create, `start`, use, `close`. Implements NodeApi."""
+    """Create, `start`, use, `close`. Implements NodeApi and PeerApi."""
 
     def __init__(
         self,
@@ -41,17 +55,21 @@ class StorageNode:
         store: CoordinationStore,
         metadata: MetadataView,
         dead_letters: DeadLetterSink,
+        peers: Peers,
         disk: Disk,
         io: IoExecutor,
         clock: Clock,
         entropy: Entropy,
         settings: NodeSettings,
+        replication: ReplicationSettings | None = None,
     ) -> None:
         self.node_id = node_id
         self.incarnation = incarnation
         self._store = store
         self._metadata = metadata
         self._dead_letters = dead_letters
+        self._peers = peers
+        self._replication = replication or ReplicationSettings()
         self._disk = disk
         self._io = io
         self._clock = clock
@@ -67,6 +85,7 @@ class StorageNode:
         self._unsubscribe: Callable[[], None] | None = None
         self._is_closing = False
         self._waiting_records = 0
+        self._has_changed = False
 
     # --- life ----------------------------------------------------------------------------------------------------
 
@@ -80,13 +99,19 @@ class StorageNode:
             settings=self._settings.log_store,
         )
         _log_recovery(self.logs)
-        self._led = self._make_led_partitions()
-        await self._led.reconcile()
-        await self._led.remove_orphans()
+        high_watermarks = await HighWatermarks.read(self._disk, self._io)
+        self._replicas = self._make_replicas(high_watermarks)
+        await self._replicas.reconcile()
+        await self._replicas.settled()
+        await self._replicas.remove_orphans()
         changed = asyncio.Event()
         self._unsubscribe = self._metadata.subscribe(changed.set)
         changed.set()  # for what changed between the first look and the subscription
-        for activity in (self._led.follow(changed), self._make_housekeeping().run()):
+        for activity in (
+            self._replicas.follow(changed),
+            self._make_housekeeping().run(),
+            self._watch_followers(),
+        ):
             task = asyncio.get_running_loop().create_task(activity)
             task.add_done_callback(self._task_ended)
             self._tasks.append(task)
@@ -99,15 +124,19 @@ class StorageNode:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._led.close()
-        await self._projection.flush(self._led.all())
+        led = self._replicas.all()
+        await self._replicas.close()
+        self._service.stop()
+        await self._sessions.close()
+        await self._projection.flush(led)
+        await self._replicas.checkpoint_high_watermarks()
         await self.logs.close()
 
     def stop_waiting(self) -> None:
         """The first step of a graceful stop: long polls are answered at once, new work is refused."""
         self._is_closing = True
         self._receiver.stop()
-        for partition in self._led.all():
+        for partition in self._replicas.all():
             partition.host.stop_waiting()
 
     @property
@@ -126,26 +155,72 @@ class StorageNode:
     @property
     def partitions_refused(self) -> int:
         """Partitions that the node should lead and cannot open."""
-        return len(self._led.failures)
+        return len(self._replicas.failures)
 
     def partitions_led(self) -> list[Partition]:
-        return self._led.all()
+        return self._replicas.all()
+
+    def replicas(self) -> list[ReplicaHost]:
+        """All that the node holds, whatever their role."""
+        return self._replicas.hosts()
+
+    def coordination_changed(self, is_registered: bool) -> None:
+        """This node's registration has become valid, or is not any more."""
+        self._replicas.coordination_changed(is_registered)
 
     def vital_signs(self) -> VitalSigns:
         now_ms, waiting = self._clock.now_ms(), self.waiting_receives
-        return vital_signs_of(self.logs, self._led.all(), self._settings, now_ms=now_ms, waiting_receives=waiting)
+        return vital_signs_of(self.logs, self._replicas.all(), self._settings, now_ms=now_ms, waiting_receives=waiting)
 
     # --- parts -----------------------------------------------------------------------------------------------------
 
-    def _make_opener(self) -> PartitionOpener:
+    def _make_replicas(self, high_watermarks: HighWatermarks) -> Replicas:
+        return Replicas(
+            self.logs,
+            self._make_tools,
+            high_watermarks=high_watermarks,
+            store=self._store,
+            metadata=self._metadata,
+            settings=self._settings,
+            on_changed=self._partitions_changed,
+            on_topic_gone=self._forget_topic,
+        )
+
+    def _make_tools(self, replicas: Replicas) -> ReplicaTools:
+        me = ReplicaIdentity(self.node_id, self.incarnation, self.logs.directory_id)
+        self._service = FetchService(replicas, clock=self._clock, settings=self._replication)
+        self._sessions = FetchSessions(
+            me,
+            self._peers,
+            clock=self._clock,
+            settings=self._replication,
+            on_answered=replicas.answered,
+            on_crashed=self._crash,
+        )
+        snapshots = DeliverySnapshots(self._disk, self._io, self._clock, new_state=self._new_delivery_state)
+        return ReplicaTools(
+            me=me,
+            sessions=self._sessions,
+            service=self._service,
+            peers=self._peers,
+            isr_writer=IsrWriter(self._store, self._metadata, changes_at_once=self._settings.isr_changes_at_once),
+            opener=self._make_opener(snapshots),
+            snapshots=snapshots,
+            cache=self._cache,
+            clock=self._clock,
+            settings=self._replication,
+            producers=self._settings.producers,
+            close_timeout_ms=self._settings.partition_close_timeout_ms,
+            on_crashed=self._crash,
+        )
+
+    def _make_opener(self, snapshots: DeliverySnapshots) -> PartitionOpener:
         readers = self._receiver.readers
         return PartitionOpener(
             self.logs,
-            store=self._store,
             metadata=self._metadata,
             dead_letters=self._dead_letters,
-            disk=self._disk,
-            io=self._io,
+            snapshots=snapshots,
             cache=self._cache,
             clock=self._clock,
             entropy=self._entropy,
@@ -155,23 +230,21 @@ class StorageNode:
             on_crashed=self._crash,
         )
 
-    def _make_led_partitions(self) -> LedPartitions:
-        return LedPartitions(
-            self.logs,
-            self._make_opener(),
-            node_id=self.node_id,
-            incarnation=self.incarnation,
-            store=self._store,
-            metadata=self._metadata,
-            cache=self._cache,
-            settings=self._settings,
-            on_changed=self._partitions_changed,
-            on_topic_gone=self._forget_topic,
+    def _new_delivery_state(self, leader_epoch: int) -> PartitionDelivery:
+        return PartitionDelivery(
+            leader_epoch=leader_epoch,
+            settings_of=self._group_settings,
+            groups_max=self._settings.groups_per_partition_max,
+            settings=self._settings.delivery,
         )
+
+    def _group_settings(self, group_id: str) -> GroupSettings:
+        group = self._metadata.group_by_id(group_id)
+        return group.settings if group is not None else GroupSettings()
 
     def _make_housekeeping(self) -> Housekeeping:
         return Housekeeping(
-            self._led.all,
+            self._replicas,
             store=self._store,
             metadata=self._metadata,
             clock=self._clock,
@@ -181,8 +254,21 @@ class StorageNode:
         )
 
     def _partitions_changed(self) -> None:
+        """Many come and go together: whoever waits is woken once."""
+        if not self._has_changed:
+            self._has_changed = True
+            asyncio.get_running_loop().call_soon(self._look_anew)
+
+    def _look_anew(self) -> None:
+        self._has_changed = False
         self._started_groups.clear()
         self._receiver.wake_everybody()
+
+    async def _watch_followers(self) -> None:
+        """Without the coordination store, leaders serve as long as they hear their followers."""
+        while True:
+            await self._clock.sleep(self._replication.contact_ms / 4)
+            self._replicas.tell_who_is_heard(self._service.followers_heard)
 
     def _forget_topic(self, topic_id: str) -> None:
         self._receiver.forget_topic(topic_id)
@@ -205,10 +291,10 @@ class StorageNode:
     # --- finding ---------------------------------------------------------------------------------------------------
 
     def _partitions_of(self, topic_id: str) -> Mapping[int, Partition]:
-        return self._led.of_topic(topic_id)
+        return self._replicas.of_topic(topic_id)
 
     async def _partition(self, topic_id: str, number: int) -> Partition:
-        partition = await self._led.get(topic_id, number)
+        partition = await self._replicas.get(topic_id, number)
         if self._is_closing:
             raise AcklogError(
                 ProblemCode.SHUTTING_DOWN, "The node is shutting down.", retry_after_ms=UNAVAILABLE_RETRY_MS
@@ -247,7 +333,7 @@ class StorageNode:
         topic = self._metadata.topic_by_id(topic_id)
         if topic is None:
             raise AcklogError(ProblemCode.TOPIC_NOT_FOUND, "There is no topic with this id.", field="queue")
-        opened = [await self._partition(topic_id, number) for number in self._led.numbers_to_lead(topic_id)]
+        opened = [await self._partition(topic_id, number) for number in self._replicas.numbers_to_lead(topic_id)]
         projected = await self._projection.read(group.id, topic_id) if opened else {}
         since_ms = self._reads_since(group, topic_id)
         await asyncio.gather(
@@ -360,6 +446,19 @@ class StorageNode:
                 extra={"logStart": host.log.log_start, "highWatermark": host.high_watermark},
             )
         return request.value
+
+    # --- PeerApi ---------------------------------------------------------------------------------------------------
+
+    async def fetch(self, request: FetchRequest) -> FetchAnswer:
+        self._check_health()
+        return await self._service.fetch(request)
+
+    async def snapshot(self, request: SnapshotRequest) -> SnapshotAnswer:
+        self._check_health()
+        return await self._replicas.snapshot(request)
+
+    async def probe(self, request: ProbeRequest) -> ProbeAnswer:
+        return ProbeAnswer(self.node_id, self.incarnation)
 
     def _check_health(self) -> None:
         if self.failure is not None:

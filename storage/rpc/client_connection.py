@@ -65,7 +65,10 @@ class ClientConnection:
         self._is_paused = False
         self._last_id = 0
         self._last_received_ms = 0
+        self.version = 0
+        """Of the protocol, from the greeting on."""
         self.has_answered = False
+        """A request after the greeting."""
 
     @property
     def is_open(self) -> bool:
@@ -176,7 +179,7 @@ class ClientConnection:
         if call is None or not call.was_sent:
             self._distrust(f"the node answered request {frame.request_id}, which is not open")
             return
-        self.has_answered = True
+        self.has_answered |= bool(self.version)
         if call.answer.done():
             call.on_late_answer(frame)
         else:

@@ -1,8 +1,8 @@
-"""Frames on a connection between a gateway and a storage node. Sans-IO: bytes in, frames out, and back.
+"""Frames on a connection to a storage node, from a gateway or another node. Sans-IO: bytes in, frames out, and back.
 
     offset size field
     0      1    magic 0xAC
-    1      1    version of this layout
+    1      1    version of this layout, which does not change with the protocol's (`storage.rpc.handshake`)
     2      1    kind: request, response, failure, cancel, cancelled
     3      1    method of a request or a cancel; 0 in answers
     4      4    request id, chosen by the caller, unique among its unanswered ones
@@ -26,8 +26,8 @@ Buffer = bytes | bytearray | memoryview
 MAGIC = 0xAC
 VERSION = 1
 HEADER_BYTES = 16
-FRAME_BYTES_MAX = BATCH_BYTES_MAX + 1024 * 1024
-"""One batch, or one receive's messages, and what describes them."""
+FRAME_BYTES_MAX = BATCH_BYTES_MAX + 4 * 1024 * 1024
+"""One batch, or one receive's messages, and what describes them: in a fetch's answer up to 20,000 partitions."""
 REQUEST_ID_MAX = 2**32 - 1
 
 _HEADER = struct.Struct(">BBBBIII")

@@ -22,7 +22,8 @@ class _Message(msgspec.Struct, array_like=True, gc=False):
 class ProduceRequest(_Message):
     """Append one unstamped batch. `acks` is ACKS_ALL, or the number of replicas, the leader among them, or 0.
 
-    The batch is handed over: the node stamps it in place.
+    The batch is handed over: the node stamps it in place. `is_retry`: the same bytes, with the same producer id and
+    sequence, were sent before, and nobody knows what became of them.
     """
 
     topic_id: str
@@ -30,6 +31,7 @@ class ProduceRequest(_Message):
     batch: bytearray
     acks: int = ACKS_ALL
     timeout_ms: int = 10_000
+    is_retry: bool = False
 
 
 class KeyedResult(_Message):

@@ -1,11 +1,14 @@
-"""The calls of `NodeApi` on the wire: their numbers, types, and which field travels as the frame's attachment."""
+"""The calls on the wire: their numbers, types, and which field travels as the frame's attachment."""
 
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from storage.replication.messages import FetchAnswer, FetchRequest, SnapshotAnswer, SnapshotRequest
 from storage.rpc import messages
 from storage.rpc.framing import Buffer
+from storage.rpc.handshake import OLDEST_VERSION, Hello, Welcome
+from storage.rpc.peer_api import ProbeAnswer, ProbeRequest
 
 _Request = TypeVar("_Request", bound=msgspec.Struct)
 _Response = TypeVar("_Response", bound=msgspec.Struct)
@@ -47,7 +50,8 @@ class _Codec(Generic[_Request]):
 
 
 class Method(Generic[_Request, _Response]):
-    """`number` never changes. `name` is NodeApi's."""
+    """`number` never changes. `name` is that of the interface. `since` is the version of the protocol that brought the
+    call: on a connection of an earlier one it is not made."""
 
     def __init__(
         self,
@@ -58,8 +62,10 @@ class Method(Generic[_Request, _Response]):
         *,
         request_attachment: str | None = None,
         response_attachment: str | None = None,
+        since: int = OLDEST_VERSION,
     ) -> None:
         self.number = number
+        self.since = since
         self.name = name
         self.request = _Codec(request, request_attachment)
         self.response = _Codec(response, response_attachment)
@@ -73,8 +79,19 @@ RECORDS = Method(5, "records", messages.RecordsRequest, messages.RecordsResponse
 POSITIONS = Method(6, "positions", messages.PositionsRequest, messages.PositionsResponse)
 SEEK = Method(7, "seek", messages.SeekRequest, messages.SeekResponse)
 
-METHODS: dict[int, Method[Any, Any]] = {
+NODE_METHODS: dict[int, Method[Any, Any]] = {
     method.number: method for method in (PRODUCE, RECEIVE, SETTLE, INSPECT, RECORDS, POSITIONS, SEEK)
 }
+"""NodeApi's."""
+
+FETCH = Method(32, "fetch", FetchRequest, FetchAnswer, response_attachment="batches")
+SNAPSHOT = Method(33, "snapshot", SnapshotRequest, SnapshotAnswer, response_attachment="snapshot")
+PROBE = Method(34, "probe", ProbeRequest, ProbeAnswer)
+
+PEER_METHODS: dict[int, Method[Any, Any]] = {method.number: method for method in (FETCH, SNAPSHOT, PROBE)}
+"""PeerApi's."""
+
+HELLO = Method(255, "hello", Hello, Welcome)
+"""The first request of every connection, and of none but the connection itself."""
 
 FAILURE = _Codec(messages.Failure)

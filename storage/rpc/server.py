@@ -1,10 +1,10 @@
-"""Serves a storage node to the gateways that dial it."""
+"""Serves a storage node to the gateways and the other nodes that dial it."""
 
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 
@@ -12,8 +12,10 @@ from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
 from storage.rpc import messages
 from storage.rpc.framing import Buffer, Frame, FrameDecoder, FrameKind, encode_frame
-from storage.rpc.methods import FAILURE, METHODS, MalformedMessageError, Method
+from storage.rpc.handshake import Welcome
+from storage.rpc.methods import FAILURE, HELLO, NODE_METHODS, PEER_METHODS, MalformedMessageError, Method
 from storage.rpc.node_api import NodeApi
+from storage.rpc.peer_api import PeerApi
 from storage.rpc.release import release_requests
 from storage.rpc.settings import RpcServerSettings
 from storage.rpc.transport import Listener, Stream, Transport
@@ -22,10 +24,13 @@ logger = structlog.get_logger(__name__)
 
 
 class NodeServer:
-    """Create, `start`, and `close` when the node has stopped waiting."""
+    """Create, `start`, and `close` when the node has stopped waiting. Without `peer` there are no other nodes."""
 
-    def __init__(self, node: NodeApi, transport: Transport, *, settings: RpcServerSettings) -> None:
+    def __init__(
+        self, node: NodeApi, transport: Transport, *, settings: RpcServerSettings, peer: PeerApi | None = None
+    ) -> None:
         self._node = node
+        self._peer = peer
         self._transport = transport
         self._settings = settings
         self._listener: Listener | None = None
@@ -52,7 +57,11 @@ class NodeServer:
 
     def _accept(self) -> "ServerConnection":
         return ServerConnection(
-            self._node, settings=self._settings, on_began=self._connection_began, on_ended=self._connection_ended
+            self._node,
+            self._peer,
+            settings=self._settings,
+            on_began=self._connection_began,
+            on_ended=self._connection_ended,
         )
 
     def _connection_began(self, connection: "ServerConnection") -> bool:
@@ -64,6 +73,15 @@ class NodeServer:
 
     def _connection_ended(self, connection: "ServerConnection") -> None:
         self._connections.pop(connection, None)
+
+
+class _Call(NamedTuple):
+    method: Method[Any, Any]
+    function: Callable[[Any], Awaitable[Any]]
+
+
+def _calls_of(api: NodeApi | PeerApi, methods: dict[int, Method[Any, Any]]) -> dict[int, _Call]:
+    return {number: _Call(method, getattr(api, method.name)) for number, method in methods.items()}
 
 
 @dataclass(slots=True, eq=False)
@@ -84,22 +102,25 @@ class _Serving:
 class ServerConnection:
     """Implements `storage.rpc.transport.StreamHandler`.
 
-    Back-pressure: while too many requests are being served, or the peer does not read its answers, the stream is not
-    read. What one read brought beyond the limit waits in `_waiting`; cancels overtake it.
+    The first request is the hello, which settles the version. Back-pressure: while too many requests are being served,
+    or the peer does not read its answers, the stream is not read. What one read brought beyond the limit waits in
+    `_waiting`; cancels overtake it.
     """
 
     def __init__(
         self,
         node: NodeApi,
+        peer: PeerApi | None,
         *,
         settings: RpcServerSettings,
         on_began: Callable[["ServerConnection"], bool],
         on_ended: Callable[["ServerConnection"], None],
     ) -> None:
         self._node = node
-        self._calls: dict[int, Callable[[Any], Awaitable[Any]]] = {
-            number: getattr(node, method.name) for number, method in METHODS.items()
-        }
+        self._calls = _calls_of(node, NODE_METHODS)
+        if peer is not None:
+            self._calls |= _calls_of(peer, PEER_METHODS)
+        self._version = 0  # of the protocol; none before the hello
         self._settings = settings
         self._on_began = on_began
         self._on_ended = on_ended
@@ -185,20 +206,50 @@ class ServerConnection:
         if frame.request_id in self._serving:
             self._distrust(f"the peer used request id {frame.request_id} twice at once")
             return
-        method = METHODS.get(frame.method)
-        if method is None:
+        if not self._version:
+            self._greet(frame)
+            return
+        known = self._calls.get(frame.method)
+        if known is None or known.method.since > self._version:
             self._write(_failure(frame.request_id, AcklogError(ProblemCode.UNSUPPORTED, "the node has no such call")))
             return
+        method = known.method
         try:
             request = method.request.decode(frame.body, frame.attachment)
         except MalformedMessageError as error:
             logger.exception("rpc.malformed_request", method=method.name)
             self._write(_failure(frame.request_id, AcklogError(ProblemCode.UNSUPPORTED, str(error))))
             return
-        task = asyncio.get_running_loop().create_task(self._answer(frame.request_id, method, request))
+        task = asyncio.get_running_loop().create_task(self._answer(frame.request_id, known, request))
         self._serving[frame.request_id] = _Serving(task, frame.size_bytes)
         self._serving_bytes += frame.size_bytes
         task.add_done_callback(lambda done: self._served(frame.request_id, done))
+
+    def _greet(self, frame: Frame) -> None:
+        if frame.method != HELLO.number:
+            self._distrust("the peer did not begin with a hello")
+            return
+        try:
+            hello = HELLO.request.decode(frame.body, frame.attachment)
+        except MalformedMessageError as error:
+            self._distrust(str(error))
+            return
+        ours = self._settings.versions
+        version = ours.common_with(hello)
+        if version is not None:
+            self._version = version
+            body, _ = HELLO.response.encode(Welcome(version))
+            self._write(encode_frame(FrameKind.RESPONSE, request_id=frame.request_id, body=body))
+            return
+        refusal = (
+            f"the node speaks versions {ours.oldest} to {ours.newest} of the protocol, and who dialled it "
+            f"{hello.oldest} to {hello.newest}: upgrade the older one"
+        )
+        self._write(_failure(frame.request_id, AcklogError(ProblemCode.UNSUPPORTED, refusal)))
+        self._waiting.clear()
+        if self._stream is not None:
+            logger.error("rpc.no_common_version", peer=self._stream.peer, reason=refusal)
+            self._stream.close()
 
     def _cancel(self, request_id: int) -> None:
         """An answered request stays answered: the peer gives the leases in that answer back itself."""
@@ -212,19 +263,19 @@ class ServerConnection:
                 self._write(encode_frame(FrameKind.CANCELLED, request_id=request_id))
                 return
 
-    async def _answer(self, request_id: int, method: Method[Any, Any], request: Any) -> list[Buffer]:
+    async def _answer(self, request_id: int, call: _Call, request: Any) -> list[Buffer]:
         """The frame that answers the request; leases in an answer that nobody will read go back to the node."""
         response: Any = None
         try:
-            response = await self._calls[method.number](request)
+            response = await call.function(request)
             if not self._serving[request_id].is_unwanted:
-                body, attachment = method.response.encode(response)
+                body, attachment = call.method.response.encode(response)
                 return encode_frame(FrameKind.RESPONSE, request_id=request_id, body=body, attachment=attachment)
             answer = encode_frame(FrameKind.CANCELLED, request_id=request_id)
         except AcklogError as error:
             return _failure(request_id, error)
         except Exception:
-            logger.exception("rpc.request_failed", method=method.name)
+            logger.exception("rpc.request_failed", method=call.method.name)
             answer = _failure(request_id, AcklogError(ProblemCode.INTERNAL, "the node failed to serve the request"))
         if isinstance(response, messages.ReceiveResponse):
             await self._release(response)

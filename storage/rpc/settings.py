@@ -1,6 +1,8 @@
-"""Limits of the connections between gateways and storage nodes. Sizes in bytes, times in milliseconds."""
+"""Limits of the connections to storage nodes. Sizes in bytes, times in milliseconds."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from storage.rpc.handshake import ProtocolVersions
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +20,13 @@ class RpcClientSettings:
     """What an append gets on top of its own `timeout_ms`, so that the node's answer comes first."""
 
     dial_timeout_ms: int = 3_000
+    """For the connection and its handshake."""
 
     backoff_min_ms: int = 50
     backoff_max_ms: int = 5_000
+    """Between dials to a node that does not answer: first and last pause."""
+
+    versions: ProtocolVersions = field(default_factory=ProtocolVersions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +39,5 @@ class RpcServerSettings:
 
     request_bytes_per_connection_max: int = 128 * 1024 * 1024
     """Bytes of the requests being served for one connection; likewise."""
+
+    versions: ProtocolVersions = field(default_factory=ProtocolVersions)

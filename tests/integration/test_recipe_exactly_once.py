@@ -3,7 +3,7 @@
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -94,15 +94,17 @@ def check_projection(client: Client, recipe: Recipe, totals: Counter[str]) -> No
         with locked(projection):
             totals = totals + send_transfers(client, range(100, 200))
             first.kill()
-    with (
-        recipe.python("projection.py", folder="exactly_once") as second,
-        recipe.python("projection.py", folder="exactly_once") as third,
-    ):
-        both = (second, third)
+    with ExitStack() as programs:
+        second, third = both = [
+            programs.enter_context(recipe.python("projection.py", folder="exactly_once")) for _ in range(2)
+        ]
         # Once both follow, each page is applied by one of them; the other finds the offset moved, and ends.
         while all(each.process.poll() is None for each in both):
             totals = totals + send_transfers(client, range(200, 203))
             wait_for_balances(projection, totals)
         assert "another process has moved partition" in second.output + third.output
+        second.kill()  # or each has moved a partition under the other, and neither is left
+        third.kill()
+        programs.enter_context(recipe.python("projection.py", folder="exactly_once"))
         totals = totals + send_transfers(client, range(300, 400))
         wait_for_balances(projection, totals)

@@ -10,22 +10,40 @@ import contextlib
 import os
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from acklog.wire.batch import read_header
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
 from storage.disk.port import DiskFailedError, DiskFullError
 from storage.log.keys import LogKey, LogKind
-from storage.log.partition_log import Space
+from storage.log.partition_log import PartitionLog, Space
+from storage.log.round import Appended
 from tests.sim.sim_disk import CAPACITY_BYTES_DEFAULT, SimulatedPowerLoss
-from tests.support.log_harness import SMALL_LOG, Found, LogHarness, content_of, keyed_batch, opaque_batch
+from tests.support.log_harness import (
+    SMALL_LOG,
+    Found,
+    LogHarness,
+    content_of,
+    found_in,
+    keyed_batch,
+    opaque_batch,
+    stamped,
+)
 
 KEYS = [LogKey("alpha", 0, LogKind.MESSAGES), LogKey("alpha", 0, LogKind.DELIVERY), LogKey("beta", 3, LogKind.MESSAGES)]
 LOGS = st.sampled_from(KEYS)
+SIZES = st.sampled_from([9, 16, 100, 400, 1500, 5000])
+STAMPED_CALLS = st.lists(
+    st.lists(st.tuples(SIZES, st.sampled_from([0, 0, 0, 1, 3]), st.sampled_from([0, 1, 5000])), min_size=1, max_size=6),
+    min_size=1,
+    max_size=3,
+)
+AHEAD_MS = st.sampled_from([0, 1, 200_000])
 
 settings.register_profile("log-default", max_examples=40, stateful_step_count=25)
 settings.register_profile(
@@ -36,8 +54,8 @@ PROFILE = settings.get_profile("log-" + os.environ.get("ACKLOG_LOG_PROFILE", "de
 
 @dataclass
 class ModelLog:
-    """`batches` from offset 0 on, the removed ones included. A change that was under way when the process ended has
-    widened what is allowed: `starts`, `shortest`, `may_be_gone`."""
+    """`batches` from `origin` on, where the log began, the removed ones included. A change that was under way when the
+    process ended has widened what is allowed: `starts`, `shortest`, `may_be_gone`, `new_origin`."""
 
     batches: list[Found] = field(default_factory=list)
     unknown: list[Found] = field(default_factory=list)
@@ -45,10 +63,17 @@ class ModelLog:
     shortest: int | None = None
     may_be_gone: bool = False
     epoch: int = 0
+    origin: int = 0
+    new_origin: int | None = None
 
     @property
     def end(self) -> int:
-        return self.batches[-1].next_offset if self.batches else 0
+        return self.batches[-1].next_offset if self.batches else self.origin
+
+    @property
+    def queued_end(self) -> int:
+        """With what nobody knows of."""
+        return self.unknown[-1].next_offset if self.unknown else self.end
 
     @property
     def start(self) -> int:
@@ -56,18 +81,43 @@ class ModelLog:
 
     def expect(self, actual: list[Found], start: int, end: int) -> None:
         """Compare, and take over what turned out."""
+        if self.new_origin is not None and start == end == self.new_origin:
+            self.begin_anew(end)
         possible = self.batches + self.unknown
         at_least = self.shortest if self.shortest is not None else self.end
         assert start in self.starts, f"the log starts at {start}, not at one of {sorted(self.starts)}"
         expected = [batch for batch in possible if start <= batch.base_offset < end]
         assert actual == expected
         assert end >= at_least, f"the log ends at {end}, completed batches up to {at_least} are lost"
-        assert end in {0, start, *(batch.next_offset for batch in possible)}
+        assert end in {self.origin, start, *(batch.next_offset for batch in possible)}
         self.batches = [batch for batch in possible if batch.next_offset <= end]
         self.unknown = []
         self.starts = {start}
         self.shortest = None
         self.may_be_gone = False
+        self.new_origin = None
+
+    def begin_anew(self, offset: int) -> None:
+        """Nothing is left, and the log begins at `offset`."""
+        self.batches, self.unknown = [], []
+        self.starts = {offset}
+        self.shortest = None
+        self.origin = offset
+
+
+class Part(NamedTuple):
+    """A batch of an append."""
+
+    content: bytes
+    records: int
+    epoch: int
+
+
+class Waiting(NamedTuple):
+    """An append that was asked for, and what is in it."""
+
+    done: "asyncio.Future[Appended]"
+    parts: list[Part]
 
 
 class LogAgainstModel(RuleBasedStateMachine):
@@ -77,6 +127,9 @@ class LogAgainstModel(RuleBasedStateMachine):
         self.model: dict[LogKey, ModelLog] = {}
         self.is_dead = False
         self.is_limited = False
+        self.stamped: dict[bytes, bytes] = {}  # content → the batch with its stamp, of those that other leaders made
+        self.rest = AcklogError(ProblemCode.UNAVAILABLE, "the role is over")
+        self.times_ms: dict[bytes, int] = {}  # content → append time, as far as it was told or seen
 
     @initialize(seed=st.integers(0, 2**32))
     def begin(self, seed: int) -> None:
@@ -122,34 +175,70 @@ class LogAgainstModel(RuleBasedStateMachine):
     def known(self, key: LogKey) -> bool:
         return not self.is_dead and key in self.model
 
-    def appends(self, key: LogKey, sizes: list[int], *, reserved: bool = False) -> list[tuple[Any, bytes, int]]:
+    def appends(self, key: LogKey, sizes: list[int], *, reserved: bool = False) -> list[Waiting]:
         model, waiting = self.model[key], []
         for size in sizes:
-            self.serial += 1
-            records = 1 + self.serial % 3
-            batch = keyed_batch(self.serial) if size == 9 else opaque_batch(self.serial, records=records, size=size)
-            records = 1 if size == 9 else records
-            content = content_of(batch)
+            batch, records = self.new_batch(size)
+            part = Part(content_of(batch), records, model.epoch)
             space = Space.RESERVED if reserved else Space.NORMAL
-            done = self.log(key).append(batch, leader_epoch=model.epoch, space=space)
-            waiting.append((done, content, records))
+            waiting.append(Waiting(self.log(key).append(batch, leader_epoch=model.epoch, space=space), [part]))
         return waiting
 
-    def settle(self, key: LogKey, waiting: list[tuple[Any, bytes, int]]) -> None:
+    def stamped_appends(self, key: LogKey, calls: list[list[tuple[int, int, int]]], ahead_ms: int) -> list[Waiting]:
+        """Each call appends batches of (size, epochs that have passed, ms that have passed) of other leaders, whose
+        clocks are `ahead_ms` of the last one that this log has had."""
+        log, model = self.log(key), self.model[key]
+        offset = model.end
+        epoch = max(log.last_leader_epoch, 0)
+        time_ms = ahead_ms + (self.times_ms[model.batches[-1].content] if model.batches else 0)
+        waiting = []
+        for call in calls:
+            data, parts = bytearray(), []
+            for size, epochs, passed_ms in call:
+                batch, records = self.new_batch(size)
+                epoch += epochs
+                time_ms += passed_ms
+                whole = stamped(batch, base_offset=offset, leader_epoch=epoch, append_ms=time_ms)
+                parts.append(Part(content_of(whole), records, epoch))
+                self.stamped[parts[-1].content] = whole
+                self.times_ms[parts[-1].content] = time_ms
+                data += whole
+                offset += records
+            kind = (bytes, bytearray, memoryview)[self.serial % 3]
+            waiting.append(Waiting(log.append_stamped(kind(data)), parts))
+        model.epoch = max(model.epoch, epoch)
+        return waiting
+
+    def new_batch(self, size: int) -> tuple[bytearray, int]:
+        self.serial += 1
+        if size == 9:
+            return keyed_batch(self.serial), 1
+        records = 1 + self.serial % 3
+        return opaque_batch(self.serial, records=records, size=size), records
+
+    def settle(self, key: LogKey, waiting: list[Waiting]) -> None:
+        """Each append is whole, or whole and unknown, or not there; offsets follow the order of the calls."""
         model = self.model[key]
-        for done, content, records in waiting:
+        for done, parts in waiting:
             error = done.exception()
-            end = model.unknown[-1].next_offset if model.unknown else model.end
-            batch = Found(end, end + records, model.epoch, content)
+            base = end = model.queued_end
+            batches = []
+            for part in parts:
+                batches.append(Found(end, end + part.records, part.epoch, part.content))
+                end += part.records
             if error is None:
                 assert not model.unknown
-                assert (done.result().base_offset, done.result().next_offset) == (batch.base_offset, batch.next_offset)
-                model.batches.append(batch)
-            else:
+                appended = done.result()
+                assert (appended.base_offset, appended.next_offset) == (base, end)
+                model.batches += batches
+                self.times_ms.setdefault(parts[-1].content, appended.append_time_ms)
+                assert self.times_ms[parts[-1].content] == appended.append_time_ms
+            elif error is not self.rest:
                 assert isinstance(error, AcklogError)
-                self.accept(error)
+                if error.code is not ProblemCode.CONFLICT:  # the one before it in the queue says why
+                    self.accept(error)
                 if error.code is ProblemCode.STORAGE_FAILED:
-                    model.unknown.append(batch)
+                    model.unknown += batches
 
     # --- rules ---------------------------------------------------------------------------------------------------
 
@@ -167,7 +256,7 @@ class LogAgainstModel(RuleBasedStateMachine):
     @precondition(lambda self: not self.is_dead)
     @rule(
         logs=st.lists(
-            st.tuples(LOGS, st.lists(st.sampled_from([9, 16, 100, 400, 1500, 5000]), min_size=1, max_size=6)),
+            st.tuples(LOGS, st.lists(SIZES, min_size=1, max_size=6)),
             min_size=1,
             max_size=4,
         ),
@@ -176,12 +265,53 @@ class LogAgainstModel(RuleBasedStateMachine):
     def append(self, logs: list[tuple[LogKey, list[int]]], reserved: bool) -> None:
         logs = [(key, sizes) for key, sizes in logs if key in self.model]
 
-        async def work() -> list[tuple[LogKey, list[tuple[Any, bytes, int]]]]:
+        async def work() -> list[tuple[LogKey, list[Waiting]]]:
             waiting = [(key, self.appends(key, sizes, reserved=reserved)) for key, sizes in logs]
-            await asyncio.gather(*(done for _, some in waiting for done, _, _ in some), return_exceptions=True)
+            await asyncio.gather(*(each.done for _, some in waiting for each in some), return_exceptions=True)
             return waiting
 
         for key, waiting in self.harness.run(work()):
+            self.settle(key, waiting)
+
+    @precondition(lambda self: not self.is_dead)
+    @rule(key=LOGS, calls=STAMPED_CALLS, ahead_ms=AHEAD_MS, own=st.lists(SIZES, max_size=2))
+    def append_stamped(
+        self, key: LogKey, calls: list[list[tuple[int, int, int]]], ahead_ms: int, own: list[int]
+    ) -> None:
+        if not self.known(key):
+            return
+
+        async def work() -> list[Waiting]:
+            waiting = [*self.stamped_appends(key, calls, ahead_ms), *self.appends(key, own)]
+            await asyncio.gather(*(each.done for each in waiting), return_exceptions=True)
+            return waiting
+
+        self.settle(key, self.harness.run(work()))
+
+    @precondition(lambda self: not self.is_dead)
+    @rule(key=LOGS, calls=STAMPED_CALLS, ahead_ms=AHEAD_MS, own=st.lists(SIZES, max_size=3), turns=st.integers(0, 4))
+    def come_to_rest(
+        self, key: LogKey, calls: list[list[tuple[int, int, int]]], ahead_ms: int, own: list[int], turns: int
+    ) -> None:
+        if not self.known(key):
+            return
+        log = self.log(key)
+
+        async def work() -> list[Waiting]:
+            waiting = self.stamped_appends(key, calls, ahead_ms)
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            waiting += self.appends(key, own) if self.harness.store.failure is None else []
+            await log.come_to_rest(self.rest)
+            assert all(each.done.done() for each in waiting)
+            end = log.log_end
+            for _ in range(5):
+                await asyncio.sleep(0)
+            assert log.log_end == end
+            return waiting
+
+        waiting = self.attempt(work())
+        if waiting is not None:
             self.settle(key, waiting)
 
     @rule(key=LOGS)
@@ -213,6 +343,22 @@ class LogAgainstModel(RuleBasedStateMachine):
         elif log.log_end != model.end:
             assert log.log_end == shortest
             model.batches = kept
+
+    @precondition(lambda self: not self.is_dead)
+    @rule(key=LOGS, fraction=st.floats(0, 1.5), at_segment=st.booleans())
+    def reset(self, key: LogKey, fraction: float, at_segment: bool) -> None:
+        if not self.known(key):
+            return
+        log, model = self.log(key), self.model[key]
+        offset = round(log.log_end * fraction)
+        if at_segment:
+            offset = log._state.segments[offset % len(log._state.segments)].base_offset
+        self.attempt(log.reset_to(offset))
+        if self.is_dead:
+            model.new_origin = offset
+        elif not self.is_limited or (log.log_start, log.log_end, log.leader_epochs.entries()) == (offset, offset, []):
+            assert (log.log_start, log.log_end, log.leader_epochs.entries()) == (offset, offset, [])
+            model.begin_anew(offset)
 
     @precondition(lambda self: not self.is_dead)
     @rule(key=LOGS, fraction=st.floats(0, 1))
@@ -338,9 +484,22 @@ class LogAgainstModel(RuleBasedStateMachine):
                 del self.model[key]
                 continue
             log = self.harness.run(store.open_log(key, SMALL_LOG))
-            self.model[key].expect(self.harness.read_all(log), log.log_start, log.log_end)
+            batches = self.harness.read_bytes(log)
+            self.model[key].expect([found_in(batch) for batch in batches], log.log_start, log.log_end)
+            for batch in batches:
+                self.compare_stamp(batch, log)
+            if not self.model[key].batches:
+                assert log.leader_epochs.entries() == []
             self.model[key].epoch = max(self.model[key].epoch, log.last_leader_epoch)
         assert sorted(store.keys()) == sorted(self.model)
+
+    def compare_stamp(self, batch: bytes, log: PartitionLog) -> None:
+        """A batch that another leader stamped is the same to the byte, and every batch has its epoch in the table."""
+        header = read_header(batch)
+        content = content_of(batch)
+        assert self.stamped.get(content, batch) == batch
+        assert self.times_ms.setdefault(content, header.append_time_ms) == header.append_time_ms
+        assert log.leader_epochs.epoch_at(header.base_offset) == header.leader_epoch
 
 
 TestLogAgainstModel = LogAgainstModel.TestCase

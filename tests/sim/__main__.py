@@ -1,22 +1,74 @@
 """`python -m tests.sim --seed N` repeats one seed; `--seeds A..B --processes P` looks for one that fails.
 
-The exit status is 1 if any seed failed.
+With `--cluster` it is a whole cluster, else a single server. The exit status is 1 if any seed failed.
 """
 
 import argparse
 import gc
 import os
 import signal
+import statistics
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
-from tests.sim.world import Result, run_seed
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from tests.sim.cluster.world import run_cluster_seed
+from tests.sim.history import History
+from tests.sim.world import run_seed
 
 HASH_SEED = "0"
-SEED_TIMEOUT_S = 60
+SEED_TIMEOUT_S = 120
+
+
+class _Describes(Protocol):
+    def describe(self) -> str: ...
+
+
+class _Outcome(Protocol):
+    """What a run of either kind says."""
+
+    @property
+    def options(self) -> _Describes: ...
+
+    violations: list[str]
+    coverage: Counter[str]
+    trace_hash: str
+    history: History
+    logs: list[object]
+
+
+@dataclass(frozen=True, slots=True)
+class _Summary:
+    """What many seeds leave of each."""
+
+    seed: int
+    violations: list[str]
+    coverage: Counter[str]
+
+
+@dataclass(slots=True)
+class _Totals:
+    coverage: Counter[str] = field(default_factory=Counter)
+    seeds_with: Counter[str] = field(default_factory=Counter)
+    acknowledged: list[int] = field(default_factory=list)
+    faults: list[int] = field(default_factory=list)
+    failed: int = 0
+
+    def add(self, summary: _Summary) -> None:
+        self.coverage.update(summary.coverage)
+        self.seeds_with.update(name for name, count in summary.coverage.items() if count)
+        self.acknowledged.append(summary.coverage["send OK"])
+        self.faults.append(sum(count for name, count in summary.coverage.items() if name.startswith("fault")))
+        self.failed += bool(summary.violations)
 
 
 def main() -> int:
@@ -24,9 +76,10 @@ def main() -> int:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--seed", type=int, help="run this one and tell all about it")
     what.add_argument("--seeds", metavar="A..B", help="run these, B included")
+    parser.add_argument("--cluster", action="store_true", help="several nodes and gateways instead of one server")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--history", type=Path, help="write the seed's history to this file, as JSON lines")
-    parser.add_argument("--logs", action="store_true", help="print what the server logged in the seed")
+    parser.add_argument("--logs", action="store_true", help="print what the servers logged in the seed")
     parser.add_argument("--twice", action="store_true", help="run everything twice and compare the trace hashes")
     arguments = parser.parse_args()
     if arguments.seed is not None:
@@ -35,23 +88,30 @@ def main() -> int:
     return _run_many(range(int(first), int(last or first) + 1), arguments)
 
 
+def _runner(is_cluster: bool) -> Callable[[int], _Outcome]:
+    return run_cluster_seed if is_cluster else run_seed  # type: ignore[return-value]
+
+
 def _run_one(seed: int, arguments: argparse.Namespace) -> int:
-    result = run_seed(seed)
-    print(f"seed {seed}\n{result.options.describe()}\n")
+    run = _runner(arguments.cluster)
+    began_s = time.process_time()
+    result = run(seed)
+    print(f"seed {seed}, {time.process_time() - began_s:.2f} s of CPU time\n{result.options.describe()}\n")
     if arguments.logs:
         for entry in result.logs:
             print(f"  log {entry}")
     if arguments.history is not None:
         arguments.history.write_bytes(result.history.to_json_lines())
-    _print_coverage(result.coverage)
+    for name in sorted(result.coverage):
+        print(f"  {name:48} {result.coverage[name]}")
     violations = list(result.violations)
-    if arguments.twice and run_seed(seed).trace_hash != result.trace_hash:
+    if arguments.twice and run(seed).trace_hash != result.trace_hash:
         violations.append("a second run of the seed went another way")
     print(f"trace {result.trace_hash}")
     for violation in violations:
         print(f"VIOLATION {violation}")
     if violations:
-        print(f"repeat with: {_how_to_repeat(seed)}")
+        print(f"repeat with: {_how_to_repeat(seed, arguments.cluster)}")
     return 1 if violations else 0
 
 
@@ -63,43 +123,57 @@ def _stop_waiting(signal_number: int, frame: object) -> None:
     raise _TookTooLongError(f"more than {SEED_TIMEOUT_S} s")
 
 
-def _run_seed_for_summary(seed: int, is_twice: bool) -> tuple[int, list[str], Counter[str]]:
+def _summarise(seed: int, is_cluster: bool, is_twice: bool) -> _Summary:
     signal.signal(signal.SIGALRM, _stop_waiting)
     signal.alarm(SEED_TIMEOUT_S)
-    result: Result = run_seed(seed)
-    signal.alarm(0)
+    run = _runner(is_cluster)
+    result = run(seed)
     violations = list(result.violations)
-    if is_twice and run_seed(seed).trace_hash != result.trace_hash:
+    if is_twice and run(seed).trace_hash != result.trace_hash:
         violations.append("a second run of the seed went another way")
+    signal.alarm(0)
+    coverage = result.coverage
+    del result
     gc.collect()
-    return seed, violations, result.coverage
+    return _Summary(seed, violations, coverage)
 
 
 def _run_many(seeds: range, arguments: argparse.Namespace) -> int:
     began_s = time.monotonic()
-    coverage: Counter[str] = Counter()
-    failed = 0
-    twice = [arguments.twice] * len(seeds)
-    with ProcessPoolExecutor(arguments.processes) as pool:
-        for seed, violations, counted in pool.map(_run_seed_for_summary, seeds, twice):
-            coverage.update(counted)
-            if violations:
-                failed += 1
-                print(f"seed {seed} FAILED: {violations[0]} ({len(violations)} violations)")
-                print(f"  repeat with: {_how_to_repeat(seed)}", flush=True)
+    totals = _Totals()
+    console = Console()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with ProcessPoolExecutor(arguments.processes) as pool, Progress(*columns, console=console) as progress:
+        task = progress.add_task("seeds", total=len(seeds))
+        cluster, twice = [arguments.cluster] * len(seeds), [arguments.twice] * len(seeds)
+        for summary in pool.map(_summarise, seeds, cluster, twice):
+            totals.add(summary)
+            progress.update(task, advance=1, description=f"seeds, {totals.failed} failed")
+            if summary.violations:
+                count = len(summary.violations)
+                console.print(f"seed {summary.seed} FAILED: {summary.violations[0]} ({count} violations)", markup=False)
+                console.print(f"  repeat with: {_how_to_repeat(summary.seed, arguments.cluster)}", markup=False)
     elapsed_s = time.monotonic() - began_s
-    _print_coverage(coverage)
-    print(f"{len(seeds)} seeds, {failed} failed, {elapsed_s:.1f} s, {len(seeds) / elapsed_s:.2f} seeds/s")
-    return 1 if failed else 0
+    _print_table(console, totals, len(seeds))
+    console.print(f"{len(seeds)} seeds, {totals.failed} failed, {elapsed_s:.1f} s, {len(seeds) / elapsed_s:.2f} seeds/s")
+    return 1 if totals.failed else 0
 
 
-def _how_to_repeat(seed: int) -> str:
-    return f"PYTHONHASHSEED={HASH_SEED} python -m tests.sim --seed {seed} --logs"
+def _print_table(console: Console, totals: _Totals, seeds: int) -> None:
+    table = Table("what happened", "times", "in % of the seeds", title="Coverage")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for name in sorted(totals.coverage):
+        table.add_row(name, f"{totals.coverage[name]:,}", f"{100 * totals.seeds_with[name] / seeds:.0f}")
+    console.print(table)
+    each = Table("of each seed", "least", "median", "most", title="Size")
+    for name, counts in (("acknowledged messages", totals.acknowledged), ("faults", totals.faults)):
+        each.add_row(name, *(f"{value:,.0f}" for value in (min(counts), statistics.median(counts), max(counts))))
+    console.print(each)
 
 
-def _print_coverage(coverage: Counter[str]) -> None:
-    for name in sorted(coverage):
-        print(f"  {name:40} {coverage[name]}")
+def _how_to_repeat(seed: int, is_cluster: bool) -> str:
+    return f"PYTHONHASHSEED={HASH_SEED} python -m tests.sim {'--cluster ' if is_cluster else ''}--seed {seed} --logs"
 
 
 if __name__ == "__main__":

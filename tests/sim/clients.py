@@ -14,6 +14,7 @@ UNKNOWN_CODES = frozenset({"OUTCOME_UNKNOWN", "INTERNAL", "TIMED_OUT", "STORAGE_
 # What a correct client may be told while faults go on; anything else is a bug of the server.
 EXPECTED_CODES = UNKNOWN_CODES - {"INTERNAL"} | {
     "UNAVAILABLE",
+    "NOT_ENOUGH_REPLICAS",
     "OVERLOADED",
     "STORAGE_FULL",
     "RECEIPT_STALE",

@@ -12,7 +12,17 @@ from tests.sim.checkers import (
     lease_place_of,
     receipt_order_of,
 )
-from tests.sim.history import STARTED, AutoAckedAnswerLost, Delivered, Faulted, History, Outcome, ProgressRead, Settled
+from tests.sim.history import (
+    STARTED,
+    AutoAckedAnswerLost,
+    Delivered,
+    Elected,
+    Faulted,
+    History,
+    Outcome,
+    ProgressRead,
+    Settled,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +89,8 @@ def _sure_lease(delivered: Delivered, endings: list[Settled]) -> _Lease:
 
 class StaleReceiptsAreRefused:
     """7, R22. No receipt is accepted after a newer lease of its message was handed out; an ack may be, if the message
-    was (or may have been) done already, be it dead-lettered, for then it is idempotent. A restart forgets leases, and
-    with them that they were newer (R26)."""
+    was (or may have been) done already, be it dead-lettered, for then it is idempotent. A restart and an election
+    forget leases, and with them that they were newer (R26)."""
 
     def __init__(self, *, max_attempts: dict[str, int]) -> None:
         self._max_attempts = max_attempts
@@ -98,6 +108,9 @@ class StaleReceiptsAreRefused:
             elif isinstance(event, Settled) and event.action == "ack" and event.outcome is not Outcome.FAILED:
                 acks[lease_place_of(event)].append(event)
         starts_ms = [fault.ended_ms for fault in history.of(Faulted) if fault.kind == STARTED]
+        elections: dict[tuple[str, int], list[Elected]] = defaultdict(list)
+        for elected in history.of(Elected):
+            elections[elected.queue, elected.partition].append(elected)
         violations = []
         for settled in history.of(Settled):
             place = lease_place_of(settled)
@@ -109,6 +122,10 @@ class StaleReceiptsAreRefused:
                 if receipt_order_of(other) > receipt_order_of(settled)
                 and other.ended_ms < settled.began_ms
                 and not any(other.began_ms <= start_ms <= settled.ended_ms for start_ms in starts_ms)
+                and not any(
+                    elected.epoch > other.leader_epoch and elected.began_ms <= settled.ended_ms
+                    for elected in elections[settled.queue, settled.partition]
+                )
             ]
             was_acked = any(ack is not settled and ack.began_ms < settled.ended_ms for ack in acks[place])
             was_last = any(other.attempt >= self._max_attempts[settled.group] for other in newer)

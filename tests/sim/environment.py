@@ -17,11 +17,15 @@ _ROUNDING_MS = 1e-6  # a timer of 570 ms fires at 569.9999999999999
 
 
 class MachineClock:
-    """The wall clock of one machine, as `time.time()` would tell it: it may be wrong, and jump."""
+    """The clocks of one machine. Wall-clock time, as `time.time()` would tell it, may be wrong, and jump; `rate` is
+    how fast the machine's second is."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, *, first_wall_ms: int = FIRST_WALL_MS) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, *, first_wall_ms: int = FIRST_WALL_MS, rate: float = 1.0
+    ) -> None:
         self._loop = loop
         self._first_wall_ms = first_wall_ms
+        self._rate = rate
         self._skew_ms = 0
 
     def jump(self, by_ms: int) -> None:
@@ -35,7 +39,11 @@ class MachineClock:
         return self._first_wall_ms + self.monotonic_ms() + self._skew_ms
 
     def monotonic_ms(self) -> int:
-        return int(self._loop.time() * 1000 + _ROUNDING_MS)
+        return int(self._loop.time() * 1000 * self._rate + _ROUNDING_MS)
+
+    def virtual_s(self, duration_ms: float) -> float:
+        """How long the machine's `duration_ms` take."""
+        return duration_ms / 1000 / self._rate
 
 
 class SimClock:
@@ -68,7 +76,7 @@ class SimClock:
         return self._machine.monotonic_ms()
 
     async def sleep(self, duration_ms: float) -> None:
-        await asyncio.sleep(duration_ms / 1000)
+        await asyncio.sleep(self._machine.virtual_s(duration_ms))
 
 
 class SimEntropy:

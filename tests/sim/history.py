@@ -137,8 +137,17 @@ class Faulted(_Event, frozen=True, kw_only=True):
     detail: str = ""
 
 
-Event = Sent | Delivered | Settled | AutoAckedAnswerLost | LogRead | ProgressRead | Faulted
-_Kind = TypeVar("_Kind", Sent, Delivered, Settled, AutoAckedAnswerLost, LogRead, ProgressRead, Faulted)
+class Elected(_Event, frozen=True, kw_only=True):
+    """A partition has a new leader epoch, as the coordination store says."""
+
+    queue: str
+    partition: int
+    epoch: int
+    leader: int
+
+
+Event = Elected | Sent | Delivered | Settled | AutoAckedAnswerLost | LogRead | ProgressRead | Faulted
+_Kind = TypeVar("_Kind", Elected, Sent, Delivered, Settled, AutoAckedAnswerLost, LogRead, ProgressRead, Faulted)
 
 
 class History:

@@ -11,6 +11,7 @@ Leans on `_ready`, `_run_once` and `_selector` of asyncio's own base class; `tes
 
 import asyncio
 import hashlib
+import heapq
 import random
 from collections import deque
 from collections.abc import Callable, Coroutine
@@ -42,6 +43,14 @@ class SimTask(asyncio.Task[Any]):
     own_context: Context
 
 
+class Hold:
+    """Made by `SimLoop.hold`: what is due meanwhile, in its order."""
+
+    def __init__(self, is_meant: Callable[[Context], bool]) -> None:
+        self.is_meant = is_meant
+        self.handles: list[asyncio.Handle] = []
+
+
 class _NoSelector:
     """Where a real loop waits for sockets, this one lets time pass."""
 
@@ -64,6 +73,7 @@ class SimLoop(asyncio.BaseEventLoop):
 
     _ready: deque[asyncio.Handle]
     _scheduled: list[asyncio.TimerHandle]
+    _timer_cancelled_count: int
 
     def __init__(self, seed: int, *, shuffle: bool = True) -> None:
         super().__init__()
@@ -73,6 +83,7 @@ class SimLoop(asyncio.BaseEventLoop):
         self._task_serial = PLAIN_CALLBACK
         self._trace = hashlib.sha256()
         self._iterations_at_now = 0
+        self._holds: list[Hold] = []
         self._selector = _NoSelector(self)
         self._clock_resolution = 1e-9
         self.set_task_factory(self._make_task)  # type: ignore[arg-type]
@@ -105,9 +116,47 @@ class SimLoop(asyncio.BaseEventLoop):
         self._iterations_at_now += 1
         if self._iterations_at_now > ITERATIONS_AT_ONE_MOMENT_MAX:
             raise Livelock(self.describe_tasks())
+        if self._holds:
+            self._hold_back()
         if self._ready:
             self._order_ready()
         super()._run_once()  # type: ignore[misc]
+
+    # --- standing still ---
+
+    def hold(self, is_meant: Callable[[Context], bool]) -> Hold:
+        """From now on no callback, timer or step of a task runs whose context `is_meant`."""
+        hold = Hold(is_meant)
+        self._holds.append(hold)
+        return hold
+
+    def release(self, hold: Hold) -> None:
+        """What was held runs now, in its order."""
+        self._holds.remove(hold)
+        self._ready.extend(hold.handles)
+        hold.handles.clear()
+
+    def _hold_back(self) -> None:
+        """Time goes on until there is something that may run: asyncio itself would run whatever comes due."""
+        self._sift()
+        while not self._ready and not self._stopping and self._scheduled:  # type: ignore[attr-defined]
+            if self._scheduled[0]._when > self._now:  # type: ignore[attr-defined]
+                self.advance_to_next_timer()
+            self._sift()
+
+    def _sift(self) -> None:
+        while self._scheduled and self._scheduled[0]._when < self._now + self._clock_resolution:  # type: ignore[attr-defined]
+            timer = heapq.heappop(self._scheduled)
+            timer._scheduled = False  # type: ignore[attr-defined]
+            if timer.cancelled():
+                self._timer_cancelled_count -= 1
+            else:
+                self._ready.append(timer)
+        for _ in range(len(self._ready)):
+            handle = self._ready.popleft()
+            context: Context = handle._context  # type: ignore[attr-defined]
+            hold = next((hold for hold in self._holds if hold.is_meant(context)), None)
+            (self._ready if hold is None else hold.handles).append(handle)
 
     def _order_ready(self) -> None:
         turns = [_owner(handle) for handle in self._ready]

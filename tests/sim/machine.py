@@ -135,7 +135,7 @@ class Machine:
                     clock=SimClock(self.clock),
                     entropy=SimEntropy(name),
                     settings=Settings(partitions_default=self._options.partitions),
-                    node_settings=_node_settings(self._options),
+                    node_settings=node_settings(self._options),
                 )
             )
         except ProcessDiedError:
@@ -224,7 +224,7 @@ async def _begin_shutdown(server: EmbeddedServer) -> None:
     server.begin_shutdown()
 
 
-def _node_settings(options: Options) -> NodeSettings:
+def node_settings(options: Options) -> NodeSettings:
     return NodeSettings(
         log_store=LogStoreSettings(
             journal_file_bytes=options.journal_file_bytes,

@@ -89,7 +89,7 @@ class Observer:
         while True:
             request = RecordsRequest(topic.id, partition, next_offset, max_bytes=20_000)
             response = await process.call(server.node.records(request))
-            records += _records_of(response.batches, next_offset)
+            records += records_of(response.batches, next_offset)
             stands_still = response.next_offset <= next_offset
             next_offset = response.next_offset
             if not is_final or next_offset >= response.high_watermark or stands_still:
@@ -111,7 +111,7 @@ class Observer:
         )
 
 
-def _records_of(batches: bytes, from_offset: int) -> list[ReadRecord]:
+def records_of(batches: bytes, from_offset: int) -> list[ReadRecord]:
     found = []
     at = 0
     while at < len(batches):

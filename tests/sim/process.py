@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine
 from contextvars import Context, ContextVar, copy_context
 from typing import Any, TypeVar
 
-from tests.sim.loop import SimLoop, SimTask
+from tests.sim.loop import Hold, SimLoop, SimTask
 
 _Result = TypeVar("_Result")
 _PROCESS: ContextVar["Process | None"] = ContextVar("process", default=None)
@@ -25,6 +25,11 @@ class Process:
         self._context = copy_context()
         self._context.run(_PROCESS.set, self)
         self._callers: dict[asyncio.Future[Any], None] = {}
+        self._hold: Hold | None = None
+
+    @property
+    def is_paused(self) -> bool:
+        return self._hold is not None
 
     async def call(self, work: Coroutine[Any, Any, _Result]) -> _Result:
         """Run `work` within the process, from outside. Raises ProcessDiedError when the process ends first; leaving
@@ -45,6 +50,22 @@ class Process:
         if not self.is_dead:
             self._context.copy().run(function)
 
+    def post(self, function: Callable[..., None], *arguments: Any) -> None:
+        """Have `function` called within the process soon, or when it goes on: what an operating system hands over."""
+        if not self.is_dead:
+            self._loop.call_soon(function, *arguments, context=self._context.copy())
+
+    def pause(self) -> None:
+        """It stands still, as after SIGSTOP: nothing of it runs until `resume`; the world goes on."""
+        if self._hold is None and not self.is_dead:
+            self._hold = self._loop.hold(self._is_mine)
+
+    def resume(self) -> None:
+        """Whatever came due meanwhile happens now, at once."""
+        if self._hold is not None:
+            self._loop.release(self._hold)
+            self._hold = None
+
     def spawn(
         self, work: Coroutine[Any, Any, _Result], on_done: Callable[["asyncio.Task[_Result]"], None]
     ) -> "asyncio.Task[_Result]":
@@ -55,6 +76,7 @@ class Process:
     def kill(self) -> None:
         """End it here and now. Its tasks see a cancellation, but can reach nothing any more that matters."""
         self.is_dead = True
+        self.resume()
         self._loop.cancel_callbacks(self._is_mine)
         for task in self._loop.tasks():
             if isinstance(task, SimTask) and self._is_mine(task.own_context):
@@ -69,11 +91,16 @@ class Process:
 
 async def outside(work: Coroutine[Any, Any, _Result]) -> _Result:
     """Run `work` as nobody's: it outlives the process that asks for it."""
+    return await asyncio.shield(begin_outside(work))
+
+
+def begin_outside(work: Coroutine[Any, Any, _Result]) -> "asyncio.Task[_Result]":
+    """The same for who does not wait for it."""
     context = copy_context()
     context.run(_PROCESS.set, None)
     task = asyncio.get_running_loop().create_task(work, context=context)
     task.add_done_callback(_heard)
-    return await asyncio.shield(task)
+    return task
 
 
 def _heard(task: "asyncio.Task[Any]") -> None:

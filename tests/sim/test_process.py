@@ -83,3 +83,69 @@ def test_what_runs_outside_outlives_the_process() -> None:
         assert done == [1]
 
     simulate(1, main)
+
+
+def test_a_paused_process_stands_still_while_the_world_goes_on_and_catches_up_when_it_resumes() -> None:
+    async def main(loop: SimLoop) -> None:
+        process, other = Process(loop, "one"), Process(loop, "other")
+        ticks: list[tuple[str, float]] = []
+
+        async def tick(name: str) -> None:
+            asyncio.get_running_loop().call_later(2.5, ticks.append, (f"{name} timer", 2.5))
+            while True:
+                await asyncio.sleep(1)
+                ticks.append((name, loop.time()))
+
+        calls = [asyncio.create_task(process.call(tick("one"))), asyncio.create_task(other.call(tick("other")))]
+        await asyncio.sleep(1.5)
+        process.pause()
+        process.post(ticks.append, ("posted", 0.0))
+        assert process.is_paused
+        await asyncio.sleep(10)
+        assert [tick for tick in ticks if tick[0] in {"one", "one timer", "posted"}] == [("one", 1.0)]
+        assert len([tick for tick in ticks if tick[0] == "other"]) == 11
+        process.resume()
+        await asyncio.sleep(0.1)
+        late = [tick for tick in ticks if tick[0] in {"one", "one timer", "posted"}][1:]
+        assert sorted(late) == [("one", 11.5), ("one timer", 2.5), ("posted", 0.0)], "a sleep that is over ends once"
+        for call in calls:
+            call.cancel()
+
+    for seed in range(5):
+        simulate(seed, main)
+
+
+def test_a_paused_process_can_be_killed() -> None:
+    async def main(loop: SimLoop) -> None:
+        process = Process(loop, "one")
+        done: list[int] = []
+
+        async def work() -> None:
+            await asyncio.sleep(1)
+            done.append(1)
+
+        call = asyncio.create_task(process.call(work()))
+        await asyncio.sleep(0.5)
+        process.pause()
+        await asyncio.sleep(5)
+        process.kill()
+        with pytest.raises(ProcessDiedError):
+            await call
+        await asyncio.sleep(5)
+        assert done == []
+
+    simulate(1, main)
+
+
+def test_time_goes_on_while_everything_that_is_due_belongs_to_a_paused_process() -> None:
+    async def main(loop: SimLoop) -> None:
+        process = Process(loop, "one")
+        call = asyncio.create_task(process.call(asyncio.sleep(1)))
+        await asyncio.sleep(0.5)
+        process.pause()
+        await asyncio.sleep(100)
+        assert loop.time() == 100.5
+        process.resume()
+        await call
+
+    simulate(1, main)

@@ -5,7 +5,7 @@ import random
 from collections.abc import Coroutine
 from typing import Any, NamedTuple, TypeVar
 
-from acklog.wire.batch import DedupKey, encode_batch, encode_opaque_batch
+from acklog.wire.batch import DedupKey, encode_batch, encode_opaque_batch, read_header, stamp
 from acklog.wire.record import Record
 from storage.log.partition_log import PartitionLog
 from storage.log.settings import LogSettings, LogStoreSettings
@@ -105,6 +105,10 @@ class LogHarness:
     def read_all(self, log: PartitionLog, *, max_bytes: int = 700) -> list[Found]:
         return self.run(read_all(log, max_bytes=max_bytes))
 
+    def read_bytes(self, log: PartitionLog) -> list[bytes]:
+        """Every batch as it is stored, its stamp included."""
+        return self.run(read_bytes(log, max_bytes=700))
+
     def dispose(self) -> None:
         self.end_life()
         self.loop.close()
@@ -116,7 +120,12 @@ async def _wait_for(tasks: list[asyncio.Task[Any]]) -> None:
 
 async def read_all(log: PartitionLog, *, max_bytes: int = 700) -> list[Found]:
     """Everything in the log; fails if batches do not follow one another or append times fall."""
-    found: list[Found] = []
+    return [found_in(batch) for batch in await read_bytes(log, max_bytes=max_bytes)]
+
+
+async def read_bytes(log: PartitionLog, *, max_bytes: int) -> list[bytes]:
+    """As `read_all`, the batches themselves."""
+    found: list[bytes] = []
     offset, last_ms = log.log_start, 0
     while offset < log.log_end:
         batches = await log.read(offset, max_bytes=max_bytes)
@@ -126,9 +135,14 @@ async def read_all(log: PartitionLog, *, max_bytes: int = 700) -> list[Found]:
             assert header.append_time_ms >= last_ms
             last_ms = header.append_time_ms
             offset = header.next_offset
-            found.append(Found(header.base_offset, offset, header.leader_epoch, content_of(data)))
+            found.append(bytes(data))
     assert offset == log.log_end
     return found
+
+
+def found_in(batch: bytes) -> Found:
+    header = read_header(batch)
+    return Found(header.base_offset, header.next_offset, header.leader_epoch, content_of(batch))
 
 
 def content_of(batch: bytes | bytearray | memoryview) -> bytes:
@@ -143,3 +157,19 @@ def opaque_batch(serial: int, *, records: int = 1, size: int = 40) -> bytearray:
 
 def keyed_batch(serial: int) -> bytearray:
     return encode_batch([Record(b"%08d" % serial)], keys=[DedupKey(0, f"key-{serial}", b"12345678")])
+
+
+def stamped(batch: bytearray, *, base_offset: int, leader_epoch: int = 0, append_ms: int = 0) -> bytes:
+    """`batch` as the leader of another node has it."""
+    stamp(batch, base_offset=base_offset, leader_epoch=leader_epoch, append_time_ms=append_ms)
+    return bytes(batch)
+
+
+def stamped_run(
+    base_offset: int, serials: range, *, leader_epoch: int = 0, append_ms: int = 0, size: int = 200
+) -> bytes:
+    """Batches of one record each, back to back."""
+    return b"".join(
+        stamped(opaque_batch(serial, size=size), base_offset=offset, leader_epoch=leader_epoch, append_ms=append_ms)
+        for offset, serial in enumerate(serials, base_offset)
+    )

@@ -1,17 +1,26 @@
 """A gateway's surroundings in memory: metadata, administration, one node."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import cast
+
+from msgspec.structs import replace
 
 from acklog.wire.identifiers import id_from_bits
 from acklog.wire.problems import ProblemCode
 from app.auth.tokens import TokenTable
 from app.dependencies import Gateway
 from app.settings import Settings
+from cluster import keys
+from cluster.codec import encode
+from cluster.coordination import Changed, Event, KeyValue
 from cluster.errors import AcklogError
+from cluster.key_space import Mutation
+from cluster.memory_store import MemoryStore
 from cluster.metadata_view import MetadataView
 from cluster.model import Group, GroupMode, GroupSettings, NodeRegistration, PartitionState, Topic, TopicConfig
+from cluster.steering_desk import SteeringDesk
+from cluster.steering_state import SteeringState
 from storage.rpc.node_api import NodeApi
 from tests.support.manual_clock import ManualClock
 from tests.support.memory_node import LEADER_EPOCH, MemoryNode
@@ -32,12 +41,34 @@ class FixedEntropy:
         return 0.5
 
 
+class SeenStore(MemoryStore):
+    """Shows each fact at once, as a metadata view would a moment later."""
+
+    def __init__(self, clock: ManualClock, see: Callable[[Event], None]) -> None:
+        super().__init__(clock)
+        self._see = see
+
+    def _publish(self, mutation: Mutation) -> None:
+        super()._publish(mutation)
+        for event in mutation.events:
+            self._see(event)
+
+
 class MemoryMetadata:
+    """`steering` follows a store of its own; the rest is what a test puts here."""
+
     def __init__(self) -> None:
+        self.steering = SteeringState()
         self.topics_by_name: dict[str, Topic] = {}
         self.groups_by_name: dict[str, Group] = {}
         self.leaderless: set[tuple[str, int]] = set()
-        self.registrations = [NodeRegistration(NODE_ID, 1, "dir", "local")]
+        self.registrations: list[NodeRegistration] = []
+        self.register(NodeRegistration(NODE_ID, 1, "dir", "local"))
+
+    def register(self, registration: NodeRegistration) -> None:
+        self.registrations.append(registration)
+        item = KeyValue(keys.node(registration.node_id), encode(registration), 1, 1, 1)
+        self.steering.apply(Changed(item))
 
     @property
     def revision(self) -> int:
@@ -103,13 +134,29 @@ class MemoryTopics:
             name, partitions=partitions, config=config, replication_factor=replication_factor
         )
 
-    async def update(self, name: str, *, partitions: int | None = None, config: TopicConfig | None = None) -> Topic:
+    async def update(
+        self,
+        name: str,
+        *,
+        partitions: int | None = None,
+        config: TopicConfig | None = None,
+        replication_factor: int | None = None,
+    ) -> Topic:
         old = self._metadata.topics_by_name[name]
         if partitions is not None and partitions < old.partitions:
             raise AcklogError(ProblemCode.INVALID_FIELD, "partitions cannot be taken away", field="partitions")
-        topic = Topic(
-            old.id, name, partitions or old.partitions, old.replication_factor, old.created_at_ms, config or old.config
+        topic = replace(
+            old,
+            partitions=partitions or old.partitions,
+            replication_factor=replication_factor or old.replication_factor,
+            config=config or old.config,
         )
+        self._metadata.topics_by_name[name] = topic
+        return topic
+
+    async def decommission(self, name: str, partitions: Sequence[int]) -> Topic:
+        old = self._metadata.topics_by_name[name]
+        topic = replace(old, decommissioned=tuple(sorted({*old.decommissioned, *partitions})))
         self._metadata.topics_by_name[name] = topic
         return topic
 
@@ -163,6 +210,7 @@ class MemoryWorld:
         self.node = MemoryNode()
         self.metadata = MemoryMetadata()
         self.clock = ManualClock()
+        self.store = SeenStore(self.clock, self.metadata.steering.apply)
         entropy = FixedEntropy()
         self.topics = MemoryTopics(self.metadata, entropy)
         self.groups = MemoryGroups(self.metadata, entropy)
@@ -170,6 +218,7 @@ class MemoryWorld:
             metadata=cast(MetadataView, self.metadata),
             topics=self.topics,
             groups=self.groups,
+            steering=SteeringDesk(self.store, cast(MetadataView, self.metadata), clock=self.clock),
             nodes=OneNode(self.node),
             clock=self.clock,
             entropy=entropy,

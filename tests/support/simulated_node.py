@@ -15,6 +15,7 @@ from cluster.model import Group, GroupMode, GroupSettings, Topic, TopicConfig
 from cluster.topics import Topics
 from storage.log.settings import LogStoreSettings
 from storage.node.dead_letter_topics import DeadLetterTopics
+from storage.node.replication.no_peers import NoPeers
 from storage.node.settings import NodeSettings
 from storage.node.storage_node import StorageNode
 from storage.rpc import messages
@@ -55,6 +56,7 @@ class SimulatedNode:
             store=self.store,
             metadata=self.metadata,
             dead_letters=DeadLetterTopics(self.topics, self.metadata, lambda _: self.node, clock=self.clock),
+            peers=NoPeers(),
             disk=self.disk,
             io=SimExecutor(incarnation),
             clock=self.clock,

@@ -5,21 +5,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from acklog.command.failures import explain
 from acklog.command.lag_figures import LagRates, TopicLag, lags_of
 from acklog.command.lag_view import lag_table
 from acklog.command.session import Session, session_of
 from acklog.command.topic_names import complete_groups, complete_topics
 from acklog.command.tree import CommandTyper
 from acklog.command.views import Table
+from acklog.command.watching import INTERVAL_S_DEFAULT, IntervalOption, LooksOption, watch
 
 if TYPE_CHECKING:
     from acklog import Client
 
 command = CommandTyper(name="lag")
-
-INTERVAL_S_MIN = 0.2
-INTERVAL_S_MAX = 3600.0
 
 
 @command.command("lag")
@@ -38,16 +35,9 @@ def lag(
         ),
     ] = None,
     with_partitions: Annotated[bool, typer.Option("--partitions", help="Partition by partition.")] = False,
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Look again and again, until Ctrl-C.")] = False,
-    interval_s: Annotated[
-        float,
-        typer.Option(
-            "--interval", metavar="SECONDS", min=INTERVAL_S_MIN, max=INTERVAL_S_MAX, help="Between two looks."
-        ),
-    ] = 2.0,
-    looks_max: Annotated[
-        int | None, typer.Option("--max", metavar="COUNT", min=1, help="With --watch: stop after so many looks.")
-    ] = None,
+    is_watched: Annotated[bool, typer.Option("--watch", "-w", help="Look again and again, until Ctrl-C.")] = False,
+    interval_s: IntervalOption = INTERVAL_S_DEFAULT,
+    looks_max: LooksOption = None,
 ) -> None:
     """Show what groups have not done yet, by topic.
 
@@ -57,7 +47,7 @@ def lag(
     session = session_of(context)
     with session.client() as client:
         looker = _Looker(session, client, groups or [], topics or [], with_partitions=with_partitions)
-        if watch:
+        if is_watched:
             looker.watch(interval_s, looks_max)
         else:
             lags = looker.look()
@@ -97,26 +87,15 @@ class _Looker:
         return found
 
     def watch(self, interval_s: float, looks_max: int | None) -> None:
-        """The first look may fail; later ones are told of and tried again."""
-        from acklog.errors import AcklogError
-
-        output, rates = self._session.output, LagRates()
-        count = 0
-        with output.live() as view:
-            while looks_max is None or count < looks_max:
-                if count:
-                    self._session.pause(interval_s)
-                count += 1
-                try:
-                    lags = self.look()
-                except AcklogError as error:
-                    if count == 1 or not error.retriable:
-                        raise
-                    failure = explain(error, server=self._session.server.url)
-                    output.note(f"{'' if failure is None else failure.what}; looking again")
-                    continue
-                now_ms = self._session.now_ms()
-                view.update(self.document(lags), self.table(lags, rates, now_ms=now_ms))
+        """With how many are done per second, from the second look on."""
+        rates = LagRates()
+        watch(
+            self._session,
+            self.look,
+            lambda view, lags: view.update(self.document(lags), self.table(lags, rates, now_ms=self._session.now_ms())),
+            interval_s=interval_s,
+            looks_max=looks_max,
+        )
 
     def document(self, lags: Sequence[TopicLag]) -> dict[str, object]:
         """For --json."""

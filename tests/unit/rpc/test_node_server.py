@@ -3,17 +3,22 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
+import pytest
 import structlog
 
 from acklog.wire.problems import ProblemCode
 from storage.rpc import messages, methods
 from storage.rpc.framing import Buffer, Frame, FrameDecoder, FrameKind, encode_frame
+from storage.rpc.handshake import NEWEST_VERSION, OLDEST_VERSION, Hello, ProtocolVersions, Welcome
+from storage.rpc.peer_api import ProbeRequest
 from storage.rpc.server import NodeServer
 from storage.rpc.settings import RpcServerSettings
 from storage.rpc.transport import Stream
 from tests.sim.loop import SimLoop, simulate
 from tests.support.fake_node import ANSWERS, REQUESTS, FakeNode
 from tests.support.memory_transport import MemoryTransport
+
+HELLO_ID = 1_000_000
 
 
 class _Peer:
@@ -26,8 +31,12 @@ class _Peer:
         self.frames: list[Frame] = []
         self.is_ended = False
 
+    def greet(self, oldest: int = OLDEST_VERSION, newest: int = NEWEST_VERSION) -> None:
+        body, _ = methods.HELLO.request.encode(Hello(oldest, newest))
+        self.stream.write(encode_frame(FrameKind.REQUEST, method=methods.HELLO.number, request_id=HELLO_ID, body=body))
+
     def request(self, request_id: int, name: str) -> None:
-        method = next(method for method in methods.METHODS.values() if method.name == name)
+        method = next(method for method in methods.NODE_METHODS.values() if method.name == name)
         body, attachment = method.request.encode(REQUESTS[name])
         self.stream.write(
             encode_frame(
@@ -41,6 +50,11 @@ class _Peer:
     @property
     def answers(self) -> list[tuple[str, int]]:
         return [(frame.kind.name, frame.request_id) for frame in self.frames]
+
+    def welcome(self) -> Welcome:
+        (frame,) = self.frames
+        assert (frame.kind, frame.request_id) == (FrameKind.RESPONSE, HELLO_ID)
+        return methods.HELLO.response.decode(frame.body, frame.attachment)
 
     def failure(self, request_id: int) -> messages.Failure:
         (frame,) = [frame for frame in self.frames if frame.request_id == request_id]
@@ -68,6 +82,13 @@ class _World:
         self.server = NodeServer(self.node, self.transport, settings=settings)
 
     async def dial(self) -> _Peer:
+        peer = await self.dial_silently()
+        peer.greet()
+        await asyncio.sleep(0.01)
+        peer.frames.clear()
+        return peer
+
+    async def dial_silently(self) -> _Peer:
         peer = _Peer()
         await self.transport.dial("node", peer)
         await asyncio.sleep(0.01)
@@ -305,5 +326,89 @@ def test_closing_answers_who_waits() -> None:
         await asyncio.sleep(0.1)
         assert peer.failure(1).code == ProblemCode.SHUTTING_DOWN.name
         assert peer.is_ended
+
+    run(scenario)
+
+
+# --- the handshake ---
+
+
+def test_the_newest_version_that_both_speak_is_chosen() -> None:
+    async def scenario(world: _World) -> None:
+        for offered, chosen in (((1, 4), 3), ((2, 2), 2), ((3, 9), 3)):
+            peer = await world.dial_silently()
+            peer.greet(*offered)
+            await asyncio.sleep(0.1)
+            assert peer.welcome() == Welcome(chosen)
+
+    run(scenario, RpcServerSettings(versions=ProtocolVersions(2, 3)))
+
+
+def test_without_a_common_version_both_ranges_are_named_and_the_connection_ends() -> None:
+    async def scenario(world: _World) -> None:
+        for offered in ((1, 1), (4, 5)):
+            peer = await world.dial_silently()
+            peer.greet(*offered)
+            peer.request(1, "seek")
+            with structlog.testing.capture_logs():
+                await asyncio.sleep(0.1)
+            assert peer.is_ended
+            assert len(peer.frames) == 1
+            failure = peer.failure(HELLO_ID)
+            assert failure.code == ProblemCode.UNSUPPORTED.name
+            assert "versions 2 to 3" in failure.detail
+            assert f"{offered[0]} to {offered[1]}" in failure.detail
+        assert world.node.seen == []
+
+    run(scenario, RpcServerSettings(versions=ProtocolVersions(2, 3)))
+
+
+def test_a_connection_that_does_not_begin_with_a_hello_ends() -> None:
+    async def scenario(world: _World) -> None:
+        first, second = await world.dial_silently(), await world.dial_silently()
+        first.request(1, "seek")
+        second.stream.write(encode_frame(FrameKind.REQUEST, method=methods.HELLO.number, request_id=1, body=b"\x90"))
+        with structlog.testing.capture_logs() as logs:
+            await asyncio.sleep(0.1)
+        assert (first.is_ended, second.is_ended) == (True, True)
+        assert [entry["event"] for entry in logs] == ["rpc.protocol_fault"] * 2
+        assert world.node.seen == []
+
+    run(scenario)
+
+
+def test_a_hello_comes_once() -> None:
+    async def scenario(world: _World) -> None:
+        peer = await world.dial()
+        peer.greet()
+        await asyncio.sleep(0.1)
+        assert peer.failure(HELLO_ID).code == ProblemCode.UNSUPPORTED.name
+        assert not peer.is_ended
+
+    run(scenario)
+
+
+def test_a_call_that_came_with_a_later_version_is_not_known_on_an_older_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario(world: _World) -> None:
+        peer = await world.dial()
+        peer.request(1, "seek")
+        peer.request(2, "positions")
+        await asyncio.sleep(0.1)
+        assert peer.failure(1).code == ProblemCode.UNSUPPORTED.name
+        assert ("RESPONSE", 2) in peer.answers
+
+    monkeypatch.setattr(methods.SEEK, "since", NEWEST_VERSION + 1)
+    run(scenario)
+
+
+def test_calls_of_peers_are_not_known_where_there_are_none() -> None:
+    async def scenario(world: _World) -> None:
+        peer = await world.dial()
+        body, _ = methods.PROBE.request.encode(ProbeRequest(2))
+        peer.stream.write(encode_frame(FrameKind.REQUEST, method=methods.PROBE.number, request_id=1, body=body))
+        await asyncio.sleep(0.1)
+        assert peer.failure(1).code == ProblemCode.UNSUPPORTED.name
 
     run(scenario)

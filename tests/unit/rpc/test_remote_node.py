@@ -9,9 +9,10 @@ import pytest
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
-from storage.rpc import messages
+from storage.rpc import messages, methods
 from storage.rpc.client import RemoteNode
-from storage.rpc.framing import FrameKind, encode_frame
+from storage.rpc.framing import FrameDecoder, FrameKind, encode_frame
+from storage.rpc.handshake import NEWEST_VERSION, OLDEST_VERSION, ProtocolVersions, Welcome
 from storage.rpc.server import NodeServer
 from storage.rpc.settings import RpcClientSettings, RpcServerSettings
 from storage.rpc.transport import Stream
@@ -298,16 +299,23 @@ def test_a_silent_peer_is_given_up() -> None:
 
 
 class _Liar:
-    """A server that answers every byte with the same frame."""
+    """A server that answers the hello, or what comes behind it, with the same bytes whatever it was."""
 
-    def __init__(self, answer: bytes) -> None:
+    def __init__(self, answer: bytes, *, welcome: Welcome | None = Welcome(OLDEST_VERSION)) -> None:
         self._answer = answer
+        self._welcome = welcome
+        self._decoder = FrameDecoder()
 
     def stream_began(self, stream: Stream) -> None:
         self._stream = stream
 
     def bytes_received(self, data: bytes) -> None:
-        self._stream.write([self._answer])
+        for frame in self._decoder.feed(data):
+            if frame.method == methods.HELLO.number and self._welcome is not None:
+                body, _ = methods.HELLO.response.encode(self._welcome)
+                self._stream.write(encode_frame(FrameKind.RESPONSE, request_id=frame.request_id, body=body))
+            else:
+                self._stream.write([self._answer])
 
     def writing_paused(self) -> None: ...
 
@@ -321,11 +329,11 @@ class _Liar:
     [
         b"HTTP/1.1 400 Bad Request\r\n\r\n",
         b"".join(map(bytes, encode_frame(FrameKind.RESPONSE, request_id=77))),
-        b"".join(map(bytes, encode_frame(FrameKind.REQUEST, request_id=1))),
-        b"".join(map(bytes, encode_frame(FrameKind.RESPONSE, request_id=1, body=b"\xc1"))),
-        b"".join(map(bytes, encode_frame(FrameKind.RESPONSE, request_id=1, body=b"\x90"))),
-        b"".join(map(bytes, encode_frame(FrameKind.FAILURE, request_id=1, body=b"\x90"))),
-        b"".join(map(bytes, encode_frame(FrameKind.CANCELLED, request_id=1))),
+        b"".join(map(bytes, encode_frame(FrameKind.REQUEST, request_id=2))),
+        b"".join(map(bytes, encode_frame(FrameKind.RESPONSE, request_id=2, body=b"\xc1"))),
+        b"".join(map(bytes, encode_frame(FrameKind.RESPONSE, request_id=2, body=b"\x90"))),
+        b"".join(map(bytes, encode_frame(FrameKind.FAILURE, request_id=2, body=b"\x90"))),
+        b"".join(map(bytes, encode_frame(FrameKind.CANCELLED, request_id=2))),
     ],
     ids=["another protocol", "unknown request", "a request", "not msgpack", "too short", "bad failure", "gave up"],
 )
@@ -345,5 +353,87 @@ def test_after_close_nothing_is_sent() -> None:
         await pair.client.close()
         await fails_with(ProblemCode.OUTCOME_UNKNOWN, _wait(call))
         await fails_with(ProblemCode.UNAVAILABLE, pair.client.seek(REQUESTS["seek"]))
+
+    run(scenario)
+
+
+# --- the handshake ---
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 400 Bad Request\r\n\r\n",
+        b"".join(map(bytes, encode_frame(FrameKind.RESPONSE, request_id=1, body=b"\x90"))),
+        b"".join(map(bytes, encode_frame(FrameKind.FAILURE, request_id=1, body=b"\x90"))),
+        b"".join(map(bytes, encode_frame(FrameKind.CANCELLED, request_id=1))),
+        b"".join(map(bytes, encode_frame(FrameKind.RESPONSE, request_id=1, body=b"\x91\x63"))),
+    ],
+    ids=["another protocol", "too short", "bad failure", "gave up", "a version that was not offered"],
+)
+def test_whoever_answers_the_hello_with_nonsense_gets_no_request(answer: bytes) -> None:
+    async def scenario(pair: _Pair) -> None:
+        await pair.transport.listen("node", lambda: _Liar(answer, welcome=None))
+        await fails_with(ProblemCode.UNAVAILABLE, pair.client.settle(REQUESTS["settle"]))
+        dials = pair.transport.dials
+        await fails_with(ProblemCode.UNAVAILABLE, pair.client.settle(REQUESTS["settle"]))
+        assert pair.transport.dials == dials  # there is a pause
+
+    run(scenario)
+
+
+def test_a_hello_without_an_answer_is_a_dial_that_hangs() -> None:
+    async def scenario(pair: _Pair) -> None:
+        await pair.transport.listen("node", lambda: _Liar(b"", welcome=None))
+        await fails_with(ProblemCode.UNAVAILABLE, pair.client.settle(REQUESTS["settle"]))
+        assert pair.loop.time() == pytest.approx(3.0)
+
+    run(scenario)
+
+
+def test_a_node_of_another_release_is_unavailable_and_says_why() -> None:
+    async def scenario(pair: _Pair) -> None:
+        error = await fails_with(ProblemCode.UNAVAILABLE, pair.client.settle(REQUESTS["settle"]))
+        assert "versions 2 to 3" in error.detail
+        assert "upgrade the older one" in error.detail
+        assert pair.node.seen == []
+
+    run(
+        scenario,
+        RpcClientSettings(versions=ProtocolVersions(4, 5)),
+        RpcServerSettings(versions=ProtocolVersions(2, 3)),
+    )
+
+
+@pytest.mark.parametrize(("client", "server"), [((1, 3), (1, 1)), ((1, 1), (1, 3)), ((2, 4), (1, 2))])
+def test_releases_that_overlap_talk_to_each_other(client: tuple[int, int], server: tuple[int, int]) -> None:
+    async def scenario(pair: _Pair) -> None:
+        assert await pair.client.seek(REQUESTS["seek"]) == ANSWERS["seek"]
+
+    run(
+        scenario,
+        RpcClientSettings(versions=ProtocolVersions(*client)),
+        RpcServerSettings(versions=ProtocolVersions(*server)),
+    )
+
+
+def test_a_call_that_an_older_node_does_not_know_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(pair: _Pair) -> None:
+        error = await fails_with(ProblemCode.UNSUPPORTED, pair.client.seek(REQUESTS["seek"]))
+        assert "upgrade it first" in error.detail
+        assert pair.node.seen == []
+        assert await pair.client.positions(REQUESTS["positions"]) == ANSWERS["positions"]
+
+    monkeypatch.setattr(methods.SEEK, "since", NEWEST_VERSION + 1)
+    run(scenario)
+
+
+def test_closing_ends_the_wait_for_a_dial() -> None:
+    async def scenario(pair: _Pair) -> None:
+        pair.transport.hang = True
+        call = asyncio.create_task(pair.client.seek(REQUESTS["seek"]))
+        await asyncio.sleep(0.1)
+        await pair.client.close()
+        await fails_with(ProblemCode.UNAVAILABLE, _wait(call))
 
     run(scenario)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acklog.wire.batch import encode_batch, encode_plain_batch
+from acklog.wire.batch import encode_batch, encode_plain_batch, producers_of, stamp
 from acklog.wire.record import Record
 
 RECORDS = st.builds(Record, body=st.binary(max_size=50), key=st.none() | st.text(max_size=10))
@@ -12,3 +12,12 @@ RECORDS = st.builds(Record, body=st.binary(max_size=50), key=st.none() | st.text
 @given(st.lists(RECORDS, min_size=1, max_size=20))
 def test_a_plain_batch_is_the_batch_of_its_records(records: list[Record]) -> None:
     assert encode_plain_batch(records) == encode_batch(records)
+
+
+def test_the_producers_of_batches_are_read_from_their_headers() -> None:
+    run = b""
+    for number, producer_id in enumerate((7, -1, 2**62)):
+        batch = encode_batch([Record(b"1")], producer_id=producer_id, producer_epoch=0, base_sequence=40 + number)
+        stamp(batch, base_offset=100 + number, leader_epoch=3, append_time_ms=1_700_000_000_000 + number)
+        run += batch
+    assert producers_of(run) == [(7, 40, 100, 3, 1_700_000_000_000), (2**62, 42, 102, 3, 1_700_000_000_002)]

@@ -1,0 +1,77 @@
+"""A gateway of a cluster: no state of its own, so any of them serves any request.
+
+Composition over ports and nothing else, so that a simulation runs the very same gateway.
+"""
+
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+from app.auth.tokens import TokenTable
+from app.dependencies import Gateway
+from app.remote_nodes import RemoteNodes
+from app.settings import Settings
+from cluster.clock import Clock
+from cluster.coordination import CoordinationStore
+from cluster.entropy import Entropy
+from cluster.groups import Groups
+from cluster.metadata_view import MetadataView
+from cluster.steering_desk import SteeringDesk
+from cluster.topics import Topics
+from storage.rpc.settings import RpcClientSettings
+from storage.rpc.transport import Transport
+
+
+@dataclass(slots=True, eq=False)
+class ClusterGateway:
+    """Made by `start_cluster_gateway`. `gateway` goes to `create_app`."""
+
+    gateway: Gateway
+    metadata: MetadataView
+    nodes: RemoteNodes
+    store: CoordinationStore
+    parts: AsyncExitStack
+
+    def begin_shutdown(self) -> None:
+        """Answer the long polls and refuse new work; requests under way go on."""
+        self.gateway.shutdown.begin()
+
+    async def close(self) -> None:
+        """Hang up. No request may be under way any more."""
+        self.begin_shutdown()
+        await self.parts.aclose()
+
+
+async def start_cluster_gateway(
+    *,
+    store: CoordinationStore,
+    transport: Transport,
+    clock: Clock,
+    entropy: Entropy,
+    settings: Settings,
+    rpc_client: RpcClientSettings | None = None,
+    tokens: TokenTable | None = None,
+) -> ClusterGateway:
+    """Know the cluster and be ready to serve. `store` is the gateway's from here on: it is closed with it, also when
+    the start fails. Waits for a coordination store that cannot be reached; raises CoordinationError."""
+    async with AsyncExitStack() as parts:
+        parts.push_async_callback(store.close)
+        metadata = MetadataView(store, clock)
+        parts.push_async_callback(metadata.close)
+        await metadata.start()
+        nodes = RemoteNodes(
+            metadata, transport, clock=clock, entropy=entropy, settings=rpc_client or RpcClientSettings()
+        )
+        parts.push_async_callback(nodes.close)
+        gateway = Gateway(
+            metadata=metadata,
+            topics=Topics(store, metadata, clock=clock, entropy=entropy),
+            groups=Groups(store, metadata, clock=clock, entropy=entropy),
+            steering=SteeringDesk(store, metadata, clock=clock),
+            nodes=nodes,
+            clock=clock,
+            entropy=entropy,
+            settings=settings,
+            tokens=tokens,
+        )
+        return ClusterGateway(gateway, metadata, nodes, store, parts.pop_all())
+    raise AssertionError("unreachable: no part of a start suppresses a failure")

@@ -1,0 +1,217 @@
+"""A node of a cluster: storage node, its server, its registration, its part in the controller's election.
+
+Composition over ports and nothing else, so that a simulation runs the very same node.
+"""
+
+import asyncio
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from functools import partial
+
+import structlog
+
+from app.node_end import NodeEnd, StorageFailedError
+from app.node_process_settings import NodeProcessSettings
+from app.nodes_with_self import NodesWithSelf
+from app.remote_nodes import RemoteNodes
+from cluster.clock import Clock
+from cluster.controller.host import ControllerHost
+from cluster.coordination import CoordinationError, CoordinationStore
+from cluster.entropy import Entropy
+from cluster.incarnation import take_incarnation
+from cluster.metadata_view import MetadataView
+from cluster.model import ControllerClaim, NodeRegistration, PartitionState
+from cluster.node_id import wait_for_node_id
+from cluster.registration import NodeRegistrar
+from cluster.topics import Topics
+from storage.disk.executor import IoExecutor
+from storage.disk.port import Disk
+from storage.log.data_directory import read_meta
+from storage.node.dead_letter_topics import DeadLetterTopics
+from storage.node.replication.peer_directory import PeerDirectory
+from storage.node.settings import NodeSettings
+from storage.node.storage_node import StorageNode
+from storage.rpc.in_process import InProcessNode
+from storage.rpc.server import NodeServer
+from storage.rpc.transport import Transport
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True, eq=False)
+class ClusterNode:
+    """Made by `start_cluster_node`. Stop it with `leave` and `close`, or with `close` alone. When `end` has a reason
+    (StorageFailedError, ReplacedError, DirectoryConflictError), it has to be closed."""
+
+    settings: NodeProcessSettings
+    store: CoordinationStore
+    metadata: MetadataView
+    node: StorageNode
+    server: NodeServer
+    registrar: NodeRegistrar
+    controller: ControllerHost
+    end: NodeEnd
+    parts: AsyncExitStack
+    is_leaving: bool = False
+
+    @property
+    def address(self) -> str:
+        """Where gateways and peers dial."""
+        return self.settings.advertise or self.server.address
+
+    @property
+    def why_not_ready(self) -> str | None:
+        """What keeps the node from serving; None while all is well. A lost registration does not."""
+        return "the node is leaving" if self.is_leaving else self.node.failure
+
+    async def leave(self) -> bool:
+        """Ask for other leaders, and wait until nothing is led here that another node could lead, `leave_timeout_ms`
+        at most; the node goes on serving meanwhile. Whether that was reached."""
+        self.is_leaving = True
+        changed = asyncio.Event()
+        unsubscribe = self.metadata.subscribe(changed.set)
+        try:
+            async with asyncio.timeout(self.settings.leave_timeout_ms / 1000):
+                await self.registrar.announce_leaving()
+                while self.not_handed_over():
+                    changed.clear()
+                    await changed.wait()
+        except (CoordinationError, TimeoutError) as error:
+            _log.warning("node_leaves_early", partitions=len(self.not_handed_over()), reason=repr(error))
+            return False
+        finally:
+            unsubscribe()
+        return True
+
+    def not_handed_over(self) -> list[PartitionState]:
+        """What this life of the node leads, and another node, one that stays, could lead."""
+        staying = {each.node_id for each in self.metadata.nodes() if not each.is_leaving} - {self.settings.node_id}
+        return [
+            state
+            for topic in self.metadata.topics()
+            for state in self.metadata.partitions(topic.id)
+            if (state.leader, state.leader_incarnation) == (self.settings.node_id, self.node.incarnation)
+            and not staying.isdisjoint(state.isr)
+        ]
+
+    def begin_shutdown(self) -> None:
+        """Answer the long polls and refuse new work; requests under way go on."""
+        self.is_leaving = True
+        self.node.stop_waiting()
+
+    async def close(self) -> None:
+        """Give office and registration back, hang up, complete the writes, checkpoint everything."""
+        self.begin_shutdown()
+        await self.parts.aclose()
+
+
+async def start_cluster_node(
+    *,
+    store: CoordinationStore,
+    transport: Transport,
+    disk: Disk,
+    io: IoExecutor,
+    clock: Clock,
+    entropy: Entropy,
+    settings: NodeProcessSettings,
+    node_settings: NodeSettings,
+) -> ClusterNode:
+    """Recover the data directory, register, and take part in the election. `store` is the node's from here on: it is
+    closed with it, also when the start fails.
+
+    Waits for a coordination store that cannot be reached. Raises DirectoryConflictError and ReplacedError (the node id
+    is somebody else's), StorageFailedError and what opening the data directory raises, OSError for the address,
+    CoordinationError.
+    """
+    async with AsyncExitStack() as parts:
+        parts.push_async_callback(store.close)
+        metadata = MetadataView(store, clock, settings.metadata)
+        parts.push_async_callback(metadata.close)
+        await metadata.start()
+        others = RemoteNodes(metadata, transport, clock=clock, entropy=entropy, settings=settings.rpc_client)
+        parts.push_async_callback(others.close)
+        nodes = NodesWithSelf(settings.node_id, others)
+        topics = Topics(store, metadata, clock=clock, entropy=entropy)
+        peers = PeerDirectory(metadata, transport, clock=clock, entropy=entropy)
+        parts.push_async_callback(peers.close)
+        node = StorageNode(
+            node_id=settings.node_id,
+            incarnation=await _begin_life(store, disk, io, clock, settings),
+            store=store,
+            metadata=metadata,
+            dead_letters=DeadLetterTopics(topics, metadata, nodes.client, clock=clock),
+            peers=peers,
+            disk=disk,
+            io=io,
+            clock=clock,
+            entropy=entropy,
+            settings=node_settings,
+        )
+        await node.start()
+        parts.push_async_callback(node.close)
+        if node.failure is not None:
+            raise StorageFailedError(node.failure)
+        nodes.attach(InProcessNode(node))
+        server = NodeServer(node, transport, settings=settings.rpc_server, peer=node)
+        await server.start(settings.listen)
+        parts.push_async_callback(server.close)
+        return await _join(store, metadata, node, server, clock, settings, parts)
+    raise AssertionError("unreachable: no part of a start suppresses a failure")
+
+
+async def _begin_life(
+    store: CoordinationStore, disk: Disk, io: IoExecutor, clock: Clock, settings: NodeProcessSettings
+) -> int:
+    """The incarnation of this start, taken only when nobody else has the node id: it would end that one."""
+    meta = await io.run(partial(read_meta, disk))
+    directory_id = "" if meta is None else meta.directory_id
+    await wait_for_node_id(store, settings.node_id, directory_id, clock=clock, settings=settings.registration)
+    return await take_incarnation(store, settings.node_id, clock=clock, backoff=settings.registration.backoff)
+
+
+async def _join(
+    store: CoordinationStore,
+    metadata: MetadataView,
+    node: StorageNode,
+    server: NodeServer,
+    clock: Clock,
+    settings: NodeProcessSettings,
+    parts: AsyncExitStack,
+) -> ClusterNode:
+    """The node serves: now the others may know it. Takes the parts over once everything has begun."""
+    end = NodeEnd()
+    registrar = NodeRegistrar(
+        store,
+        NodeRegistration(
+            settings.node_id,
+            node.incarnation,
+            node.logs.directory_id,
+            address=settings.advertise or server.address,
+            rack=settings.rack,
+        ),
+        clock=clock,
+        on_change=partial(_registration_changed, node),
+        on_ended=end.tell,
+        settings=settings.registration,
+    )
+    parts.push_async_callback(registrar.close)
+    await registrar.start()
+    claim = ControllerClaim(settings.node_id, node.incarnation)
+    controller = ControllerHost(store, claim, clock=clock, settings=settings.controller)
+    controller.start()
+    parts.push_async_callback(controller.close)
+    watching = asyncio.create_task(_watch_storage(node, end, clock, settings), name="storage watch")
+    parts.callback(watching.cancel)
+    return ClusterNode(settings, store, metadata, node, server, registrar, controller, end, parts.pop_all())
+
+
+def _registration_changed(node: StorageNode, is_registered: bool) -> None:
+    _log.info("registration_changed", is_registered=is_registered)
+    node.coordination_changed(is_registered)
+
+
+async def _watch_storage(node: StorageNode, end: NodeEnd, clock: Clock, settings: NodeProcessSettings) -> None:
+    """A node that cannot store anything must not keep the others from leading."""
+    while node.failure is None:
+        await clock.sleep(settings.vital_interval_ms)
+    end.tell(StorageFailedError(node.failure))

@@ -1,0 +1,46 @@
+"""A process's connection to etcd, proven before anything else begins."""
+
+from pathlib import Path
+
+import structlog
+
+from app.etcd_options import EtcdOptions
+from cluster import keys
+from cluster.clock import Clock
+from cluster.coordination import CoordinationError
+from cluster.entropy import Entropy
+from cluster.etcd.etcd_store import EtcdStore
+from cluster.etcd.failures import AccessDeniedError
+
+RETRY_PAUSE_MS = 200
+
+_log = structlog.get_logger(__name__)
+
+
+class EtcdStartError(Exception):
+    """etcd cannot be used; the text says why, and what to do."""
+
+
+async def connect_to_etcd(options: EtcdOptions, *, clock: Clock, entropy: Entropy) -> EtcdStore:
+    """Return once etcd has answered. Raises SettingsError, and EtcdStartError after `etcd_wait_ms` in vain, at once
+    when etcd does not let us in."""
+    store = EtcdStore(options.settings(lambda path: Path(path).read_bytes()), clock=clock, entropy=entropy)
+    give_up_at_ms = clock.monotonic_ms() + options.etcd_wait_ms
+    while True:
+        try:
+            await store.get(keys.CONTROLLER)
+            return store
+        except AccessDeniedError as error:
+            await store.close()
+            raise EtcdStartError(
+                f"etcd at {options.etcd} does not let us in: {error}. Look at --etcd-user, --etcd-password-file and "
+                "--etcd-certificate-file, and at the role's permission for /acklog/."
+            ) from error
+        except CoordinationError as error:
+            if clock.monotonic_ms() >= give_up_at_ms:
+                await store.close()
+                raise EtcdStartError(
+                    f"etcd cannot be reached at {options.etcd}: {error}. Is it running, and is --etcd right?"
+                ) from error
+            _log.warning("etcd_not_reached", endpoints=options.etcd, reason=str(error))
+        await clock.sleep(RETRY_PAUSE_MS)

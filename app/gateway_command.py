@@ -1,0 +1,50 @@
+"""`acklog gateway`: a gateway of a cluster. Whatever of the server is needed is imported when it runs."""
+
+import os
+from typing import TYPE_CHECKING
+
+import typer
+
+from app.command_end import PRIVATE_UMASK, USAGE, fail, wants_help
+
+if TYPE_CHECKING:
+    from app.etcd_options import EtcdOptions
+    from app.settings import Settings
+
+
+def gateway(context: typer.Context) -> None:
+    """Every setting is an option (--port) and an environment variable (ACKLOG_PORT); see --help."""
+    from app.etcd_options import EtcdOptions
+    from app.gateway_options import GATEWAY
+    from app.settings import Settings, SettingsError
+
+    if wants_help(context.args):
+        GATEWAY.parser().print_help()
+        return
+    try:
+        loaded = GATEWAY.load(os.environ, context.args)
+        settings, etcd = loaded.make(Settings), loaded.make(EtcdOptions)
+    except SettingsError as error:
+        fail(str(error), exit_code=USAGE)
+    _run(settings, etcd)
+
+
+def _run(settings: "Settings", etcd: "EtcdOptions") -> None:
+    # Imported here, so that --help and a mistake in the settings answer at once.
+    from app.auth.tokens import TokensFileError
+    from app.etcd_connection import EtcdStartError
+    from app.gateway_process import run
+    from app.logging import configure_logging
+    from app.settings import SettingsError
+    from cluster.coordination import CoordinationError
+
+    os.umask(PRIVATE_UMASK)
+    try:
+        configure_logging(settings.log_level)
+        run(settings, etcd)
+    except (SettingsError, TokensFileError) as error:
+        fail(str(error), exit_code=USAGE)
+    except EtcdStartError as error:
+        fail(str(error))
+    except CoordinationError as error:
+        fail(f"etcd at {etcd.etcd} could not be used: {error}")

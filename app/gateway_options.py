@@ -1,0 +1,13 @@
+"""What `acklog gateway` can be told: what every server can, and where etcd is."""
+
+from app.etcd_options import EtcdOptions
+from app.setting_fields import SettingSources
+from app.settings import Settings
+
+# In a cluster a topic or group that nobody has made is a typing error more often than a wish.
+GATEWAY = SettingSources(
+    program="acklog gateway",
+    kinds=(Settings, EtcdOptions),
+    without=("data_dir",),
+    defaults={"auto_create_topics": False, "auto_create_groups": False},
+)

@@ -1,0 +1,53 @@
+"""The process of a cluster's gateway: etcd, the gateway, uvicorn around it."""
+
+import asyncio
+import sys
+from functools import partial
+
+import uvloop
+
+from app.auth.tokens import TokenTable
+from app.cluster_gateway import start_cluster_gateway
+from app.etcd_connection import connect_to_etcd
+from app.etcd_options import EtcdOptions
+from app.http_server import HttpServer, bind, calm_garbage_collection, url_of
+from app.server import OTHER_ADDRESS, check_exposure, gateway_config
+from app.settings import Settings
+from cluster.runtime import SteadyClock, SystemEntropy
+from storage.rpc.tcp_transport import TcpTransport
+
+
+async def serve(settings: Settings, etcd: EtcdOptions) -> None:
+    """Run until SIGINT or SIGTERM. Raises what makes a start impossible."""
+    check_exposure(settings)
+    listener = bind(settings.host, settings.port, what_to_do=OTHER_ADDRESS)
+    tokens = TokenTable.load(settings.tokens_file) if settings.tokens_file else None
+    clock, entropy = SteadyClock(), SystemEntropy()
+    store = await connect_to_etcd(etcd, clock=clock, entropy=entropy)
+    cluster_gateway = await start_cluster_gateway(
+        store=store, transport=TcpTransport(), clock=clock, entropy=entropy, settings=settings, tokens=tokens
+    )
+
+    async def begin_shutdown() -> None:
+        cluster_gateway.begin_shutdown()
+
+    server = HttpServer(
+        gateway_config(cluster_gateway.gateway),
+        on_listening=partial(_print_welcome, settings, etcd),
+        before_stop=begin_shutdown,
+        after_stop=cluster_gateway.close,
+    )
+    calm_garbage_collection()
+    await server.serve(sockets=[listener])
+
+
+def run(settings: Settings, etcd: EtcdOptions) -> None:
+    """Serve on an event loop of its own (uvloop)."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(serve(settings, etcd))
+
+
+def _print_welcome(settings: Settings, etcd: EtcdOptions, port: int) -> None:
+    url = url_of(settings.host, port)
+    sys.stdout.write(f"Acklog's gateway listens on {url} (documentation: {url}/docs), etcd: {etcd.etcd}\n")
+    sys.stdout.flush()

@@ -1,0 +1,65 @@
+"""`acklog node`: a storage node of a cluster. Whatever of the server is needed is imported when it runs."""
+
+import os
+from typing import TYPE_CHECKING
+
+import typer
+
+from app.command_end import PRIVATE_UMASK, USAGE, fail, wants_help
+
+if TYPE_CHECKING:
+    from app.etcd_options import EtcdOptions
+    from app.node_options import NodeOptions
+    from storage.node.settings import NodeSettings
+
+
+def node(context: typer.Context) -> None:
+    """Every setting is an option (--id) and an environment variable (ACKLOG_ID); see --help."""
+    from app.etcd_options import EtcdOptions
+    from app.node_options import NODE, NodeOptions
+    from app.node_settings import load_node_settings
+    from app.setting_fields import SettingsError
+
+    if wants_help(context.args):
+        NODE.parser().print_help()
+        return
+    try:
+        loaded = NODE.load(os.environ, context.args)
+        options, etcd = loaded.make(NodeOptions), loaded.make(EtcdOptions)
+        node_settings = load_node_settings(os.environ)
+    except SettingsError as error:
+        fail(str(error), exit_code=USAGE)
+    _run(options, etcd, node_settings)
+
+
+def _run(options: "NodeOptions", etcd: "EtcdOptions", node_settings: "NodeSettings") -> None:
+    # Imported here, so that --help and a mistake in the settings answer at once.
+    from app.etcd_connection import EtcdStartError
+    from app.logging import configure_logging
+    from app.node_end import StorageFailedError
+    from app.node_process import run
+    from app.setting_fields import SettingsError
+    from cluster.coordination import CoordinationError
+    from cluster.errors import AcklogError
+    from cluster.registration import DirectoryConflictError, ReplacedError
+    from storage.disk.port import FileLockedError
+    from storage.log.data_directory import DataDirectoryError
+
+    os.umask(PRIVATE_UMASK)
+    try:
+        configure_logging(options.log_level)
+        run(options, etcd, node_settings)
+    except SettingsError as error:
+        fail(str(error), exit_code=USAGE)
+    except EtcdStartError as error:
+        fail(str(error))
+    except FileLockedError:
+        fail(f"Another process uses the data directory {options.data_dir}. Stop it, or give another --data-dir.")
+    except (DirectoryConflictError, ReplacedError) as error:
+        fail(f"This node may not go on: {error}.")
+    except CoordinationError as error:
+        fail(f"etcd at {etcd.etcd} could not be used: {error}")
+    except (StorageFailedError, DataDirectoryError, AcklogError) as error:
+        fail(f"The data directory {options.data_dir} cannot be served: {error}")
+    except OSError as error:
+        fail(f"Node {options.id} cannot run on {options.listen} with {options.data_dir}: {error}")

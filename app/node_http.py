@@ -1,0 +1,49 @@
+"""The few HTTP calls of a node: for whoever runs it, not for its users."""
+
+from collections.abc import Awaitable, Callable
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from acklog.wire.problems import ProblemCode
+from app.cluster_node import ClusterNode
+from app.cluster_node_metrics import ClusterNodeCollector
+from app.node_metrics import NodeCollector
+from app.problems import problem_of
+from app.responses import BytesResponse, json_response
+from cluster.errors import AcklogError
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def create_node_app(node: ClusterNode, *, metric_names_max: int) -> Starlette:
+    """/healthz (the process answers), /readyz (it serves), /metrics. Without tokens: keep the address to yourself."""
+    registry = CollectorRegistry(auto_describe=True)
+    registry.register(NodeCollector(node.node, node.metadata, names_max=metric_names_max))
+    registry.register(ClusterNodeCollector(node))
+
+    async def is_alive(_request: Request) -> Response:
+        return json_response({"status": "alive"})
+
+    async def is_ready(_request: Request) -> Response:
+        reason = node.why_not_ready
+        if node.is_leaving:
+            raise AcklogError(ProblemCode.SHUTTING_DOWN, "the node is leaving")
+        if reason is not None:
+            raise AcklogError(ProblemCode.STORAGE_FAILED, reason)
+        return json_response({"status": "ready"})
+
+    async def metrics(_request: Request) -> Response:
+        return BytesResponse(generate_latest(registry), 200, None, CONTENT_TYPE_LATEST)
+
+    return Starlette(
+        routes=[Route("/healthz", is_alive), Route("/readyz", is_ready), Route("/metrics", metrics)],
+        exception_handlers={AcklogError: _as_problem},
+    )
+
+
+async def _as_problem(_request: Request, error: Exception) -> Response:
+    return problem_of(error)

@@ -1,0 +1,71 @@
+"""What `acklog node` can be told."""
+
+from dataclasses import dataclass
+
+from app.etcd_options import EtcdOptions
+from app.node_process_settings import NODE_ID_MAX, NodeProcessSettings
+from app.setting_fields import SettingsError, SettingSources, check_fields, number, option_of, text, where_to_set
+from storage.rpc.tcp_transport import parse_address
+
+RACK_LENGTH_MAX = 100
+_WILDCARDS = frozenset({"", "0.0.0.0", "::"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeOptions:
+    id: int = number(0, 0, NODE_ID_MAX, f"number of this node, 1 to {NODE_ID_MAX}; no other node may have it")
+    data_dir: str = text("./data", "where the node keeps its logs")
+    listen: str = text("127.0.0.1:7000", "address for gateways and other nodes; port 0 picks a free one")
+    advertise: str = text("", "address where they reach this node; empty: the one it listens on")
+    rack: str = text("", "what fails together with this node (rack, zone, host); empty: nothing else")
+    http: str = text("127.0.0.1:7080", "address of /healthz, /readyz and /metrics; port 0 picks a free one")
+    leave_timeout_ms: int = number(10_000, 0, 600_000, "how long a stop waits until other nodes lead")
+    metric_names_max: int = number(100, 1, 10_000, "topics and groups with metrics of their own; the rest is 'other'")
+    log_level: str = text("info", "debug, info, warning or error")
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.id < 1:
+            raise SettingsError(f"the node has no id: give it a number of its own ({where_to_set('id')})")
+        if self.log_level not in {"debug", "info", "warning", "error"}:
+            raise SettingsError(f"log_level is {self.log_level!r}, it may be debug, info, warning or error")
+        if not self.data_dir.strip():
+            raise SettingsError(f"data_dir is empty, it must name a directory ({where_to_set('data_dir')})")
+        if len(self.rack) > RACK_LENGTH_MAX or not self.rack.isprintable():
+            raise SettingsError(f"rack is {self.rack[:200]!r}, it may be up to {RACK_LENGTH_MAX} printable characters")
+        host, _ = self._address("listen")
+        self._address("http")
+        if self.advertise:
+            advertised_host, port = self._address("advertise")
+            if advertised_host in _WILDCARDS or not port:
+                raise SettingsError(f"advertise is {self.advertise!r}, others need a host and a port to reach")
+        elif host in _WILDCARDS:
+            raise SettingsError(
+                f"the node listens on {self.listen}, which is no address that others could reach: "
+                f"say which is ({where_to_set('advertise')})"
+            )
+
+    @property
+    def http_address(self) -> tuple[str, int]:
+        return self._address("http")
+
+    def process_settings(self) -> NodeProcessSettings:
+        return NodeProcessSettings(
+            node_id=self.id,
+            listen=self.listen,
+            advertise=self.advertise,
+            rack=self.rack,
+            leave_timeout_ms=self.leave_timeout_ms,
+        )
+
+    def _address(self, name: str) -> tuple[str, int]:
+        given = getattr(self, name)
+        try:
+            return parse_address(given)
+        except ValueError:
+            raise SettingsError(
+                f"{name} is {given!r}, it must be host:port, such as 10.0.0.1:7000 ({option_of(name)})"
+            ) from None
+
+
+NODE = SettingSources(program="acklog node", kinds=(NodeOptions, EtcdOptions))

@@ -1,0 +1,100 @@
+"""The process of a cluster's node: data directory, etcd, the node, and a little HTTP for whoever runs it."""
+
+import asyncio
+import sys
+from functools import partial
+
+import uvicorn
+import uvloop
+
+from app.cluster_node import ClusterNode, start_cluster_node
+from app.etcd_connection import connect_to_etcd
+from app.etcd_options import EtcdOptions
+from app.http_server import BACKLOG, HttpServer, bind, calm_garbage_collection, url_of
+from app.node_http import create_node_app
+from app.node_options import NodeOptions
+from app.server import GRACE_SECONDS, IO_THREADS, SWITCH_INTERVAL_SECONDS
+from cluster.runtime import SteadyClock, SystemEntropy
+from storage.disk.real_disk import RealDisk
+from storage.disk.thread_executor import ThreadExecutor
+from storage.log.data_directory import read_meta
+from storage.node.settings import NodeSettings
+from storage.rpc.tcp_transport import TcpTransport
+
+OTHER_ADDRESS = "Give another --http address (port 0 takes a free one)."
+
+
+async def serve(options: NodeOptions, etcd: EtcdOptions, node_settings: NodeSettings) -> None:
+    """Run until SIGINT, SIGTERM, or until the node has to end. Raises what makes a start impossible, or why it ended:
+    see `app.cluster_node`."""
+    sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
+    host, port = options.http_address
+    listener = bind(host, port, what_to_do=OTHER_ADDRESS)
+    disk = RealDisk(options.data_dir)
+    disk.lock("lock")
+    io = ThreadExecutor(threads=IO_THREADS, name="acklog-io")
+    await io.run(partial(read_meta, disk))  # a directory of a newer version is refused before anything is changed
+    clock, entropy = SteadyClock(), SystemEntropy()
+    node = await start_cluster_node(
+        store=await connect_to_etcd(etcd, clock=clock, entropy=entropy),
+        transport=TcpTransport(),
+        disk=disk,
+        io=io,
+        clock=clock,
+        entropy=entropy,
+        settings=options.process_settings(),
+        node_settings=node_settings,
+    )
+    server = HttpServer(
+        _config(node, options),
+        on_listening=partial(_print_welcome, node, options),
+        before_stop=partial(_hand_over, node),
+        after_stop=node.close,
+    )
+    calm_garbage_collection()
+    ending = asyncio.create_task(_stop_at_the_end(node, server), name="end of the node")
+    await server.serve(sockets=[listener])
+    ending.cancel()
+    if node.end.reason is not None:
+        raise node.end.reason
+
+
+async def _stop_at_the_end(node: ClusterNode, server: HttpServer) -> None:
+    await node.end.wait()
+    server.stop()
+
+
+async def _hand_over(node: ClusterNode) -> None:
+    """A node that has to end has nothing to hand over: it stores nothing any more, or its place is taken."""
+    if node.end.reason is None:
+        await node.leave()
+    node.begin_shutdown()
+
+
+def _config(node: ClusterNode, options: NodeOptions) -> uvicorn.Config:
+    return uvicorn.Config(
+        create_node_app(node, metric_names_max=options.metric_names_max),
+        loop="uvloop",
+        ws="none",
+        lifespan="off",
+        proxy_headers=False,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        backlog=BACKLOG,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+
+
+def run(options: NodeOptions, etcd: EtcdOptions, node_settings: NodeSettings) -> None:
+    """Serve on an event loop of its own (uvloop)."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(serve(options, etcd, node_settings))
+
+
+def _print_welcome(node: ClusterNode, options: NodeOptions, port: int) -> None:
+    url = url_of(options.http_address[0], port)
+    sys.stdout.write(
+        f"Acklog's node {options.id} serves on {node.address}, stores in {options.data_dir}, health: {url}\n"
+    )
+    sys.stdout.flush()

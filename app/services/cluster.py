@@ -1,0 +1,322 @@
+"""What operators see of the cluster, and what they ask of it. The controller carries it out.
+
+Everything shown comes from the gateway's own metadata view, so it is there also while the coordination store is not.
+"""
+
+from itertools import islice
+
+import msgspec
+
+from acklog.wire.problems import ProblemCode
+from app.auth.principal import Principal, Scope
+from app.dependencies import Gateway
+from app.parsing.cluster import PlanFields
+from app.services.catalog import Catalog
+from cluster.controller.dry_run import DryRun
+from cluster.controller.image import ClusterImage
+from cluster.controller.moves import Move, MoveKind
+from cluster.controller.progress import (
+    ClusterProgress,
+    MoveProgress,
+    NodeProgress,
+    PartitionTrouble,
+    progress,
+    troubled,
+)
+from cluster.controller.view_image import image_of
+from cluster.errors import AcklogError
+from cluster.model import NO_LEADER, PartitionState
+
+STORE_PATIENCE_MS = 1_000
+"""How long a look at the cluster waits for the coordination store to answer before it says that it does not."""
+MOVES_BETWEEN_PAUSES = 8
+"""Moves that a dry run finds before other requests have their turn."""
+
+
+class ClusterNodeView(msgspec.Struct, rename="camel"):
+    """A node that is not `live` is away. One that is `draining` can be stopped for good when `replicas` is 0; one that
+    is `leaving` is about to stop, and comes back. `rack` "" is a rack of the node's own."""
+
+    node: int
+    address: str
+    rack: str
+    live: bool
+    draining: bool
+    leaving: bool
+    replicas: int
+    leaders: int
+
+
+class MoveProgressView(msgspec.Struct, rename="camel"):
+    """A move under way, `from` some nodes `to` others; it waits for the new replicas in `waiting_for` to be in sync."""
+
+    topic: str
+    partition: int
+    from_nodes: list[int] = msgspec.field(name="from")
+    to_nodes: list[int] = msgspec.field(name="to")
+    waiting_for: list[int]
+
+
+class TroubledPartitionView(msgspec.Struct, rename="camel"):
+    """A partition and the worst that it lacks: no living leader, enough in sync for `acks=all`, or all its replicas."""
+
+    topic: str
+    partition: int
+    trouble: PartitionTrouble
+    leader: int | None
+    replicas: list[int]
+    in_sync_replicas: list[int]
+
+
+class ClusterView(msgspec.Struct, rename="camel"):
+    """With `embedded`, gateway, node and controller are one process, and there is no other node.
+
+    `controller` is the node that has the office, null while there is none. Without the coordination store (`store_reachable`) data is served as
+    long as nothing changes, and everything here is as it was last known.
+
+    The counts are those of the whole cluster. `moves` and `troubled` name only topics that the token is for; `complete`
+    is false where there are more of them than `limit`.
+    """
+
+    embedded: bool
+    controller: int | None
+    store_reachable: bool
+    automatic_moves: bool
+    nodes: list[ClusterNodeView]
+    partitions: int
+    without_leader: int
+    below_min_insync: int
+    under_replicated: int
+    decommissioned: int
+    moving: int
+    orders_waiting: int
+    moves: list[MoveProgressView]
+    troubled: list[TroubledPartitionView]
+    complete: bool
+
+
+class PlannedMoveView(msgspec.Struct, rename="camel"):
+    """One move of a dry run, and why it would be made."""
+
+    topic: str
+    partition: int
+    kind: MoveKind
+    from_nodes: list[int] = msgspec.field(name="from")
+    to_nodes: list[int] = msgspec.field(name="to")
+    reason: str
+
+
+class StuckPartitionView(msgspec.Struct):
+    topic: str
+    partition: int
+
+
+class PlanView(msgspec.Struct):
+    """`moves` in the order in which they would begin, and `stuck`, what cannot be moved off the nodes that go: no node
+    is left for it, or no leader to copy from. Only of topics that the token is for. Where it is not `complete`, there
+    are more moves than were looked for, and what is stuck is not known."""
+
+    moves: list[PlannedMoveView]
+    stuck: list[StuckPartitionView]
+    complete: bool
+
+
+class OrderView(msgspec.Struct):
+    """A move that was asked for: the partition's replicas are to be these, the preferred leader first."""
+
+    topic: str
+    partition: int
+    replicas: list[int]
+
+
+class ClusterService:
+    """Looking needs the scope `read`; steering needs `admin`, and for what concerns all topics a token for all."""
+
+    def __init__(self, gateway: Gateway, catalog: Catalog) -> None:
+        self._gateway = gateway
+        self._catalog = catalog
+        self._metadata = gateway.metadata
+        self._steering = gateway.steering
+
+    # --- looking -----------------------------------------------------------------------------------------------------
+
+    async def look(self, principal: Principal, *, limit: int) -> ClusterView:
+        principal.require(Scope.READ)
+        store_reachable = await self._steering.store_answers(within_ms=STORE_PATIENCE_MS)
+        image = image_of(self._metadata)
+        figures = progress(image)
+        topics = _VisibleTopics(image, principal)
+        moves = [view for each in figures.moves if (view := topics.move_progress(each)) is not None]
+        lacking = (topics.troubled(state, trouble) for state, trouble in troubled(image))
+        troubles = list(islice((view for view in lacking if view is not None), limit + 1))
+        return self._view(
+            figures,
+            moves=moves[:limit],
+            troubles=troubles[:limit],
+            store_reachable=store_reachable,
+            is_complete=max(len(moves), len(troubles)) <= limit,
+        )
+
+    def _view(
+        self,
+        figures: ClusterProgress,
+        *,
+        moves: list[MoveProgressView],
+        troubles: list[TroubledPartitionView],
+        store_reachable: bool,
+        is_complete: bool,
+    ) -> ClusterView:
+        return ClusterView(
+            embedded=self._gateway.is_embedded,
+            controller=self._controller(figures),
+            store_reachable=store_reachable,
+            automatic_moves=figures.automatic_moves,
+            nodes=[node_view(each) for each in figures.nodes],
+            partitions=figures.partitions,
+            without_leader=figures.without_leader,
+            below_min_insync=figures.below_min_isr,
+            under_replicated=figures.under_replicated,
+            decommissioned=figures.decommissioned,
+            moving=len(figures.moves),
+            orders_waiting=figures.orders_waiting,
+            moves=moves,
+            troubled=troubles,
+            complete=is_complete,
+        )
+
+    def _controller(self, figures: ClusterProgress) -> int | None:
+        if self._gateway.is_embedded:
+            return next((each.node_id for each in figures.nodes), None)
+        claim = self._metadata.steering.controller
+        return None if claim is None else claim.node_id
+
+    async def plan(self, fields: PlanFields, principal: Principal) -> PlanView:
+        """What would be moved; nothing is. Raises AcklogError for what could not be asked for either."""
+        principal.require(Scope.READ)
+        for node in fields.drain:
+            self._steering.check_drain(node)
+        image = image_of(self._metadata)
+        _check_known(image, fields.lost)
+        orders = []
+        for each in fields.moves:
+            self._catalog.topic(each.topic, principal, field="moves.topic")
+            orders.append(self._steering.order(each.topic, each.partition, each.replicas))
+        run = DryRun(image, drain=fields.drain, lost=fields.lost, orders=orders)
+        moves, is_complete = await self._found(run, fields.limit)
+        topics = _VisibleTopics(image, principal)
+        stuck = run.stuck() if is_complete else ()
+        return PlanView(
+            moves=[view for move in moves if (view := topics.planned(move)) is not None],
+            stuck=[
+                StuckPartitionView(name, number)
+                for topic_id, number in stuck
+                if (name := topics.name(topic_id)) is not None
+            ],
+            complete=is_complete,
+        )
+
+    async def _found(self, run: DryRun, limit: int) -> tuple[list[Move], bool]:
+        """So many moves, found within a request's time, and whether these are all."""
+        clock = self._gateway.clock
+        deadline_ms = clock.monotonic_ms() + self._gateway.settings.request_timeout_ms
+        moves: list[Move] = []
+        for move in run.moves():
+            if len(moves) == limit or clock.monotonic_ms() >= deadline_ms:
+                return moves, False
+            moves.append(move)
+            if len(moves) % MOVES_BETWEEN_PAUSES == 0:
+                await clock.sleep(0)
+        return moves, True
+
+    # --- steering ----------------------------------------------------------------------------------------------------
+
+    async def drain(self, node_id: int, principal: Principal) -> ClusterNodeView:
+        """The node as it is now. Raises AcklogError INVALID_FIELD (it holds nothing, or is the only one)."""
+        principal.require(Scope.ADMIN)
+        principal.require_every_topic()
+        await self._steering.drain(node_id)
+        known = progress(image_of(self._metadata)).nodes
+        return next(node_view(each) for each in known if each.node_id == node_id)
+
+    async def stop_draining(self, node_id: int, principal: Principal) -> None:
+        principal.require(Scope.ADMIN)
+        principal.require_every_topic()
+        await self._steering.stop_draining(node_id)
+
+    async def reassign(self, topic: str, partition: int, replicas: list[int], principal: Principal) -> OrderView:
+        """Raises AcklogError TOPIC_NOT_FOUND, INVALID_FIELD."""
+        principal.require(Scope.ADMIN)
+        self._catalog.topic(topic, principal, field="topic")
+        order = await self._steering.reassign(topic, partition, replicas)
+        return OrderView(topic, partition, list(order.replicas))
+
+    async def cancel(self, topic: str, partition: int, principal: Principal) -> None:
+        """Raises AcklogError TOPIC_NOT_FOUND, INVALID_FIELD."""
+        principal.require(Scope.ADMIN)
+        self._catalog.topic(topic, principal, field="topic")
+        await self._steering.cancel(topic, partition)
+
+    async def pause(self, principal: Principal) -> None:
+        principal.require(Scope.ADMIN)
+        principal.require_every_topic()
+        await self._steering.pause_moves()
+
+    async def resume(self, principal: Principal) -> None:
+        principal.require(Scope.ADMIN)
+        principal.require_every_topic()
+        await self._steering.resume_moves()
+
+
+class _VisibleTopics:
+    """Views of what concerns topics that the token is for; None for all others."""
+
+    def __init__(self, image: ClusterImage, principal: Principal) -> None:
+        self._image = image
+        self._principal = principal
+
+    def name(self, topic_id: str) -> str | None:
+        entry = self._image.catalog.get(topic_id)
+        if entry is None or entry.topic is None or not self._principal.may_see(entry.topic.name):
+            return None
+        return entry.topic.name
+
+    def move_progress(self, move: MoveProgress) -> MoveProgressView | None:
+        name = self.name(move.topic_id)
+        if name is None:
+            return None
+        return MoveProgressView(name, move.partition, list(move.before), list(move.after), list(move.waiting_for))
+
+    def troubled(self, state: PartitionState, trouble: PartitionTrouble) -> TroubledPartitionView | None:
+        name = self.name(state.topic_id)
+        if name is None:
+            return None
+        leader = None if state.leader == NO_LEADER else state.leader
+        return TroubledPartitionView(name, state.partition, trouble, leader, list(state.replicas), list(state.isr))
+
+    def planned(self, move: Move) -> PlannedMoveView | None:
+        name = self.name(move.topic_id)
+        if name is None:
+            return None
+        return PlannedMoveView(name, move.partition, move.kind, list(move.before), list(move.after), move.reason)
+
+
+def node_view(node: NodeProgress) -> ClusterNodeView:
+    """A node as clients see it."""
+    return ClusterNodeView(
+        node=node.node_id,
+        address=node.address,
+        rack=node.rack,
+        live=node.is_live,
+        draining=node.is_draining,
+        leaving=node.is_leaving,
+        replicas=node.replicas,
+        leaders=node.leaders,
+    )
+
+
+def _check_known(image: ClusterImage, nodes: list[int]) -> None:
+    known = [each.node_id for each in progress(image).nodes]
+    for node in nodes:
+        if node not in known:
+            detail = f"there is no node {node}; there are: {', '.join(map(str, known)) or 'none'}"
+            raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="lost")

@@ -1,0 +1,156 @@
+"""What a follower's machine wants done to the logs, done."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any
+
+import structlog
+
+from acklog.wire.batch import BatchCorruptError
+from acklog.wire.problems import ProblemCode
+from cluster.errors import AcklogError
+from storage.disk.port import DiskFailedError, DiskFullError
+from storage.log.keys import LogKind
+from storage.log.partition_log import PartitionLog, Space
+from storage.log.round import Appended
+from storage.node.replication.producer_mirror import ProducerMirror
+from storage.node.replication.tools import ReplicaTools
+from storage.replication.follower_events import (
+    AppendBatches,
+    FollowerEvent,
+    LogChanged,
+    LogUnchanged,
+    RaiseLogStart,
+    RestartLog,
+    TruncateLog,
+)
+from storage.replication.messages import PartitionId, SnapshotAnswer, SnapshotRequest
+
+logger = structlog.get_logger(__name__)
+
+
+class FollowerErrands:
+    """Of one replica. `report` hears what came of each; it may be called from within `append`."""
+
+    def __init__(
+        self,
+        partition: PartitionId,
+        logs: tuple[PartitionLog, PartitionLog],
+        producers: ProducerMirror,
+        tools: ReplicaTools,
+        report: Callable[[FollowerEvent], None],
+    ) -> None:
+        self._partition = partition
+        self._logs = logs
+        self._producers = producers
+        self._tools = tools
+        self._report = report
+        self._tasks: dict[asyncio.Task[None], None] = {}
+        self._asking: asyncio.Task[SnapshotAnswer] | None = None
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._tasks
+
+    async def come_to_rest(self) -> None:
+        """Wait for what is under way, but not for a leader that may be gone."""
+        if self._asking is not None:
+            self._asking.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def append(self, effect: AppendBatches) -> None:
+        try:
+            space = Space.RESERVED if effect.log == LogKind.DELIVERY else Space.NORMAL
+            future = self._logs[effect.log].append_stamped(effect.batches, space=space)
+        except (BatchCorruptError, ValueError, AcklogError) as error:
+            self._could_not(effect.log, effect.serial, error)
+        else:
+            future.add_done_callback(partial(self._appended, effect))
+
+    def _appended(self, effect: AppendBatches, future: "asyncio.Future[Appended]") -> None:
+        error = asyncio.CancelledError() if future.cancelled() else future.exception()
+        if error is not None:
+            self._could_not(effect.log, effect.serial, error)
+        else:
+            if effect.log == LogKind.MESSAGES:
+                self._producers.note(effect.batches)
+            self._report(LogChanged(effect.log, effect.serial))
+
+    def truncate(self, effect: TruncateLog) -> None:
+        self._begin(effect.log, effect.serial, self._truncate(effect))
+
+    async def _truncate(self, effect: TruncateLog) -> None:
+        log = self._logs[effect.log]
+        logger.info("log_truncated", log=str(log.key), offset=effect.offset, log_end=log.log_end)
+        await log.truncate_to(effect.offset)
+        self._tools.cache.drop(log.key)
+        if effect.log == LogKind.MESSAGES:
+            self._producers.truncated(log.log_end)
+
+    def restart(self, effect: RestartLog, leader: int, leader_epoch: int) -> None:
+        self._begin(effect.log, effect.serial, self._restart(effect, leader, leader_epoch))
+
+    async def _restart(self, effect: RestartLog, leader: int, leader_epoch: int) -> None:
+        """Begin the log anew where the leader's begins. A delivery log's state comes first: a crash in between leaves
+        the old log and a newer snapshot, and the next opening finishes the job."""
+        log, offset = self._logs[effect.log], effect.offset
+        if effect.log == LogKind.DELIVERY:
+            answer = await self._ask(leader, SnapshotRequest(self._partition, effect.log, leader_epoch))
+            if answer.refusal or answer.leader_epoch != leader_epoch or answer.offset < offset:
+                raise AcklogError(ProblemCode.UNAVAILABLE, f"the leader gives no snapshot: {answer.refusal}")
+            offset = answer.offset
+            await self._tools.snapshots.write(log, offset, answer.snapshot)
+        logger.info("log_begun_anew", log=str(log.key), offset=offset)
+        await log.reset_to(offset)
+        self._tools.cache.drop(log.key)
+        if effect.log == LogKind.MESSAGES:
+            self._producers.forget()
+
+    async def _ask(self, leader: int, request: SnapshotRequest) -> SnapshotAnswer:
+        peer = self._tools.peers.peer(leader)
+        self._asking = asyncio.ensure_future(peer.snapshot(request))
+        try:
+            return await self._asking
+        finally:
+            self._asking = None
+
+    def raise_log_start(self, effect: RaiseLogStart) -> None:
+        """Nothing waits for it. A delivery log is trimmed by a snapshot of the follower's own."""
+        if effect.log == LogKind.MESSAGES:
+            self._start(self._raise_log_start(effect))
+
+    async def _raise_log_start(self, effect: RaiseLogStart) -> None:
+        log = self._logs[effect.log]
+        try:
+            await log.remove_before(effect.offset)
+        except AcklogError as error:
+            logger.warning("log_not_trimmed", log=str(log.key), reason=str(error))
+
+    # --- pieces ------------------------------------------------------------------------------------------------------
+
+    def _begin(self, log: int, serial: int, errand: Coroutine[Any, Any, None]) -> None:
+        self._start(self._run(log, serial, errand))
+
+    async def _run(self, log: int, serial: int, errand: Coroutine[Any, Any, None]) -> None:
+        try:
+            await errand
+        except (AcklogError, DiskFullError, DiskFailedError) as error:
+            self._could_not(log, serial, error)
+        else:
+            self._report(LogChanged(log, serial))
+
+    def _could_not(self, log: int, serial: int, error: BaseException) -> None:
+        logger.warning("follower_log_unchanged", log=str(self._logs[log].key), reason=str(error) or repr(error))
+        self._report(LogUnchanged(log, serial))
+
+    def _start(self, errand: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(errand)
+        self._tasks[task] = None
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        del self._tasks[task]
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self._tools.on_crashed(error)

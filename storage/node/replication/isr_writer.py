@@ -1,0 +1,100 @@
+"""Does what partition leaders want changed in the coordination store: compare-and-set, and never from memory alone.
+
+Reads come from the metadata's copy. That is safe, as every transaction compares the revisions of what was read; where
+the copy is behind, the change is refused and proposed anew.
+"""
+
+import asyncio
+
+import msgspec
+
+from cluster import keys
+from cluster.codec import decode, encode
+from cluster.coordination import (
+    Compare,
+    CompareTarget,
+    CoordinationError,
+    CoordinationStore,
+    OutcomeUnknownError,
+    Put,
+)
+from cluster.metadata_view import MetadataView
+from cluster.model import PartitionState
+from storage.replication.assignment import IsrMember, ReplicaIdentity, assignment_of
+from storage.replication.isr import ChangeOutcome, IsrChange
+from storage.replication.leader_events import AssignmentSeen, AssignmentUnreadable, IsrChangeEnded
+from storage.replication.messages import PartitionId
+
+
+class IsrWriter:
+    """Of one node. `changes_at_once` bounds the requests that are under way."""
+
+    def __init__(self, store: CoordinationStore, metadata: MetadataView, *, changes_at_once: int) -> None:
+        self._store = store
+        self._metadata = metadata
+        self._permits = asyncio.Semaphore(changes_at_once)
+
+    async def change(self, partition: PartitionId, change: IsrChange) -> IsrChangeEnded:
+        """What became of the change."""
+        async with self._permits:
+            try:
+                outcome, revision = await self._change(partition, change)
+            except OutcomeUnknownError:
+                outcome, revision = ChangeOutcome.UNKNOWN, -1
+            except CoordinationError:
+                outcome, revision = ChangeOutcome.NOT_DONE, -1
+        return IsrChangeEnded(change.serial, outcome, revision)
+
+    async def read(self, partition: PartitionId) -> AssignmentSeen | AssignmentUnreadable:
+        """The partition's key, from the store itself."""
+        async with self._permits:
+            try:
+                item = await self._store.get(keys.partition(partition.topic_id, partition.partition))
+                if item is None:
+                    return AssignmentUnreadable()
+                state = decode(PartitionState, item.value)
+            except (CoordinationError, msgspec.DecodeError):
+                return AssignmentUnreadable()
+        return AssignmentSeen(assignment_of(state, revision=item.mod_revision))
+
+    async def _change(self, partition: PartitionId, change: IsrChange) -> tuple[ChangeOutcome, int]:
+        key = keys.partition(partition.topic_id, partition.partition)
+        state = await self._state(partition, key, change.expected_revision)
+        guards = [self._registered(identity) for identity in change.registered]
+        if state is None or None in guards:
+            return ChangeOutcome.REFUSED, -1
+        compares = [Compare(key, CompareTarget.MOD_REVISION, change.expected_revision)]
+        compares += [guard for guard in guards if guard is not None]
+        result = await self._store.transact(compares, [Put(key, encode(_with_isr(state, change.isr)))])
+        return (ChangeOutcome.DONE, result.revision) if result.succeeded else (ChangeOutcome.REFUSED, -1)
+
+    async def _state(self, partition: PartitionId, key: str, revision: int) -> PartitionState | None:
+        """The partition as of exactly this revision; None when it is at another one. Raises CoordinationError."""
+        if self._metadata.revision_of(key) == revision:
+            return self._metadata.partition(partition.topic_id, partition.partition)
+        item = await self._store.get(key)
+        if item is None or item.mod_revision != revision:
+            return None
+        return decode(PartitionState, item.value)
+
+    def _registered(self, identity: ReplicaIdentity) -> Compare | None:
+        """Holds while the node is registered in this very life with this very directory; None: it is not (rule R8)."""
+        registration = self._metadata.node(identity.node_id)
+        if registration is None or registration.incarnation != identity.incarnation:
+            return None
+        if registration.directory_id != identity.directory_id:
+            return None
+        key = keys.node(identity.node_id)
+        return Compare(key, CompareTarget.MOD_REVISION, self._metadata.revision_of(key))
+
+
+def _with_isr(state: PartitionState, isr: tuple[IsrMember, ...]) -> PartitionState:
+    """The places of those in the new ISR belong to the directories that earned them."""
+    earned = {member.node_id: member.directory_id for member in isr}
+    directories = tuple(earned.get(node, state.directory_of(node)) for node in state.replicas)
+    return msgspec.structs.replace(
+        state,
+        isr=tuple(member.node_id for member in isr),
+        directories=directories,
+        partition_epoch=state.partition_epoch + 1,
+    )

@@ -1,0 +1,12 @@
+"""The peers of a node that is alone."""
+
+from acklog.wire.problems import ProblemCode
+from cluster.errors import AcklogError
+from storage.rpc.peer_api import PeerApi
+
+
+class NoPeers:
+    """Peers of the embedded server: nobody is ever asked."""
+
+    def peer(self, node_id: int) -> PeerApi:
+        raise AcklogError(ProblemCode.UNAVAILABLE, f"There is no node {node_id}.")

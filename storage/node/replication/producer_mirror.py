@@ -1,0 +1,55 @@
+"""Keeps a replica's window of producers as its log is, whatever the replica's role (rules R19, R21)."""
+
+from acklog.wire.batch import producers_of
+from cluster.clock import Clock
+from storage.delivery.producer_window import ProducerWindow, ProducerWindowSettings
+from storage.disk.port import Buffer
+from storage.log.partition_log import PartitionLog
+
+_READ_BYTES = 1024 * 1024
+
+
+class ProducerMirror:
+    """`window` is asked and fed by the leader; what comes by replication or recovery is told here."""
+
+    def __init__(self, settings: ProducerWindowSettings, clock: Clock) -> None:
+        self.window = ProducerWindow(settings)
+        self._settings = settings
+        self._clock = clock
+
+    async def rebuild(self, log: PartitionLog, *, bytes_max: int) -> None:
+        """Read the last window's batches, `bytes_max` at most. Where there are more, retries of unknown batches are
+        refused for the length of the window. Raises AcklogError."""
+        if log.log_end == log.log_start:
+            return
+        offset = await log.offset_at_time(self._clock.now_ms() - self._settings.window_ms)
+        end, left_bytes = log.log_end, bytes_max
+        while offset < end:
+            if left_bytes <= 0:
+                self.forget()
+                return
+            for stored in await log.read(offset, max_bytes=_READ_BYTES, until=end):
+                self.note(stored.data)
+                offset = stored.header.next_offset
+                left_bytes -= stored.header.length
+
+    def note(self, batches: Buffer) -> None:
+        """These are in the log now."""
+        now_ms, wall_ms = self._clock.monotonic_ms(), self._clock.now_ms()
+        for producer_id, sequence, base_offset, leader_epoch, append_ms in producers_of(batches):
+            self.window.note(
+                producer_id,
+                sequence,
+                base_offset=base_offset,
+                leader_epoch=leader_epoch,
+                append_time_ms=append_ms,
+                age_ms=wall_ms - append_ms,
+                now_ms=now_ms,
+            )
+
+    def truncated(self, log_end: int) -> None:
+        self.window.truncate_to(log_end)
+
+    def forget(self) -> None:
+        """The log was replaced, or was not read to the end."""
+        self.window.forget_all(now_ms=self._clock.monotonic_ms())

@@ -1,0 +1,459 @@
+"""One replica of a partition on this node: its two logs, and the machine that decides what happens to them.
+
+Everything the machine asks for is done here, and it is told what came of it. While it leads and serves, the partition
+is open (`storage.node.partition`); before and after, only its logs are looked after. All state changes on the event
+loop; a stale completion is known to the machine by its serial or its epoch, and dropped.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Coroutine
+from typing import Any, Protocol
+
+import structlog
+
+from acklog.wire.problems import ProblemCode
+from cluster.errors import AcklogError
+from cluster.model import Topic
+from storage.log.keys import LogKind
+from storage.log.partition_log import PartitionLog
+from storage.node.partition import Partition
+from storage.node.partition_host import UNAVAILABLE_RETRY_MS
+from storage.node.replication.follower_errands import FollowerErrands
+from storage.node.replication.producer_mirror import ProducerMirror
+from storage.node.replication.replica_logs import ReplicaPartitionLog
+from storage.node.replication.served_logs import ServedLogs
+from storage.node.replication.tools import ReplicaTools
+from storage.replication import follower_events, leader_events
+from storage.replication.assignment import Assignment
+from storage.replication.fetch_answer import Read
+from storage.replication.leader_events import FetchRefusal, FetchVerdict, FollowerFetched, Refusal, Service
+from storage.replication.messages import PartitionFetch, PartitionId, SnapshotAnswer, SnapshotRequest
+from storage.replication.partition_replica import (
+    ComeToRest,
+    Effect,
+    Event,
+    LogsAtRest,
+    PartitionReplica,
+    Role,
+    RoleTaken,
+)
+from storage.replication.served_session import LogView
+from storage.replication.settings import TopicReplication
+
+logger = structlog.get_logger(__name__)
+
+
+class ReplicaListener(Protocol):
+    """The node. `opened` and `closed` follow one another; `not_opened` says why a partition that this node leads is not
+    served."""
+
+    def opened(self, partition: Partition) -> None: ...
+
+    def closed(self, partition: Partition) -> None: ...
+
+    def not_opened(self, replica: "ReplicaHost", error: AcklogError) -> None: ...
+
+
+def topic_replication_of(topic: Topic) -> TopicReplication:
+    return TopicReplication(topic.config.min_insync_replicas, topic.config.max_replica_lag_ms)
+
+
+class ReplicaHost:
+    """Create it, show it the partition's assignments, `close` it. The logs belong to it."""
+
+    def __init__(
+        self,
+        topic: Topic,
+        number: int,
+        *,
+        messages: PartitionLog,
+        delivery: PartitionLog,
+        high_watermarks: tuple[int, int],
+        producers: ProducerMirror,
+        tools: ReplicaTools,
+        listener: ReplicaListener,
+    ) -> None:
+        self.topic = topic
+        self.number = number
+        self.id = PartitionId(topic.id, number)
+        self.logs = (messages, delivery)
+        self.partition: Partition | None = None
+        """What is served of it: set while this replica leads and is open."""
+        self.producers = producers.window
+        self.seen_revision = -1
+        self._tools = tools
+        self._listener = listener
+        self._replica = PartitionReplica(
+            tools.me,
+            logs=[ReplicaPartitionLog(log) for log in self.logs],
+            high_watermarks=high_watermarks,
+            topic=topic_replication_of(topic),
+            settings=tools.settings,
+        )
+        self._errands = FollowerErrands(self.id, self.logs, producers, tools, self.step)
+        self._served = ServedLogs(self.logs, tools.cache)
+        self._replicas = 1  # of the last assignment
+        self._opening: asyncio.Task[None] | None = None
+        self._tasks: dict[asyncio.Task[None], None] = {}
+        self._resting: asyncio.Task[None] | None = None
+        self._rest_serial = 0
+        self._closing: Partition | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_ms = 0
+        self._is_closed = False
+        self._events: deque[Event] = deque()
+        self._is_stepping = False
+        self._has_news = False
+
+    # --- asking ----------------------------------------------------------------------------------------------------
+
+    @property
+    def role(self) -> Role:
+        return self._replica.role
+
+    @property
+    def leader_epoch(self) -> int:
+        return self._replica.leader_epoch
+
+    @property
+    def high_watermarks(self) -> tuple[int, ...]:
+        return self._replica.high_watermarks
+
+    @property
+    def is_replicated(self) -> bool:
+        """Whether others hold it, too."""
+        return self._replicas > 1
+
+    @property
+    def is_serving(self) -> bool:
+        leader = self._replica.leader
+        return leader is not None and leader.service in {Service.SERVING, Service.ISOLATED}
+
+    @property
+    def contradiction(self) -> str | None:
+        """Why this replica stands still until somebody decides; None while all is well."""
+        follower = self._replica.follower
+        if follower is None or follower.contradiction is None:
+            return None
+        return follower.contradiction.reason
+
+    def lag_records(self) -> int:
+        """How many records of the messages are not committed here."""
+        return self.logs[LogKind.MESSAGES].log_end - self.high_watermarks[LogKind.MESSAGES]
+
+    # --- Leadership: for whoever appends -----------------------------------------------------------------------------
+
+    def high_watermark(self, log: LogKind) -> int:
+        return self._replica.high_watermarks[log]
+
+    def refusal(self, acks: int) -> Refusal | None:
+        leader = self._replica.leader
+        return Refusal.NOT_SERVING if leader is None else leader.refusal(acks)
+
+    def log_moved(self) -> None:
+        self._has_news = True
+        self.step(leader_events.LogsMoved())
+
+    def await_acks(self, log: LogKind, next_offset: int, acks: int, token: int) -> None:
+        self.step(leader_events.AckAwaited(int(log), next_offset, acks, token))
+
+    # --- events ------------------------------------------------------------------------------------------------------
+
+    def seen(self, assignment: Assignment) -> None:
+        """The partition's key, as the metadata shows it."""
+        self._replicas = len(assignment.replicas)
+        self.seen_revision = max(self.seen_revision, assignment.revision)
+        self.step(leader_events.AssignmentSeen(assignment))
+
+    def topic_changed(self, topic: Topic) -> None:
+        before, self.topic = self.topic, topic
+        if self.partition is not None:
+            self.partition.host.topic = topic
+        if topic_replication_of(before) != topic_replication_of(topic):
+            self.step(leader_events.TopicChanged(topic_replication_of(topic)))
+
+    def step(self, event: Event) -> None:
+        """Let the machine decide, and do what it asks for. An event that comes of an effect waits for its turn."""
+        self._events.append(event)
+        if self._is_stepping or self._is_closed:
+            return
+        self._is_stepping = True
+        try:
+            while self._events:
+                for effect in self._replica.step(self._events.popleft(), self._tools.clock.monotonic_ms()):
+                    self._do(effect)
+        finally:
+            self._is_stepping = False
+        self._follow_up()
+
+    def judge(self, event: FollowerFetched) -> FetchVerdict:
+        """The answer to a fetch. What else comes of it is done as well."""
+        verdict: FetchVerdict | None = None
+        for effect in self._replica.step(event, self._tools.clock.monotonic_ms()):
+            if isinstance(effect, FetchVerdict):
+                verdict = effect
+            else:
+                self._do(effect)
+        assert verdict is not None, "a fetch is always answered"
+        self._follow_up()
+        return verdict
+
+    def _follow_up(self) -> None:
+        if self._has_news:
+            self._has_news = False
+            if self._replicas > 1:
+                self._tools.service.changed(self.id)
+        self._arm()
+
+    def views(self) -> tuple[LogView, ...]:
+        """What followers may have of the logs."""
+        return tuple(
+            LogView(log.log_start, high_watermark, log.log_end)
+            for log, high_watermark in zip(self.logs, self._replica.high_watermarks, strict=True)
+        )
+
+    # --- effects -----------------------------------------------------------------------------------------------------
+
+    def _do(self, effect: Effect) -> None:
+        match effect:
+            case leader_events.HighWatermarkAdvanced():
+                self._high_watermark_advanced(effect.log, effect.high_watermark)
+            case leader_events.AcksReached():
+                if self.partition is not None:
+                    self.partition.host.acks_reached(effect.tokens)
+            case leader_events.AcksUnknown():
+                pass  # the partition's host knows by the end of the leadership
+            case leader_events.ServiceChanged():
+                self._service_changed(effect.service)
+            case leader_events.ChangeIsr():
+                self._spawn(self._change_isr(effect))
+            case leader_events.ReadAssignment():
+                self._spawn(self._read_assignment())
+            case ComeToRest():
+                self._come_to_rest(effect.serial)
+            case RoleTaken():
+                self._role_taken(effect)
+            case _:
+                self._do_as_follower(effect)
+
+    def _do_as_follower(self, effect: Effect) -> None:
+        match effect:
+            case follower_events.FetchFrom():
+                fetch = PartitionFetch(self.id, effect.leader_epoch, list(effect.positions))
+                assert self._replica.follower is not None
+                self._tools.sessions.offer(effect.leader, self._replica.follower.mode, fetch)
+            case follower_events.AppendBatches():
+                self._errands.append(effect)
+            case follower_events.TruncateLog():
+                self._errands.truncate(effect)
+            case follower_events.RestartLog():
+                assert self._replica.follower is not None
+                self._errands.restart(effect, self._replica.follower.leader, self.leader_epoch)
+            case follower_events.RaiseLogStart():
+                self._errands.raise_log_start(effect)
+            case follower_events.Contradiction():
+                logger.error(
+                    "replica_stands_still",
+                    topic=self.topic.name,
+                    partition=self.number,
+                    log=effect.log,
+                    reason=effect.reason,
+                )
+
+    def _high_watermark_advanced(self, log: int, high_watermark: int) -> None:
+        self._has_news = True
+        if self.partition is not None:
+            listener = self.partition.host if log == LogKind.MESSAGES else self.partition.delivery
+            listener.high_watermark_advanced(high_watermark)
+
+    # --- roles --------------------------------------------------------------------------------------------------------
+
+    def _come_to_rest(self, serial: int) -> None:
+        """The role is over: nothing is begun any more, and what is under way comes to an end."""
+        self._rest_serial = serial
+        self._end_service()
+        self._tools.sessions.withdraw(self.id)
+        if self._resting is None:
+            self._resting = self._spawn(self._rest())
+
+    async def _rest(self) -> None:
+        try:
+            while True:
+                serial = self._rest_serial
+                await self._close_partition()
+                await self._errands.come_to_rest()
+                for log in self.logs:
+                    await log.come_to_rest(self._not_led())
+                if serial == self._rest_serial:
+                    break
+        finally:
+            self._resting = None
+        self.step(LogsAtRest(serial))
+
+    def _role_taken(self, effect: RoleTaken) -> None:
+        if effect.role is not Role.NONE and self._replicas > 1:
+            logger.info(
+                "replica_role_taken",
+                topic=self.topic.name,
+                partition=self.number,
+                role=effect.role.value,
+                leader_epoch=effect.leader_epoch,
+                log_end=self.logs[LogKind.MESSAGES].log_end,
+            )
+
+    def _service_changed(self, service: Service) -> None:
+        if service is Service.SERVING:
+            self.open()
+        elif service is Service.STEPPED_DOWN:
+            self._end_service()
+
+    def open(self) -> None:
+        """Begin to open what this replica leads, unless that has been done."""
+        if self.is_serving and self.partition is None and self._opening is None and self._closing is None:
+            self._opening = self._spawn(self._open(self.leader_epoch))
+
+    async def _open(self, leader_epoch: int) -> None:
+        try:
+            partition = await self._tools.opener.open(self)
+        except AcklogError as error:
+            self._opening = None
+            if self.leader_epoch == leader_epoch and self.is_serving:
+                self._listener.not_opened(self, error)
+            return
+        except BaseException:
+            self._opening = None
+            raise
+        self._opening = None  # what follows must not keep the end of the role waiting
+        if self.leader_epoch != leader_epoch or not self.is_serving or self._is_closed:
+            partition.end_leadership()
+            await partition.close()
+            return
+        self.partition = partition
+        for log, high_watermark in enumerate(self._replica.high_watermarks):  # it may have risen meanwhile
+            self._high_watermark_advanced(log, high_watermark)
+        self._listener.opened(partition)
+        await partition.begin()
+
+    def _end_service(self) -> None:
+        """Whoever waits learns that this leader will never know; nothing more is taken."""
+        self._tools.service.refused(self.id, self._refused())
+        partition, self.partition = self.partition, None
+        if partition is not None:
+            partition.end_leadership()
+            self._closing = partition
+            self._listener.closed(partition)
+
+    async def _close_partition(self) -> None:
+        if self._opening is not None:
+            await asyncio.gather(self._opening, return_exceptions=True)
+        partition, self._closing = self._closing, None
+        if partition is not None:
+            await partition.close()
+            self._tools.cache.drop(partition.host.log.key)
+
+    async def settled(self) -> None:
+        """Until the role is taken that was seen last, and the partition is open where this replica serves."""
+        while self._resting is not None or self._opening is not None:
+            await asyncio.gather(*(each for each in (self._resting, self._opening) if each is not None))
+
+    def _refused(self) -> FetchVerdict:
+        return FetchVerdict(self._tools.me, self.leader_epoch, FetchRefusal.NOT_LEADER)
+
+    def _not_led(self) -> AcklogError:
+        detail = f"Partition {self.number} of {self.topic.name} is led elsewhere now."
+        return AcklogError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=UNAVAILABLE_RETRY_MS)
+
+    async def close(self) -> None:
+        """Finish what is under way, with followers as long as they come, and leave everything at rest."""
+        if self._resting is not None:
+            await asyncio.gather(self._resting, return_exceptions=True)
+        if self.partition is not None:
+            partition, self.partition = self.partition, None
+            partition.host.stop_waiting()
+            await partition.settle_down(self._tools.close_timeout_ms)
+            self._closing = partition
+            self._listener.closed(partition)
+        self._is_closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        self._tools.sessions.withdraw(self.id)
+        await self._close_partition()
+        await self._errands.come_to_rest()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for log in self.logs:
+            await log.come_to_rest(self._not_led())
+
+    # --- the leader's errands -----------------------------------------------------------------------------------------
+
+    async def _change_isr(self, effect: leader_events.ChangeIsr) -> None:
+        ended = await self._tools.isr_writer.change(self.id, effect.change)
+        logger.info(
+            "isr_change",
+            topic=self.topic.name,
+            partition=self.number,
+            isr=[member.node_id for member in effect.change.isr],
+            outcome=ended.outcome.value,
+        )
+        self.step(ended)
+
+    async def _read_assignment(self) -> None:
+        self.step(await self._tools.isr_writer.read(self.id))
+
+    async def read(self, read: Read) -> bytes:
+        """Whole batches for a follower."""
+        return await self._served.read(read)
+
+    async def snapshot(self, request: SnapshotRequest) -> SnapshotAnswer:
+        """The delivery state that a follower begins anew with."""
+        if self._replica.leader is None or request.leader_epoch != self.leader_epoch:
+            return SnapshotAnswer(self.leader_epoch, -1, refusal=FetchRefusal.NOT_LEADER.value)
+        if self.partition is not None:
+            offset, state = self.partition.delivery.committed_state()
+        else:
+            offset, state = await self._tools.snapshots.read(self.logs[LogKind.DELIVERY])
+        return SnapshotAnswer(self.leader_epoch, offset, state)
+
+    async def compact_delivery(self) -> None:
+        """Trim a follower's delivery log: its committed part becomes a snapshot, as a leader's does."""
+        if self.role is Role.FOLLOWER and self._errands.is_idle:
+            high_watermark = self.high_watermarks[LogKind.DELIVERY]
+            await self._tools.snapshots.compact(
+                self.logs[LogKind.DELIVERY], high_watermark, leader_epoch=self.leader_epoch
+            )
+
+    # --- tasks and time -----------------------------------------------------------------------------------------------
+
+    def _spawn(self, errand: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(errand)
+        self._tasks[task] = None
+        task.add_done_callback(self._task_ended)
+        return task
+
+    def _task_ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.pop(task, None)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self._tools.on_crashed(error)
+
+    def _arm(self) -> None:
+        """Set the timer, unless it goes off early enough: then it looks again."""
+        deadline_ms = self._replica.next_deadline()
+        if deadline_ms is None or self._is_closed or (self._timer is not None and self._timer_ms <= deadline_ms):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_ms = deadline_ms
+        wait_ms = max(deadline_ms - self._tools.clock.monotonic_ms(), 1)
+        self._timer = asyncio.get_running_loop().call_later(wait_ms / 1000, self._ring)
+
+    def _ring(self) -> None:
+        self._timer = None
+        now_ms = self._tools.clock.monotonic_ms()
+        deadline_ms = self._replica.next_deadline()
+        if deadline_ms is not None and deadline_ms <= now_ms:
+            for effect in self._replica.time_passed(now_ms):
+                self._do(effect)
+        self._follow_up()

@@ -1,0 +1,387 @@
+"""The replicas that a node holds, kept in line with the metadata.
+
+A partition whose state names this node among its replicas is held here, whoever leads it; the replica's own machine
+decides what to do about it. Data is removed only on a positive word: a topic's tombstone, or the partition's key that
+names other replicas or says that the partition is gone (rule R13).
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+import msgspec
+import structlog
+
+from acklog.wire.problems import ProblemCode
+from cluster import keys
+from cluster.codec import decode
+from cluster.coordination import CoordinationError, CoordinationStore
+from cluster.errors import AcklogError
+from cluster.metadata_view import MetadataView
+from cluster.model import PartitionLife, PartitionState, Topic
+from storage.disk.port import DiskFailedError, DiskFullError
+from storage.log.checkpoint import CheckpointDamagedError
+from storage.log.high_watermarks import HighWatermarks
+from storage.log.keys import LogKey, LogKind
+from storage.log.settings import LogSettings
+from storage.log.store import LogStore
+from storage.node.partition import Partition
+from storage.node.partition_host import UNAVAILABLE_RETRY_MS
+from storage.node.replication.producer_mirror import ProducerMirror
+from storage.node.replication.replica_host import ReplicaHost
+from storage.node.replication.tools import ReplicaTools
+from storage.node.settings import NodeSettings
+from storage.replication import leader_events
+from storage.replication.assignment import NO_EPOCH, assignment_of
+from storage.replication.fetch_answer import Read
+from storage.replication.follower_events import Answered
+from storage.replication.leader_events import FetchRefusal, FetchVerdict, FollowerFetched
+from storage.replication.messages import PartitionId, SnapshotAnswer, SnapshotRequest
+from storage.replication.partition_replica import Role
+from storage.replication.served_session import LogView
+
+logger = structlog.get_logger(__name__)
+
+PartitionKey = tuple[str, int]
+
+
+class Replicas:
+    """`on_changed` is called after partitions that are served here came or went, `on_topic_gone` with a deleted topic's
+    id. LeadReplicas for the fetch service."""
+
+    def __init__(
+        self,
+        logs: LogStore,
+        tools: Callable[["Replicas"], ReplicaTools],
+        *,
+        high_watermarks: HighWatermarks,
+        store: CoordinationStore,
+        metadata: MetadataView,
+        settings: NodeSettings,
+        on_changed: Callable[[], None],
+        on_topic_gone: Callable[[str], None],
+    ) -> None:
+        self.failures: dict[PartitionKey, AcklogError] = {}
+        """Why partitions that this node should hold are not served."""
+        self._logs = logs
+        self._tools = tools(self)
+        self._node_id = self._tools.me.node_id
+        self._incarnation = self._tools.me.incarnation
+        self._high_watermarks = high_watermarks
+        self._store = store
+        self._metadata = metadata
+        self._settings = settings
+        self._on_changed = on_changed
+        self._on_topic_gone = on_topic_gone
+        self._hosts: dict[PartitionId, ReplicaHost] = {}
+        self._topics: dict[str, dict[int, Partition]] = {}
+        self._opened: dict[PartitionKey, asyncio.Future[None]] = {}
+        self._to_remove: dict[PartitionKey, None] = {}
+        self._is_coordinated = True
+
+    # --- finding ---------------------------------------------------------------------------------------------------
+
+    def of_topic(self, topic_id: str) -> Mapping[int, Partition]:
+        """Those that are led and served here."""
+        return self._topics.get(topic_id, {})
+
+    def all(self) -> list[Partition]:
+        """Those that are led and served here."""
+        return [partition for partitions in self._topics.values() for partition in partitions.values()]
+
+    def hosts(self) -> list[ReplicaHost]:
+        """All that are held here, whatever their role."""
+        return list(self._hosts.values())
+
+    def numbers_to_lead(self, topic_id: str) -> list[int]:
+        """The topic's partitions that this node should serve and can, open already or not."""
+        return [
+            state.partition
+            for state in self._metadata.partitions(topic_id)
+            if self._is_mine(state) and (topic_id, state.partition) not in self.failures
+        ]
+
+    async def get(self, topic_id: str, number: int) -> Partition:
+        """The partition, waiting while it is being opened.
+
+        Raises AcklogError: UNAVAILABLE for one that is led elsewhere, and why one of its own could not be opened.
+        """
+        partition = self._topics.get(topic_id, {}).get(number)
+        if partition is None:
+            await self._wait_until_open(topic_id, number)
+            partition = self._topics.get(topic_id, {}).get(number)
+        if partition is None:
+            raise self.failures.get((topic_id, number)) or AcklogError(
+                ProblemCode.UNAVAILABLE,
+                f"Node {self._node_id} does not lead partition {number} of the topic {topic_id}.",
+                retry_after_ms=UNAVAILABLE_RETRY_MS,
+            )
+        return partition
+
+    async def _wait_until_open(self, topic_id: str, number: int) -> None:
+        state = self._metadata.partition(topic_id, number)
+        if state is None or not self._is_mine(state) or (topic_id, number) in self.failures:
+            return
+        future = self._opened.setdefault((topic_id, number), asyncio.get_running_loop().create_future())
+        try:
+            async with asyncio.timeout(self._settings.partition_open_timeout_ms / 1000):
+                await asyncio.shield(future)
+        except TimeoutError:
+            return
+
+    def _is_mine(self, state: PartitionState) -> bool:
+        return state.leader == self._node_id and state.leader_incarnation == self._incarnation
+
+    # --- following the metadata --------------------------------------------------------------------------------------
+
+    async def follow(self, metadata_changed: asyncio.Event) -> None:
+        """Reconcile after every change of the metadata, and again while a replica could not be opened or removed."""
+        while True:
+            try:
+                async with asyncio.timeout(self._settings.open_retry_ms / 1000 if self._is_retry_due() else None):
+                    await metadata_changed.wait()
+            except TimeoutError:
+                pass
+            metadata_changed.clear()
+            try:
+                await self.reconcile()
+            except (AcklogError, CoordinationError) as error:
+                logger.error("replicas_not_reconciled", reason=str(error))
+
+    def _is_retry_due(self) -> bool:
+        return bool(self._to_remove) or any(error.is_retriable for error in self.failures.values())
+
+    async def reconcile(self) -> None:
+        """Take up, inform and let go replicas until what is held here is what the metadata says."""
+        wanted = self._wanted()
+        for replica in [replica for replica in self._hosts.values() if replica.id not in wanted]:
+            await self._let_go(replica)
+        for key in [key for key in self.failures if PartitionId(*key) not in wanted]:
+            del self.failures[key]
+        permits = asyncio.Semaphore(self._settings.partitions_opened_at_once)
+        missing = [partition_id for partition_id in wanted if partition_id not in self._hosts]
+        await asyncio.gather(*(self._take_up(*wanted[partition_id], permits) for partition_id in missing))
+        for partition_id, (topic, state) in wanted.items():
+            held = self._hosts.get(partition_id)
+            if held is not None:
+                self._inform(held, topic, state)
+        await self._remove_data()
+
+    async def settled(self) -> None:
+        """Until every replica has taken its role, and is open where it serves."""
+        await asyncio.gather(*(replica.settled() for replica in list(self._hosts.values())))
+
+    def _wanted(self) -> dict[PartitionId, tuple[Topic, PartitionState]]:
+        return {
+            PartitionId(topic.id, state.partition): (topic, state)
+            for topic in self._metadata.topics()
+            for state in self._metadata.partitions(topic.id)
+            if self._node_id in state.replicas and state.life is not PartitionLife.GONE
+        }
+
+    async def _take_up(self, topic: Topic, state: PartitionState, permits: asyncio.Semaphore) -> None:
+        key = (topic.id, state.partition)
+        async with permits:
+            try:
+                replica = await self._make(topic, state)
+            except AcklogError as error:
+                self._not_held(topic, state.partition, error)
+            except (CheckpointDamagedError, DiskFailedError) as error:
+                self._not_held(topic, state.partition, AcklogError(ProblemCode.RECORDS_CORRUPT, str(error)))
+            except DiskFullError as error:
+                self._not_held(topic, state.partition, AcklogError(ProblemCode.STORAGE_FULL, str(error)))
+            else:
+                self.failures.pop(key, None)
+                self._hosts[replica.id] = replica
+                self._inform(replica, topic, state)
+
+    async def _make(self, topic: Topic, state: PartitionState) -> ReplicaHost:
+        number = state.partition
+        messages_key = LogKey(topic.id, number, LogKind.MESSAGES)
+        delivery_key = LogKey(topic.id, number, LogKind.DELIVERY)
+        messages = await self._logs.open_log(messages_key, LogSettings(segment_bytes=topic.config.segment_bytes))
+        delivery_settings = LogSettings(segment_bytes=self._settings.delivery_segment_bytes)
+        delivery = await self._logs.open_log(delivery_key, delivery_settings)
+        if len(state.replicas) > 1:
+            await self._tools.snapshots.finish_restart(delivery)
+        producers = ProducerMirror(self._tools.producers, self._tools.clock)
+        if len(state.replicas) > 1:
+            await producers.rebuild(messages, bytes_max=self._settings.producers_read_bytes_max)
+        return ReplicaHost(
+            topic,
+            number,
+            messages=messages,
+            delivery=delivery,
+            high_watermarks=(self._high_watermarks.get(messages_key), self._high_watermarks.get(delivery_key)),
+            producers=producers,
+            tools=self._tools,
+            listener=self,
+        )
+
+    def _inform(self, replica: ReplicaHost, topic: Topic, state: PartitionState) -> None:
+        if replica.topic != topic:
+            replica.topic_changed(topic)
+        revision = self._metadata.revision_of(keys.partition(topic.id, state.partition))
+        if revision > replica.seen_revision:
+            if not self._is_coordinated and replica.seen_revision < 0:
+                replica.step(leader_events.CoordinationChanged(False))
+            replica.seen(assignment_of(state, revision=revision))
+        elif (topic.id, state.partition) in self.failures:
+            replica.open()
+
+    async def _let_go(self, replica: ReplicaHost) -> None:
+        """This node is no replica of it any more, or its topic is gone."""
+        topic_id = replica.topic.id
+        await replica.close()
+        del self._hosts[replica.id]
+        self._to_remove[topic_id, replica.number] = None
+        if self._metadata.topic_by_id(topic_id) is None:
+            self._on_topic_gone(topic_id)
+
+    # --- ReplicaListener ---------------------------------------------------------------------------------------------
+
+    def opened(self, partition: Partition) -> None:
+        key = (partition.topic_id, partition.number)
+        self.failures.pop(key, None)
+        self._topics.setdefault(partition.topic_id, {})[partition.number] = partition
+        self._tell_opened(key)
+        self._on_changed()
+
+    def closed(self, partition: Partition) -> None:
+        partitions = self._topics.get(partition.topic_id, {})
+        if partitions.get(partition.number) is partition:
+            del partitions[partition.number]
+            if not partitions:
+                del self._topics[partition.topic_id]
+            self._on_changed()
+
+    def not_opened(self, replica: ReplicaHost, error: AcklogError) -> None:
+        self._not_held(replica.topic, replica.number, error)
+
+    def _not_held(self, topic: Topic, number: int, error: AcklogError) -> None:
+        logger.error("partition_not_opened", topic=topic.name, partition=number, reason=str(error))
+        self.failures[topic.id, number] = error
+        self._tell_opened((topic.id, number))
+
+    def _tell_opened(self, key: PartitionKey) -> None:
+        future = self._opened.pop(key, None)
+        if future is not None and not future.done():
+            future.set_result(None)
+
+    # --- LeadReplicas: what followers ask -----------------------------------------------------------------------------
+
+    def judge(self, partition: PartitionId, event: FollowerFetched) -> FetchVerdict:
+        replica = self._hosts.get(partition)
+        if replica is None:
+            return FetchVerdict(event.follower, NO_EPOCH, FetchRefusal.NOT_A_REPLICA)
+        return replica.judge(event)
+
+    def views(self, partition: PartitionId) -> tuple[LogView, ...]:
+        replica = self._hosts.get(partition)
+        return () if replica is None else replica.views()
+
+    async def read(self, read: Read) -> bytes:
+        replica = self._hosts.get(read.id)
+        return b"" if replica is None else await replica.read(read)
+
+    async def snapshot(self, request: SnapshotRequest) -> SnapshotAnswer:
+        replica = self._hosts.get(request.id)
+        if replica is None:
+            return SnapshotAnswer(NO_EPOCH, -1, refusal=FetchRefusal.NOT_A_REPLICA.value)
+        return await replica.snapshot(request)
+
+    def answered(self, event: Answered) -> None:
+        """A leader's answer."""
+        replica = self._hosts.get(event.answer.id)
+        if replica is not None:
+            replica.step(event)
+
+    # --- the coordination store comes and goes ------------------------------------------------------------------------
+
+    def coordination_changed(self, is_reachable: bool) -> None:
+        """Whether this node's registration is valid."""
+        if is_reachable != self._is_coordinated:
+            self._is_coordinated = is_reachable
+            for replica in list(self._hosts.values()):
+                replica.step(leader_events.CoordinationChanged(is_reachable))
+
+    def tell_who_is_heard(self, heard: Callable[[PartitionId], dict[int, int]]) -> None:
+        """Without the store a leader serves as long as it hears enough followers."""
+        if self._is_coordinated:
+            return
+        for replica in list(self._hosts.values()):
+            if replica.role is Role.LEADER and replica.is_replicated:
+                replica.step(leader_events.FollowersHeard(heard(replica.id)))
+
+    # --- background ---------------------------------------------------------------------------------------------------
+
+    async def checkpoint_high_watermarks(self) -> None:
+        """Lower ones than the true ones do no harm, so nothing waits for this."""
+        replicated = [replica for replica in self._hosts.values() if replica.is_replicated]
+        if not replicated:
+            return
+        known = {
+            log.key: high_watermark
+            for replica in replicated
+            for log, high_watermark in zip(replica.logs, replica.high_watermarks, strict=True)
+        }
+        await self._high_watermarks.write(known)
+
+    async def compact_followers(self) -> None:
+        """Followers' delivery logs are trimmed by what they hold themselves."""
+        for replica in list(self._hosts.values()):
+            if replica.logs[LogKind.DELIVERY].size_bytes <= 2 * self._settings.delivery_segment_bytes:
+                continue
+            try:
+                await replica.compact_delivery()
+            except (AcklogError, CheckpointDamagedError, DiskFullError, DiskFailedError) as error:
+                logger.warning(
+                    "delivery_not_compacted", topic=replica.topic.name, partition=replica.number, reason=str(error)
+                )
+
+    async def remove_orphans(self) -> None:
+        """Logs that are on the disk and that the metadata does not place here: removed on a positive word, kept and
+        reported without one."""
+        wanted = self._wanted()
+        for key in self._logs.keys():  # noqa: SIM118 - a store is no mapping
+            if key.kind is LogKind.MESSAGES and PartitionId(key.topic_id, key.partition) not in wanted:
+                self._to_remove[key.topic_id, key.partition] = None
+        await self._remove_data()
+
+    async def _remove_data(self) -> None:
+        """What cannot be removed now (the disk is full, the store out of reach) is tried again."""
+        for topic_id, number in list(self._to_remove):
+            if PartitionId(topic_id, number) not in self._hosts:
+                try:
+                    await self._remove(topic_id, number)
+                except (AcklogError, CoordinationError) as error:
+                    logger.error("partition_data_not_removed", topic_id=topic_id, partition=number, reason=str(error))
+                    if isinstance(error, CoordinationError) or error.is_retriable:
+                        continue
+            del self._to_remove[topic_id, number]
+
+    async def _remove(self, topic_id: str, number: int) -> None:
+        if not await self._may_be_removed(topic_id, number):
+            logger.error("partition_data_kept", topic_id=topic_id, partition=number, reason="nothing says it may go")
+            return
+        for kind in (LogKind.DELIVERY, LogKind.MESSAGES):
+            await self._logs.remove_log(LogKey(topic_id, number, kind))
+
+    async def _may_be_removed(self, topic_id: str, number: int) -> bool:
+        """From the store itself: a copy of it may be from before this node became a replica."""
+        if await self._store.get(keys.tombstone(topic_id)) is not None:
+            return True
+        item = await self._store.get(keys.partition(topic_id, number))
+        if item is None:
+            return False
+        try:
+            state = decode(PartitionState, item.value)
+        except msgspec.DecodeError:
+            return False
+        return state.life is PartitionLife.GONE or self._node_id not in state.replicas
+
+    async def close(self) -> None:
+        """Nothing new may come; waits for what is under way."""
+        outcomes = await asyncio.gather(*(replica.close() for replica in self._hosts.values()), return_exceptions=True)
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                logger.error("replica_not_closed", reason=repr(outcome))

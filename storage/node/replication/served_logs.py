@@ -1,0 +1,53 @@
+"""What followers get of a leader's logs."""
+
+import structlog
+
+from acklog.wire.problems import ProblemCode
+from cluster.errors import AcklogError
+from storage.disk.port import Buffer
+from storage.log.keys import LogKind
+from storage.log.partition_log import PartitionLog
+from storage.node.batch_cache import BatchCache
+from storage.replication.fetch_answer import Read
+
+logger = structlog.get_logger(__name__)
+
+
+class ServedLogs:
+    """Of one partition. The newest batches of messages come from memory."""
+
+    def __init__(self, logs: tuple[PartitionLog, PartitionLog], cache: BatchCache) -> None:
+        self._logs = logs
+        self._cache = cache
+
+    async def read(self, read: Read) -> bytes:
+        """Whole batches. None where the log was cut or removed meanwhile, or is damaged there."""
+        log = self._logs[read.log]
+        if read.log == LogKind.MESSAGES:
+            cached = self._read_cached(log, read)
+            if cached:
+                return cached
+        try:
+            found = await log.read(read.position.offset, max_bytes=read.bytes_max, until=read.until)
+        except AcklogError as error:
+            if error.code is not ProblemCode.OFFSET_OUT_OF_RANGE:
+                logger.warning("follower_not_served", log=str(log.key), reason=str(error))
+            return b""
+        if found and not read.takes_one and found[0].header.length > read.bytes_max:
+            return b""
+        return b"".join(stored.data for stored in found)
+
+    def _read_cached(self, log: PartitionLog, read: Read) -> bytes:
+        """As many as are in memory without a gap; nothing where the first is not."""
+        offset, size_bytes = read.position.offset, 0
+        pieces: list[Buffer] = []
+        while offset < read.until:
+            cached = self._cache.find(log.key, offset)
+            if cached is None or cached.header.base_offset != offset:
+                break
+            size_bytes += cached.header.length
+            if size_bytes > read.bytes_max and (pieces or not read.takes_one):
+                break
+            pieces.append(cached.data)
+            offset = cached.header.next_offset
+        return b"".join(pieces)

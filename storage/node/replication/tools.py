@@ -1,0 +1,35 @@
+"""What the replicas of a node share."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cluster.clock import Clock
+from storage.delivery.producer_window import ProducerWindowSettings
+from storage.node.batch_cache import BatchCache
+from storage.node.delivery_snapshots import DeliverySnapshots
+from storage.node.opening import PartitionOpener
+from storage.node.replication.fetch_service import FetchService
+from storage.node.replication.fetch_sessions import FetchSessions
+from storage.node.replication.isr_writer import IsrWriter
+from storage.node.replication.peer_directory import Peers
+from storage.replication.assignment import ReplicaIdentity
+from storage.replication.settings import ReplicationSettings
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaTools:
+    """`close_timeout_ms` is how long a stop waits for followers to get what was accepted."""
+
+    me: ReplicaIdentity
+    sessions: FetchSessions
+    service: FetchService
+    peers: Peers
+    isr_writer: IsrWriter
+    opener: PartitionOpener
+    snapshots: DeliverySnapshots
+    cache: BatchCache
+    clock: Clock
+    settings: ReplicationSettings
+    producers: ProducerWindowSettings
+    close_timeout_ms: int
+    on_crashed: Callable[[BaseException], None]

@@ -1,0 +1,129 @@
+"""All the machines of a simulated cluster, who keeps them up, and which of them lead what."""
+
+import asyncio
+import random
+
+from cluster.coordination import CoordinationError
+from cluster.errors import AcklogError
+from cluster.model import NO_LEADER, PartitionState
+from tests.sim.cluster.machines import GatewayMachine, Host, NodeMachine, Surrounding
+from tests.sim.cluster.store_observer import StoreObserver
+from tests.sim.environment import ExecutorKilledError
+from tests.sim.http_client import HttpClient
+from tests.sim.process import ProcessDiedError
+
+LOOK_INTERVAL_S = 0.05
+
+
+class Hardware:
+    """`keep_up` restarts whatever ends, as a supervisor does, until `rest`."""
+
+    def __init__(self, around: Surrounding, store: StoreObserver, violations: list[str]) -> None:
+        self.nodes = {number: NodeMachine(number, around, self._died) for number in range(1, around.options.nodes + 1)}
+        self.gateways = [GatewayMachine(number, around, self._died) for number in range(around.options.gateways)]
+        self.must_stay_up = False
+        self.restart_at_once: set[str] = set()
+        self._around = around
+        self._store = store
+        self._violations = violations
+        self._random = random.Random(f"hardware {around.options.seed}")
+        self._keepers: list[asyncio.Task[None]] = []
+        self._is_resting = False
+
+    @property
+    def hosts(self) -> list[Host]:
+        return [*self.nodes.values(), *self.gateways]
+
+    # --- life ---
+
+    def keep_up(self) -> None:
+        """Start everything, and again whatever ends."""
+        self._is_resting = False
+        self._keepers = [asyncio.create_task(self._keep(host)) for host in self.hosts]
+
+    async def rest(self) -> None:
+        """Stop all nodes gracefully; gateways just end."""
+        self.must_stay_up = False
+        self._is_resting = True
+        for keeper in self._keepers:
+            keeper.cancel()
+        await asyncio.gather(*self._keepers, return_exceptions=True)
+        await asyncio.gather(*(machine.stop() for machine in self.nodes.values()))
+        for gateway in self.gateways:
+            gateway.end()
+
+    async def _keep(self, host: Host) -> None:
+        is_first = True
+        while True:
+            if not host.is_up:
+                if not is_first and host.name not in self.restart_at_once:
+                    await asyncio.sleep(self._random.choice(self._around.options.restart_delays_ms) / 1000)
+                self.restart_at_once.discard(host.name)
+                is_first = False
+                await self._start(host)
+            if isinstance(host, NodeMachine):
+                await self._end_if_over(host)
+            await asyncio.sleep(LOOK_INTERVAL_S)
+
+    async def _start(self, host: Host) -> None:
+        assert isinstance(host, NodeMachine | GatewayMachine)
+        try:
+            await host.start()
+        except ProcessDiedError:
+            self._around.coverage["died in its start"] += 1
+        except (AcklogError, OSError, CoordinationError, ExecutorKilledError) as error:
+            self._around.coverage[f"start {type(error).__name__}"] += 1
+        else:
+            if isinstance(host, NodeMachine) and host.problems:
+                self._violations.append(f"recovery of {host.name} found damage that no fault explains: {host.problems}")
+
+    async def _end_if_over(self, machine: NodeMachine) -> None:
+        """A node that says that it must be closed is closed, and its machine loses power if its disk is the reason."""
+        node = machine.node
+        if node is None or node.end.reason is None or machine.process is None or machine.process.is_paused:
+            return
+        self._around.coverage[f"nodes that gave up: {type(node.end.reason).__name__}"] += 1
+        await asyncio.sleep(0.3)  # meanwhile it must not confirm anything
+        if machine.node is node:
+            machine.end(loses_power=node.node.failure is not None)
+
+    def _died(self, host: Host) -> None:
+        if self.must_stay_up:
+            self._violations.append(f"{host.name} died after everything was healed")
+
+    # --- finding ---
+
+    def some_gateway(self) -> HttpClient | None:
+        """What a client's load balancer picks."""
+        living = [gateway.http for gateway in self.gateways if gateway.http is not None]
+        return self._random.choice(living) if living else None
+
+    def leader_of(self, state: PartitionState) -> NodeMachine | None:
+        """The machine of the partition's leader, if that life of it goes on."""
+        if state.leader == NO_LEADER:
+            return None
+        machine = self.nodes[state.leader]
+        node = machine.node
+        if node is None or node.node.incarnation != state.leader_incarnation:
+            return None
+        return machine
+
+    def leader_of_some_partition(self) -> NodeMachine | None:
+        states = [self._store.partitions[place] for place in sorted(self._store.partitions)]
+        leaders = [leader for state in states if (leader := self.leader_of(state)) is not None]
+        return self._random.choice(leaders) if leaders else None
+
+    def may_lose_disk(self, machine: NodeMachine) -> bool:
+        """Whether nothing committed is on this disk alone, and no other disk was lost and is not filled again."""
+        if self._around.options.min_insync_replicas < 2:
+            return False
+        directories = {node_id: node.directory_id for node_id, node in self._store.nodes.items()}
+        for state in self._store.partitions.values():
+            others = [
+                node_id
+                for node_id in state.isr
+                if node_id != machine.node_id and directories.get(node_id) == state.directory_of(node_id)
+            ]
+            if machine.node_id in state.replicas and len(others) < 2:
+                return False
+        return bool(self._store.partitions)

@@ -1,0 +1,110 @@
+"""Looks into the replicas of living nodes, and compares what they hold below their high watermarks.
+
+It is stricter than any client can be: a difference between two replicas is found although nobody has read it, and a
+leader that lacks something committed although nobody has asked for it yet.
+"""
+
+import zlib
+from collections import Counter
+from dataclasses import dataclass, field
+
+from app.cluster_node import ClusterNode
+from cluster.errors import AcklogError
+from storage.log.keys import LogKind
+from storage.node.replication.replica_host import ReplicaHost
+from storage.replication.partition_replica import Role
+from tests.sim.cluster.machines import NodeMachine
+from tests.sim.cluster.store_observer import StoreObserver
+from tests.sim.process import ProcessDiedError
+
+LogName = tuple[str, int, LogKind]
+READ_BYTES = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A batch that was committed, and who showed it first."""
+
+    next_offset: int
+    epoch: int
+    checksum: int
+    node_id: int
+
+
+@dataclass(slots=True)
+class Committed:
+    """What is known to be committed of one log, by base offset; `end` is the highest high watermark seen."""
+
+    end: int = 0
+    node_id: int = 0
+    batches: dict[int, Seen] = field(default_factory=dict)
+
+
+def replicas_of(node: ClusterNode) -> list[ReplicaHost]:
+    """All that the node holds, whatever their role."""
+    return node.node._replicas.hosts()
+
+
+class Inspector:
+    """1, 4. What is committed is the same on every replica, and each elected leader has all of it."""
+
+    def __init__(self, store: StoreObserver, coverage: Counter[str]) -> None:
+        self.violations: list[str] = []
+        self._store = store
+        self._coverage = coverage
+        self._committed: dict[LogName, Committed] = {}
+        self._compared: dict[tuple[object, LogName], int] = {}
+
+    async def look(self, machine: NodeMachine) -> None:
+        """At every replica of one node, if it lives and goes on living."""
+        node, process = machine.node, machine.process
+        if node is None or process is None or process.is_paused:
+            return
+        for host in replicas_of(node):
+            for kind in LogKind:
+                try:
+                    await process.call(self._compare(machine, host, kind))
+                except (ProcessDiedError, AcklogError) as error:
+                    self._coverage[f"inspection {type(error).__name__}"] += 1
+
+    async def _compare(self, machine: NodeMachine, host: ReplicaHost, kind: LogKind) -> None:
+        name = (host.topic.id, host.number, kind)
+        log, high_watermark = host.logs[kind], host.high_watermark(kind)
+        committed = self._committed.setdefault(name, Committed())
+        if host.contradiction is not None:
+            self._complain(f"{machine.name} stands still at {name}: {host.contradiction}")
+        self._check_leader(machine, host, name, committed)
+        if high_watermark > committed.end:
+            committed.end, committed.node_id = high_watermark, machine.node_id
+        replica = (machine.process, name)
+        offset = max(self._compared.get(replica, 0), log.log_start)
+        while offset < high_watermark:
+            found = await log.read(offset, max_bytes=READ_BYTES, until=high_watermark)
+            if not found:
+                return
+            for batch in found:
+                offset = batch.header.next_offset
+                seen = Seen(offset, batch.header.leader_epoch, zlib.crc32(batch.data), machine.node_id)
+                self._agree(name, batch.header.base_offset, seen, committed)
+            self._compared[replica] = offset
+
+    def _check_leader(self, machine: NodeMachine, host: ReplicaHost, name: LogName, committed: Committed) -> None:
+        state = self._store.partitions.get((host.topic.id, host.number))
+        if state is None or host.role is not Role.LEADER or host.leader_epoch != state.leader_epoch:
+            return
+        log_end = host.logs[name[2]].log_end
+        if state.leader == machine.node_id and log_end < committed.end:
+            self._complain(
+                f"{machine.name} leads {name} in epoch {host.leader_epoch} with a log up to {log_end}, "
+                f"node {committed.node_id} had committed {committed.end}"
+            )
+
+    def _agree(self, name: LogName, base_offset: int, seen: Seen, committed: Committed) -> None:
+        first = committed.batches.setdefault(base_offset, seen)
+        same = (first.next_offset, first.epoch, first.checksum) == (seen.next_offset, seen.epoch, seen.checksum)
+        if not same:
+            self._complain(f"{name} at {base_offset}: {first} and {seen} are both committed")
+
+    def _complain(self, violation: str) -> None:
+        if violation not in self.violations:
+            self.violations.append(violation)

@@ -1,0 +1,68 @@
+"""Which checkers judge a cluster's history: the single server's, as far as its options let them hold."""
+
+from collections.abc import Iterable
+
+from tests.sim.checkers import Checker
+from tests.sim.cluster.options import ClusterOptions
+from tests.sim.delivery_checkers import (
+    AcknowledgedIsNeverDeliveredAgain,
+    AttemptsAreLimited,
+    AutoAckedIsDeliveredOnce,
+    DeadLettersAreOnce,
+    EverythingIsDoneInTheEnd,
+    OneLeaseAtATime,
+    ProgressNeverFalls,
+    ReplayEqualsLiveState,
+    StaleReceiptsAreRefused,
+)
+from tests.sim.log_checkers import (
+    AcknowledgedIsInTheLog,
+    DuplicatesGetTheFirstAnswer,
+    EpochsNeverFall,
+    HighWatermarkNeverFalls,
+    LogHasNoGaps,
+    LogNeverChanges,
+    NothingAboveTheHighWatermark,
+    NothingAppearsByItself,
+    NothingTwice,
+    SendersKeepTheirOrder,
+)
+
+
+def checkers_for(
+    options: ClusterOptions,
+    *,
+    groups: Iterable[str],
+    dead_letter_queues: dict[tuple[str, str], str],
+    has_final_looks: bool,
+) -> list[Checker]:
+    """`has_final_looks` False: the run did not come to its end, which is a violation already; what needs the whole log
+    is left out."""
+    window_ms = options.server.dedup_window_ms if options.dedup_is_exact else 0
+    max_attempts = dict.fromkeys(groups, options.server.max_attempts)
+    checkers: list[Checker] = [
+        DuplicatesGetTheFirstAnswer(dedup_window_ms=window_ms),
+        SendersKeepTheirOrder(),
+        LogNeverChanges(),
+        LogHasNoGaps(),
+        HighWatermarkNeverFalls(),
+        EpochsNeverFall(),
+        OneLeaseAtATime(),
+        StaleReceiptsAreRefused(max_attempts=max_attempts),
+        AcknowledgedIsNeverDeliveredAgain(),
+        AttemptsAreLimited(max_attempts=max_attempts),
+        AutoAckedIsDeliveredOnce(),
+        ProgressNeverFalls(),
+    ]
+    if has_final_looks:
+        checkers += [
+            AcknowledgedIsInTheLog(),
+            NothingAppearsByItself(ignored_queues=dead_letter_queues.values()),
+            NothingTwice(dedup_window_ms=window_ms, ignored_queues=dead_letter_queues.values()),
+            NothingAboveTheHighWatermark(),
+            EverythingIsDoneInTheEnd(dead_letter_queues=dead_letter_queues),
+            ReplayEqualsLiveState(),
+        ]
+        if options.dedup_is_exact:
+            checkers.append(DeadLettersAreOnce(dead_letter_queues=dead_letter_queues))
+    return checkers

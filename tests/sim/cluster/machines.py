@@ -1,0 +1,305 @@
+"""The machines of a simulated cluster: storage nodes with disks that outlive their processes, and gateways without."""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from app.app import create_server_app
+from app.cluster_gateway import ClusterGateway, start_cluster_gateway
+from app.cluster_node import ClusterNode, start_cluster_node
+from app.node_process_settings import NodeProcessSettings
+from app.settings import Settings
+from cluster.controller.planner_settings import PlannerSettings
+from cluster.controller.settings import ControllerSettings
+from cluster.election import ElectionSettings
+from cluster.registration import RegistrationSettings
+from storage.node.settings import NodeSettings
+from storage.replication.settings import ReplicationSettings
+from tests.sim.cluster.coordination import Coordination, StoreConnection
+from tests.sim.cluster.network import Network
+from tests.sim.cluster.options import ClusterOptions
+from tests.sim.environment import FIRST_WALL_MS, DiskSpeed, MachineClock, SimClock, SimEntropy, SimExecutor
+from tests.sim.http_client import HttpClient
+from tests.sim.loop import SimLoop
+from tests.sim.machine import ProcessDisk, node_settings
+from tests.sim.process import Process, ProcessDiedError
+from tests.sim.sim_disk import SimDisk, SimulatedPowerLoss
+
+STOP_TIMEOUT_S = 90
+PORT = 7000
+
+
+@dataclass(frozen=True, slots=True)
+class Surrounding:
+    """What all machines of a cluster share."""
+
+    loop: SimLoop
+    options: ClusterOptions
+    network: Network
+    coordination: Coordination
+    coverage: Counter[str]
+
+
+class Host:
+    """One machine with one process at a time. `on_death` is called whenever that ends."""
+
+    def __init__(self, name: str, around: Surrounding, on_death: Callable[["Host"], None]) -> None:
+        options = around.options
+        self.name = name
+        self.process: Process | None = None
+        self.store: StoreConnection | None = None
+        self.starts = 0
+        self._around = around
+        self._on_death = on_death
+        self._random = random.Random(f"{name} {options.seed}")
+        skew_ms, drift = options.clock_skew_ms, options.clock_drift
+        self.clock = MachineClock(
+            around.loop,
+            first_wall_ms=FIRST_WALL_MS + self._random.randint(-skew_ms, skew_ms),
+            rate=1 + self._random.uniform(-drift, drift),
+        )
+
+    @property
+    def is_up(self) -> bool:
+        return self.process is not None and not self.process.is_dead
+
+    def pause(self) -> None:
+        if self.process is not None:
+            self.process.pause()
+
+    def resume(self) -> None:
+        if self.process is not None:
+            self.process.resume()
+
+    def _new_process(self) -> Process:
+        self.starts += 1
+        self.process = Process(self._around.loop, f"{self.name}.{self.starts}")
+        self.store = self._around.coordination.connect(self.name, self.process)
+        self._around.network.power_returned(self.name)
+        return self.process
+
+    def _process_ended(self, *, loses_power: bool) -> None:
+        """The process is dead; tell the world what it can know of it."""
+        assert self.process is not None
+        assert self.store is not None
+        self.store.end()
+        if loses_power:
+            self._around.network.power_lost(self.name, self.process)
+        else:
+            self._around.network.process_ended(self.process)
+        self._on_death(self)
+
+
+class NodeMachine(Host):
+    """A storage node's machine. `disk` is what outlives the processes; a wiped one is another disk."""
+
+    def __init__(self, node_id: int, around: Surrounding, on_death: Callable[[Host], None]) -> None:
+        super().__init__(f"node-{node_id}", around, on_death)
+        options = around.options
+        self.node_id = node_id
+        self.node: ClusterNode | None = None
+        self.executor: SimExecutor | None = None
+        self.problems: list[str] = []
+        self.speed = DiskSpeed(
+            mean_ms=options.server.disk_mean_ms, stall_probability=options.server.disk_stall_probability
+        )
+        self._wipes = 0
+        self._loses_power = False
+        self.disk = self._new_disk()
+
+    def _new_disk(self) -> SimDisk:
+        disk = SimDisk(seed=hash_of(self.name, self._wipes, self._around.options.seed))
+        miss_probability = self._around.options.server.cache_miss_probability
+        disk.misses_cache = lambda _: self._random.random() < miss_probability
+        return disk
+
+    # --- life ---
+
+    async def start(self) -> None:
+        """Returns once the node serves, which waits for a store that cannot be reached. Raises ProcessDiedError and
+        what `start_cluster_node` does; then the process is dead."""
+        options = self._around.options
+        process = self._new_process()
+        assert self.store is not None
+        self.executor = SimExecutor(
+            f"{process.name} {options.seed}",
+            self.speed,
+            crash_types=(SimulatedPowerLoss,),
+            on_crash=lambda _: self._died_at_operation(),
+        )
+        rack = f"rack-{self.node_id % 2}" if options.has_racks else ""
+        try:
+            node = await process.call(
+                start_cluster_node(
+                    store=self.store,
+                    transport=self._around.network.transport(self.name, process),
+                    disk=ProcessDisk(self.disk, process),
+                    io=self.executor,
+                    clock=SimClock(self.clock),
+                    entropy=SimEntropy(f"{process.name} {options.seed}"),
+                    settings=process_settings(options, self.node_id, f"{self.name}:{PORT}", rack),
+                    node_settings=cluster_node_settings(options),
+                )
+            )
+        except ProcessDiedError:
+            raise
+        except Exception:
+            self.end(loses_power=False)
+            raise
+        if process.is_dead:
+            raise ProcessDiedError(process.name)
+        self.node = node
+        self._count_recovery(node)
+
+    def end(self, *, loses_power: bool) -> None:
+        """The process ends now, without a word; so does the machine, if it loses power."""
+        if self.process is None or self.process.is_dead:
+            return
+        assert self.executor is not None
+        self.executor.kill()
+        self.process.kill()
+        self.node = None
+        if loses_power:
+            self.disk.power_loss(self._random)
+        else:
+            self.disk.kill()
+        self._around.coverage["power losses" if loses_power else "kills"] += 1
+        self._process_ended(loses_power=loses_power)
+
+    async def stop(self) -> None:
+        """A graceful stop: leadership goes to others first."""
+        node, process = self.node, self.process
+        if node is None or process is None:
+            return
+        self.node = None
+        try:
+            async with asyncio.timeout(STOP_TIMEOUT_S):
+                await process.call(_leave_and_close(node))
+        except ProcessDiedError:
+            return
+        except Exception as error:
+            self._around.coverage[f"stops that failed: {type(error).__name__}"] += 1
+            self.end(loses_power=True)
+            return
+        self._around.coverage["graceful stops"] += 1
+        self.end(loses_power=False)
+
+    # --- faults ---
+
+    def wipe(self) -> None:
+        """The disk is replaced by an empty one. Only while no process runs."""
+        assert not self.is_up
+        self._wipes += 1
+        self.disk = self._new_disk()
+        self._around.coverage["wiped disks"] += 1
+
+    def end_after_operations(self, count: int, *, loses_power: bool) -> None:
+        """End at a disk operation, in its middle, instead of at a time."""
+        self._loses_power = loses_power
+        self.disk.crash_after_operations(count)
+
+    def _died_at_operation(self) -> None:
+        self._around.coverage["deaths within an operation"] += 1
+        if self.node is None:
+            self._around.coverage["deaths within a start"] += 1
+        self.end(loses_power=self._loses_power)
+
+    # --- evidence ---
+
+    def _count_recovery(self, node: ClusterNode) -> None:
+        report, coverage = node.node.logs.report, self._around.coverage
+        coverage["recoveries"] += 1
+        coverage["clean starts"] += report.was_clean
+        coverage["torn tails"] += len(report.torn_tails)
+        coverage["journal replays"] += report.batches_replayed > 0
+        self.problems = [f"{place}" for place in report.corrupt_places] + [
+            f"{key}: {reason}" for key, reason in report.refused.items()
+        ]
+
+
+class GatewayMachine(Host):
+    """A gateway's machine: nothing of it outlives the process."""
+
+    def __init__(self, number: int, around: Surrounding, on_death: Callable[[Host], None]) -> None:
+        super().__init__(f"gateway-{number}", around, on_death)
+        self.gateway: ClusterGateway | None = None
+        self.http: HttpClient | None = None
+
+    async def start(self) -> None:
+        """Raises ProcessDiedError."""
+        options = self._around.options
+        process = self._new_process()
+        assert self.store is not None
+        gateway = await process.call(
+            start_cluster_gateway(
+                store=self.store,
+                transport=self._around.network.transport(self.name, process),
+                clock=SimClock(self.clock),
+                entropy=SimEntropy(f"{process.name} {options.seed}"),
+                settings=Settings(partitions_default=options.server.partitions),
+            )
+        )
+        if process.is_dead:
+            raise ProcessDiedError(process.name)
+        self.gateway = gateway
+        self.http = HttpClient(process, create_server_app(gateway.gateway), gateway.gateway.settings)
+
+    def end(self) -> None:
+        if self.process is None or self.process.is_dead:
+            return
+        self.process.kill()
+        self.gateway = None
+        self.http = None
+        self._around.coverage["gateway kills"] += 1
+        self._process_ended(loses_power=False)
+
+
+async def _leave_and_close(node: ClusterNode) -> None:
+    await node.leave()
+    await node.close()
+
+
+def hash_of(*parts: object) -> int:
+    """A number that only the parts decide, on every machine."""
+    return random.Random(" ".join(str(part) for part in parts)).getrandbits(48)
+
+
+def process_settings(options: ClusterOptions, node_id: int, address: str, rack: str) -> NodeProcessSettings:
+    ttl_ms, election_ms = options.registration_ttl_ms, options.election_ttl_ms
+    return NodeProcessSettings(
+        node_id=node_id,
+        listen=address,
+        rack=rack,
+        leave_timeout_ms=5_000,
+        registration=RegistrationSettings(
+            ttl_ms=ttl_ms,
+            margin_ms=ttl_ms // 5,
+            keep_alive_interval_ms=ttl_ms // 4,
+            directory_conflict_wait_ms=ttl_ms * 3 // 2,
+        ),
+        controller=ControllerSettings(
+            planner=PlannerSettings(
+                repair_delay_ms=options.repair_delay_ms, preferred_delay_ms=2_000, balance_delay_ms=3_000
+            ),
+            election=ElectionSettings(
+                ttl_ms=election_ms, margin_ms=election_ms // 4, keep_alive_interval_ms=election_ms // 4
+            ),
+        ),
+    )
+
+
+def cluster_node_settings(options: ClusterOptions) -> NodeSettings:
+    return replace(
+        node_settings(options.server),
+        replication=ReplicationSettings(
+            fetch_wait_ms=options.fetch_wait_ms,
+            fetch_answer_timeout_ms=1_500,
+            fetch_bytes_max=options.fetch_bytes_max,
+            partition_fetch_bytes_max=max(1_000, options.fetch_bytes_max // 4),
+            live_lag_records_max=options.live_lag_records_max,
+            contact_ms=options.contact_ms,
+        ),
+        high_watermark_checkpoint_ms=1_000,
+    )

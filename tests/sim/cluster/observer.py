@@ -1,0 +1,132 @@
+"""Looks at logs and progress from outside, through the interface of each partition's leader.
+
+What it sees while faults go on is judged as well, so it asks only whoever leads by the store's word, in that epoch.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable
+
+from cluster.errors import AcklogError
+from cluster.model import PartitionState
+from storage.rpc.messages import PositionsRequest, PositionsResponse, RecordsRequest
+from tests.sim.clients import Surroundings
+from tests.sim.cluster.hardware import Hardware
+from tests.sim.cluster.machines import NodeMachine
+from tests.sim.cluster.store_observer import StoreObserver
+from tests.sim.history import LogRead, ProgressRead, ReadRecord
+from tests.sim.observer import records_of
+from tests.sim.process import Process, ProcessDiedError
+
+_Leader = tuple[NodeMachine, Process]
+READ_BYTES = 20_000
+PATIENCE_S = 5.0
+
+
+class NobodyLeadsError(Exception):
+    """The partition's leader does not live now, or does not know yet that it leads: what it says of an earlier epoch
+    may be behind what others have seen."""
+
+
+class ClusterObserver:
+    def __init__(self, hardware: Hardware, store: StoreObserver, around: Surroundings) -> None:
+        self._hardware = hardware
+        self._store = store
+        self._around = around
+        self._random = random.Random(f"observer {around.options.seed}")
+        self.group_names: dict[str, str] = {}
+
+    async def run(self, until: Callable[[], bool]) -> None:
+        while not until():
+            await asyncio.sleep(self._random.uniform(0.1, 1.0))
+            await self.look(is_final=False)
+
+    async def look(self, *, is_final: bool) -> list[ProgressRead]:
+        """At every partition. A final look raises where it fails."""
+        found = []
+        for place in sorted(self._store.partitions):
+            state = self._store.partitions[place]
+            try:
+                async with asyncio.timeout(None if is_final else PATIENCE_S):
+                    found += await self.read_progress(state, is_final=is_final)
+                    await self._read_log(state, is_final=is_final)
+            except (ProcessDiedError, AcklogError, NobodyLeadsError, TimeoutError) as error:
+                if is_final:
+                    raise
+                self._around.coverage[f"look {type(error).__name__}"] += 1
+        return found
+
+    async def read_progress(self, state: PartitionState, *, is_final: bool) -> list[ProgressRead]:
+        machine, process = self._leader(state)
+        began_ms = self._around.now_ms()
+        positions = await self._positions(machine, process, state)
+        found = [
+            ProgressRead(
+                began_ms=began_ms,
+                ended_ms=self._around.now_ms(),
+                group=self.group_names.get(position.group_id, position.group_id),
+                queue=self._store.topics[state.topic_id].name,
+                partition=state.partition,
+                leader_epoch=positions.leader_epoch,
+                high_watermark=positions.high_watermark,
+                progress=position.progress,
+                done_above=position.done_above,
+                in_flight=position.in_flight,
+                dead_lettered=position.dead_lettered,
+                is_final=is_final,
+            )
+            for position in positions.groups
+        ]
+        for read in found:
+            self._around.history.add(read)
+        return found
+
+    def _leader(self, state: PartitionState) -> _Leader:
+        machine = self._hardware.leader_of(state)
+        if machine is None or machine.node is None or machine.process is None:
+            raise NobodyLeadsError
+        return machine, machine.process
+
+    async def _positions(self, machine: NodeMachine, process: Process, state: PartitionState) -> PositionsResponse:
+        assert machine.node is not None
+        request = PositionsRequest(state.topic_id, state.partition)
+        positions = await process.call(machine.node.node.positions(request))
+        if positions.leader_epoch < state.leader_epoch:
+            raise NobodyLeadsError
+        return positions
+
+    async def _read_log(self, state: PartitionState, *, is_final: bool) -> None:
+        """A part of the log from somewhere, or all of it."""
+        machine, process = self._leader(state)
+        assert machine.node is not None
+        node = machine.node.node
+        began_ms = self._around.now_ms()
+        offset = 0
+        if not is_final:
+            bounds = await self._positions(machine, process, state)
+            offset = self._random.randint(bounds.log_start, bounds.high_watermark)
+        records: list[ReadRecord] = []
+        next_offset = offset
+        while True:
+            request = RecordsRequest(state.topic_id, state.partition, next_offset, max_bytes=READ_BYTES)
+            response = await process.call(node.records(request))
+            records += records_of(response.batches, next_offset)
+            stands_still = response.next_offset <= next_offset
+            next_offset = response.next_offset
+            if not is_final or next_offset >= response.high_watermark or stands_still:
+                break
+        self._around.history.add(
+            LogRead(
+                began_ms=began_ms,
+                ended_ms=self._around.now_ms(),
+                reader="observer",
+                queue=self._store.topics[state.topic_id].name,
+                partition=state.partition,
+                offset=offset,
+                next_offset=next_offset,
+                log_start=response.log_start,
+                high_watermark=response.high_watermark,
+                records=records,
+                is_final=is_final,
+            )
+        )

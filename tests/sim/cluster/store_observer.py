@@ -1,0 +1,119 @@
+"""Watches the coordination store itself, without lag, and judges what is written there."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+
+from cluster import keys
+from cluster.codec import decode
+from cluster.coordination import Changed, Event
+from cluster.memory_store import MemoryStore
+from cluster.model import NO_LEADER, NodeRegistration, PartitionState, Topic
+from tests.sim.history import Elected, History
+
+
+class StoreObserver:
+    """3, 12. One leader for each epoch, epochs never fall, nobody is elected who is not in sync with the directory that
+    its place was earned with; every change of a partition is counted in its `partition_epoch`."""
+
+    def __init__(
+        self, store: MemoryStore, history: History, coverage: Counter[str], now_ms: Callable[[], float]
+    ) -> None:
+        self.partitions: dict[tuple[str, int], PartitionState] = {}
+        self.nodes: dict[int, NodeRegistration] = {}
+        self.topics: dict[str, Topic] = {}
+        self.violations: list[str] = []
+        self._store = store
+        self._history = history
+        self._coverage = coverage
+        self._now_ms = now_ms
+
+    async def run(self) -> None:
+        async for batch in self._store.watch(keys.ROOT, 2):
+            for event in batch.events:
+                self.see(event)
+
+    def see(self, event: Event) -> None:
+        key = event.item.key if isinstance(event, Changed) else event.key
+        if key.startswith(keys.NODES):
+            self._node_changed(key, event)
+        elif isinstance(event, Changed) and key.startswith(keys.TOPICS):
+            topic = decode(Topic, event.item.value)
+            self.topics[topic.id] = topic
+        elif isinstance(event, Changed) and key.startswith(keys.PARTITIONS):
+            self._partition_changed(decode(PartitionState, event.item.value))
+        elif isinstance(event, Changed) and key == keys.CONTROLLER:
+            self._coverage["controllers"] += 1
+
+    def _node_changed(self, key: str, event: Event) -> None:
+        if isinstance(event, Changed):
+            registration = decode(NodeRegistration, event.item.value)
+            self._coverage["registrations"] += registration.node_id not in self.nodes
+            self.nodes[registration.node_id] = registration
+        else:
+            self._coverage["registrations ended"] += 1
+            self.nodes.pop(int(key.removeprefix(keys.NODES)), None)
+
+    def _partition_changed(self, state: PartitionState) -> None:
+        place = (state.topic_id, state.partition)
+        before = self.partitions.get(place)
+        self.partitions[place] = state
+        if before is not None:
+            self.violations += [f"{place}: {violation}" for violation in self._judge(before, state)]
+            self._count(before, state)
+        if before is None or state.leader_epoch != before.leader_epoch:
+            self._elected(state)
+
+    def _elected(self, state: PartitionState) -> None:
+        topic = self.topics.get(state.topic_id)
+        now_ms = self._now_ms()
+        self._history.add(
+            Elected(
+                began_ms=now_ms,
+                ended_ms=now_ms,
+                queue=topic.name if topic is not None else state.topic_id,
+                partition=state.partition,
+                epoch=state.leader_epoch,
+                leader=state.leader,
+            )
+        )
+
+    @staticmethod
+    def _judge(before: PartitionState, after: PartitionState) -> list[str]:
+        found = []
+        leaders = [(each.leader, each.leader_incarnation) for each in (before, after)]
+        if after.leader_epoch < before.leader_epoch:
+            found.append(f"the epoch fell from {before.leader_epoch} to {after.leader_epoch}")
+        if after.leader_epoch == before.leader_epoch and leaders[0] != leaders[1]:
+            found.append(f"epoch {after.leader_epoch} was {leaders[0]}'s, then {leaders[1]}'s")
+        if after.partition_epoch <= before.partition_epoch:
+            found.append(f"partition epoch {before.partition_epoch} was followed by {after.partition_epoch}")
+        if not after.isr or not set(after.isr) <= set(after.replicas):
+            found.append(f"the ISR {after.isr} is empty, or no part of the replicas {after.replicas}")
+        is_election = after.leader_epoch != before.leader_epoch and after.leader != NO_LEADER
+        if is_election and after.leader not in before.isr:
+            found.append(f"{after.leader} was elected, which was not in the ISR {before.isr}")
+        if is_election and after.leader in before.replicas:
+            earned, had = before.directory_of(after.leader), after.directory_of(after.leader)
+            if earned and had and earned != had:
+                found.append(f"{after.leader} was elected with the directory {had}, not {earned}")
+        return found
+
+    def _count(self, before: PartitionState, after: PartitionState) -> None:
+        coverage = self._coverage
+        coverage["elections"] += after.leader_epoch != before.leader_epoch
+        coverage["elections of another node"] += (
+            after.leader_epoch != before.leader_epoch and after.leader != before.leader
+        )
+        coverage["ISR shrinks"] += bool(set(before.isr) - set(after.isr))
+        coverage["ISR growths"] += bool(set(after.isr) - set(before.isr))
+        coverage["ISR of one"] += len(after.isr) == 1 < len(after.replicas)
+        coverage["moves of replicas"] += after.replicas != before.replicas
+        coverage["times without a leader"] += after.leader == NO_LEADER != before.leader
+
+
+async def watching(observer: StoreObserver) -> "asyncio.Task[None]":
+    """Begin, and have it on its way."""
+    task = asyncio.create_task(observer.run())
+    await asyncio.sleep(0)
+    return task

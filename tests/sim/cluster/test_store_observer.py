@@ -1,0 +1,74 @@
+"""The judge of what is written to the coordination store complains about each thing that must not happen there."""
+
+from collections import Counter
+
+import pytest
+from msgspec.structs import replace
+
+from cluster import keys
+from cluster.codec import encode
+from cluster.coordination import Changed, KeyValue, Removed
+from cluster.memory_store import MemoryStore
+from cluster.model import NO_LEADER, NodeRegistration, PartitionState
+from tests.sim.cluster.store_observer import StoreObserver
+from tests.sim.history import Elected, History
+from tests.support.manual_clock import ManualClock
+
+BEFORE = PartitionState(
+    "topic",
+    0,
+    replicas=(1, 2, 3),
+    isr=(1, 2),
+    leader=1,
+    leader_incarnation=1,
+    leader_epoch=4,
+    partition_epoch=7,
+    directories=("d1", "d2", "d3"),
+)
+ELECTED = replace(BEFORE, isr=(2,), leader=2, leader_epoch=5, partition_epoch=8)
+
+
+def observed(*states: PartitionState) -> StoreObserver:
+    observer = StoreObserver(MemoryStore(ManualClock()), History(), Counter(), lambda: 1.0)
+    for state in states:
+        value = encode(state)
+        observer.see(Changed(KeyValue(keys.partition(state.topic_id, state.partition), value, 1, 2, 1)))
+    return observer
+
+
+@pytest.mark.parametrize(
+    ("after", "complaint"),
+    [
+        (replace(ELECTED, leader_epoch=3), "the epoch fell"),
+        (replace(ELECTED, leader_epoch=4), "was (1, 1)'s, then (2, 1)'s"),
+        (replace(BEFORE, leader_incarnation=2, partition_epoch=8), "was (1, 1)'s, then (1, 2)'s"),
+        (replace(BEFORE, isr=(1, 2, 3)), "partition epoch 7 was followed by 7"),
+        (replace(BEFORE, isr=(), partition_epoch=8), "is empty"),
+        (replace(BEFORE, isr=(1, 9), partition_epoch=8), "no part of the replicas"),
+        (replace(ELECTED, isr=(3,), leader=3), "3 was elected, which was not in the ISR (1, 2)"),
+        (replace(ELECTED, directories=("d1", "new", "d3")), "2 was elected with the directory new, not d2"),
+    ],
+)
+def test_what_must_not_be_written(after: PartitionState, complaint: str) -> None:
+    violations = observed(BEFORE, after).violations
+    assert any(complaint in violation for violation in violations), violations
+
+
+def test_what_may_be_written() -> None:
+    grown = replace(ELECTED, isr=(2, 3), partition_epoch=9)
+    alone = replace(grown, isr=(3,), leader=NO_LEADER, leader_epoch=6, partition_epoch=10)
+    observer = observed(BEFORE, ELECTED, grown, alone)
+    assert observer.violations == []
+    assert [elected.epoch for elected in observer._history.of(Elected)] == [4, 5, 6]
+    counted = observer._coverage
+    assert (counted["elections"], counted["ISR shrinks"], counted["ISR growths"]) == (2, 2, 1)
+    assert counted["times without a leader"] == 1
+
+
+def test_registrations_are_known_while_they_live() -> None:
+    observer = observed()
+    registration = NodeRegistration(3, 1, "d3", "node-3:7000")
+    observer.see(Changed(KeyValue(keys.node(3), encode(registration), 1, 2, 1)))
+    assert observer.nodes == {3: registration}
+    observer.see(Removed(keys.node(3), 3))
+    assert observer.nodes == {}

@@ -1,0 +1,343 @@
+"""A whole cluster with its clients and its misfortunes, in one deterministic run.
+
+The phases are the single server's: safety, while faults go on; then everything is healed; then, within a bounded time,
+everything must come to an end: all replicas in sync, all messages done for all groups. At last all nodes are stopped
+and started again, the whole log is read, and every checker judges the history.
+"""
+
+import asyncio
+import logging
+import random
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import structlog
+
+from cluster.errors import AcklogError
+from cluster.model import GroupMode, GroupSettings, TopicConfig
+from tests.sim.checkers import check_all
+from tests.sim.clients import Surroundings
+from tests.sim.cluster.coordination import NO_FAULTS, Coordination
+from tests.sim.cluster.faults import Misfortune
+from tests.sim.cluster.hardware import Hardware
+from tests.sim.cluster.inspector import Inspector
+from tests.sim.cluster.judgement import checkers_for
+from tests.sim.cluster.links import Links
+from tests.sim.cluster.machines import Surrounding
+from tests.sim.cluster.network import Network
+from tests.sim.cluster.observer import ClusterObserver, NobodyLeadsError
+from tests.sim.cluster.options import ClusterOptions, draw_cluster_options
+from tests.sim.cluster.store_observer import StoreObserver, watching
+from tests.sim.consumer import Consumer
+from tests.sim.environment import ExecutorKilledError, MachineClock
+from tests.sim.history import Faulted, History, Outcome, ProgressRead, Sent
+from tests.sim.loop import SimLoop, simulate
+from tests.sim.process import ProcessDiedError
+from tests.sim.producer import Producer
+
+QUEUE = "orders"
+SETUP_TIMEOUT_S = 120.0
+CONVERGENCE_TIMEOUT_S = 300.0
+QUIET_S = 5.0
+INSPECTION_INTERVAL_S = 0.4
+FAULTS_MIN = 3
+CLOSING_MESSAGES = 10
+
+
+@dataclass(slots=True)
+class ClusterResult:
+    """What came of a seed. `violations` empty: all is well."""
+
+    options: ClusterOptions
+    violations: list[str]
+    coverage: Counter[str]
+    trace_hash: str
+    history: History
+    virtual_s: float = 0.0
+    logs: list[Any] = field(default_factory=list)
+
+
+class ClusterWorld:
+    """One seed's run; `run` it once."""
+
+    def __init__(self, loop: SimLoop, options: ClusterOptions) -> None:
+        self.options = options
+        self.coverage: Counter[str] = Counter()
+        self.history = History()
+        self.violations: list[str] = []
+        self._loop = loop
+        self._random = random.Random(f"cluster world {options.seed}")
+        links = Links(random.Random(f"links {options.seed}"), options.link)
+        network_random = random.Random(f"network {options.seed}")
+        self.network = Network(
+            loop, links, network_random, self.coverage, cut_probability=options.cut_probability
+        )
+        self.coordination = Coordination(
+            loop, links, random.Random(f"store {options.seed}"), self.coverage, NO_FAULTS
+        )
+        machine_around = Surrounding(loop, options, self.network, self.coordination, self.coverage)
+        clock = MachineClock(loop)
+        self.store = StoreObserver(
+            self.coordination.store, self.history, self.coverage, lambda: float(clock.monotonic_ms())
+        )
+        self.hardware = Hardware(machine_around, self.store, self.violations)
+        self.misfortune = Misfortune(machine_around, self.hardware, self.store)
+        self.around = Surroundings(
+            options.server, clock, self.history, self.coverage, http=self.hardware.some_gateway
+        )
+        self.observer = ClusterObserver(self.hardware, self.store, self.around)
+        self.inspector = Inspector(self.store, self.coverage)
+        self._groups = [f"group-{number}" for number in range(options.server.groups)]
+        self._dead_letter_queues = {(group, QUEUE): f"{QUEUE}.{group}.dlq" for group in self._groups}
+        self._producers: list[asyncio.Task[None]] = []
+        self._is_converged = False
+
+    async def run(self) -> None:
+        self._loop.set_exception_handler(self._unhandled)
+        store_watch = await watching(self.store)
+        self.hardware.keep_up()
+        await self._create_topic_and_groups()
+        self.coordination.faults = self.options.coordination
+        clients = self._start_clients()
+        inspection = asyncio.create_task(self._inspect())
+        await self._run_safety()
+        await self._heal()
+        await self._send_after_all()
+        await self._converge()
+        self.around.stopping = True
+        await asyncio.gather(*clients)
+        inspection.cancel()
+        if self._is_converged:
+            await self._verify()
+        store_watch.cancel()
+        self._judge()
+
+    # --- setting up ---
+
+    async def _create_topic_and_groups(self) -> None:
+        options = self.options
+        config = TopicConfig(
+            segment_bytes=options.server.segment_bytes,
+            dedup_window_ms=options.server.dedup_window_ms,
+            min_insync_replicas=options.min_insync_replicas,
+            max_replica_lag_ms=options.max_replica_lag_ms,
+        )
+        settings = GroupSettings(
+            visibility_ms=options.server.group_visibility_ms,
+            max_attempts=options.server.max_attempts,
+            retry_backoff_min_ms=100,
+            retry_backoff_max_ms=2_000,
+        )
+        async with asyncio.timeout(SETUP_TIMEOUT_S):
+            while len(self.store.nodes) < options.nodes or self.hardware.gateways[0].gateway is None:
+                await asyncio.sleep(0.1)
+            machine = self.hardware.gateways[0]
+            assert machine.gateway is not None
+            assert machine.process is not None
+            gateway = machine.gateway.gateway
+            await machine.process.call(
+                gateway.topics.create(
+                    QUEUE,
+                    partitions=options.server.partitions,
+                    config=config,
+                    replication_factor=options.replication_factor,
+                )
+            )
+            for name in self._groups:
+                group = await machine.process.call(
+                    gateway.groups.create(name, mode=GroupMode.SHARED, settings=settings)
+                )
+                self.observer.group_names[group.id] = name
+
+    def _start_clients(self) -> list["asyncio.Task[None]"]:
+        server = self.options.server
+        self._producers = [
+            asyncio.create_task(Producer(f"producer-{number}", QUEUE, self.around).run())
+            for number in range(server.producers)
+        ]
+        consumers = [
+            asyncio.create_task(
+                Consumer(f"{group}-consumer-{number}", group, QUEUE, self.around).run(lambda: self._is_over)
+            )
+            for group in self._groups
+            for number in range(server.consumers)
+        ]
+        return [*self._producers, *consumers, asyncio.create_task(self.observer.run(lambda: self._is_over))]
+
+    _is_over = False
+
+    async def _inspect(self) -> None:
+        while True:
+            await asyncio.sleep(INSPECTION_INTERVAL_S)
+            for machine in self.hardware.nodes.values():
+                await self._look_into(machine.node_id)
+
+    async def _look_into(self, node_id: int) -> None:
+        try:
+            async with asyncio.timeout(1):
+                await self.inspector.look(self.hardware.nodes[node_id])
+        except TimeoutError:
+            self.coverage["inspection timeouts"] += 1
+
+    # --- misfortunes ---
+
+    async def _run_safety(self) -> None:
+        """For its time, and until enough has gone wrong."""
+        end_s = self._loop.time() + self.options.duration_ms / 1000
+        inflicted = 0
+        while self.options.faults:
+            pause_s = self._random.expovariate(1 / self.options.fault_interval_ms) / 1000
+            if self._loop.time() + pause_s >= end_s and inflicted >= FAULTS_MIN:
+                break
+            await asyncio.sleep(pause_s)
+            inflicted += 1
+            kind = self._random.choice(self.options.faults)
+            self._note(kind.value)
+            self.misfortune.inflict(kind)
+        await asyncio.sleep(max(0.0, end_s - self._loop.time()))
+
+    async def _heal(self) -> None:
+        """From here on nothing goes wrong any more; what was set to go wrong still may, once, within the pause."""
+        await self.misfortune.undo_all()
+        self.coordination.faults = NO_FAULTS
+        self.around.calm = True
+        await asyncio.sleep(QUIET_S)
+        await self._wait_until_all_run()
+        self.hardware.must_stay_up = True
+        self.around.stopping = True
+        self._note("healed")
+
+    async def _wait_until_all_run(self) -> None:
+        for _ in range(600):
+            running = [machine.node for machine in self.hardware.nodes.values()]
+            if all(node is not None and node.end.reason is None for node in running):
+                return
+            await asyncio.sleep(0.1)
+        self.violations.append("not all nodes run, a minute after everything was healed")
+
+    # --- ending ---
+
+    async def _send_after_all(self) -> None:
+        """A healed cluster takes messages."""
+        server = replace(self.options.server, messages_max=CLOSING_MESSAGES, batch_max=1, disconnect_probability=0.0)
+        around = replace(self.around, options=server, stopping=False)
+        await Producer("closing", QUEUE, around).run()
+        acknowledged = {sent.uid for sent in self.history.of(Sent) if sent.outcome is Outcome.OK}
+        missing = [f"closing-{number + 1}" for number in range(CLOSING_MESSAGES)]
+        if acknowledged.isdisjoint(missing):
+            self.violations.append("no message was taken after everything was healed")
+
+    async def _converge(self) -> None:
+        """All replicas of every partition in sync, and every group at the end of every partition of the topic."""
+        deadline_s = self._loop.time() + CONVERGENCE_TIMEOUT_S
+        found: list[ProgressRead] = []
+        while self._loop.time() < deadline_s:
+            is_all_sent = all(producer.done() for producer in self._producers)
+            found = [read for read in await self.observer.look(is_final=False) if read.queue == QUEUE]
+            is_complete = len(found) == self.options.server.partitions * len(self._groups)
+            is_done = all(read.progress == read.high_watermark for read in found)
+            if is_all_sent and is_complete and is_done and not self._not_in_sync():
+                self._is_converged = True
+                break
+            await asyncio.sleep(1)
+        else:
+            self.violations.append(
+                f"no convergence within {CONVERGENCE_TIMEOUT_S} s: {self._not_in_sync()} {found} "
+                f"{[producer.done() for producer in self._producers]}"
+            )
+        self._is_over = True
+
+    def _not_in_sync(self) -> list[str]:
+        return [
+            f"{place}: leader {state.leader}, ISR {state.isr} of {state.replicas}, epoch {state.leader_epoch}"
+            for place, state in self.store.partitions.items()
+            if set(state.isr) != set(state.replicas) or state.is_moving or self.hardware.leader_of(state) is None
+        ]
+
+    async def _verify(self) -> None:
+        for machine in self.hardware.nodes.values():
+            await self.inspector.look(machine)
+        await self.observer.look(is_final=True)
+        await self.hardware.rest()
+        self.hardware.keep_up()
+        for _ in range(600):
+            await asyncio.sleep(0.1)
+            if not self._not_in_sync() and await self._all_answer():
+                break
+        else:
+            self.violations.append(f"the cluster does not serve after a restart: {self._not_in_sync()}")
+            return
+        for place in sorted(self.store.partitions):
+            await self.observer.read_progress(self.store.partitions[place], is_final=True)
+        for machine in self.hardware.nodes.values():
+            await self.inspector.look(machine)
+        await self.hardware.rest()
+
+    async def _all_answer(self) -> bool:
+        try:
+            for place in sorted(self.store.partitions):
+                await self.observer.read_progress(self.store.partitions[place], is_final=False)
+        except (AcklogError, ProcessDiedError, NobodyLeadsError):
+            return False
+        return True
+
+    # --- judging ---
+
+    def _judge(self) -> None:
+        self._count()
+        self.violations += self.around.unexpected
+        self.violations += self.store.violations
+        self.violations += self.inspector.violations
+        self.violations += check_all(
+            self.history,
+            checkers_for(
+                self.options,
+                groups=self._groups,
+                dead_letter_queues=self._dead_letter_queues,
+                has_final_looks=self._is_converged,
+            ),
+        )
+
+    def _count(self) -> None:
+        self.coverage["messages acknowledged"] = sum(sent.outcome is Outcome.OK for sent in self.history.of(Sent))
+
+    def _note(self, kind: str) -> None:
+        now_ms = self.around.now_ms()
+        self.history.add(Faulted(began_ms=now_ms, ended_ms=now_ms, kind=kind))
+        self._loop.note(kind)
+
+    def _unhandled(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """An exception that nobody took: of a dead process it means nothing, of a living one it is a bug."""
+        error = context.get("exception")
+        if isinstance(error, Exception) and not isinstance(error, ProcessDiedError | ExecutorKilledError):
+            self.violations.append(f"nobody handled {error!r}: {context['message']}")
+
+
+def run_cluster_seed(seed: int) -> ClusterResult:
+    """Run one seed to its end. What the servers log is kept, not printed, and counted by event."""
+    return run_cluster(draw_cluster_options(seed))
+
+
+def run_cluster(options: ClusterOptions) -> ClusterResult:
+    worlds: list[ClusterWorld] = []
+
+    async def main(loop: SimLoop) -> float:
+        worlds.append(ClusterWorld(loop, options))
+        await worlds[0].run()
+        return loop.time()
+
+    trace_hash, virtual_s = "", 0.0
+    for name in ("acklog", "uvicorn.error"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    with structlog.testing.capture_logs() as logs:
+        try:
+            virtual_s, trace_hash = simulate(options.seed, main, shuffle=options.server.shuffle)
+        except Exception as error:
+            worlds[0].violations.append(f"the run broke: {type(error).__name__}: {error}")
+    world = worlds[0]
+    for entry in logs:
+        world.coverage[f"log: {entry['event']}"] += 1
+    return ClusterResult(
+        options, world.violations, world.coverage, trace_hash, world.history, virtual_s, list(logs)
+    )

@@ -1,0 +1,93 @@
+"""Whole nodes and gateways of a cluster on virtual time, with a store and a transport in memory. Nothing fails here but
+what a test makes fail; the cluster's simulation is for the rest."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+import httpx2
+
+from app.app import create_app
+from app.cluster_gateway import ClusterGateway, start_cluster_gateway
+from app.cluster_node import ClusterNode, start_cluster_node
+from app.node_process_settings import NodeProcessSettings
+from app.settings import Settings
+from cluster.memory_store import MemoryStore
+from storage.log.settings import LogStoreSettings
+from storage.node.settings import NodeSettings
+from tests.sim.environment import MachineClock, SimClock, SimEntropy, SimExecutor
+from tests.sim.loop import SimLoop, simulate
+from tests.sim.sim_disk import SimDisk
+from tests.support.flaky_store import FlakyStore
+from tests.support.memory_transport import MemoryTransport
+
+_Result = TypeVar("_Result")
+
+SMALL = NodeSettings(log_store=LogStoreSettings(journal_file_bytes=256 * 1024, reserve_bytes=0))
+
+
+class OwnConnection(FlakyStore):
+    """One process's connection to the store that all share: closing it closes nothing of the others'."""
+
+    async def close(self) -> None:
+        self.is_closed = True
+
+    is_closed = False
+
+
+class MemoryCluster:
+    def __init__(self, loop: SimLoop) -> None:
+        self.clock = SimClock(MachineClock(loop))
+        self.store = MemoryStore(self.clock)
+        self.transport = MemoryTransport()
+        self.disks: dict[int, SimDisk] = {}
+        self._starts = 0
+
+    async def node(self, node_id: int, *, disk: SimDisk | None = None, **settings: Any) -> ClusterNode:
+        """Started on the disk of its earlier life, unless another one is given."""
+        self._starts += 1
+        self.disks[node_id] = disk or self.disks.get(node_id) or SimDisk(seed=node_id)
+        return await start_cluster_node(
+            store=OwnConnection(self.store),
+            transport=self.transport,
+            disk=self.disks[node_id],
+            io=SimExecutor(self._starts),
+            clock=self.clock,
+            entropy=SimEntropy(self._starts),
+            settings=NodeProcessSettings(node_id=node_id, **{"listen": f"node-{node_id}:7000", **settings}),
+            node_settings=SMALL,
+        )
+
+    async def stop(self, node: ClusterNode) -> None:
+        await node.close()
+        self.disks[node.settings.node_id].kill()
+
+    async def gateway(self, **settings: Any) -> ClusterGateway:
+        self._starts += 1
+        return await start_cluster_gateway(
+            store=OwnConnection(self.store),
+            transport=self.transport,
+            clock=self.clock,
+            entropy=SimEntropy(self._starts),
+            settings=Settings(**settings),
+        )
+
+    async def until(self, condition: Callable[[], object], *, patience_ms: int = 60_000) -> None:
+        end_ms = self.clock.monotonic_ms() + patience_ms
+        while not condition():
+            assert self.clock.monotonic_ms() < end_ms, "waited in vain"
+            await self.clock.sleep(10)
+
+
+def client_of(gateway: ClusterGateway) -> httpx2.AsyncClient:
+    transport = httpx2.ASGITransport(app=create_app(gateway.gateway), raise_app_exceptions=False)
+    return httpx2.AsyncClient(transport=transport, base_url="http://gateway", timeout=None)
+
+
+def with_cluster(main: Callable[[MemoryCluster], Coroutine[Any, Any, _Result]]) -> _Result:
+    """Run `main(cluster)` on a simulated loop."""
+
+    async def run(loop: SimLoop) -> _Result:
+        return await main(MemoryCluster(loop))
+
+    result, _ = simulate(1, run)
+    return result
