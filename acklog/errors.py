@@ -265,6 +265,10 @@ class Unavailable(ProblemError, problem=ProblemCode.UNAVAILABLE):
     """The partition has no leader that can serve now."""
 
 
+class NotEnoughReplicas(ProblemError, problem=ProblemCode.NOT_ENOUGH_REPLICAS):
+    """Too few replicas keep up to take what is to be safe on all of them."""
+
+
 class ShuttingDown(ProblemError, problem=ProblemCode.SHUTTING_DOWN):
     """The server is shutting down."""
 

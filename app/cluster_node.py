@@ -28,6 +28,7 @@ from storage.disk.executor import IoExecutor
 from storage.disk.port import Disk
 from storage.log.data_directory import read_meta
 from storage.node.dead_letter_topics import DeadLetterTopics
+from storage.node.replication.failure_detector import FailureDetector
 from storage.node.replication.peer_directory import PeerDirectory
 from storage.node.settings import NodeSettings
 from storage.node.storage_node import StorageNode
@@ -50,6 +51,7 @@ class ClusterNode:
     server: NodeServer
     registrar: NodeRegistrar
     controller: ControllerHost
+    detector: FailureDetector
     end: NodeEnd
     parts: AsyncExitStack
     is_leaving: bool = False
@@ -146,6 +148,7 @@ async def start_cluster_node(
             clock=clock,
             entropy=entropy,
             settings=node_settings,
+            replication=settings.replication,
         )
         await node.start()
         parts.push_async_callback(node.close)
@@ -155,7 +158,7 @@ async def start_cluster_node(
         server = NodeServer(node, transport, settings=settings.rpc_server, peer=node)
         await server.start(settings.listen)
         parts.push_async_callback(server.close)
-        return await _join(store, metadata, node, server, clock, settings, parts)
+        return await _join(store, metadata, node, server, transport, clock, entropy, settings, parts)
     raise AssertionError("unreachable: no part of a start suppresses a failure")
 
 
@@ -174,7 +177,9 @@ async def _join(
     metadata: MetadataView,
     node: StorageNode,
     server: NodeServer,
+    transport: Transport,
     clock: Clock,
+    entropy: Entropy,
     settings: NodeProcessSettings,
     parts: AsyncExitStack,
 ) -> ClusterNode:
@@ -200,9 +205,27 @@ async def _join(
     controller = ControllerHost(store, claim, clock=clock, settings=settings.controller)
     controller.start()
     parts.push_async_callback(controller.close)
+    detector = FailureDetector(
+        settings.node_id,
+        node.incarnation,
+        metadata=metadata,
+        store=store,
+        transport=transport,
+        clock=clock,
+        entropy=entropy,
+        settings=settings.failure_detector,
+        on_crashed=_detector_crashed,
+    )
+    detector.start()
+    parts.push_async_callback(detector.close)
     watching = asyncio.create_task(_watch_storage(node, end, clock, settings), name="storage watch")
     parts.callback(watching.cancel)
-    return ClusterNode(settings, store, metadata, node, server, registrar, controller, end, parts.pop_all())
+    return ClusterNode(settings, store, metadata, node, server, registrar, controller, detector, end, parts.pop_all())
+
+
+def _detector_crashed(error: BaseException) -> None:
+    """A bug. Leases still end, only later: no reason to stop a node that serves."""
+    _log.error("failure_detector_crashed", reason=repr(error))
 
 
 def _registration_changed(node: StorageNode, is_registered: bool) -> None:

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from acklog.command.tree import CommandTyper
+from app.cluster_demo_command import demo as cluster_demo
+from app.cluster_up_command import up
 from app.command_end import PRIVATE_UMASK, USAGE, fail, wants_help
 from app.demo_command import demo
 from app.fsck_command import fsck
@@ -30,6 +33,10 @@ def register(command: typer.Typer) -> None:
     command.command(name="gateway", help="Run a gateway of a cluster.", **own)(gateway)
     command.command(name="fsck")(fsck)
     command.command(name="demo")(demo)
+    cluster = CommandTyper(help="See and steer a cluster, or run one here.", no_args_is_help=True)
+    cluster.command(name="up")(up)
+    cluster.command(name="demo")(cluster_demo)
+    command.add_typer(cluster, name="cluster")
 
 
 def serve(context: typer.Context) -> None:

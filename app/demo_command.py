@@ -4,7 +4,7 @@ import asyncio
 import shutil
 import signal
 import tempfile
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from app.demo.input_file import FlightFile
     from app.demo.options import Options
     from app.demo.outcome import Outcome
+    from app.demo.scene import Scene
 
 MESSAGES_MIN = 100  # with fewer there is no middle in which to kill
 MESSAGES_MAX = 5_000_000
@@ -59,22 +60,44 @@ def demo(
     them, and the server is killed (SIGKILL) on the way and started again. Then the log is read back, and everything
     that was confirmed is compared with it. Exit code 0: every promise held, 1: one did not, 2: the run did not finish.
     """
-    from app.demo.report import document, views
+    from app.demo.scene import SingleServer
 
     session = session_of(context)
-    flights, options = _prepared(
-        session, source or session.surroundings.environment.get(INPUT_VARIABLE), messages, kills
+    flights, options = prepared(session, source, messages, kills)
+    show_run(
+        session,
+        flights,
+        options,
+        lambda directory: SingleServer(directory, kills=kills),
+        keeps_directory=keeps_directory,
     )
-    outcome = _outcome(session, flights, options, keeps_directory=keeps_directory)
+
+
+def show_run(
+    session: Session,
+    flights: "FlightFile",
+    options: "Options",
+    make_scene: "Callable[[Path], Scene]",
+    *,
+    keeps_directory: bool,
+) -> None:
+    """The run, and what it has shown. Raises CommandError, and typer.Exit where a promise did not hold."""
+    from app.demo.report import document, views
+
+    outcome = _outcome(session, flights, options, make_scene, keeps_directory=keeps_directory)
     session.output.show(document(outcome), *views(outcome))
     if not outcome.is_ok:
         raise typer.Exit(ExitCode.FAILED)
 
 
-def _prepared(session: Session, source: str | None, messages: int | None, kills: int) -> "tuple[FlightFile, Options]":
+def prepared(
+    session: Session, named: str | None, messages: int | None, kills: int, *, messages_per_s: int = 0
+) -> "tuple[FlightFile, Options]":
+    """The input that is `named`, by the variable, or the sample; and the options of the run. Raises UsageError."""
     from app.demo.input_file import SAMPLE, SAMPLE_MESSAGES, FlightFile, InputError
     from app.demo.options import Options
 
+    source = named or session.surroundings.environment.get(INPUT_VARIABLE)
     try:
         flights = FlightFile(SAMPLE) if source is None else FlightFile.at(source)
         found = flights.count()
@@ -85,19 +108,26 @@ def _prepared(session: Session, source: str | None, messages: int | None, kills:
         what = f"{flights.name} has {count_text(count, 'message')}, and {MESSAGES_MIN} are the least"
         raise UsageError(what, field="--input", hint=f"Send it several times over: --messages {MESSAGES_MIN}.")
     session.output.note(f"{count:,} flights from {flights.name}, {count_text(kills, 'kill')}")
-    return flights, Options(messages=count, kills=kills)
+    return flights, Options(messages=count, kills=kills, messages_per_s=messages_per_s)
 
 
-def _outcome(session: Session, flights: "FlightFile", options: "Options", *, keeps_directory: bool) -> "Outcome":
+def _outcome(
+    session: Session,
+    flights: "FlightFile",
+    options: "Options",
+    make_scene: "Callable[[Path], Scene]",
+    *,
+    keeps_directory: bool,
+) -> "Outcome":
     from acklog.errors import AcklogError
     from app.demo.input_file import InputError
     from app.demo.run import DeadlineError, run
-    from app.demo.server_process import ServerFailedError
     from app.demo.work import StalledError
+    from app.local_cluster.server_process import ServerFailedError
 
     with _directory(session, is_kept=keeps_directory) as directory, _display(session) as display:
         try:
-            return asyncio.run(_until_terminated(run(options, flights, directory, display)))
+            return asyncio.run(_until_terminated(run(options, flights, make_scene(directory), display)))
         except asyncio.CancelledError:
             raise KeyboardInterrupt from None
         except InputError as error:

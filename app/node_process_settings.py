@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from cluster.controller.settings import ControllerSettings
 from cluster.metadata_view import MetadataViewSettings
 from cluster.registration import RegistrationSettings
+from storage.node.replication.failure_detector import FailureDetectorSettings
+from storage.replication.settings import ReplicationSettings
 from storage.rpc.settings import RpcClientSettings, RpcServerSettings
 
 NODE_ID_MAX = 1_000_000
@@ -31,6 +33,8 @@ class NodeProcessSettings:
     metadata: MetadataViewSettings = field(default_factory=MetadataViewSettings)
     rpc_server: RpcServerSettings = field(default_factory=RpcServerSettings)
     rpc_client: RpcClientSettings = field(default_factory=RpcClientSettings)
+    replication: ReplicationSettings = field(default_factory=ReplicationSettings)
+    failure_detector: FailureDetectorSettings = field(default_factory=FailureDetectorSettings)
 
     def __post_init__(self) -> None:
         if not 1 <= self.node_id <= NODE_ID_MAX:

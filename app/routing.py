@@ -1,18 +1,18 @@
-"""Which partition a message goes to, and which node leads it."""
+"""Calls to whoever leads a partition, also while that changes.
+
+What a client must not notice, as long as its deadline allows: that a leader died, handed over, or is not ready yet.
+What it must not be told: that something was not done, if it may have been.
+"""
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from heapq import heapify, heappop, heappush
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
+from acklog.wire.limits import PRODUCE_RETRIES_MS
 from acklog.wire.problems import ProblemCode
-from app.dependencies import NodeDirectory
-from cluster.clock import Clock
-from cluster.entropy import Entropy
+from app.dependencies import Gateway
+from app.leader_watch import LeaderWatch, is_led_since
 from cluster.errors import AcklogError
-from cluster.metadata_view import MetadataView
-from cluster.model import Topic
 from storage.rpc.node_api import NodeApi
 
 _Result = TypeVar("_Result")
@@ -20,15 +20,40 @@ _Result = TypeVar("_Result")
 RETRY_PAUSE_MIN_MS = 10
 RETRY_PAUSE_MAX_MS = 250
 
+_NOTHING_WAS_DONE = frozenset({ProblemCode.UNAVAILABLE, ProblemCode.NOT_ENOUGH_REPLICAS})
+_NOBODY_KNOWS = frozenset({ProblemCode.OUTCOME_UNKNOWN, ProblemCode.TIMED_OUT, ProblemCode.STORAGE_FAILED})
+
+
+class Try(NamedTuple):
+    """`is_retry`: an earlier try may have taken effect."""
+
+    remaining_ms: int
+    is_retry: bool
+
+
+class _Target(NamedTuple):
+    """Who is asked, as leader of which epoch. `has_others`: another replica can take over."""
+
+    node_id: int
+    leader_epoch: int
+    has_others: bool
+
 
 class PartitionLeaders:
-    """Calls to whoever leads a partition, also while that changes."""
+    """Three kinds of calls, by what may be done after one whose outcome nobody knows: `call` asks something and may ask
+    again; `change` changes something, so that doing it twice is doing it once; `change_once` must not be repeated.
 
-    def __init__(self, metadata: MetadataView, nodes: NodeDirectory, clock: Clock, entropy: Entropy) -> None:
-        self._metadata = metadata
-        self._nodes = nodes
-        self._clock = clock
-        self._entropy = entropy
+    All of them are tried again until the deadline while it is certain that nothing was done: nobody leads the
+    partition, or the one who was asked does not or does not yet, or stops.
+    """
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._metadata = gateway.metadata
+        self._nodes = gateway.nodes
+        self._clock = gateway.clock
+        self._entropy = gateway.entropy
+        self._shutdown = gateway.shutdown
+        self.watch = LeaderWatch(gateway.metadata)
 
     def deadline_in(self, duration_ms: int) -> int:
         return self._clock.monotonic_ms() + duration_ms
@@ -37,30 +62,24 @@ class PartitionLeaders:
         state = self._metadata.partition(topic_id, partition)
         return state is not None and state.leader >= 0
 
-    def leader(self, topic_id: str, partition: int) -> NodeApi:
-        """Raises AcklogError UNAVAILABLE when nobody leads it now."""
-        state = self._metadata.partition(topic_id, partition)
-        if state is None or state.leader < 0:
-            raise AcklogError(ProblemCode.UNAVAILABLE, f"partition {partition} has no leader now")
-        return self._nodes.client(state.leader)
-
-    def leaders(self, topic_ids: list[str]) -> list[int]:
-        """The nodes that lead some partition of these topics, by number."""
-        found = {
-            state.leader for topic_id in topic_ids for state in self._metadata.partitions(topic_id) if state.leader >= 0
-        }
-        return sorted(found)
-
     async def wait_for_leaders(self, topic_ids: list[str], *, deadline_ms: int) -> list[int]:
-        """As `leaders`, once there is one: a topic that was created just now has none for a moment.
-
-        Raises AcklogError UNAVAILABLE.
-        """
-        while not (found := self.leaders(topic_ids)):
-            if self._clock.monotonic_ms() + RETRY_PAUSE_MAX_MS >= deadline_ms:
+        """The nodes that lead some partition of these topics, by number, once there is one: a topic that was created
+        just now has none for a moment. Raises AcklogError UNAVAILABLE."""
+        place = tuple(topic_ids)
+        while not (found := self.watch.leaders(place)):
+            remaining_ms = deadline_ms - self._clock.monotonic_ms()
+            if remaining_ms <= 0:
                 raise AcklogError(ProblemCode.UNAVAILABLE, "no partition of the topic has a leader now")
-            await self._clock.sleep(RETRY_PAUSE_MIN_MS)
+            await self.pause_for_leaders(topic_ids, [], wait_ms=min(remaining_ms, RETRY_PAUSE_MAX_MS))
         return found
+
+    async def pause_for_leaders(self, topic_ids: list[str], leaders: list[int], *, wait_ms: float) -> None:
+        """Wait, but not longer than until others than `leaders` lead the topics."""
+        pause = _Pause(wait_ms)
+        with self.watch.topics(tuple(topic_ids), leaders=leaders, wake=pause.end):
+            await pause.wait()
+
+    # --- calls -----------------------------------------------------------------------------------------------------
 
     async def call(
         self,
@@ -70,22 +89,38 @@ class PartitionLeaders:
         *,
         deadline_ms: int,
     ) -> _Result:
-        """What `call(node, remaining_ms)` returns. UNAVAILABLE (nothing was done) is tried again until the deadline.
+        """What `call(node, remaining_ms)` returns, which changes nothing.
 
-        Raises the last UNAVAILABLE when time is up between two tries, TIMED_OUT when it is up within one.
+        Raises AcklogError: the last reason why nobody could be asked, or TIMED_OUT.
         """
 
-        async def in_time(node: NodeApi, remaining_ms: int) -> _Result:
-            try:
-                async with asyncio.timeout(remaining_ms / 1000):
-                    return await call(node, remaining_ms)
-            except TimeoutError:
-                detail = f"partition {partition} did not answer in time; what was asked may still happen"
-                raise AcklogError(ProblemCode.TIMED_OUT, detail) from None
+        async def ask(node: NodeApi, attempt: Try) -> _Result:
+            return await call(node, attempt.remaining_ms)
 
-        return await self.call_in_time(topic_id, partition, in_time, deadline_ms=deadline_ms)
+        try:
+            return await self._repeat(topic_id, partition, ask, deadline_ms)
+        except _UnknownOutcomeError as unknown:
+            raise unknown.last from None
 
-    async def call_in_time(
+    async def change(
+        self,
+        topic_id: str,
+        partition: int,
+        call: Callable[[NodeApi, Try], Awaitable[_Result]],
+        *,
+        deadline_ms: int,
+    ) -> _Result:
+        """What `call(node, attempt)` returns. It is done again, by whoever leads then, while its outcome is unknown.
+
+        Raises AcklogError: OUTCOME_UNKNOWN if it may have been done, else why it was not.
+        """
+        try:
+            return await self._repeat(topic_id, partition, call, deadline_ms)
+        except _UnknownOutcomeError as unknown:
+            detail = f"it was not confirmed within the deadline and may be done all the same ({unknown.last.detail})"
+            raise AcklogError(ProblemCode.OUTCOME_UNKNOWN, detail) from None
+
+    async def change_once(
         self,
         topic_id: str,
         partition: int,
@@ -93,101 +128,194 @@ class PartitionLeaders:
         *,
         deadline_ms: int,
     ) -> _Result:
-        """As `call`, for one that keeps to its `remaining_ms` by itself, as a produce does."""
-        pause_ms = float(RETRY_PAUSE_MIN_MS)
-        while True:
-            try:
-                return await self._call_once(topic_id, partition, call, deadline_ms)
-            except AcklogError as error:
-                if error.code is not ProblemCode.UNAVAILABLE:
-                    raise
-                wait_ms = pause_ms * (0.5 + self._entropy.fraction() / 2)
-                if self._clock.monotonic_ms() + wait_ms >= deadline_ms:
-                    raise
-                await self._clock.sleep(wait_ms)
-                pause_ms = min(pause_ms * 2, RETRY_PAUSE_MAX_MS)
+        """What `call(node, remaining_ms)` returns.
 
-    async def _call_once(
+        Raises AcklogError: OUTCOME_UNKNOWN if it may have been done, else why it was not.
+        """
+
+        async def in_time(node: NodeApi, remaining_ms: int) -> _Result:
+            try:
+                async with asyncio.timeout(remaining_ms / 1000):
+                    return await call(node, remaining_ms)
+            except TimeoutError:
+                raise AcklogError(ProblemCode.OUTCOME_UNKNOWN, _no_answer(partition)) from None
+
+        return await self.change_once_in_time(topic_id, partition, in_time, deadline_ms=deadline_ms)
+
+    async def change_once_in_time(
         self,
         topic_id: str,
         partition: int,
         call: Callable[[NodeApi, int], Awaitable[_Result]],
+        *,
         deadline_ms: int,
     ) -> _Result:
-        node = self.leader(topic_id, partition)
-        remaining_ms = deadline_ms - self._clock.monotonic_ms()
-        if remaining_ms <= 0:
-            raise AcklogError(ProblemCode.TIMED_OUT, "the request was not done within its deadline")
-        return await call(node, remaining_ms)
+        """As `change_once`, for a call that keeps to its `remaining_ms` by itself, as a produce does."""
+        pauses = _Pauses(self._entropy.fraction)
+        while True:
+            remaining_ms = deadline_ms - self._clock.monotonic_ms()
+            if remaining_ms <= 0:
+                raise _too_late()
+            epoch = -1
+            try:
+                target = self._target(topic_id, partition)
+                epoch = target.leader_epoch
+                return await call(self._nodes.client(target.node_id), remaining_ms)
+            except AcklogError as error:
+                if not self._is_undone(error):
+                    raise
+                wait_ms = pauses.next_ms()
+                if self._clock.monotonic_ms() + wait_ms >= deadline_ms:
+                    raise
+            if await self._is_led_anew(topic_id, partition, epoch, wait_ms=wait_ms):
+                pauses.begin_anew()
 
-
-class StickyPartitions:
-    """Where messages without a key go: runs of them to one partition, so that batches are large, and over time the
-    same number of bytes to each (KIP-794). Partitions without a leader are passed over while others have one."""
-
-    def __init__(self, has_leader: Callable[[str, int], bool], *, run_bytes: int, topics_max: int) -> None:
-        self._has_leader = has_leader
-        self._run_bytes = run_bytes
-        self._topics_max = topics_max
-        self._balances: OrderedDict[str, _Balance] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._balances)
-
-    def choose(self, topic: Topic, size_bytes: int) -> int:
-        """The partition of the next `size_bytes` without a key."""
-        balance = self._balances.get(topic.id)
-        if balance is None or balance.partitions != topic.partitions:
-            balance = _Balance(topic.partitions)
-            self._balances[topic.id] = balance
-            if len(self._balances) > self._topics_max:
-                self._balances.popitem(last=False)
-        return balance.take(size_bytes, self._run_bytes, lambda number: self._has_leader(topic.id, number))
-
-    def end_run(self, topic_id: str) -> None:
-        """A batch has gone out: the next message may go elsewhere."""
-        balance = self._balances.get(topic_id)
-        if balance is not None:
-            balance.end_run()
-
-
-class _Balance:
-    """How many bytes each partition got, as a heap: the least loaded one is next."""
-
-    def __init__(self, partitions: int) -> None:
-        self.partitions = partitions
-        self._loads = [(0, number) for number in range(partitions)]
-        heapify(self._loads)
-        self._current = -1
-        self._current_load = 0
-        self._run_bytes = 0
-
-    def take(self, size_bytes: int, run_bytes_max: int, is_usable: Callable[[int], bool]) -> int:
-        if self._current < 0 or not is_usable(self._current):
-            self.end_run()
-            self._begin_run(is_usable)
-        chosen = self._current
-        self._current_load += size_bytes + 1  # empty messages count, too
-        self._run_bytes += size_bytes
-        if self._run_bytes >= run_bytes_max:
-            self.end_run()
-        return chosen
-
-    def end_run(self) -> None:
-        if self._current >= 0:
-            heappush(self._loads, (self._current_load, self._current))
-            self._current = -1
-            self._run_bytes = 0
-
-    def _begin_run(self, is_usable: Callable[[int], bool]) -> None:
-        passed_over = []
-        while self._loads:
-            entry = heappop(self._loads)
-            if is_usable(entry[1]):
+    async def _repeat(
+        self,
+        topic_id: str,
+        partition: int,
+        call: Callable[[NodeApi, Try], Awaitable[_Result]],
+        deadline_ms: int,
+    ) -> _Result:
+        """Raises AcklogError, or _UnknownOutcomeError after any try that may have taken effect."""
+        pauses = _Pauses(self._entropy.fraction)
+        target: _Target | None = None
+        is_unknown = False
+        failure = _too_late()
+        while (remaining_ms := deadline_ms - self._clock.monotonic_ms()) > 0:
+            begun_ms = self._clock.monotonic_ms()
+            try:
+                target = self._target(topic_id, partition, known=target)
+                return await self._try(topic_id, partition, target, call, Try(remaining_ms, is_unknown))
+            except AcklogError as error:
+                failure = error
+            if failure.code in _NOBODY_KNOWS and not is_unknown:
+                is_unknown = True
+                deadline_ms = min(deadline_ms, begun_ms + PRODUCE_RETRIES_MS)
+            wait_ms = pauses.next_ms()
+            is_late = self._clock.monotonic_ms() + wait_ms >= deadline_ms
+            if is_late or not self._is_worth_another_try(failure, target, is_unknown=is_unknown):
                 break
-            passed_over.append(entry)
-        else:
-            entry = passed_over.pop(0)
-        for other in passed_over:
-            heappush(self._loads, other)
-        self._current_load, self._current = entry
+            epoch = -1 if target is None else target.leader_epoch
+            hint = _hint_of(failure, epoch)
+            target = hint or target
+            if hint is not None or await self._is_led_anew(topic_id, partition, epoch, wait_ms=wait_ms):
+                pauses.begin_anew()
+        raise _UnknownOutcomeError(failure) if is_unknown else failure
+
+    async def _try(
+        self,
+        topic_id: str,
+        partition: int,
+        target: _Target,
+        call: Callable[[NodeApi, Try], Awaitable[_Result]],
+        attempt: Try,
+    ) -> _Result:
+        """Ask the target until the time is up, or until somebody else leads: it may be silent for ever."""
+        node = self._nodes.client(target.node_id)
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(attempt.remaining_ms / 1000) as limit:
+
+                def give_up() -> None:
+                    if not limit.expired():
+                        limit.reschedule(loop.time())
+
+                with self.watch.partition(topic_id, partition, leader_epoch=target.leader_epoch, wake=give_up):
+                    return await call(node, attempt)
+        except TimeoutError:
+            raise AcklogError(ProblemCode.TIMED_OUT, _no_answer(partition)) from None
+
+    # --- who, and whether again ------------------------------------------------------------------------------------
+
+    def _target(self, topic_id: str, partition: int, *, known: _Target | None = None) -> _Target:
+        """Who leads it, by the metadata or, if that is later, as `known` from a node.
+
+        Raises AcklogError UNAVAILABLE when nobody leads it now, TOPIC_NOT_FOUND when it was deleted.
+        """
+        state = self._metadata.partition(topic_id, partition)
+        if state is not None and known is not None and known.leader_epoch > state.leader_epoch:
+            return known
+        if state is not None and state.leader >= 0:
+            return _Target(state.leader, state.leader_epoch, len(state.replicas) > 1)
+        if self._metadata.topic_by_id(topic_id) is None:
+            raise AcklogError(ProblemCode.TOPIC_NOT_FOUND, "the topic was deleted")
+        raise AcklogError(ProblemCode.UNAVAILABLE, f"partition {partition} has no leader now")
+
+    def _is_undone(self, error: AcklogError) -> bool:
+        """Whether nothing was done, and may be done a little later."""
+        if error.code is ProblemCode.SHUTTING_DOWN:
+            return not self._shutdown.has_begun  # a node of its own; this gateway's stop is for the client to know
+        return error.code in _NOTHING_WAS_DONE
+
+    def _is_worth_another_try(self, error: AcklogError, target: _Target | None, *, is_unknown: bool) -> bool:
+        if error.code is ProblemCode.STORAGE_FAILED:
+            return target is not None and target.has_others
+        if is_unknown and error.code is ProblemCode.OVERLOADED:
+            return True  # the client cannot be told that it was refused
+        return error.code in _NOBODY_KNOWS or self._is_undone(error)
+
+    async def _is_led_anew(self, topic_id: str, partition: int, epoch: int, *, wait_ms: float) -> bool:
+        """Wait, but not longer than until the partition has a leader of a later epoch; whether it has."""
+        pause = _Pause(wait_ms)
+        with self.watch.partition(topic_id, partition, leader_epoch=epoch, wake=pause.end):
+            await pause.wait()
+        return is_led_since(self._metadata.partition(topic_id, partition), epoch)
+
+
+class _UnknownOutcomeError(Exception):
+    """The time is up, and one of the tries may have taken effect. `last` is how the last one failed."""
+
+    def __init__(self, last: AcklogError) -> None:
+        super().__init__(str(last))
+        self.last = last
+
+
+class _Pauses:
+    """Growing from RETRY_PAUSE_MIN_MS to RETRY_PAUSE_MAX_MS, each at random between its half and itself."""
+
+    def __init__(self, fraction: Callable[[], float]) -> None:
+        self._fraction = fraction
+        self._pause_ms = float(RETRY_PAUSE_MIN_MS)
+
+    def next_ms(self) -> float:
+        pause_ms = self._pause_ms
+        self._pause_ms = min(pause_ms * 2, RETRY_PAUSE_MAX_MS)
+        return pause_ms * (0.5 + self._fraction() / 2)
+
+    def begin_anew(self) -> None:
+        self._pause_ms = float(RETRY_PAUSE_MIN_MS)
+
+
+class _Pause:
+    """A wait that can be ended early."""
+
+    def __init__(self, wait_ms: float) -> None:
+        self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._timer = asyncio.get_running_loop().call_later(wait_ms / 1000, self.end)
+
+    def end(self) -> None:
+        if not self._over.done():
+            self._over.set_result(None)
+
+    async def wait(self) -> None:
+        try:
+            await self._over
+        finally:
+            self._timer.cancel()
+
+
+def _hint_of(error: AcklogError, epoch: int) -> _Target | None:
+    """Who leads, if the node that refused knows it better."""
+    leader, leader_epoch = error.extra.get("leader"), error.extra.get("leaderEpoch")
+    if isinstance(leader, int) and isinstance(leader_epoch, int) and leader >= 0 and leader_epoch > epoch:
+        return _Target(leader, leader_epoch, True)
+    return None
+
+
+def _too_late() -> AcklogError:
+    return AcklogError(ProblemCode.TIMED_OUT, "the request was not done within its deadline")
+
+
+def _no_answer(partition: int) -> str:
+    return f"partition {partition} did not answer in time; what was asked may still happen"

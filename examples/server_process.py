@@ -1,6 +1,6 @@
-"""A server as a process of its own, for what starts one from a checkout. It lives in the demo, which is installed."""
+"""A server as a process of its own, for what starts one from a checkout. It lives in the local cluster."""
 
-from app.demo.server_process import (
+from app.local_cluster.server_process import (
     HOST,
     ServerFailedError,
     ServerProcess,

@@ -47,4 +47,4 @@ CATALOGUE = {
 
 # Commands that come with another distribution, for those who have only this one.
 _SERVER = "acklog-server"
-ELSEWHERE = dict.fromkeys(["serve", "node", "gateway", "fsck", "demo", "cluster up"], _SERVER)
+ELSEWHERE = dict.fromkeys(["serve", "node", "gateway", "fsck", "demo", "cluster up", "cluster demo"], _SERVER)

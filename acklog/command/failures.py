@@ -57,6 +57,7 @@ _HINTS = {
     "STORAGE_FAILED": "See the server's log: its disk failed, and it stopped serving to lose nothing.",
     "RECORDS_CORRUPT": "Check the data directory with the server stopped: acklog fsck DIRECTORY.",
     "UNAVAILABLE": "Try again in a moment; acklog doctor looks at the server.",
+    "NOT_ENOUGH_REPLICAS": "Nothing was stored. See which nodes are missing: acklog cluster status.",
     "SHUTTING_DOWN": "Try again when the server is back.",
     "UNEXPECTED_ANSWER": "Is the address that of an Acklog server? See which one is asked: acklog profile show.",
     "OUTCOME_UNKNOWN": "It may have been stored. Send it again with the same --dedup-id, and it is stored once.",

@@ -160,11 +160,18 @@ def encode_batch(
     )
 
 
-def encode_plain_batch(records: list[Record]) -> bytearray:
+def encode_plain_batch(
+    records: list[Record],
+    *,
+    producer_id: int = NO_PRODUCER,
+    producer_epoch: int = NO_PRODUCER,
+    base_sequence: int = NO_PRODUCER,
+) -> bytearray:
     """As `encode_batch`, for records of which none has tags or a timestamp: nobody looks for them one by one."""
     buffer = bytearray(HEADER_BYTES)
     _encoder.encode_into(records, buffer, HEADER_BYTES)
-    return _finish(buffer, (), flags=0, producer=(-1, -1, -1), tag_filter=0, keys_length=0, count=len(records))
+    producer = (producer_id, producer_epoch, base_sequence)
+    return _finish(buffer, (), flags=0, producer=producer, tag_filter=0, keys_length=0, count=len(records))
 
 
 def encode_opaque_batch(payload: Buffer, *, count: int) -> bytearray:

@@ -8,8 +8,13 @@ _KAFKA_SEED = 0x9747B28C
 _POSITIVE = 0x7FFFFFFF
 
 
+def hash_of_key(key: bytes) -> int:
+    """murmur2 of the key, masked to positive."""
+    return int(murmurhash2(key, _KAFKA_SEED) & _POSITIVE)
+
+
 def partition_for_key(key: bytes, partitions: int) -> int:
-    """The partition, 0 to `partitions` - 1, of a message with this key (murmur2, masked to positive)."""
+    """The partition, 0 to `partitions` - 1, of a message with this key, where all of them take messages."""
     return int(murmurhash2(key, _KAFKA_SEED) & _POSITIVE) % partitions
 
 

@@ -42,6 +42,7 @@ class ProblemCode(Problem, Enum):
     # What it is about
     TOPIC_NOT_FOUND = Problem(404, False, "There is no such topic")
     PARTITION_NOT_FOUND = Problem(404, False, "The topic has no such partition")
+    PARTITION_DECOMMISSIONED = Problem(409, False, "The partition takes no new messages any more")
     GROUP_NOT_FOUND = Problem(404, False, "There is no such group")
     MESSAGE_NOT_FOUND = Problem(404, False, "There is no such message")
     MESSAGE_EXPIRED = Problem(410, False, "Retention has removed the message")

@@ -16,6 +16,8 @@ class Options:
 
     messages: int
     kills: int = 2
+    messages_per_s: int = 0
+    """How fast they are sent; 0: as fast as it goes."""
     partitions: int = 8
     sharing_consumers: int = 4
     handlers: int = 8

@@ -3,6 +3,7 @@
 from acklog.command.latencies import Latencies
 from acklog.command.quantities import count_text
 from acklog.command.views import Cell, Column, Fields, Sentence, Table, View
+from app.demo.killer import Restart
 from app.demo.outcome import Outcome
 
 
@@ -24,7 +25,13 @@ def document(outcome: Outcome) -> dict[str, object]:
             "readBack": outcome.read_per_s,
         },
         "kills": [
-            {"atStep": restart.at_steps, "readySeconds": restart.away_s, "resumedSeconds": restart.resumed_s}
+            {
+                "atStep": restart.at_steps,
+                "readySeconds": restart.away_s,
+                "resumedSeconds": restart.resumed_s,
+                "victim": restart.victim or "the server",
+                "waitedSeconds": restart.waited_s,
+            }
             for restart in outcome.restarts
         ],
         "deliveries": outcome.deliveries,
@@ -79,19 +86,20 @@ def _summary(outcome: Outcome) -> Fields:
         ("done", _rate_text(outcome.groups * outcome.messages, outcome.working_s, outcome.done_per_s)),
         ("read back", _rate_text(outcome.messages, outcome.verifying_s, outcome.read_per_s)),
     ]
-    rows += [
-        (
-            f"kill -9 no. {number}",
-            f"ready again after {restart.away_s:.2f} s, at work again after {restart.resumed_s:.2f} s",
-        )
-        for number, restart in enumerate(outcome.restarts, 1)
-    ]
+    rows += [(f"kill -9 no. {number}", _restart_text(restart)) for number, restart in enumerate(outcome.restarts, 1)]
     rows.append(("cut off", f"{count_text(outcome.statistics.cut_off, 'request')}, and tried again by the SDK"))
     again = f"{count_text(outcome.redeliveries, 'message')} that nobody had acknowledged"
     rows.append(("came again", again))
     rows += [(f"{name} ms", _latency_text(latencies)) for name, latencies in _requests(outcome) if latencies.count]
     rows.append(("sent + done /s", f"{outcome.timeline.text()}  (a column is {outcome.timeline.column_s:.1f} s)"))
     return Fields(rows, title=f"{outcome.messages:,} flights, {count_text(len(outcome.restarts), 'kill')}")
+
+
+def _restart_text(restart: Restart) -> str:
+    if restart.waited_s is None:
+        return f"ready again after {restart.away_s:.2f} s, at work again after {restart.resumed_s:.2f} s"
+    waited = f"no partition waited longer than {restart.waited_s:.2f} s"
+    return f"{restart.victim}: {waited} (back after {restart.away_s:.1f} s)"
 
 
 def _verdict(outcome: Outcome) -> Cell:

@@ -4,12 +4,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-from acklog.client.address import headers_of
-from acklog.client.aiohttp_transport import AiohttpTransport
 from acklog.client.async_client import AsyncClient
-from acklog.version import __version__
 from app.demo.consuming import Consuming
 from app.demo.display import Display
 from app.demo.group_ledger import GroupLedger
@@ -18,14 +14,15 @@ from app.demo.journal import Journal
 from app.demo.killer import Killer
 from app.demo.options import SHARED_GROUP, SINGLE_GROUP, TOPIC, Options
 from app.demo.outcome import Outcome
+from app.demo.pace import Pace
+from app.demo.pauses import Pauses
+from app.demo.scene import Scene
 from app.demo.send_ledger import SendLedger
 from app.demo.sending import Sending
-from app.demo.server_process import ServerProcess, acklog_command, free_port
 from app.demo.verification import Verification
 from app.demo.witness import Witness
 from app.demo.work import Work, watch_for_stalls
 
-CONNECTIONS_MAX = 100
 REFRESH_S = 0.1
 
 
@@ -33,47 +30,48 @@ class DeadlineError(RuntimeError):
     """The whole run took longer than it may."""
 
 
-async def run(options: Options, source: FlightFile, directory: Path, display: Display) -> Outcome:
-    """Everything, on a server that keeps its data in `directory`. Raises DeadlineError, StalledError,
-    ServerFailedError, InputError, AcklogError."""
-    port = free_port()
-    server = ServerProcess(acklog_command(port=port, data_dir=directory / "data"), port, directory / "server.log")
+async def run(options: Options, source: FlightFile, scene: Scene, display: Display) -> Outcome:
+    """Everything; the scene is stopped at the end. Raises DeadlineError, StalledError, ServerFailedError, InputError,
+    AcklogError."""
     work = Work(options.messages, (SINGLE_GROUP, SHARED_GROUP))
     try:
         with _quiet_sdk():
             async with asyncio.timeout(options.deadline_s):
-                return await _Run(options, source, server, work, display).run()
+                return await _Run(options, source, scene, work, display).run()
     except TimeoutError:
         raise DeadlineError(f"not finished within {options.deadline_s:.0f} s: {work.describe()}") from None
     except ExceptionGroup as group:
         raise _first_of(group) from None
     finally:
-        await server.stop()
+        await scene.stop()
 
 
 class _Run:
-    def __init__(
-        self, options: Options, source: FlightFile, server: ServerProcess, work: Work, display: Display
-    ) -> None:
+    def __init__(self, options: Options, source: FlightFile, scene: Scene, work: Work, display: Display) -> None:
         self._options = options
         self._source = source
-        self._server = server
+        self._scene = scene
         self._work = work
         self._display = display
-        self._journal = Journal(work, asyncio.get_running_loop().time, display.tell)
+        now_s = asyncio.get_running_loop().time
+        self._journal = Journal(work, now_s, display.tell)
         self._sent = SendLedger()
         self._groups = [GroupLedger(group) for group in work.done]
-        transport = AiohttpTransport(server.url, headers_of(None, version=__version__), connections_max=CONNECTIONS_MAX)
-        self._witness = Witness(transport, self._groups, work)
-        self._killer = Killer(server, work, options.kills, self._journal)
+        pauses = Pauses(now_s)
+        self._witness = Witness(scene.transport(), self._groups, work, pauses)
+        self._pace = Pace(options.messages, options.kills, options.messages_per_s)
+        self._killer = Killer(scene.victims(), work, self._journal, pauses, self._kill_is_over)
+
+    def _kill_is_over(self) -> None:
+        self._pace.kills_over += 1
 
     async def run(self) -> Outcome:
         outcome = Outcome(self._source.name, self._work.total, len(self._groups), self._journal.timeline)
         outcome.restarts = self._killer.restarts
         outcome.statistics = self._witness.statistics
-        outcome.start_s = await self._server.start()
-        self._journal.note(f"a server is ready on {self._server.url}")
-        async with AsyncClient(self._server.url, transport=self._witness) as client, asyncio.TaskGroup() as tasks:
+        outcome.start_s = await self._scene.start()
+        self._journal.note(f"ready on {self._scene.url}")
+        async with AsyncClient(transport=self._witness) as client, asyncio.TaskGroup() as tasks:
             showing = tasks.create_task(self._show())
             await client.topics.create(TOPIC, self._options.partitions)
             await self._do_work(client, outcome)
@@ -88,7 +86,7 @@ class _Run:
         began_s = now_s()
         self._journal.work_began()
         consumers = self._consumers(client)
-        sending = Sending(client, self._source, self._sent, self._work)
+        sending = Sending(client, self._source, self._sent, self._work, self._pace)
 
         async def send() -> None:
             await sending.run(self._options)
@@ -114,7 +112,7 @@ class _Run:
         return [Consuming(name, client, ledger, self._work, self._options) for ledger, name in names]
 
     async def _verify(self, client: AsyncClient, outcome: Outcome) -> None:
-        verification = Verification(client, self._options, self._work)
+        verification = Verification(client, self._options, self._work, self._scene.promise)
         outcome.findings = await verification.run(self._sent, self._groups, self._killer.restarts)
 
     async def _show(self) -> None:

@@ -7,6 +7,7 @@ from acklog.producer.async_producer import AsyncProducer
 from acklog.producer.delivery import AsyncDelivery
 from app.demo.input_file import FlightFile
 from app.demo.options import TOPIC, Options
+from app.demo.pace import Pace
 from app.demo.send_ledger import SendLedger
 from app.demo.work import Work
 
@@ -20,11 +21,12 @@ class Sending:
     """One producer. It keeps the order of each key, sends what was cut off again under the same idempotency key, and
     holds `produce` back while the server is away: nothing of that is done here."""
 
-    def __init__(self, client: AsyncClient, source: FlightFile, ledger: SendLedger, work: Work) -> None:
+    def __init__(self, client: AsyncClient, source: FlightFile, ledger: SendLedger, work: Work, pace: Pace) -> None:
         self._client = client
         self._source = source
         self._ledger = ledger
         self._work = work
+        self._pace = pace
 
     async def run(self, options: Options) -> None:
         """Until every message is confirmed. Raises AcklogError for one that cannot be delivered, InputError."""
@@ -50,6 +52,7 @@ class Sending:
             if len(chunk) == CHUNK_MESSAGES:
                 await waiting.put(chunk)
                 chunk = []
+                await asyncio.sleep(self._pace.pause_s(message.index + 1, CHUNK_MESSAGES))
         await waiting.put(chunk)
         await waiting.put(None)
 

@@ -19,10 +19,11 @@ LAG_POLL_S = 0.1
 class Verification:
     """Every finding about one run."""
 
-    def __init__(self, client: AsyncClient, options: Options, work: Work) -> None:
+    def __init__(self, client: AsyncClient, options: Options, work: Work, promise_of_kills: str) -> None:
         self._client = client
         self._options = options
         self._work = work
+        self._promise_of_kills = promise_of_kills
 
     async def run(self, sent: SendLedger, groups: Sequence[GroupLedger], restarts: Sequence[Restart]) -> list[Finding]:
         """After all the work. Raises AcklogError."""
@@ -35,7 +36,8 @@ class Verification:
             findings.append(await self._lag_finding(ledger.group, sent.places().partitions()))
         if self._options.kills:
             steps_total = len(sent) * (1 + len(groups))
-            findings.append(check_kills(restarts, asked=self._options.kills, steps_total=steps_total))
+            finding = Finding(self._promise_of_kills, examined=len(restarts))
+            findings.append(check_kills(finding, restarts, asked=self._options.kills, steps_total=steps_total))
         return findings
 
     async def _read_partition(self, log_check: LogCheck, partition: int) -> None:
@@ -64,9 +66,8 @@ class Verification:
             await asyncio.sleep(LAG_POLL_S)
 
 
-def check_kills(restarts: Sequence[Restart], *, asked: int, steps_total: int) -> Finding:
+def check_kills(finding: Finding, restarts: Sequence[Restart], *, asked: int, steps_total: int) -> Finding:
     """A run that was not disturbed has shown less than it says."""
-    finding = Finding("the server was killed in the middle of the work, and came back", examined=len(restarts))
     finding.expect_equal("kills", found=len(restarts), expected=asked)
     for restart in restarts:
         if not 0 < restart.at_steps < steps_total:

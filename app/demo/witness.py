@@ -18,6 +18,7 @@ from acklog.client.transport import Transport
 from acklog.command.latencies import Latencies
 from acklog.errors import AcklogError
 from app.demo.group_ledger import GroupLedger
+from app.demo.pauses import Pauses
 from app.demo.work import Work
 
 SEND = ("POST", "/messages")
@@ -45,12 +46,21 @@ class _Results(msgspec.Struct):
     results: list[_Result]
 
 
+class _Placed(msgspec.Struct):
+    partition: int = -1
+
+
+class _Sent(msgspec.Struct):
+    results: list[_Placed] = []
+
+
 class _Receipts(msgspec.Struct):
     receipts: list[str]
 
 
 _decode_received = msgspec.json.Decoder(_Received).decode
 _decode_results = msgspec.json.Decoder(_Results).decode
+_decode_sent = msgspec.json.Decoder(_Sent).decode
 _decode_receipts = msgspec.json.Decoder(_Receipts).decode
 
 
@@ -67,11 +77,14 @@ class RequestStatistics:
 class Witness:
     """A transport around another one. Groups without a ledger are let pass."""
 
-    def __init__(self, transport: Transport, ledgers: Sequence[GroupLedger], work: Work) -> None:
+    def __init__(
+        self, transport: Transport, ledgers: Sequence[GroupLedger], work: Work, pauses: Pauses | None = None
+    ) -> None:
         self.statistics = RequestStatistics()
         self._transport = transport
         self._ledgers = {ledger.group: ledger for ledger in ledgers}
         self._work = work
+        self._pauses = pauses
         self._places: dict[str, tuple[GroupLedger, int, int]] = {}
 
     async def perform(self, request: Request, *, timeout_s: float) -> Response:
@@ -92,6 +105,7 @@ class Witness:
             duration_ms = (now_s() - began_s) * 1000
             if kind == SEND:
                 self.statistics.sends.add(duration_ms)
+                self._confirmed(response)
             elif kind == ACKNOWLEDGE:
                 self.statistics.acknowledgements.add(duration_ms)
                 self._acknowledged(request, response)
@@ -110,6 +124,11 @@ class Witness:
         for message in _decode_received(response.body).messages:
             ledger.delivered(began, message.partition, message.offset)
             self._places[message.receipt] = (ledger, message.partition, message.offset)
+
+    def _confirmed(self, response: Response) -> None:
+        if self._pauses is not None:
+            for partition in sorted({placed.partition for placed in _decode_sent(response.body).results} - {-1}):
+                self._pauses.confirmed(partition)
 
     def _acknowledged(self, request: Request, response: Response) -> None:
         receipts = _decode_receipts(request.body).receipts

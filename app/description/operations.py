@@ -119,6 +119,7 @@ OPERATIONS: dict[str, Operation] = {
             _P.TOO_MANY_MESSAGES,
             _P.IDEMPOTENCY_KEY_REUSED,
             _P.DEDUP_WINDOW_FULL,
+            _P.NOT_ENOUGH_REPLICAS,
         ),
         query=SEND_QUERY,
         body={JSON: reference("SendRequest"), NDJSON: BINARY, "application/octet-stream": BINARY},

@@ -39,11 +39,11 @@ ANSWERS = (
     ProblemItem,
 )
 _ACKS = (
-    "on how many replicas the messages are durable when the answer comes. all (the default): on every in-sync replica, "
-    "and at least `minInsyncReplicas` of them; refused with UNAVAILABLE while fewer are in sync. A number, the leader "
-    "included: on so many; more than are in sync now counts as all. 0: 202 without waiting. Whatever is acknowledged "
-    "with less than all may be lost with the machines that hold it, and nothing is shown to readers before it is as "
-    "durable as all asks"
+    "on how many replicas the messages are durable before the answer comes. all (the default): on every one that is in "
+    "sync, and at least on `minInsyncReplicas`; NOT_ENOUGH_REPLICAS while fewer keep up. A number, up to the topic's "
+    "`replicationFactor`: on so many, the leader included, whether the others keep up or not. 0: 202 at once. With less "
+    "than all, what was accepted may be lost with the machines that hold it; readers see every message only once it is "
+    "as durable as all would have it"
 )
 _OFFSET: Schema = {"type": "integer", "minimum": 0}
 _NAME: Schema = {"type": "string", "pattern": NAME_PATTERN}

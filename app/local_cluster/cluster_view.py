@@ -45,7 +45,7 @@ def _row(member: Member, condition: Condition) -> list[Cell | str]:
 
 def state_text(member: Member) -> str:
     if member.life is not Life.ENDED:
-        return member.life.value
+        return str(member.life.value)
     if member.ended_with < 0:
         return f"killed by signal {-member.ended_with}"
     return f"ended with {member.ended_with}"

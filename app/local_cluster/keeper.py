@@ -4,10 +4,8 @@ import asyncio
 from dataclasses import dataclass
 
 from app.local_cluster.local_cluster import LocalCluster
-from app.local_cluster.member import Life, Member
+from app.local_cluster.member import Member
 from app.local_cluster.server_process import ServerFailedError
-
-LOOK_INTERVAL_S = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,20 +31,19 @@ class Keeper:
 
     async def _keep(self, member: Member) -> None:
         failures = 0
-        while failures < self._settings.failures_max:
-            exit_code = await self._end_of(member)
+        exit_code = await member.process.ended()
+        while True:
+            await member.process.kill()
             self._cluster.note_end(member, exit_code)
+            if failures >= self._settings.failures_max:
+                break
             await asyncio.sleep(self._settings.pause_s)
             member.restarts += 1
             try:
-                await member.process.kill()  # what is gone already: so that it may be started again
                 await self._cluster.start_member(member)
                 failures = 0
+                exit_code = await member.process.ended()
             except ServerFailedError:
                 failures += 1
+                exit_code = member.process.exit_code or 0
         self._cluster.give_up(member)
-
-    async def _end_of(self, member: Member) -> int:
-        while member.life not in {Life.READY, Life.STARTING} or member.process.exit_code is None:
-            await asyncio.sleep(LOOK_INTERVAL_S)
-        return member.process.exit_code

@@ -1,4 +1,4 @@
-"""Which processes a local cluster has, and their ports. Kept beside the data: etcd's members know each other by port."""
+"""The ports of a local cluster's processes. Kept beside the data, as the members of etcd know each other by them."""
 
 from pathlib import Path
 

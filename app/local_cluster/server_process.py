@@ -116,8 +116,14 @@ class ServerProcess:
         await self._wait_until_ready(started_s + READY_TIMEOUT_S)
         return _now_s() - started_s
 
+    async def ended(self) -> int:
+        """Wait until it ends, whoever ends it; returns the exit code. Raises ServerFailedError when it does not run."""
+        if self._process is None:
+            raise ServerFailedError("the server does not run")
+        return await self._process.wait()
+
     async def kill(self) -> None:
-        """SIGKILL: nothing is flushed, nothing is closed."""
+        """SIGKILL: nothing is flushed, nothing is closed. What has ended already is forgotten: it may start again."""
         await self._end(signal.SIGKILL)
 
     async def stop(self) -> None:

@@ -1,7 +1,7 @@
 """A local cluster from its start to its end: kept alive, and shown, until somebody stops it."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Protocol
 
 from app.local_cluster.condition import Condition, Examiner
@@ -49,7 +49,7 @@ async def _show(cluster: LocalCluster, display: Display) -> None:
         await examiner.close()
 
 
-async def _uncancelled(stopping: "asyncio.coroutines.Coroutine[None, None, None]") -> None:
+async def _uncancelled(stopping: Coroutine[None, None, None]) -> None:
     """A second Ctrl-C does not leave processes behind."""
     task = asyncio.ensure_future(stopping)
     while not task.done():

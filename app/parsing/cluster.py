@@ -10,7 +10,6 @@ from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
 from app.parsing import query
 from app.parsing.json_text import check_utf8, decode
-from app.parsing.topics import REPLICATION_FACTOR_MAX
 from cluster.errors import AcklogError
 
 NODE_ID_MAX = 1_000_000
@@ -24,7 +23,7 @@ _Node = Annotated[int, Meta(ge=1, le=NODE_ID_MAX)]
 _Nodes = Annotated[list[_Node], Meta(max_length=NODES_NAMED_MAX)]
 _Replicas = Annotated[
     list[_Node],
-    Meta(min_length=1, max_length=REPLICATION_FACTOR_MAX, description="node ids, the preferred leader first"),
+    Meta(min_length=1, max_length=limits.REPLICAS_MAX, description="node ids, the preferred leader first"),
 ]
 _Partition = Annotated[int, Meta(ge=0, lt=limits.PARTITIONS_MAX)]
 

@@ -12,7 +12,6 @@ from cluster.model import RetentionMode, TopicConfig
 
 LISTING_DEFAULT = 1000
 LISTING_MAX = 10_000
-REPLICATION_FACTOR_MAX = 100
 _MS_MAX = 1 << 53  # what every JSON reader can hold exactly
 
 _Limit = Annotated[int, Meta(ge=-1, le=_MS_MAX)]
@@ -40,8 +39,14 @@ class TopicConfigFields(msgspec.Struct, forbid_unknown_fields=True, rename="came
         Annotated[int, Meta(ge=0, le=limits.DEDUP_WINDOW_MS_MAX)] | None,
         Meta(description="how long an idempotency key is remembered, per partition"),
     ] = None
-    min_insync_replicas: Annotated[int, Meta(ge=1, le=REPLICATION_FACTOR_MAX)] | None = None
-    max_replica_lag_ms: Annotated[int, Meta(ge=100, le=3_600_000)] | None = None
+    min_insync_replicas: Annotated[
+        Annotated[int, Meta(ge=1, le=limits.REPLICAS_MAX)] | None,
+        Meta(description="replicas that must have a message before it counts; default: 2 of 3 or more, else 1"),
+    ] = None
+    max_replica_lag_ms: Annotated[
+        Annotated[int, Meta(ge=100, le=3_600_000)] | None,
+        Meta(description="a replica that has not caught up for so long is in sync no more"),
+    ] = None
 
     def applied_to(self, config: TopicConfig) -> TopicConfig:
         changes = {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not None}
@@ -52,7 +57,10 @@ class TopicFields(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
     """The body of `PUT /topics/{topic}`."""
 
     partitions: Annotated[int, Meta(ge=1, le=limits.PARTITIONS_MAX)] | None = None
-    replication_factor: Annotated[int, Meta(ge=1, le=REPLICATION_FACTOR_MAX)] | None = None
+    replication_factor: Annotated[
+        Annotated[int, Meta(ge=1, le=limits.REPLICAS_MAX)] | None,
+        Meta(description="nodes that hold each partition; default: 3 where there are three nodes, else one on each"),
+    ] = None
     config: TopicConfigFields | None = None
 
 

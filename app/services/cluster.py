@@ -3,6 +3,8 @@
 Everything shown comes from the gateway's own metadata view, so it is there also while the coordination store is not.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import islice
 
 import msgspec
@@ -71,8 +73,8 @@ class TroubledPartitionView(msgspec.Struct, rename="camel"):
 class ClusterView(msgspec.Struct, rename="camel"):
     """With `embedded`, gateway, node and controller are one process, and there is no other node.
 
-    `controller` is the node that has the office, null while there is none. Without the coordination store (`store_reachable`) data is served as
-    long as nothing changes, and everything here is as it was last known.
+    `controller` is the node that has the office, null while there is none. While the coordination store is away
+    (`store_reachable`), data is served as long as nothing changes, and all of this is as it was last known.
 
     The counts are those of the whole cluster. `moves` and `troubled` name only topics that the token is for; `complete`
     is false where there are more of them than `limit`.
@@ -147,7 +149,8 @@ class ClusterService:
         figures = progress(image)
         topics = _VisibleTopics(image, principal)
         moves = [view for each in figures.moves if (view := topics.move_progress(each)) is not None]
-        lacking = (topics.troubled(state, trouble) for state, trouble in troubled(image))
+        is_any_lacking = figures.without_leader or figures.below_min_isr or figures.under_replicated
+        lacking = (topics.troubled(state, trouble) for state, trouble in (troubled(image) if is_any_lacking else ()))
         troubles = list(islice((view for view in lacking if view is not None), limit + 1))
         return self._view(
             figures,
@@ -193,14 +196,16 @@ class ClusterService:
     async def plan(self, fields: PlanFields, principal: Principal) -> PlanView:
         """What would be moved; nothing is. Raises AcklogError for what could not be asked for either."""
         principal.require(Scope.READ)
-        for node in fields.drain:
-            self._steering.check_drain(node)
+        for position, node in enumerate(fields.drain):
+            with faults_at(f"drain[{position}]"):
+                self._steering.check_drain(node)
         image = image_of(self._metadata)
         _check_known(image, fields.lost)
         orders = []
-        for each in fields.moves:
-            self._catalog.topic(each.topic, principal, field="moves.topic")
-            orders.append(self._steering.order(each.topic, each.partition, each.replicas))
+        for position, each in enumerate(fields.moves):
+            with faults_at(f"moves[{position}]"):
+                self._catalog.topic(each.topic, principal, field="topic")
+                orders.append(self._steering.order(each.topic, each.partition, each.replicas))
         run = DryRun(image, drain=fields.drain, lost=fields.lost, orders=orders)
         moves, is_complete = await self._found(run, fields.limit)
         topics = _VisibleTopics(image, principal)
@@ -300,6 +305,16 @@ class _VisibleTopics:
         return PlannedMoveView(name, move.partition, move.kind, list(move.before), list(move.after), move.reason)
 
 
+@contextmanager
+def faults_at(place: str) -> Iterator[None]:
+    """What is wrong with a field of one item of a list is told with the item's place. Raises AcklogError."""
+    try:
+        yield
+    except AcklogError as error:
+        field = place if error.field in {None, "node"} else f"{place}.{error.field}"
+        raise AcklogError(error.code, error.detail, field=field, extra=error.extra) from None
+
+
 def node_view(node: NodeProgress) -> ClusterNodeView:
     """A node as clients see it."""
     return ClusterNodeView(
@@ -316,7 +331,7 @@ def node_view(node: NodeProgress) -> ClusterNodeView:
 
 def _check_known(image: ClusterImage, nodes: list[int]) -> None:
     known = [each.node_id for each in progress(image).nodes]
-    for node in nodes:
+    for position, node in enumerate(nodes):
         if node not in known:
             detail = f"there is no node {node}; there are: {', '.join(map(str, known)) or 'none'}"
-            raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="lost")
+            raise AcklogError(ProblemCode.INVALID_FIELD, detail, field=f"lost[{position}]")

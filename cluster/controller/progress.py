@@ -77,7 +77,8 @@ def progress(image: ClusterImage) -> ClusterProgress:
             counts["decommissioned"] += state.life is not PartitionLife.ACTIVE
             for lack in lacks(entry.topic, state, image.membership):
                 counts[lack.name] += 1
-            replicas.update(state.replicas)
+            for node in state.replicas:
+                replicas[node] += 1
             leaders[state.leader] += 1
             if state.is_moving:
                 moves.append(_move(state))
@@ -96,7 +97,7 @@ def progress(image: ClusterImage) -> ClusterProgress:
 
 def lacks(topic: Topic, state: PartitionState, membership: Membership) -> list[PartitionTrouble]:
     """What the partition lacks, the worst first; nothing where all is well."""
-    in_sync = sum(membership.get(node).is_live for node in state.isr)
+    in_sync = len([node for node in state.isr if membership.get(node).registration is not None])
     found = []
     if not is_led(state, membership):
         found.append(PartitionTrouble.WITHOUT_LEADER)

@@ -19,7 +19,7 @@ def image_of(metadata: MetadataView) -> ClusterImage:
             partitions={state.partition: state for state in metadata.partitions(topic.id)},
             orders=steering.orders(topic.id),
         )
-        for topic in metadata.topics()
+        for topic in sorted(metadata.topics(), key=lambda each: each.id)  # as a listing of the store has them
     )
     return ClusterImage.of(
         entries,

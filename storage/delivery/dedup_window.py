@@ -195,3 +195,11 @@ class DedupWindow:
 
 def _cost_bytes(key: str) -> int:
     return ENTRY_OVERHEAD_BYTES + len(key.encode())
+
+
+def check_runs(keys: Iterable[DedupKey], count: int) -> None:
+    """Raises ValueError for a key that covers more than the `count` records of its batch: it would be answered with the
+    places of other messages."""
+    for key in keys:
+        if key.index < 0 or key.count < 1 or key.index + key.count > count:
+            raise ValueError(f"the key {key.key!r} covers {key.count} record(s) from {key.index} on, there are {count}")

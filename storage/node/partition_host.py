@@ -24,22 +24,21 @@ from acklog.wire.problems import ProblemCode
 from cluster.clock import Clock
 from cluster.errors import AcklogError
 from cluster.model import Topic
-from storage.delivery.dedup_window import DedupWindow
-from storage.delivery.producer_window import Known, ProducerWindow, Standing
+from storage.delivery.dedup_window import DedupWindow, check_runs
+from storage.delivery.producer_window import ProducerWindow
 from storage.log.keys import LogKind
 from storage.log.partition_log import PartitionLog
 from storage.log.round import Appended
 from storage.node.batch_cache import BatchCache
+from storage.node.commit_waiters import CommitWaiters
 from storage.node.replication.leading import Leadership
+from storage.node.sent_batches import SentBatches, SourceKey
 from storage.node.settings import NodeSettings
 from storage.replication.leader_events import Refusal
 from storage.rpc.messages import ACKS_ALL, KeyedResult, ProduceRequest, ProduceResponse
 
 OVERLOADED_RETRY_MS = 1000
 UNAVAILABLE_RETRY_MS = 200
-
-
-SourceKey = tuple[int, int]  # producer id and sequence: which batch of which gateway
 
 
 class _Uncommitted:
@@ -106,10 +105,10 @@ class PartitionHost:
         self.partition = partition
         self.log = log
         self.leader_epoch = leadership.leader_epoch
-        self.high_watermark = leadership.high_watermark(LogKind.MESSAGES)
+        self._waiters = CommitWaiters(leadership.high_watermark(LogKind.MESSAGES), clock)
         self._leadership = leadership
         self._dedup = dedup
-        self._producers = producers
+        self._sent = SentBatches(producers, clock)
         self._cache = cache
         self._clock = clock
         self._settings = settings
@@ -118,12 +117,14 @@ class PartitionHost:
         self._uncommitted: deque[_Uncommitted] = deque()
         self._counted: dict[int, tuple[Appended, asyncio.Future[Appended]]] = {}
         self._last_counted = 0
-        self._source_waiters: dict[SourceKey, asyncio.Future[None]] = {}
         self._settled: asyncio.Future[None] | None = None
         self._has_ended = False
         self._dedup_waiters: dict[int, asyncio.Future[None]] = {}
-        self._record_waiters: dict[asyncio.Future[None], None] = {}
-        self._is_stopping = False
+
+    @property
+    def high_watermark(self) -> int:
+        """Everything below it is committed."""
+        return self._waiters.high_watermark
 
     # --- produce -------------------------------------------------------------------------------------------------
 
@@ -142,8 +143,7 @@ class PartitionHost:
         token: int | None = None
         if header.is_keyed:
             keys = decode_keys(request.batch, header)
-            _check_runs(keys, header)
-            known_keys = await self._known(keys, request.timeout_ms)
+            known_keys = await self._known(keys, header.count, request.timeout_ms)
             if known_keys:
                 return ProduceResponse(-1, self.leader_epoch, -1, known_keys)
             self._check_leadership(request.acks)
@@ -209,14 +209,14 @@ class PartitionHost:
             raise
         self._inbox_bytes += header.length
         if source is not None:
-            self._producers.begin(*source, now_ms=self._clock.monotonic_ms())
+            self._sent.begin(source)
         return waiter
 
     def flushed(self, append: "_Append", appended: Appended) -> None:
         """The leader's own copy is durable."""
         self._inbox_bytes -= len(append.batch)
         if append.source is not None:
-            self._stored(append.source, appended)
+            self._sent.stored(append.source, appended, self.leader_epoch)
         if self._has_ended:
             self._end(append.token, append.waiter)
             self._tell_settled()
@@ -246,8 +246,7 @@ class PartitionHost:
         """The append failed: nothing was stored, or nobody knows."""
         self._inbox_bytes -= len(append.batch)
         if append.source is not None:
-            self._producers.abort(*append.source)
-            self._wake_source(append.source)
+            self._sent.refused(append.source)
         self._release(append.token)
         if append.waiter is not None and not append.waiter.done():
             append.waiter.set_exception(error)
@@ -260,65 +259,26 @@ class PartitionHost:
 
         Raises AcklogError OUTCOME_UNKNOWN.
         """
-        source = (header.producer_id, header.base_sequence)
+        deadline_ms = self._clock.monotonic_ms() + request.timeout_ms
         try:
             async with asyncio.timeout(request.timeout_ms / 1000):
-                while True:
-                    now_ms = self._clock.monotonic_ms()
-                    found = self._producers.check(*source, is_retry=request.is_retry, now_ms=now_ms)
-                    if found is Standing.ABSENT:
-                        return None
-                    if found is Standing.TOO_OLD:
-                        detail = "The batch was sent before, and nobody knows any more whether it is stored."
-                        raise AcklogError(ProblemCode.OUTCOME_UNKNOWN, detail)
-                    if isinstance(found, Known):
-                        await self._wait_until_committed_up_to(found.base_offset + header.count)
-                        return ProduceResponse(found.base_offset, found.leader_epoch, found.append_time_ms)
-                    await self._wait_for_source(source)
+                found = await self._sent.find((header.producer_id, header.base_sequence), is_retry=request.is_retry)
         except TimeoutError:
             raise _unconfirmed(request.timeout_ms) from None
-
-    def _stored(self, source: SourceKey, appended: Appended) -> None:
-        self._producers.commit(
-            *source,
-            base_offset=appended.base_offset,
-            leader_epoch=self.leader_epoch,
-            append_time_ms=appended.append_time_ms,
-            now_ms=self._clock.monotonic_ms(),
-        )
-        self._wake_source(source)
-
-    async def _wait_for_source(self, source: SourceKey) -> None:
-        """Return when the append of this batch has ended, either way."""
-        future = self._source_waiters.get(source)
-        if future is None:
-            future = self._source_waiters[source] = asyncio.get_running_loop().create_future()
-        await asyncio.shield(future)
-
-    def _wake_source(self, source: SourceKey) -> None:
-        future = self._source_waiters.pop(source, None)
-        if future is not None:
-            future.set_result(None)
-
-    async def _wait_until_committed_up_to(self, offset: int) -> None:
-        """Raises AcklogError OUTCOME_UNKNOWN when the leadership ends before."""
-        while self.high_watermark < offset:
-            if self._has_ended:
-                raise self._unknown()
-            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._record_waiters[future] = None
-            try:
-                await future
-            finally:
-                self._record_waiters.pop(future, None)
+        if found is None:
+            return None
+        left_ms = deadline_ms - self._clock.monotonic_ms()
+        if not await self._waiters.wait_beyond(found.base_offset + header.count - 1, left_ms):
+            raise self._unknown() if self._has_ended else _unconfirmed(request.timeout_ms)
+        return ProduceResponse(found.base_offset, found.leader_epoch, found.append_time_ms)
 
     # --- what is committed ---------------------------------------------------------------------------------------
 
     def high_watermark_advanced(self, high_watermark: int) -> None:
         """Everything below it is committed: readers may see it, and who waited for it is told."""
-        self.high_watermark = high_watermark
+        self._waiters.high_watermark = high_watermark
         self._complete()
-        self._wake_record_waiters()
+        self._waiters.advance(high_watermark)
         self._on_high_watermark(self.partition)
 
     def _complete(self) -> None:
@@ -374,9 +334,10 @@ class PartitionHost:
 
     # --- deduplication -------------------------------------------------------------------------------------------
 
-    async def _known(self, keys: list[DedupKey], timeout_ms: int) -> list[KeyedResult]:
+    async def _known(self, keys: list[DedupKey], count: int, timeout_ms: int) -> list[KeyedResult]:
         """What the window knows of the keys, after those that are being written have got their outcome."""
         try:
+            check_runs(keys, count)
             verdict = self._dedup.check(keys, self._clock.monotonic_ms())
         except ValueError as error:
             raise AcklogError(ProblemCode.INVALID_FIELD, f"{error}.", field="batch") from error
@@ -414,43 +375,15 @@ class PartitionHost:
 
     @property
     def waiting_records(self) -> int:
-        return len(self._record_waiters)
+        return len(self._waiters)
 
     async def wait_for_records(self, offset: int, timeout_ms: int) -> None:
         """Return when the high watermark has passed `offset`, or after the time-out."""
-        deadline_ms = self._clock.monotonic_ms() + timeout_ms
-        while self.high_watermark <= offset and not self._is_stopping:
-            left_ms = deadline_ms - self._clock.monotonic_ms()
-            if left_ms <= 0:
-                return
-            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._record_waiters[future] = None
-            try:
-                async with asyncio.timeout(left_ms / 1000):
-                    await future
-            except TimeoutError:
-                return
-            finally:
-                self._record_waiters.pop(future, None)
+        await self._waiters.wait_beyond(offset, timeout_ms)
 
     def stop_waiting(self) -> None:
-        """The node stops: whoever waits for records gets what there is."""
-        self._is_stopping = True
-        self._wake_record_waiters()
-
-    def _wake_record_waiters(self) -> None:
-        waiters, self._record_waiters = self._record_waiters, {}
-        for future in waiters:
-            if not future.done():
-                future.set_result(None)
-
-
-def _check_runs(keys: list[DedupKey], header: BatchHeader) -> None:
-    """A run beyond its batch would be answered with the places of other messages."""
-    for key in keys:
-        if key.index < 0 or key.count < 1 or key.index + key.count > header.count:
-            detail = f"The key {key.key!r} covers {key.count} record(s) from {key.index} on, there are {header.count}."
-            raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="batch")
+        """The node stops, or another leads: whoever waits for records gets what there is."""
+        self._waiters.end()
 
 
 def _time_out(waiter: "asyncio.Future[Appended]", timeout_ms: int) -> None:

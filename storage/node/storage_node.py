@@ -21,11 +21,13 @@ from storage.node.batch_cache import BatchCache
 from storage.node.dead_letter_sink import DeadLetterSink
 from storage.node.delivery_snapshots import DeliverySnapshots
 from storage.node.housekeeping import Housekeeping
+from storage.node.log_calls import LogCalls, positions_of, seek_target
 from storage.node.offset_projection import OffsetProjection
 from storage.node.opening import PartitionOpener
 from storage.node.partition import Partition
 from storage.node.partition_host import UNAVAILABLE_RETRY_MS
 from storage.node.receiver import Receiver
+from storage.node.recovery_log import log_recovery
 from storage.node.replication.fetch_service import FetchService
 from storage.node.replication.fetch_sessions import FetchSessions
 from storage.node.replication.isr_writer import IsrWriter
@@ -84,7 +86,7 @@ class StorageNode:
         self._tasks: list[asyncio.Task[None]] = []
         self._unsubscribe: Callable[[], None] | None = None
         self._is_closing = False
-        self._waiting_records = 0
+        self._log_calls = LogCalls(waiting_records_max=settings.waiting_records_max)
         self._has_changed = False
 
     # --- life ----------------------------------------------------------------------------------------------------
@@ -98,7 +100,7 @@ class StorageNode:
             entropy=self._entropy,
             settings=self._settings.log_store,
         )
-        _log_recovery(self.logs)
+        log_recovery(self.logs)
         high_watermarks = await HighWatermarks.read(self._disk, self._io)
         self._replicas = self._make_replicas(high_watermarks)
         await self._replicas.reconcile()
@@ -353,99 +355,23 @@ class StorageNode:
 
     async def inspect(self, request: messages.InspectRequest) -> messages.InspectResponse:
         partition = await self._partition(request.topic_id, request.partition)
-        host = partition.host
-        if request.offset < host.log.log_start:
-            raise AcklogError(ProblemCode.MESSAGE_EXPIRED, "Retention has removed the message.", field="messageId")
-        not_found = AcklogError(ProblemCode.MESSAGE_NOT_FOUND, "There is no such message.", field="messageId")
-        if request.offset >= host.high_watermark:
-            raise not_found
-        batch, record = await partition.reader.record_at(request.offset, high_watermark=host.high_watermark)
-        if batch.header.leader_epoch != request.leader_epoch:
-            raise not_found
-        return messages.InspectResponse(
-            record, batch.header.leader_epoch, batch.header.append_time_ms, partition.groups.views(request.offset)
-        )
+        return await self._log_calls.inspect(partition, request)
 
     async def records(self, request: messages.RecordsRequest) -> messages.RecordsResponse:
         partition = await self._partition(request.topic_id, request.partition)
-        host = partition.host
-        offset = request.offset
-        if request.time_ms >= 0:
-            offset = min(await host.log.offset_at_time(request.time_ms), host.high_watermark)
-        if not host.log.log_start <= offset <= host.high_watermark:
-            raise AcklogError(
-                ProblemCode.OFFSET_OUT_OF_RANGE,
-                f"The offset {offset} is outside the log, which goes from {host.log.log_start} "
-                f"to {host.high_watermark}.",
-                field="offset",
-                extra={"logStart": host.log.log_start, "highWatermark": host.high_watermark},
-            )
-        if request.wait_ms and offset == host.high_watermark:
-            await self._wait_for_records(partition, offset, request.wait_ms)
-        found = []
-        if offset < host.high_watermark:
-            found = await host.log.read(offset, max_bytes=request.max_bytes, until=host.high_watermark)
-        return messages.RecordsResponse(
-            b"".join(stored.data for stored in found),
-            offset,
-            found[-1].header.next_offset if found else offset,
-            host.log.log_start,
-            host.high_watermark,
-        )
-
-    async def _wait_for_records(self, partition: Partition, offset: int, wait_ms: int) -> None:
-        if self._waiting_records >= self._settings.waiting_records_max:
-            raise AcklogError(
-                ProblemCode.TOO_MANY_WAITING,
-                f"{self._waiting_records} reads wait for records already, "
-                f"the limit is {self._settings.waiting_records_max}.",
-                retry_after_ms=1000,
-            )
-        self._waiting_records += 1
-        try:
-            await partition.host.wait_for_records(offset, wait_ms)
-        finally:
-            self._waiting_records -= 1
+        return await self._log_calls.records(partition, request)
 
     async def positions(self, request: messages.PositionsRequest) -> messages.PositionsResponse:
-        partition = await self._partition(request.topic_id, request.partition)
-        host = partition.host
-        return messages.PositionsResponse(
-            host.log.log_start,
-            host.high_watermark,
-            host.log.size_bytes,
-            host.leader_epoch,
-            partition.groups.positions(),
-        )
+        return positions_of(await self._partition(request.topic_id, request.partition))
 
     async def seek(self, request: messages.SeekRequest) -> messages.SeekResponse:
         partition = await self._partition(request.topic_id, request.partition)
         group = self._group(request.group_id)
-        offset = await self._seek_target(partition, request)
+        offset = await seek_target(partition, request)
         projected = await self._projection.read(group.id, request.topic_id)
         await partition.groups.start(group, projected.get(partition.number), self._reads_since(group, request.topic_id))
         previous = await partition.groups.seek(group, offset, dry_run=request.dry_run)
         return messages.SeekResponse(offset, previous)
-
-    async def _seek_target(self, partition: Partition, request: messages.SeekRequest) -> int:
-        host = partition.host
-        if request.to == "earliest":
-            return host.log.log_start
-        if request.to == "latest":
-            return host.high_watermark
-        if request.to == "time":
-            return min(await host.log.offset_at_time(request.value), host.high_watermark)
-        if request.to != "offset":
-            raise AcklogError(ProblemCode.INVALID_FIELD, "to must be earliest, latest, offset or time.", field="to")
-        if not host.log.log_start <= request.value <= host.high_watermark:
-            raise AcklogError(
-                ProblemCode.OFFSET_OUT_OF_RANGE,
-                f"The offset {request.value} is outside the log, which goes from {host.log.log_start} "
-                f"to {host.high_watermark}.",
-                field="to",
-                extra={"logStart": host.log.log_start, "highWatermark": host.high_watermark},
-            )
-        return request.value
 
     # --- PeerApi ---------------------------------------------------------------------------------------------------
 
@@ -463,33 +389,3 @@ class StorageNode:
     def _check_health(self) -> None:
         if self.failure is not None:
             raise AcklogError(ProblemCode.STORAGE_FAILED, self.failure)
-
-
-def _log_recovery(logs: LogStore) -> None:
-    """Say what recovery did. A cut tail held nothing acknowledged; a corrupt place did."""
-    report = logs.report
-    logger.info(
-        "logs_recovered",
-        was_clean=report.was_clean,
-        logs=report.logs,
-        batches_verified=report.batches_verified,
-        batches_replayed=report.batches_replayed,
-        cut_bytes=report.cut_bytes,
-        duration_ms=report.duration_ms,
-    )
-    for tail in report.torn_tails:
-        logger.warning(
-            "torn_tail_cut", log=str(tail.key), offset=tail.offset, size_bytes=tail.size_bytes, reason=tail.reason
-        )
-    for place in report.corrupt_places:
-        logger.error(
-            "records_corrupt",
-            log=str(place.key),
-            offset=place.offset,
-            next_offset=place.next_offset,
-            reason=place.reason,
-        )
-    for key, reason in report.refused.items():
-        logger.error("log_refused", log=str(key), reason=reason)
-    if logs.failure is not None:
-        logger.critical("storage_failed", reason=logs.failure)

@@ -47,12 +47,19 @@ ALLOWED = {
     ("acklog/command/profiles.py", "read_text"): "keeps the profiles' files",
     ("acklog/command/commands/send.py", "pathlib"): "reads the file that is to be sent",
     ("acklog/command/line_sender.py", "threading"): "reads lines in one thread and tells results in another",
-    ("app/server.py", "socket"): "takes the listening address before the data directory is touched",
+    ("app/http_server.py", "socket"): "takes the listening address before the data directory is touched",
+    ("app/node_command.py", "os"): "hands the environment to the settings",
+    ("app/gateway_command.py", "os"): "hands the environment to the settings",
+    ("app/etcd_connection.py", "pathlib"): "reads etcd's password and certificates once, at the start",
+    ("app/etcd_connection.py", "read_bytes"): "reads etcd's password and certificates once, at the start",
+    ("app/cluster_up_command.py", "pathlib"): "makes and removes the local cluster's directory",
+    ("app/cluster_up_command.py", "shutil"): "makes and removes the local cluster's directory",
+    ("app/cluster_up_command.py", "tempfile"): "makes and removes the local cluster's directory",
 }
 
 # Programs at a terminal: files, the environment, time and other processes are their business. What is wrong anywhere
 # (tasks that nobody holds, the order of sets) is wrong here, too.
-PROGRAMS = ("acklog/command/", "app/demo/")
+PROGRAMS = ("acklog/command/", "app/demo/", "app/local_cluster/")
 ALWAYS_WRONG = frozenset({FORGOTTEN_TASK, UNORDERED})
 
 # The SDK serves threads of its user's, and has one of its own for the event loop behind the client without `await`.

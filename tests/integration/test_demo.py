@@ -15,9 +15,10 @@ from app.demo.input_file import SAMPLE, FlightFile
 from app.demo.options import Options
 from app.demo.outcome import Outcome
 from app.demo.run import DeadlineError, run
-from app.demo.server_process import ServerFailedError
+from app.demo.scene import SingleServer
 from app.demo.timeline import MARK, Timeline
 from app.demo.work import StalledError
+from app.local_cluster.server_process import ServerFailedError
 from tests.support.command_run import run_command
 from tests.support.server_process import REPOSITORY
 from tests.support.waiting import wait_until
@@ -148,12 +149,17 @@ class TestFailures:
 
     async def test_a_run_that_takes_too_long_says_how_far_it_was(self, tmp_path: Path) -> None:
         with pytest.raises(DeadlineError, match="not finished within 0 s: 0 of 10 sent"):
-            await run(Options(messages=10, deadline_s=0.01), FlightFile(SAMPLE), tmp_path, LineDisplay(_ignore))
+            await run(
+                Options(messages=10, deadline_s=0.01),
+                FlightFile(SAMPLE),
+                SingleServer(tmp_path, kills=2),
+                LineDisplay(_ignore),
+            )
 
     async def test_a_server_that_cannot_start_is_an_error_with_its_log(self, tmp_path: Path) -> None:
         (tmp_path / "data").write_text("no directory")
         with pytest.raises(ServerFailedError, match="data directory"):
-            await run(Options(messages=10), FlightFile(SAMPLE), tmp_path, LineDisplay(_ignore))
+            await run(Options(messages=10), FlightFile(SAMPLE), SingleServer(tmp_path, kills=2), LineDisplay(_ignore))
 
 
 def _ignore(_: str) -> None:

@@ -26,6 +26,7 @@ from storage.log.round import Appended
 from tests.sim.sim_disk import CAPACITY_BYTES_DEFAULT, SimulatedPowerLoss
 from tests.support.log_harness import (
     SMALL_LOG,
+    SMALL_STORE,
     Found,
     LogHarness,
     content_of,
@@ -195,6 +196,8 @@ class LogAgainstModel(RuleBasedStateMachine):
         for call in calls:
             data, parts = bytearray(), []
             for size, epochs, passed_ms in call:
+                if len(data) > SMALL_STORE.journal_file_bytes // 2:
+                    break
                 batch, records = self.new_batch(size)
                 epoch += epochs
                 time_ms += passed_ms

@@ -151,8 +151,8 @@ def _run_many(seeds: range, arguments: argparse.Namespace) -> int:
             progress.update(task, advance=1, description=f"seeds, {totals.failed} failed")
             if summary.violations:
                 count = len(summary.violations)
-                console.print(f"seed {summary.seed} FAILED: {summary.violations[0]} ({count} violations)", markup=False)
-                console.print(f"  repeat with: {_how_to_repeat(summary.seed, arguments.cluster)}", markup=False)
+                console.print(f"seed {summary.seed} FAILED: {summary.violations[0]} ({count} violations)", markup=False, soft_wrap=True)
+                console.print(f"  repeat with: {_how_to_repeat(summary.seed, arguments.cluster)}", markup=False, soft_wrap=True)
     elapsed_s = time.monotonic() - began_s
     _print_table(console, totals, len(seeds))
     console.print(f"{len(seeds)} seeds, {totals.failed} failed, {elapsed_s:.1f} s, {len(seeds) / elapsed_s:.2f} seeds/s")

@@ -89,6 +89,11 @@ class Process:
         return context.get(_PROCESS) is self
 
 
+def current_process() -> "Process | None":
+    """Whose code runs now; None outside of all."""
+    return _PROCESS.get()
+
+
 async def outside(work: Coroutine[Any, Any, _Result]) -> _Result:
     """Run `work` as nobody's: it outlives the process that asks for it."""
     return await asyncio.shield(begin_outside(work))

@@ -112,7 +112,7 @@ def drain(
         if planned.stuck:
             confirm(session, f"{stuck_text(planned)}. Drain node {node} anyway?", is_yes=yes)
         asked = client.cluster.drain(node)
-        session.output.note(f"Node {node} is drained: {count_text(asked.replicas, 'replica')} to be moved.")
+        session.output.note(f"Node {node} is being drained: {count_text(asked.replicas, 'replica')} to be moved.")
         if is_watched:
             _watch_drain(session, client, node, interval_s, looks_max)
         else:
@@ -260,7 +260,9 @@ def decommission(
         if going:
             confirm(session, f"Let {what} take no new messages, for good?", is_yes=yes)
         changed = client.topics.decommission(topic, numbers)
-    session.output.note(f"{what[:1].upper()}{what[1:]} take no new messages. How far it is: acklog topics show {topic}")
+    verb = "takes" if len(numbers) == 1 else "take"
+    told = f"{what[:1].upper()}{what[1:]} {verb} no new messages. How far it is: acklog topics show {topic}"
+    session.output.note(told)
     session.output.show(changed)
 
 
@@ -286,7 +288,7 @@ def _decommission_plan(topic: "TopicDescription", going: list[int]) -> tuple[dic
             known = state.high_watermark is not None and state.log_start is not None
             count = (state.high_watermark or 0) - (state.log_start or 0) if known else None
             messages[state.partition] = count
-            what = "no new messages; gone when retention has freed them" if count else "no new messages; gone soon"
+            what = "no new messages; gone soon" if count == 0 else "no new messages; gone when retention has freed them"
             rows.append([str(state.partition), "unknown" if count is None else f"{count:,}", what])
     left = [n for n in range(topic.partitions) if n not in going and n not in topic.decommissioned]
     document: dict[str, object] = {

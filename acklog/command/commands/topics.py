@@ -7,12 +7,13 @@ import typer
 from acklog.command.arguments import TopicArgument, YesOption
 from acklog.command.confirmation import confirm
 from acklog.command.failures import CommandError, UsageError
+from acklog.command.partition_view import partition_table
 from acklog.command.quantities import count_text, limit_text, parse_duration_ms, parse_size_bytes, size_text
 from acklog.command.session import Session, session_of
 from acklog.command.times import ago_text
 from acklog.command.tree import CommandTyper
 from acklog.command.views import Cell, Column, Fields, Table
-from acklog.wire.limits import PARTITIONS_MAX
+from acklog.wire.limits import PARTITIONS_MAX, REPLICAS_MAX
 
 if TYPE_CHECKING:
     from acklog.catalog import Topic, TopicChanges, TopicDescription
@@ -44,6 +45,30 @@ SegmentSizeOption = Annotated[
 ]
 DedupWindowOption = Annotated[
     str | None, typer.Option("--dedup-window", metavar="DURATION", help="How long idempotency keys are remembered.")
+]
+ReplicasOption = Annotated[
+    int | None,
+    typer.Option(
+        "--replicas",
+        metavar="COUNT",
+        min=1,
+        max=REPLICAS_MAX,
+        help="Nodes that hold each partition [3 where there are as many].",
+    ),
+]
+MinInSyncOption = Annotated[
+    int | None,
+    typer.Option(
+        "--min-in-sync",
+        metavar="COUNT",
+        min=1,
+        max=REPLICAS_MAX,
+        help="Replicas that must have a message before it counts [2 of 3, else 1].",
+    ),
+]
+ReplicaLagOption = Annotated[
+    str | None,
+    typer.Option("--max-replica-lag", metavar="DURATION", help="How late a replica may be and still be in sync."),
 ]
 
 
@@ -81,7 +106,7 @@ def show(context: typer.Context, topic: TopicArgument) -> None:
     session = session_of(context)
     with session.client() as client:
         found = client.topics.get(topic)
-    session.output.show(found, _fields(session, found), _partitions(found))
+    session.output.show(found, _fields(session, found), partition_table(found))
 
 
 @command.command("create")
@@ -94,20 +119,24 @@ def create(
     retention_mode: RetentionModeOption = None,
     segment_size: SegmentSizeOption = None,
     dedup_window: DedupWindowOption = None,
+    replicas: ReplicasOption = None,
+    min_in_sync: MinInSyncOption = None,
+    max_replica_lag: ReplicaLagOption = None,
 ) -> None:
     """Create a topic. One that is there already with these settings is fine."""
     from acklog.errors import TopicNotFound
 
     session = session_of(context)
     changes = _changes(retention, retention_size, retention_mode, segment_size, dedup_window)
+    _add_replication(changes, min_in_sync, max_replica_lag)
     with session.client() as client:
         try:
             existing = client.topics.get(topic)
         except TopicNotFound:
-            made = client.topics.create(topic, partitions, **changes)
+            made = client.topics.create(topic, partitions, replication_factor=replicas, **changes)
             session.output.note(f"Created {topic} with {count_text(made.partitions, 'partition')}.")
         else:
-            _refuse_other_settings(existing, partitions, changes)
+            _refuse_other_settings(existing, partitions, replicas, changes)
             session.output.note(f"{topic} is there already.")
         found = client.topics.get(topic)
     session.output.show(found, _fields(session, found))
@@ -123,14 +152,18 @@ def update(
     retention_mode: RetentionModeOption = None,
     segment_size: SegmentSizeOption = None,
     dedup_window: DedupWindowOption = None,
+    replicas: ReplicasOption = None,
+    min_in_sync: MinInSyncOption = None,
+    max_replica_lag: ReplicaLagOption = None,
 ) -> None:
     """Change settings of a topic. What is not named stays."""
     session = session_of(context)
     changes = _changes(retention, retention_size, retention_mode, segment_size, dedup_window)
-    if partitions is None and not changes:
+    _add_replication(changes, min_in_sync, max_replica_lag)
+    if partitions is None and replicas is None and not changes:
         raise UsageError("nothing is to be changed", hint="Name a setting, such as --retention 3d or --partitions 16.")
     with session.client() as client:
-        client.topics.update(topic, partitions=partitions, **changes)
+        client.topics.update(topic, partitions=partitions, replication_factor=replicas, **changes)
         found = client.topics.get(topic)
     session.output.show(found, _fields(session, found))
 
@@ -173,10 +206,22 @@ def _changes(
     return changes
 
 
-def _refuse_other_settings(existing: "Topic", partitions: int | None, changes: "TopicChanges") -> None:
+def _add_replication(changes: "TopicChanges", min_in_sync: int | None, max_replica_lag: str | None) -> None:
+    """Raises UsageError."""
+    if min_in_sync is not None:
+        changes["min_insync_replicas"] = min_in_sync
+    if max_replica_lag is not None:
+        changes["max_replica_lag_ms"] = parse_duration_ms(max_replica_lag, field="--max-replica-lag")
+
+
+def _refuse_other_settings(
+    existing: "Topic", partitions: int | None, replicas: int | None, changes: "TopicChanges"
+) -> None:
     differing = [name for name, value in changes.items() if getattr(existing.config, name) != value]
     if partitions is not None and partitions != existing.partitions:
         differing.append("partitions")
+    if replicas is not None and replicas != existing.replication_factor:
+        differing.append("replicas")
     if differing:
         raise CommandError(
             f"{existing.name} exists with other settings: {', '.join(sorted(differing))}",
@@ -197,37 +242,18 @@ def _fields(session: Session, topic: "TopicDescription") -> Fields:
         ("segment size", size_text(config.segment_bytes)),
         ("created", ago_text(topic.created_at_ms, session.now_ms())),
     ]
+    if topic.replication_factor > 1:
+        in_sync = f"{config.min_insync_replicas} of {topic.replication_factor} have a message before it counts"
+        rows.insert(2, ("replicas", in_sync))
+        rows.append(("replica lag", limit_text(config.max_replica_lag_ms)))
+    if topic.decommissioned:
+        rows.append(("decommissioned", ", ".join(map(str, topic.decommissioned))))
     if config.retention != "time":
-        rows.insert(6, ("retention", config.retention))
+        rows.append(("retention", config.retention))
     troubled = sum(state.problem is not None for state in topic.partition_states)
     if troubled:
         rows.append(("problems", Cell(f"{count_text(troubled, 'partition')} cannot be served", "bad")))
     return Fields(rows)
-
-
-def _partitions(topic: "TopicDescription") -> Table:
-    columns = [
-        Column("partition", align="right"),
-        Column("from", align="right"),
-        Column("to", align="right"),
-        Column("messages", align="right"),
-        Column("size", align="right"),
-        Column("problem"),
-    ]
-    rows: list[list[Cell | str]] = []
-    for state in topic.partition_states:
-        if state.problem is not None or state.log_start is None or state.high_watermark is None:
-            why = "no leader" if state.problem is None else f"{state.problem.code}: {state.problem.detail}"
-            rows.append([str(state.partition), "", "", "", "", Cell(why, "bad")])
-        else:
-            count = state.high_watermark - state.log_start
-            size = size_text(state.size_bytes or 0)
-            rows.append(
-                [str(state.partition), f"{state.log_start:,}", f"{state.high_watermark:,}", f"{count:,}", size, ""]
-            )
-    if not any(state.problem for state in topic.partition_states):
-        columns, rows = columns[:-1], [row[:-1] for row in rows]
-    return Table(columns, rows)
 
 
 def _messages(topic: "TopicDescription") -> int:

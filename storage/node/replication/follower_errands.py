@@ -14,6 +14,7 @@ from storage.disk.port import DiskFailedError, DiskFullError
 from storage.log.keys import LogKind
 from storage.log.partition_log import PartitionLog, Space
 from storage.log.round import Appended
+from storage.node.replication.errand_tasks import ErrandTasks
 from storage.node.replication.producer_mirror import ProducerMirror
 from storage.node.replication.tools import ReplicaTools
 from storage.replication.follower_events import (
@@ -46,7 +47,7 @@ class FollowerErrands:
         self._producers = producers
         self._tools = tools
         self._report = report
-        self._tasks: dict[asyncio.Task[None], None] = {}
+        self._tasks = ErrandTasks(tools.on_crashed)
         self._asking: asyncio.Task[SnapshotAnswer] | None = None
 
     @property
@@ -57,7 +58,7 @@ class FollowerErrands:
         """Wait for what is under way, but not for a leader that may be gone."""
         if self._asking is not None:
             self._asking.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.wait()
 
     def append(self, effect: AppendBatches) -> None:
         try:
@@ -118,7 +119,7 @@ class FollowerErrands:
     def raise_log_start(self, effect: RaiseLogStart) -> None:
         """Nothing waits for it. A delivery log is trimmed by a snapshot of the follower's own."""
         if effect.log == LogKind.MESSAGES:
-            self._start(self._raise_log_start(effect))
+            self._tasks.start(self._raise_log_start(effect))
 
     async def _raise_log_start(self, effect: RaiseLogStart) -> None:
         log = self._logs[effect.log]
@@ -130,7 +131,7 @@ class FollowerErrands:
     # --- pieces ------------------------------------------------------------------------------------------------------
 
     def _begin(self, log: int, serial: int, errand: Coroutine[Any, Any, None]) -> None:
-        self._start(self._run(log, serial, errand))
+        self._tasks.start(self._run(log, serial, errand))
 
     async def _run(self, log: int, serial: int, errand: Coroutine[Any, Any, None]) -> None:
         try:
@@ -143,14 +144,3 @@ class FollowerErrands:
     def _could_not(self, log: int, serial: int, error: BaseException) -> None:
         logger.warning("follower_log_unchanged", log=str(self._logs[log].key), reason=str(error) or repr(error))
         self._report(LogUnchanged(log, serial))
-
-    def _start(self, errand: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(errand)
-        self._tasks[task] = None
-        task.add_done_callback(self._ended)
-
-    def _ended(self, task: "asyncio.Task[None]") -> None:
-        del self._tasks[task]
-        error = None if task.cancelled() else task.exception()
-        if error is not None:
-            self._tools.on_crashed(error)

@@ -7,8 +7,6 @@ loop; a stale completion is known to the machine by its serial or its epoch, and
 
 import asyncio
 from collections import deque
-from collections.abc import Coroutine
-from typing import Any, Protocol
 
 import structlog
 
@@ -19,7 +17,10 @@ from storage.log.keys import LogKind
 from storage.log.partition_log import PartitionLog
 from storage.node.partition import Partition
 from storage.node.partition_host import UNAVAILABLE_RETRY_MS
+from storage.node.replication.deadline_timer import DeadlineTimer
+from storage.node.replication.errand_tasks import ErrandTasks
 from storage.node.replication.follower_errands import FollowerErrands
+from storage.node.replication.partition_service import PartitionService, ServiceListener
 from storage.node.replication.producer_mirror import ProducerMirror
 from storage.node.replication.replica_logs import ReplicaPartitionLog
 from storage.node.replication.served_logs import ServedLogs
@@ -27,6 +28,7 @@ from storage.node.replication.tools import ReplicaTools
 from storage.replication import follower_events, leader_events
 from storage.replication.assignment import Assignment
 from storage.replication.fetch_answer import Read
+from storage.replication.isr import ChangeOutcome
 from storage.replication.leader_events import FetchRefusal, FetchVerdict, FollowerFetched, Refusal, Service
 from storage.replication.messages import PartitionFetch, PartitionId, SnapshotAnswer, SnapshotRequest
 from storage.replication.partition_replica import (
@@ -42,17 +44,6 @@ from storage.replication.served_session import LogView
 from storage.replication.settings import TopicReplication
 
 logger = structlog.get_logger(__name__)
-
-
-class ReplicaListener(Protocol):
-    """The node. `opened` and `closed` follow one another; `not_opened` says why a partition that this node leads is not
-    served."""
-
-    def opened(self, partition: Partition) -> None: ...
-
-    def closed(self, partition: Partition) -> None: ...
-
-    def not_opened(self, replica: "ReplicaHost", error: AcklogError) -> None: ...
 
 
 def topic_replication_of(topic: Topic) -> TopicReplication:
@@ -72,18 +63,15 @@ class ReplicaHost:
         high_watermarks: tuple[int, int],
         producers: ProducerMirror,
         tools: ReplicaTools,
-        listener: ReplicaListener,
+        listener: ServiceListener,
     ) -> None:
         self.topic = topic
         self.number = number
         self.id = PartitionId(topic.id, number)
         self.logs = (messages, delivery)
-        self.partition: Partition | None = None
-        """What is served of it: set while this replica leads and is open."""
         self.producers = producers.window
         self.seen_revision = -1
         self._tools = tools
-        self._listener = listener
         self._replica = PartitionReplica(
             tools.me,
             logs=[ReplicaPartitionLog(log) for log in self.logs],
@@ -94,13 +82,11 @@ class ReplicaHost:
         self._errands = FollowerErrands(self.id, self.logs, producers, tools, self.step)
         self._served = ServedLogs(self.logs, tools.cache)
         self._replicas = 1  # of the last assignment
-        self._opening: asyncio.Task[None] | None = None
-        self._tasks: dict[asyncio.Task[None], None] = {}
+        self._tasks = ErrandTasks(tools.on_crashed)
+        self._service = PartitionService(self, tools.opener, tools.cache, self._tasks, listener)
         self._resting: asyncio.Task[None] | None = None
         self._rest_serial = 0
-        self._closing: Partition | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._timer_ms = 0
+        self._timer = DeadlineTimer(self._replica.next_deadline, self._time_passed, clock=tools.clock)
         self._is_closed = False
         self._events: deque[Event] = deque()
         self._is_stepping = False
@@ -119,6 +105,11 @@ class ReplicaHost:
     @property
     def high_watermarks(self) -> tuple[int, ...]:
         return self._replica.high_watermarks
+
+    @property
+    def partition(self) -> Partition | None:
+        """What is served of it: set while this replica leads and is open."""
+        return self._service.partition
 
     @property
     def is_replicated(self) -> bool:
@@ -204,7 +195,12 @@ class ReplicaHost:
             self._has_news = False
             if self._replicas > 1:
                 self._tools.service.changed(self.id)
-        self._arm()
+        self._timer.arm()
+
+    def _time_passed(self, now_ms: int) -> None:
+        for effect in self._replica.time_passed(now_ms):
+            self._do(effect)
+        self._follow_up()
 
     def views(self) -> tuple[LogView, ...]:
         """What followers may have of the logs."""
@@ -227,9 +223,9 @@ class ReplicaHost:
             case leader_events.ServiceChanged():
                 self._service_changed(effect.service)
             case leader_events.ChangeIsr():
-                self._spawn(self._change_isr(effect))
+                self._tasks.start(self._change_isr(effect))
             case leader_events.ReadAssignment():
-                self._spawn(self._read_assignment())
+                self._tasks.start(self._read_assignment())
             case ComeToRest():
                 self._come_to_rest(effect.serial)
             case RoleTaken():
@@ -275,13 +271,13 @@ class ReplicaHost:
         self._end_service()
         self._tools.sessions.withdraw(self.id)
         if self._resting is None:
-            self._resting = self._spawn(self._rest())
+            self._resting = self._tasks.start(self._rest())
 
     async def _rest(self) -> None:
         try:
             while True:
                 serial = self._rest_serial
-                await self._close_partition()
+                await self._service.close_ended()
                 await self._errands.come_to_rest()
                 for log in self.logs:
                     await log.come_to_rest(self._not_led())
@@ -310,55 +306,20 @@ class ReplicaHost:
 
     def open(self) -> None:
         """Begin to open what this replica leads, unless that has been done."""
-        if self.is_serving and self.partition is None and self._opening is None and self._closing is None:
-            self._opening = self._spawn(self._open(self.leader_epoch))
+        self._service.open()
 
-    async def _open(self, leader_epoch: int) -> None:
-        try:
-            partition = await self._tools.opener.open(self)
-        except AcklogError as error:
-            self._opening = None
-            if self.leader_epoch == leader_epoch and self.is_serving:
-                self._listener.not_opened(self, error)
-            return
-        except BaseException:
-            self._opening = None
-            raise
-        self._opening = None  # what follows must not keep the end of the role waiting
-        if self.leader_epoch != leader_epoch or not self.is_serving or self._is_closed:
-            partition.end_leadership()
-            await partition.close()
-            return
-        self.partition = partition
-        for log, high_watermark in enumerate(self._replica.high_watermarks):  # it may have risen meanwhile
+    def pass_on_high_watermarks(self) -> None:
+        for log, high_watermark in enumerate(self._replica.high_watermarks):
             self._high_watermark_advanced(log, high_watermark)
-        self._listener.opened(partition)
-        await partition.begin()
 
     def _end_service(self) -> None:
-        """Whoever waits learns that this leader will never know; nothing more is taken."""
-        self._tools.service.refused(self.id, self._refused())
-        partition, self.partition = self.partition, None
-        if partition is not None:
-            partition.end_leadership()
-            self._closing = partition
-            self._listener.closed(partition)
-
-    async def _close_partition(self) -> None:
-        if self._opening is not None:
-            await asyncio.gather(self._opening, return_exceptions=True)
-        partition, self._closing = self._closing, None
-        if partition is not None:
-            await partition.close()
-            self._tools.cache.drop(partition.host.log.key)
+        self._tools.service.refused(self.id, FetchVerdict(self._tools.me, self.leader_epoch, FetchRefusal.NOT_LEADER))
+        self._service.end()
 
     async def settled(self) -> None:
         """Until the role is taken that was seen last, and the partition is open where this replica serves."""
-        while self._resting is not None or self._opening is not None:
-            await asyncio.gather(*(each for each in (self._resting, self._opening) if each is not None))
-
-    def _refused(self) -> FetchVerdict:
-        return FetchVerdict(self._tools.me, self.leader_epoch, FetchRefusal.NOT_LEADER)
+        while (task := self._resting or self._service.opening) is not None:
+            await task
 
     def _not_led(self) -> AcklogError:
         detail = f"Partition {self.number} of {self.topic.name} is led elsewhere now."
@@ -368,21 +329,12 @@ class ReplicaHost:
         """Finish what is under way, with followers as long as they come, and leave everything at rest."""
         if self._resting is not None:
             await asyncio.gather(self._resting, return_exceptions=True)
-        if self.partition is not None:
-            partition, self.partition = self.partition, None
-            partition.host.stop_waiting()
-            await partition.settle_down(self._tools.close_timeout_ms)
-            self._closing = partition
-            self._listener.closed(partition)
+        await self._service.close(self._tools.close_timeout_ms)
         self._is_closed = True
-        if self._timer is not None:
-            self._timer.cancel()
+        self._timer.close()
         self._tools.sessions.withdraw(self.id)
-        await self._close_partition()
         await self._errands.come_to_rest()
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.cancel()
         for log in self.logs:
             await log.come_to_rest(self._not_led())
 
@@ -390,7 +342,8 @@ class ReplicaHost:
 
     async def _change_isr(self, effect: leader_events.ChangeIsr) -> None:
         ended = await self._tools.isr_writer.change(self.id, effect.change)
-        logger.info(
+        log = logger.info if ended.outcome is ChangeOutcome.DONE else logger.debug
+        log(
             "isr_change",
             topic=self.topic.name,
             partition=self.number,
@@ -423,37 +376,3 @@ class ReplicaHost:
             await self._tools.snapshots.compact(
                 self.logs[LogKind.DELIVERY], high_watermark, leader_epoch=self.leader_epoch
             )
-
-    # --- tasks and time -----------------------------------------------------------------------------------------------
-
-    def _spawn(self, errand: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(errand)
-        self._tasks[task] = None
-        task.add_done_callback(self._task_ended)
-        return task
-
-    def _task_ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.pop(task, None)
-        error = None if task.cancelled() else task.exception()
-        if error is not None:
-            self._tools.on_crashed(error)
-
-    def _arm(self) -> None:
-        """Set the timer, unless it goes off early enough: then it looks again."""
-        deadline_ms = self._replica.next_deadline()
-        if deadline_ms is None or self._is_closed or (self._timer is not None and self._timer_ms <= deadline_ms):
-            return
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer_ms = deadline_ms
-        wait_ms = max(deadline_ms - self._tools.clock.monotonic_ms(), 1)
-        self._timer = asyncio.get_running_loop().call_later(wait_ms / 1000, self._ring)
-
-    def _ring(self) -> None:
-        self._timer = None
-        now_ms = self._tools.clock.monotonic_ms()
-        deadline_ms = self._replica.next_deadline()
-        if deadline_ms is not None and deadline_ms <= now_ms:
-            for effect in self._replica.time_passed(now_ms):
-                self._do(effect)
-        self._follow_up()

@@ -26,6 +26,7 @@ from storage.log.settings import LogSettings
 from storage.log.store import LogStore
 from storage.node.partition import Partition
 from storage.node.partition_host import UNAVAILABLE_RETRY_MS
+from storage.node.replication.partition_service import ServingReplica
 from storage.node.replication.producer_mirror import ProducerMirror
 from storage.node.replication.replica_host import ReplicaHost
 from storage.node.replication.tools import ReplicaTools
@@ -237,7 +238,7 @@ class Replicas:
         if self._metadata.topic_by_id(topic_id) is None:
             self._on_topic_gone(topic_id)
 
-    # --- ReplicaListener ---------------------------------------------------------------------------------------------
+    # --- ServiceListener ---------------------------------------------------------------------------------------------
 
     def opened(self, partition: Partition) -> None:
         key = (partition.topic_id, partition.number)
@@ -254,7 +255,7 @@ class Replicas:
                 del self._topics[partition.topic_id]
             self._on_changed()
 
-    def not_opened(self, replica: ReplicaHost, error: AcklogError) -> None:
+    def not_opened(self, replica: ServingReplica, error: AcklogError) -> None:
         self._not_held(replica.topic, replica.number, error)
 
     def _not_held(self, topic: Topic, number: int, error: AcklogError) -> None:

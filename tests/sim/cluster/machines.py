@@ -291,15 +291,15 @@ def process_settings(options: ClusterOptions, node_id: int, address: str, rack: 
 
 
 def cluster_node_settings(options: ClusterOptions) -> NodeSettings:
-    return replace(
-        node_settings(options.server),
-        replication=ReplicationSettings(
-            fetch_wait_ms=options.fetch_wait_ms,
-            fetch_answer_timeout_ms=1_500,
-            fetch_bytes_max=options.fetch_bytes_max,
-            partition_fetch_bytes_max=max(1_000, options.fetch_bytes_max // 4),
-            live_lag_records_max=options.live_lag_records_max,
-            contact_ms=options.contact_ms,
-        ),
-        high_watermark_checkpoint_ms=1_000,
+    return replace(node_settings(options.server), high_watermark_checkpoint_ms=1_000)
+
+
+def replication_settings(options: ClusterOptions) -> ReplicationSettings:
+    return ReplicationSettings(
+        fetch_wait_ms=options.fetch_wait_ms,
+        fetch_answer_timeout_ms=1_500,
+        fetch_bytes_max=options.fetch_bytes_max,
+        partition_fetch_bytes_max=max(1_000, options.fetch_bytes_max // 4),
+        live_lag_records_max=options.live_lag_records_max,
+        contact_ms=options.contact_ms,
     )

@@ -9,6 +9,7 @@ import asyncio
 import logging
 import random
 from collections import Counter
+from collections.abc import MutableMapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -33,7 +34,7 @@ from tests.sim.consumer import Consumer
 from tests.sim.environment import ExecutorKilledError, MachineClock
 from tests.sim.history import Faulted, History, Outcome, ProgressRead, Sent
 from tests.sim.loop import SimLoop, simulate
-from tests.sim.process import ProcessDiedError
+from tests.sim.process import ProcessDiedError, current_process
 from tests.sim.producer import Producer
 
 QUEUE = "orders"
@@ -149,6 +150,17 @@ class ClusterWorld:
                     gateway.groups.create(name, mode=GroupMode.SHARED, settings=settings)
                 )
                 self.observer.group_names[group.id] = name
+            while not self._everybody_knows():
+                await asyncio.sleep(0.1)
+
+    def _everybody_knows(self) -> bool:
+        """What was created just now is news to the others for a moment."""
+        views = [machine.gateway.metadata for machine in self.hardware.gateways if machine.gateway is not None]
+        views += [machine.node.metadata for machine in self.hardware.nodes.values() if machine.node is not None]
+        return all(
+            view.topic(QUEUE) is not None and all(view.group(name) is not None for name in self._groups)
+            for view in views
+        )
 
     def _start_clients(self) -> list["asyncio.Task[None]"]:
         server = self.options.server
@@ -319,6 +331,13 @@ def run_cluster_seed(seed: int) -> ClusterResult:
     return run_cluster(draw_cluster_options(seed))
 
 
+def _stamp(_logger: Any, _method: str, entry: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Says when, and whose it is."""
+    process = current_process()
+    moment = {"at_s": round(asyncio.get_running_loop().time(), 4), "process": process.name if process else "nobody"}
+    return {**moment, **entry}
+
+
 def run_cluster(options: ClusterOptions) -> ClusterResult:
     worlds: list[ClusterWorld] = []
 
@@ -330,7 +349,7 @@ def run_cluster(options: ClusterOptions) -> ClusterResult:
     trace_hash, virtual_s = "", 0.0
     for name in ("acklog", "uvicorn.error"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    with structlog.testing.capture_logs() as logs:
+    with structlog.testing.capture_logs(processors=[_stamp]) as logs:
         try:
             virtual_s, trace_hash = simulate(options.seed, main, shuffle=options.server.shuffle)
         except Exception as error:

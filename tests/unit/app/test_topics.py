@@ -52,8 +52,9 @@ async def test_partitions_cannot_be_taken_away(client: httpx2.AsyncClient, world
     await world.topic()
     response = await client.put("/topics/orders", json={"partitions": 7})
     assert (response.status_code, response.json()["field"]) == (400, "partitions")
+    assert "PUT /topics/orders/decommissioned" in response.json()["detail"]
     factor = await client.put("/topics/orders", json={"replicationFactor": 3})
-    assert factor.json()["code"] == "UNSUPPORTED"
+    assert (factor.json()["code"], factor.json()["field"]) == ("INVALID_FIELD", "replicationFactor")
 
 
 async def test_a_description_has_what_the_leaders_say(client: httpx2.AsyncClient, world: MemoryWorld) -> None:

@@ -2,13 +2,14 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+from msgspec.structs import replace
 
 from acklog.wire.problems import ProblemCode
 from cluster import keys
-from cluster.codec import decode
-from cluster.coordination import OutcomeUnknownError
+from cluster.codec import decode, encode
+from cluster.coordination import CoordinationUnavailableError, OutcomeUnknownError, Put
 from cluster.errors import AcklogError
-from cluster.model import Topic
+from cluster.model import PartitionLife, Topic
 from cluster.steering import OrderKind, PartitionOrder
 from cluster.steering_desk import SteeringDesk
 from tests.support.controlled_cluster import ControlledCluster
@@ -115,3 +116,33 @@ async def test_pausing_and_resuming(cluster: ControlledCluster, desk: SteeringDe
     await desk.resume_moves()
     await settle()
     assert await cluster.store.get(keys.STEERING_CLUSTER) is None
+
+
+async def test_one_node_at_least_must_be_able_to_take_replicas(cluster: ControlledCluster, desk: SteeringDesk) -> None:
+    await desk.drain(1)
+    await cluster.stop_node(2)
+    with pytest.raises(AcklogError, match="no node but node 3 could take replicas now: start another one") as caught:
+        await desk.drain(3)
+    assert (caught.value.code, caught.value.field) == (ProblemCode.INVALID_FIELD, "node")
+    assert await cluster.store.get(keys.node_steering(3)) is None
+    await desk.drain(1)
+
+
+async def test_a_partition_that_is_gone_does_not_move(cluster: ControlledCluster, desk: SteeringDesk) -> None:
+    topic = orders(cluster)
+    gone = replace(await cluster.state(topic), replicas=(), isr=(), directories=(), life=PartitionLife.GONE)
+    await cluster.store.transact([], [Put(keys.partition(topic.id, 0), encode(gone))])
+    await settle()
+    with pytest.raises(AcklogError, match="was decommissioned, and is gone"):
+        await desk.reassign("orders", 0, [1, 2])
+
+
+async def test_an_order_is_checked_without_being_given(cluster: ControlledCluster, desk: SteeringDesk) -> None:
+    assert desk.order("orders", 1, [3, 1]).replicas == (3, 1)
+    assert await cluster.store.get(keys.partition_order(orders(cluster).id, 1)) is None
+
+
+async def test_whether_the_store_answers(desk: SteeringDesk, store: FlakyStore) -> None:
+    assert await desk.store_answers(within_ms=1_000)
+    store.before["get"] = [CoordinationUnavailableError("gone")]
+    assert not await desk.store_answers(within_ms=1_000)

@@ -239,3 +239,15 @@ async def test_at_least_one_partition_goes_on(catalogue: Catalogue) -> None:
         assert error.field == "partitions"
     await topics.decommission("orders", [1])
     await refuse(ProblemCode.INVALID_FIELD, topics.decommission("orders", [0]))
+
+
+async def test_the_number_of_replicas_can_change(catalogue: Catalogue) -> None:
+    topics = catalogue.topics()
+    await create(topics)
+    assert (await topics.update("orders", replication_factor=3)).replication_factor == 3
+    least = TopicConfig(min_insync_replicas=3)
+    assert (await topics.update("orders", config=least)).replication_factor == 3
+    error = await refuse(ProblemCode.INVALID_FIELD, topics.update("orders", replication_factor=2))
+    assert error.field == "config.minInsyncReplicas"
+    topic = await topics.update("orders", replication_factor=1, config=CONFIG)
+    assert (topic.replication_factor, topic.config) == (1, CONFIG)

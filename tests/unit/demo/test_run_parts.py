@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from app.demo.findings import Finding
 from app.demo.input_file import SAMPLE, FlightFile, InputError
 from app.demo.killer import Restart
 from app.demo.message import digest_of, parse_line
@@ -126,7 +127,7 @@ class TestWork:
 )
 def test_kills_must_have_come_in_the_middle(steps: list[int], asked: int, is_ok: bool) -> None:
     restarts = [Restart(step, 0.1, 0.2) for step in steps]
-    assert check_kills(restarts, asked=asked, steps_total=30).is_ok is is_ok
+    assert check_kills(Finding("kills", len(restarts)), restarts, asked=asked, steps_total=30).is_ok is is_ok
 
 
 @pytest.mark.parametrize(("messages", "size"), [(1, 1), (100, 2), (2000, 40), (336_776, BATCH_MAX)])

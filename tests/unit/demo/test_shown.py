@@ -156,7 +156,15 @@ class TestReport:
         found = document(outcome(is_ok=False))
         assert found["isOk"] is False
         assert found["messagesPerSecond"] == {"sent": 50.0, "done": 50.0, "readBack": 0.0}
-        assert found["kills"] == [{"atStep": 7, "readySeconds": 1.0, "resumedSeconds": 1.5}]
+        assert found["kills"] == [
+            {
+                "atStep": 7,
+                "readySeconds": 1.0,
+                "resumedSeconds": 1.5,
+                "victim": "the server",
+                "waitedSeconds": None,
+            }
+        ]
         assert found["checks"] == [
             {"name": "one", "isOk": True, "examined": 3, "violations": 0, "examples": []},
             {"name": "two", "isOk": False, "examined": 3, "violations": 1, "examples": ["0/7 is gone"]},

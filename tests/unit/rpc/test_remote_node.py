@@ -298,10 +298,13 @@ def test_a_silent_peer_is_given_up() -> None:
     run(scenario)
 
 
+WELCOME = Welcome(OLDEST_VERSION)
+
+
 class _Liar:
     """A server that answers the hello, or what comes behind it, with the same bytes whatever it was."""
 
-    def __init__(self, answer: bytes, *, welcome: Welcome | None = Welcome(OLDEST_VERSION)) -> None:
+    def __init__(self, answer: bytes, *, welcome: Welcome | None = WELCOME) -> None:
         self._answer = answer
         self._welcome = welcome
         self._decoder = FrameDecoder()

@@ -7,7 +7,9 @@ import pytest
 
 import acklog
 from acklog.client.async_catalog import AsyncGroups, AsyncTopics
+from acklog.client.async_cluster import AsyncCluster
 from acklog.client.catalog import Groups, Topics
+from acklog.client.cluster import Cluster
 from acklog.consumer.async_consumer import AsyncConsumer
 from acklog.consumer.consumer import Consumer
 from acklog.producer.async_producer import AsyncProducer
@@ -17,6 +19,7 @@ PAIRS = [
     (acklog.Client, acklog.AsyncClient),
     (Topics, AsyncTopics),
     (Groups, AsyncGroups),
+    (Cluster, AsyncCluster),
     (Producer, AsyncProducer),
     (Consumer, AsyncConsumer),
 ]

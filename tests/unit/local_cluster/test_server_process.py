@@ -4,7 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from app.demo.server_process import ServerFailedError, ServerProcess, acklog_command, free_port, server_environment
+from app.local_cluster.server_process import (
+    ServerFailedError,
+    ServerProcess,
+    acklog_command,
+    free_port,
+    server_environment,
+)
 
 
 def test_the_environment_of_a_server_has_no_settings_of_ours() -> None:

@@ -1,0 +1,36 @@
+"""The storage nodes of a cluster, as a gateway reaches them: over connections to where they registered."""
+
+from cluster.clock import Clock
+from cluster.entropy import Entropy
+from cluster.metadata_view import MetadataView
+from storage.rpc.client import RemoteNode
+from storage.rpc.node_api import NodeApi
+from storage.rpc.node_connections import NodeConnections
+from storage.rpc.settings import RpcClientSettings
+from storage.rpc.transport import Transport
+
+
+class RemoteNodes:
+    """`app.dependencies.NodeDirectory` of a gateway that is a process of its own. `close` it at the end."""
+
+    def __init__(
+        self,
+        metadata: MetadataView,
+        transport: Transport,
+        *,
+        clock: Clock,
+        entropy: Entropy,
+        settings: RpcClientSettings,
+    ) -> None:
+        def connect(address: str) -> RemoteNode:
+            return RemoteNode(transport, address, clock=clock, entropy=entropy, settings=settings)
+
+        self._connections = NodeConnections(metadata, connect)
+
+    def client(self, node_id: int) -> NodeApi:
+        """Raises AcklogError UNAVAILABLE for a node that is not known."""
+        return self._connections.to(node_id)
+
+    async def close(self) -> None:
+        """Hang up. Whoever still waits for an answer learns that none will come."""
+        await self._connections.close()

@@ -1,0 +1,114 @@
+"""Opening and closing what a replica serves while it leads."""
+
+import asyncio
+from typing import Protocol
+
+from cluster.errors import AcklogError
+from storage.node.batch_cache import BatchCache
+from storage.node.opening import LedReplica, PartitionOpener
+from storage.node.partition import Partition
+from storage.node.replication.errand_tasks import ErrandTasks
+
+
+class ServingReplica(LedReplica, Protocol):
+    @property
+    def is_serving(self) -> bool:
+        """It leads, and knows what is committed."""
+        ...
+
+    def pass_on_high_watermarks(self) -> None:
+        """Tell the partition, which has just been opened."""
+        ...
+
+
+class ServiceListener(Protocol):
+    """The node. `opened` and `closed` follow one another; `not_opened` says why a partition that this node leads is not
+    served."""
+
+    def opened(self, partition: Partition) -> None: ...
+
+    def closed(self, partition: Partition) -> None: ...
+
+    def not_opened(self, replica: ServingReplica, error: AcklogError) -> None: ...
+
+
+class PartitionService:
+    """`partition` is what is served: set while the replica leads and is open."""
+
+    def __init__(
+        self,
+        replica: ServingReplica,
+        opener: PartitionOpener,
+        cache: BatchCache,
+        tasks: ErrandTasks,
+        listener: ServiceListener,
+    ) -> None:
+        self.partition: Partition | None = None
+        self._replica = replica
+        self._opener = opener
+        self._cache = cache
+        self._tasks = tasks
+        self._listener = listener
+        self._opening: asyncio.Task[None] | None = None
+        self._ended: Partition | None = None
+        self._is_closed = False
+
+    @property
+    def opening(self) -> asyncio.Task[None] | None:
+        """The task that opens the partition, if that is under way."""
+        return self._opening
+
+    def open(self) -> None:
+        """Begin to open what the replica leads, unless that has been done."""
+        if self._is_closed or self._opening is not None or self.partition is not None or self._ended is not None:
+            return
+        if self._replica.is_serving:
+            self._opening = self._tasks.start(self._open(self._replica.leader_epoch))
+
+    async def _open(self, leader_epoch: int) -> None:
+        try:
+            partition = await self._opener.open(self._replica)
+        except AcklogError as error:
+            if self._is_still_served(leader_epoch):
+                self._listener.not_opened(self._replica, error)
+            return
+        finally:
+            self._opening = None  # what follows must not keep the end of the role waiting
+        if not self._is_still_served(leader_epoch):
+            partition.end_leadership()
+            await partition.close()
+            return
+        self.partition = partition
+        self._replica.pass_on_high_watermarks()  # they may have risen meanwhile
+        self._listener.opened(partition)
+        await partition.begin()
+
+    def _is_still_served(self, leader_epoch: int) -> bool:
+        return not self._is_closed and self._replica.is_serving and self._replica.leader_epoch == leader_epoch
+
+    def end(self) -> None:
+        """Another leads, or will: whoever waits learns that this leader will never know, and nothing more is taken."""
+        partition, self.partition = self.partition, None
+        if partition is not None:
+            partition.end_leadership()
+            self._ended = partition
+            self._listener.closed(partition)
+
+    async def close_ended(self) -> None:
+        """Wait until what has ended is at rest."""
+        if self._opening is not None:
+            await asyncio.gather(self._opening, return_exceptions=True)
+        partition, self._ended = self._ended, None
+        if partition is not None:
+            await partition.close()
+            self._cache.drop(partition.host.log.key)
+
+    async def close(self, timeout_ms: int) -> None:
+        """Take nothing more; finish what was accepted, as long as followers come for it, `timeout_ms` at most."""
+        if self.partition is not None:
+            self._listener.closed(self.partition)
+            self.partition.host.stop_waiting()
+            await self.partition.settle_down(timeout_ms)
+            self._ended, self.partition = self.partition, None
+        self._is_closed = True
+        await self.close_ended()

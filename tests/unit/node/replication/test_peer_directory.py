@@ -1,0 +1,170 @@
+"""Connections to the other nodes follow their registrations, on virtual time."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from acklog.wire.problems import ProblemCode
+from cluster import keys
+from cluster.codec import encode
+from cluster.coordination import Delete, Put
+from cluster.errors import AcklogError
+from cluster.memory_store import MemoryStore
+from cluster.metadata_view import MetadataView
+from cluster.model import NodeRegistration
+from storage.node.replication.peer_directory import PEER_CLIENT, PeerDirectory
+from storage.replication.settings import ReplicationSettings
+from storage.rpc.peer_api import ProbeAnswer, ProbeRequest
+from storage.rpc.server import NodeServer
+from storage.rpc.settings import RpcServerSettings
+from tests.sim.environment import MachineClock, SimClock, SimEntropy
+from tests.sim.loop import SimLoop, simulate
+from tests.support.fake_node import FakeNode
+from tests.support.fake_peer import FakePeer
+from tests.support.memory_transport import MemoryTransport
+
+
+class _World:
+    def __init__(self, loop: SimLoop) -> None:
+        clock = SimClock(MachineClock(loop))
+        self.loop = loop
+        self.transport = MemoryTransport()
+        self.store = MemoryStore(clock)
+        self.metadata = MetadataView(self.store, clock)
+        self.directory = PeerDirectory(self.metadata, self.transport, clock=clock, entropy=SimEntropy(1))
+        self.servers: list[NodeServer] = []
+
+    async def serve(self, address: str, incarnation: int) -> FakePeer:
+        peer = FakePeer()
+        peer.behave("probe", lambda request: ProbeAnswer(1, incarnation))
+        server = NodeServer(FakeNode(), self.transport, settings=RpcServerSettings(), peer=peer)
+        await server.start(address)
+        self.servers.append(server)
+        return peer
+
+    async def register(self, incarnation: int, address: str) -> None:
+        value = encode(NodeRegistration(1, incarnation, "d1", address))
+        await self.store.transact([], [Put(keys.node(1), value)])
+        await asyncio.sleep(0.1)
+
+    async def incarnation(self) -> int:
+        return (await self.directory.peer(1).probe(ProbeRequest(2))).incarnation
+
+
+def run(scenario: Callable[[_World], Awaitable[None]]) -> None:
+    async def main(loop: SimLoop) -> None:
+        world = _World(loop)
+        await world.metadata.start()
+        await scenario(world)
+        await world.directory.close()
+        for server in world.servers:
+            await server.close()
+        await world.metadata.close()
+        await asyncio.sleep(1)
+        assert len(asyncio.all_tasks()) == 1
+
+    for seed in range(5):
+        simulate(seed, main)
+
+
+def test_a_node_that_is_not_registered_is_unavailable() -> None:
+    async def scenario(world: _World) -> None:
+        with pytest.raises(AcklogError) as caught:
+            world.directory.peer(1)
+        assert caught.value.code is ProblemCode.UNAVAILABLE
+        await world.serve("here:1", 1)
+        await world.register(1, "here:1")
+        assert await world.incarnation() == 1
+
+    run(scenario)
+
+
+def test_one_connection_is_used_again_and_again() -> None:
+    async def scenario(world: _World) -> None:
+        await world.serve("here:1", 1)
+        await world.register(1, "here:1")
+        assert world.directory.peer(1) is world.directory.peer(1)
+        for _ in range(3):
+            await world.incarnation()
+        assert world.transport.dials == 1
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("address", ["here:2", "here:1"])
+def test_a_node_that_registers_anew_is_dialled_anew_and_calls_to_the_old_one_end(address: str) -> None:
+    async def scenario(world: _World) -> None:
+        old = await world.serve("here:1", 1)
+        old.hold("probe")
+        await world.register(1, "here:1")
+        call = asyncio.create_task(world.incarnation())
+        await asyncio.sleep(0.1)
+        await world.serve(address, 2)
+        await world.register(2, address)
+        with pytest.raises(AcklogError) as caught:
+            await call
+        assert caught.value.code is ProblemCode.UNAVAILABLE
+        assert await world.incarnation() == 2
+
+    run(scenario)
+
+
+def test_a_registration_that_is_only_renewed_or_ends_changes_nothing() -> None:
+    """The coordination store was away, and the leases ended: the node lives, and is fetched from."""
+
+    async def scenario(world: _World) -> None:
+        await world.serve("here:1", 1)
+        await world.register(1, "here:1")
+        peer = world.directory.peer(1)
+        await world.register(1, "here:1")
+        await world.store.transact([], [Delete(keys.node(1))])
+        await asyncio.sleep(0.1)
+        assert world.directory.peer(1) is peer
+        assert await world.incarnation() == 1
+        await world.register(1, "here:1")
+        assert world.directory.peer(1) is peer
+        assert world.transport.dials == 1
+
+    run(scenario)
+
+
+def test_a_node_that_was_away_is_found_within_a_second() -> None:
+    async def scenario(world: _World) -> None:
+        await world.register(1, "here:1")
+        for _ in range(100):
+            with pytest.raises(AcklogError):
+                await world.incarnation()
+            await asyncio.sleep(0.1)
+        await world.serve("here:1", 1)
+        began = world.loop.time()
+        while True:
+            try:
+                await world.incarnation()
+                break
+            except AcklogError:
+                await asyncio.sleep(0.01)
+        assert world.loop.time() - began <= 1.1
+
+    run(scenario)
+
+
+def test_after_close_nobody_is_there() -> None:
+    async def scenario(world: _World) -> None:
+        peer = await world.serve("here:1", 1)
+        peer.hold("probe")
+        await world.register(1, "here:1")
+        call = asyncio.create_task(world.incarnation())
+        await asyncio.sleep(0.1)
+        await world.directory.close()
+        with pytest.raises(AcklogError):
+            await call
+        with pytest.raises(AcklogError) as caught:
+            world.directory.peer(1)
+        assert caught.value.code is ProblemCode.UNAVAILABLE
+
+    run(scenario)
+
+
+def test_a_silent_connection_is_given_up_before_the_fetch_session_is() -> None:
+    assert PEER_CLIENT.request_timeout_ms < ReplicationSettings().fetch_answer_timeout_ms
