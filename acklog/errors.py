@@ -181,6 +181,10 @@ class PartitionNotFound(ProblemError, problem=ProblemCode.PARTITION_NOT_FOUND):
     """The topic has no such partition."""
 
 
+class PartitionDecommissioned(ProblemError, problem=ProblemCode.PARTITION_DECOMMISSIONED):
+    """The partition takes no new messages any more."""
+
+
 class GroupNotFound(ProblemError, problem=ProblemCode.GROUP_NOT_FOUND):
     """There is no such group."""
 

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 from app.auth.tokens import TokenTable
+from app.batching.batch_numbers import BatchNumbers
 from app.dependencies import Gateway
 from app.remote_nodes import RemoteNodes
 from app.settings import Settings
@@ -72,6 +73,7 @@ async def start_cluster_gateway(
             entropy=entropy,
             settings=settings,
             tokens=tokens,
+            batch_numbers=BatchNumbers(entropy),
         )
         return ClusterGateway(gateway, metadata, nodes, store, parts.pop_all())
     raise AssertionError("unreachable: no part of a start suppresses a failure")

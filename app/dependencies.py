@@ -7,6 +7,7 @@ from typing import Protocol
 from prometheus_client.registry import Collector
 
 from app.auth.tokens import TokenTable
+from app.batching.batch_numbers import BatchNumbers
 from app.settings import Settings
 from app.shutdown import Shutdown
 from cluster.clock import Clock
@@ -106,6 +107,8 @@ class Gateway:
     is_embedded: bool = False
     """Gateway, node and controller are one process: there is one node, and it is the controller without an election."""
     shutdown: Shutdown = field(default_factory=Shutdown)
+    batch_numbers: BatchNumbers | None = None
+    """For a gateway whose nodes are at the other end of connections, where answers get lost."""
     collectors: Sequence[Collector] = ()
     """Further metrics, such as those of a storage node in the same process."""
     why_not_ready: Callable[[], str | None] = lambda: None

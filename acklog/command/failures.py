@@ -40,6 +40,7 @@ _HINTS = {
     "FORBIDDEN": "Use a token that may do this; whoever runs the server grants what a token allows.",
     "TOPIC_NOT_FOUND": "See what there is: acklog topics list. A topic is made by the first send to it.",
     "PARTITION_NOT_FOUND": "See the topic's partitions: acklog topics show TOPIC.",
+    "PARTITION_DECOMMISSIONED": "Send without a partition, or to one that takes messages: acklog topics show TOPIC.",
     "GROUP_NOT_FOUND": "See what there is: acklog groups list. A group is made by its first receive.",
     "MESSAGE_NOT_FOUND": "The log may have been shortened or made anew; look at it: acklog peek TOPIC.",
     "MESSAGE_EXPIRED": "Retention removed it. How long a topic keeps messages: acklog topics show TOPIC.",

@@ -30,6 +30,7 @@ _OF_THE_LINE = frozenset(
         "INVALID_ARGUMENT",
         "MESSAGE_TOO_LARGE",
         "PARTITION_NOT_FOUND",
+        "PARTITION_DECOMMISSIONED",
         "IDEMPOTENCY_KEY_REUSED",
     }
 )

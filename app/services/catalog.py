@@ -99,6 +99,13 @@ class Catalog:
             detail = f"{topic.name!r} has partitions 0 to {topic.partitions - 1}"
             raise AcklogError(ProblemCode.PARTITION_NOT_FOUND, detail, field=field)
 
+    def check_partition_takes_messages(self, topic: Topic, partition: int, *, field: str = "partition") -> None:
+        """Raises AcklogError PARTITION_NOT_FOUND, PARTITION_DECOMMISSIONED."""
+        self.check_partition(topic, partition, field=field)
+        if partition in topic.decommissioned:
+            detail = f"partition {partition} of {topic.name!r} takes no new messages; name another one, or none"
+            raise AcklogError(ProblemCode.PARTITION_DECOMMISSIONED, detail, field=field)
+
     def _no_topic(self, name: str, principal: Principal, field: str) -> AcklogError:
         near = self._near_names(name, principal)
         hint = f"; similar: {', '.join(near)}" if near else ""

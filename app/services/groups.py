@@ -163,7 +163,7 @@ class GroupService:
 
         async def seek_one(partition: int) -> SeekResponse:
             request = SeekRequest(topic.id, partition, group.id, command.to, command.value, command.is_dry_run)
-            return await self._leaders.call(
+            return await self._leaders.change_once(
                 topic.id, partition, lambda node, _remaining_ms: node.seek(request), deadline_ms=deadline_ms
             )
 

@@ -11,7 +11,7 @@ from hashlib import blake2b, sha256
 
 import msgspec
 
-from acklog.wire.batch import DedupKey, encode_batch, encode_records
+from acklog.wire.batch import DedupKey, encode_records
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from app.batching.coalescer import Placed
@@ -23,7 +23,8 @@ FINGERPRINT_BYTES = 8
 _MARK = "\n"  # what sets a request's keys apart: no dedupId may hold a control character
 _encode_content = msgspec.msgpack.Encoder(order="deterministic").encode
 
-Store = Callable[[bytearray], Awaitable[ProduceResponse]]
+Store = Callable[[list[Record], list[DedupKey], bytes | None], Awaitable[ProduceResponse]]
+"""Appends one batch of records with their keys; where the records are encoded already, their payload is given."""
 
 
 @dataclass(slots=True)
@@ -106,11 +107,11 @@ async def store_runs(store: Store, runs: list[KeyedRun], stored: StoredRuns, *, 
     """Store what of `runs` (at least one) the window does not know. What it knows gets its first ids, and the rest is
     sent again without it.
 
-    `store` appends one batch. Its failure is the fault of each message that has no result by then.
+    The failure of `store` is the fault of each message that has no result by then.
     """
     try:
         for _ in range(rounds_max):
-            answer = await store(_encode(runs))
+            answer = await _store(store, runs)
             if not answer.known:
                 _place_all(answer, runs, stored)
                 return
@@ -204,11 +205,11 @@ def _origin(run: KeyedRun) -> str:
     return stem + mark
 
 
-def _encode(runs: list[KeyedRun]) -> bytearray:
+def _store(store: Store, runs: list[KeyedRun]) -> Awaitable[ProduceResponse]:
     if len(runs) == 1:
         [run] = runs
-        return encode_batch(run.records, keys=_keys_of(runs), payload=run.payload)
-    return encode_batch([record for run in runs for record in run.records], keys=_keys_of(runs))
+        return store(run.records, _keys_of(runs), run.payload)
+    return store([record for run in runs for record in run.records], _keys_of(runs), None)
 
 
 def _keys_of(runs: list[KeyedRun]) -> list[DedupKey]:

@@ -4,6 +4,7 @@ from app.dependencies import Gateway
 from app.metrics import Metrics
 from app.parsing.request_body import BytesInFlight
 from app.routing import PartitionLeaders
+from app.services.appends import LocalAppends, NumberedAppends
 from app.services.catalog import Catalog
 from app.services.cluster import ClusterService
 from app.services.groups import GroupService
@@ -28,8 +29,10 @@ class Services:
         self.bytes_in_flight = BytesInFlight(gateway.settings.request_bytes_in_flight_max)
         self.waiting = WaitingRequests(gateway.settings.waiting_requests_max)
         catalog = Catalog(gateway)
-        leaders = PartitionLeaders(gateway.metadata, gateway.nodes, gateway.clock, gateway.entropy)
-        self.send = SendService(gateway, catalog, leaders, self.metrics)
+        leaders = PartitionLeaders(gateway)
+        numbers = gateway.batch_numbers
+        appends = LocalAppends(leaders) if numbers is None else NumberedAppends(leaders, numbers)
+        self.send = SendService(gateway, catalog, leaders, appends, self.metrics)
         self.settle = SettleService(gateway, catalog, leaders, self.metrics)
         self.receive = ReceiveService(gateway, catalog, leaders, self.settle, self.waiting, self.metrics)
         self.look = LookService(gateway, catalog, leaders)

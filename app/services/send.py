@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
 
-from acklog.wire.batch import encode_batch, encode_plain_batch
-from acklog.wire.partitioner import partition_for_key, partitions_for_keys
+from acklog.wire.batch import DedupKey
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from app.auth.principal import Principal, Scope
@@ -15,12 +14,15 @@ from app.metrics import Metrics
 from app.parsing.message import Outgoing
 from app.parsing.send import Checked, PlainBatch, SendCommand
 from app.parsing.single import SingleMessage
-from app.routing import PartitionLeaders, StickyPartitions
+from app.partition_choice import partition_of_key, partitions_of_keys
+from app.routing import PartitionLeaders
+from app.services.appends import Appends
 from app.services.catalog import Catalog
 from app.services.keyed_batch import KeyedRun, StoredRuns, request_key, request_run, runs_of, store_runs
+from app.sticky_partitions import StickyPartitions
 from cluster.errors import AcklogError
 from cluster.model import Topic
-from storage.rpc.messages import ACKS_ALL, ProduceRequest, ProduceResponse
+from storage.rpc.messages import ACKS_ALL, ProduceResponse
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +63,14 @@ class _Part:
 
 
 class SendService:
-    def __init__(self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders, metrics: Metrics) -> None:
+    def __init__(
+        self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders, appends: Appends, metrics: Metrics
+    ) -> None:
         settings = gateway.settings
         self._settings = settings
         self._catalog = catalog
         self._leaders = leaders
+        self._appends = appends
         self._metrics = metrics
         self._sticky = StickyPartitions(
             leaders.has_leader, run_bytes=settings.sticky_bytes, topics_max=settings.sticky_topics_max
@@ -112,7 +117,7 @@ class SendService:
         result = SendResult(topic, len(batch.records), True, batch.acks, is_created)
         indexes: list[list[int]] = [[] for _ in range(topic.partitions)]
         records: list[list[Record]] = [[] for _ in range(topic.partitions)]
-        numbers = partitions_for_keys([record.key for record in batch.records], topic.partitions)
+        numbers = partitions_of_keys([record.key for record in batch.records], topic)
         if -1 in numbers:
             sticky = self._partition_of_keyless(batch.records, topic, idempotency_key)
             numbers = [sticky if number < 0 else number for number in numbers]
@@ -122,7 +127,8 @@ class SendService:
         used = [number for number in range(topic.partitions) if records[number]]
         if idempotency_key is None:
             sending = [
-                self._append(number, indexes[number], encode_plain_batch(records[number]), result) for number in used
+                self._append(number, indexes[number], self._appends.encode_plain(records[number]), result)
+                for number in used
             ]
         else:
             key = request_key(idempotency_key)
@@ -137,7 +143,7 @@ class SendService:
     def _partition_of_keyless(self, records: list[Record], topic: Topic, idempotency_key: str | None) -> int:
         """Where the records without a key go, all of them: as `_partition_of` decides."""
         if idempotency_key is not None:
-            return partition_for_key(idempotency_key.encode(), topic.partitions)
+            return partition_of_key(idempotency_key, topic)
         chosen = self._sticky.choose(topic, sum(len(record.body) for record in records if record.key is None))
         self._sticky.end_run(topic.id)
         return chosen
@@ -158,7 +164,7 @@ class SendService:
     async def _append(self, partition: int, indexes: list[int], batch: bytearray, result: SendResult) -> None:
         deadline_ms = self._leaders.deadline_in(self._settings.request_timeout_ms)
         try:
-            answer = await self._produce(result.topic.id, partition, batch, result.acks, deadline_ms)
+            answer = await self._appends.append(result.topic.id, partition, batch, result.acks, deadline_ms=deadline_ms)
         except AcklogError as fault:
             result.faults.update(dict.fromkeys(indexes, fault))
         else:
@@ -191,7 +197,6 @@ class SendService:
     def _split(self, messages: list[Checked], result: SendResult) -> dict[int, _Part]:
         """The messages by partition. Those without a key stay together."""
         topic = result.topic
-        partitions = topic.partitions
         parts: dict[int, _Part] = {}
         keyless: list[int] = []
         keyless_bytes = 0
@@ -201,7 +206,7 @@ class SendService:
                 continue
             key = message.record.key
             if key is not None and message.partition is None:
-                partition = partition_for_key(key.encode(), partitions)
+                partition = partition_of_key(key, topic)
             elif message.partition is None and message.sticks_to is None:
                 keyless.append(index)
                 keyless_bytes += len(message.record.body)
@@ -229,20 +234,23 @@ class SendService:
 
     def _partition_of(self, message: Outgoing, topic: Topic) -> int:
         """The message's own choice, else by its key, else by its idempotency key (so that a retry lands where the
-        first try did), else where messages without a key go now. Raises AcklogError PARTITION_NOT_FOUND."""
+        first try did), else where messages without a key go now.
+
+        Raises AcklogError PARTITION_NOT_FOUND, PARTITION_DECOMMISSIONED.
+        """
         record = message.record
         if message.partition is not None:
-            self._catalog.check_partition(topic, message.partition)
+            self._catalog.check_partition_takes_messages(topic, message.partition)
             return message.partition
         if record.key is not None:
-            return partition_for_key(record.key.encode(), topic.partitions)
+            return partition_of_key(record.key, topic)
         if message.sticks_to is not None:
-            return partition_for_key(message.sticks_to.encode(), topic.partitions)
+            return partition_of_key(message.sticks_to, topic)
         return self._sticky.choose(topic, len(record.body))
 
     async def _send_part(self, partition: int, part: _Part, result: SendResult) -> None:
         if not part.is_keyed:
-            batch = encode_batch([message.record for message in part.messages])
+            batch = self._appends.encode([message.record for message in part.messages])
             await self._append(partition, part.indexes, batch, result)
             return
         stored = StoredRuns()
@@ -251,8 +259,9 @@ class SendService:
     async def _send_runs(self, partition: int, runs: list[KeyedRun], stored: StoredRuns, result: SendResult) -> None:
         deadline_ms = self._leaders.deadline_in(self._settings.request_timeout_ms)
 
-        def store(batch: bytearray) -> Awaitable[ProduceResponse]:
-            return self._produce(result.topic.id, partition, batch, result.acks, deadline_ms)
+        def store(records: list[Record], keys: list[DedupKey], payload: bytes | None) -> Awaitable[ProduceResponse]:
+            batch = self._appends.encode(records, keys=keys, payload=payload)
+            return self._appends.append(result.topic.id, partition, batch, result.acks, deadline_ms=deadline_ms)
 
         await store_runs(store, runs, stored, rounds_max=self._settings.send_rounds_max)
         result.faults.update(stored.faults)
@@ -260,25 +269,8 @@ class SendService:
 
     async def _append_plain(self, topic_id: str, partition: int, acks: int, records: list[Record]) -> ProduceResponse:
         deadline_ms = self._leaders.deadline_in(self._settings.request_timeout_ms)
-        return await self._produce(topic_id, partition, encode_batch(records), acks, deadline_ms)
-
-    async def _produce(
-        self, topic_id: str, partition: int, batch: bytearray, acks: int, deadline_ms: int
-    ) -> ProduceResponse:
-        try:
-            return await self._leaders.call_in_time(
-                topic_id,
-                partition,
-                lambda node, remaining_ms: node.produce(
-                    ProduceRequest(topic_id, partition, batch, acks=acks, timeout_ms=remaining_ms)
-                ),
-                deadline_ms=deadline_ms,
-            )
-        except AcklogError as error:
-            if error.code is ProblemCode.TIMED_OUT:
-                detail = "the message was not confirmed within the deadline; it may be stored all the same"
-                raise AcklogError(ProblemCode.OUTCOME_UNKNOWN, detail) from None
-            raise
+        batch = self._appends.encode(records)
+        return await self._appends.append(topic_id, partition, batch, acks, deadline_ms=deadline_ms)
 
 
 def _key_all(messages: list[Checked], idempotency_key: str) -> None:

@@ -115,13 +115,22 @@ class SettleService:
         return results
 
     async def _call(self, request: SettleRequest) -> list[str]:
+        """Where the outcome is unknown it is done again, as twice is once: an ack of what is done succeeds; a nack with
+        the receipt that gave back before counts the same attempt, and its delay begins anew; an extension begins anew.
+        Who has a later lease is not disturbed, since the receipt is stale then.
+
+        Not so a release: the next lease of the message has the same attempt, so a second one could end that.
+        """
+        place = request.topic_id, request.partition
         deadline_ms = self._leaders.deadline_in(self._settings.request_timeout_ms)
-        response = await self._leaders.call(
-            request.topic_id,
-            request.partition,
-            lambda node, _remaining_ms: node.settle(request),
-            deadline_ms=deadline_ms,
-        )
+        if request.action == "release":
+            response = await self._leaders.change_once(
+                *place, lambda node, _remaining_ms: node.settle(request), deadline_ms=deadline_ms
+            )
+        else:
+            response = await self._leaders.change(
+                *place, lambda node, _attempt: node.settle(request), deadline_ms=deadline_ms
+            )
         return response.results
 
     def _placed(

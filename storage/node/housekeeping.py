@@ -8,8 +8,9 @@ from cluster import keys
 from cluster.clock import Clock
 from cluster.coordination import CoordinationError, CoordinationStore
 from cluster.errors import AcklogError
+from cluster.isr_change import found_empty
 from cluster.metadata_view import MetadataView
-from cluster.model import RetentionMode
+from cluster.model import PartitionLife, RetentionMode
 from storage.node.offset_projection import OffsetProjection
 from storage.node.partition import Partition
 from storage.node.replication.replicas import Replicas
@@ -58,6 +59,7 @@ class Housekeeping:
                 try:
                     await self.retain(partition)
                     await self._forget_deleted_groups(partition)
+                    await self._tell_if_empty(partition)
                 except (AcklogError, CoordinationError) as error:
                     logger.warning(
                         "housekeeping_failed",
@@ -101,3 +103,16 @@ class Housekeeping:
                 if tombstone is not None:
                     await partition.groups.remove(group_id)
                     self._on_group_removed(group_id)
+
+    async def _tell_if_empty(self, partition: Partition) -> None:
+        """Only its leader knows that nothing is left in a decommissioned partition; the controller then lets it go."""
+        host = partition.host
+        state = self._metadata.partition(partition.topic_id, partition.number)
+        if state is None or state.life is not PartitionLife.DECOMMISSIONED:
+            return
+        if host.log.log_start < host.log.log_end or host.high_watermark < host.log.log_end:
+            return
+        item = await self._store.get(keys.partition(partition.topic_id, partition.number))
+        change = None if item is None else found_empty(item)
+        if change is not None and change.state.leader_epoch == host.leader_epoch:
+            await self._store.transact(change.compares, [change.put])

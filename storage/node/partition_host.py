@@ -183,6 +183,9 @@ class PartitionHost:
         return header
 
     def _check_leadership(self, acks: int) -> None:
+        if self.partition in self.topic.decommissioned:
+            detail = f"Partition {self.partition} of {self.topic.name} is decommissioned and takes no new messages."
+            raise AcklogError(ProblemCode.CONFLICT, detail, retry_after_ms=UNAVAILABLE_RETRY_MS)
         refusal = None if self._has_ended else self._leadership.refusal(acks)
         if self._has_ended or refusal is Refusal.NOT_SERVING:
             detail = f"Partition {self.partition} of {self.topic.name} is not served here now."

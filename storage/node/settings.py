@@ -41,6 +41,9 @@ class NodeSettings:
     groups_per_partition_max: int = 1_000
     """Groups with state in one partition; beyond it a first receive gets OVERLOADED."""
 
+    metadata_lag_ms_max: int = 1_000
+    """How long a request waits for a topic or group that its gateway knows and this node does not know yet."""
+
     partition_open_timeout_ms: int = 5_000
     """How long a request waits for a partition that is being opened."""
 

@@ -22,6 +22,7 @@ from storage.node.dead_letter_sink import DeadLetterSink
 from storage.node.delivery_snapshots import DeliverySnapshots
 from storage.node.housekeeping import Housekeeping
 from storage.node.log_calls import LogCalls, positions_of, seek_target
+from storage.node.metadata_lag import wait_for_metadata
 from storage.node.offset_projection import OffsetProjection
 from storage.node.opening import PartitionOpener
 from storage.node.partition import Partition
@@ -303,8 +304,12 @@ class StorageNode:
             )
         return partition
 
-    def _group(self, group_id: str) -> Group:
-        group = self._metadata.group_by_id(group_id)
+    async def _group(self, group_id: str) -> Group:
+        group = self._metadata.group_by_id(group_id) or await wait_for_metadata(
+            self._metadata,
+            lambda: self._metadata.group_by_id(group_id),
+            timeout_ms=self._settings.metadata_lag_ms_max,
+        )
         if group is None:
             raise AcklogError(ProblemCode.GROUP_NOT_FOUND, "There is no group with this id.", field="group")
         if group.mode is not GroupMode.SHARED:
@@ -320,7 +325,7 @@ class StorageNode:
         return await partition.host.produce(request)
 
     async def receive(self, request: messages.ReceiveRequest) -> messages.ReceiveResponse:
-        group = self._group(request.group_id)
+        group = await self._group(request.group_id)
         self._check_health()
         return await self._receiver.receive(request, group)
 
@@ -332,7 +337,11 @@ class StorageNode:
 
     async def _start_group(self, group: Group, topic_id: str) -> None:
         """A group's first contact with the topic here: its start positions become durable, in one round."""
-        topic = self._metadata.topic_by_id(topic_id)
+        topic = await wait_for_metadata(
+            self._metadata,
+            lambda: self._metadata.topic_by_id(topic_id),
+            timeout_ms=self._settings.metadata_lag_ms_max,
+        )
         if topic is None:
             raise AcklogError(ProblemCode.TOPIC_NOT_FOUND, "There is no topic with this id.", field="queue")
         opened = [await self._partition(topic_id, number) for number in self._replicas.numbers_to_lead(topic_id)]
@@ -350,7 +359,7 @@ class StorageNode:
 
     async def settle(self, request: messages.SettleRequest) -> messages.SettleResponse:
         partition = await self._partition(request.topic_id, request.partition)
-        group = self._group(request.group_id)
+        group = await self._group(request.group_id)
         return messages.SettleResponse(await partition.groups.settle(request, group))
 
     async def inspect(self, request: messages.InspectRequest) -> messages.InspectResponse:
@@ -366,7 +375,7 @@ class StorageNode:
 
     async def seek(self, request: messages.SeekRequest) -> messages.SeekResponse:
         partition = await self._partition(request.topic_id, request.partition)
-        group = self._group(request.group_id)
+        group = await self._group(request.group_id)
         offset = await seek_target(partition, request)
         projected = await self._projection.read(group.id, request.topic_id)
         await partition.groups.start(group, projected.get(partition.number), self._reads_since(group, request.topic_id))

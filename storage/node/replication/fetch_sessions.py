@@ -161,9 +161,10 @@ class FetchSessions:
     def _ended(self, session: _Session, call: "asyncio.Task[FetchAnswer]") -> None:
         """Answers are taken in the order of their requests, whichever comes first."""
         del self._unfinished[call]
-        if call not in session.calls:  # given up
-            if not call.cancelled():
-                call.exception()  # seen
+        if call.cancelled():  # given up, or the whole process ends
+            return
+        if call not in session.calls:
+            call.exception()  # seen
             return
         try:
             while session.calls and session.calls[0].done():
@@ -176,7 +177,7 @@ class FetchSessions:
         """Raises what nobody expects."""
         try:
             answer = call.result()
-        except (AcklogError, asyncio.CancelledError) as error:
+        except AcklogError as error:
             self._failed(session, error)
             return
         except Exception:
@@ -192,7 +193,7 @@ class FetchSessions:
             if each.answer.id in self._places:
                 self._on_answered(each)
 
-    def _failed(self, session: _Session, error: BaseException | None) -> None:
+    def _failed(self, session: _Session, error: AcklogError | None) -> None:
         session.client.begin_anew()
         self._give_up_calls(session)
         session.failures += 1

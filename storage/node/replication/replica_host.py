@@ -195,7 +195,8 @@ class ReplicaHost:
             self._has_news = False
             if self._replicas > 1:
                 self._tools.service.changed(self.id)
-        self._timer.arm()
+        if self._replicas > 1:  # who is alone waits for nobody
+            self._timer.arm()
 
     def _time_passed(self, now_ms: int) -> None:
         for effect in self._replica.time_passed(now_ms):

@@ -5,7 +5,8 @@ from itertools import pairwise
 import pytest
 
 from acklog.wire.problems import ProblemCode
-from app.routing import PartitionLeaders, StickyPartitions
+from app.routing import PartitionLeaders
+from app.sticky_partitions import StickyPartitions
 from cluster.errors import AcklogError
 from cluster.model import Topic
 from storage.rpc.node_api import NodeApi
@@ -73,7 +74,7 @@ def test_no_more_topics_are_remembered_than_allowed() -> None:
 @pytest.fixture
 def leaders(world: MemoryWorld) -> PartitionLeaders:
     gateway = world.gateway
-    return PartitionLeaders(gateway.metadata, gateway.nodes, gateway.clock, gateway.entropy)
+    return PartitionLeaders(world.gateway)
 
 
 async def test_unavailable_is_tried_again_with_pauses_that_grow_to_a_limit(

@@ -1,3 +1,4 @@
+import msgspec
 import pytest
 
 from cluster import keys
@@ -10,7 +11,7 @@ from cluster.steering_state import SteeringState
 ORDER = PartitionOrder("t", 3, 5, OrderKind.MOVE, (1, 2))
 
 
-def put(key: str, value: object) -> Changed:
+def put(key: str, value: msgspec.Struct | bytes) -> Changed:
     return Changed(KeyValue(key, value if isinstance(value, bytes) else encode(value), 1, 1, 1))
 
 

@@ -396,7 +396,12 @@ class TestDecommission:
         assert done.document["decommissioned"] == [1]
         assert done.stderr.startswith("Partition 1 of orders takes no new messages")
         questions: list[str] = []
-        monkeypatch.setattr("typer.confirm", lambda question, err: questions.append(question) or True)
+
+        def agree(question: str, *, err: bool) -> bool:
+            questions.append(question)
+            return err
+
+        monkeypatch.setattr("typer.confirm", agree)
         assert acklog(client, "decommission", "orders", "1", is_terminal=True).exit_code == 0
         assert questions == ["Let partition 1 of orders take no new messages, for good?"]
 

@@ -1,0 +1,38 @@
+"""Which batch is which: what makes it safe to send one again whose answer was lost (rule R19)."""
+
+from typing import NamedTuple
+
+from cluster.entropy import Entropy
+
+SEQUENCE_MAX = 2**31 - 1
+"""What fits into the batch header."""
+
+
+class BatchNumber(NamedTuple):
+    """As in the batch header. No two batches have the same."""
+
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+
+
+class BatchNumbers:
+    """Counts the batches of this process under a producer id that it draws.
+
+    One count for all partitions: nobody needs it to be without gaps. When it is used up, a new id begins a new one.
+    """
+
+    def __init__(self, entropy: Entropy, *, sequence_max: int = SEQUENCE_MAX) -> None:
+        self._entropy = entropy
+        self._sequence_max = sequence_max
+        self._begin()
+
+    def next(self) -> BatchNumber:
+        if self._last_sequence == self._sequence_max:
+            self._begin()
+        self._last_sequence += 1
+        return BatchNumber(self._producer_id, 0, self._last_sequence)
+
+    def _begin(self) -> None:
+        self._producer_id = self._entropy.bits64() >> 1
+        self._last_sequence = -1
