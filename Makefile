@@ -8,7 +8,7 @@ DATA_DIR ?= ./data
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check demo openapi test-thorough test-power-loss sim bench load format clean
+.PHONY: help run test check demo cluster-demo openapi test-thorough test-power-loss sim bench load format clean
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -50,6 +50,9 @@ openapi: $(VENV)/.dev-installed ## write openapi.yaml from the app
 
 demo: $(VENV)/.dev-installed ## the flights through a server that is killed twice, verified
 	@$(BIN)/python -m examples.flights $(ARGS)
+
+cluster-demo: $(VENV)/.dev-installed ## the flights through a cluster that is killed bit by bit, verified
+	@$(BIN)/python -m examples.flights --cluster $(ARGS)
 
 bench: $(VENV)/.dev-installed ## rates and latencies beside the machine's limits
 	@$(BIN)/python -m loadtests.bench $(ARGS)

@@ -16,7 +16,7 @@ class Pace:
     kills_over: int = 0
 
     def pause_s(self, index: int, count: int) -> float:
-        """How long to wait before the `count` messages from `index` on."""
+        """How long the `count` messages up to `index` take."""
         if not self.messages_per_s:
             return 0.0
         return count / (self.messages_per_s if index < self._free_until() else self._trickle_per_s())

@@ -13,6 +13,7 @@ from app.demo.work import Work
 
 CHUNK_MESSAGES = 200
 CHUNKS_WAITING_MAX = 100
+PACED_MESSAGES = 20  # few, so that also a trickle reaches every partition all the time
 
 _Chunk = list[tuple[int, AsyncDelivery]]
 
@@ -52,7 +53,10 @@ class Sending:
             if len(chunk) == CHUNK_MESSAGES:
                 await waiting.put(chunk)
                 chunk = []
-                await asyncio.sleep(self._pace.pause_s(message.index + 1, CHUNK_MESSAGES))
+            if (message.index + 1) % PACED_MESSAGES == 0 and (
+                pause_s := self._pace.pause_s(message.index, PACED_MESSAGES)
+            ):
+                await asyncio.sleep(pause_s)
         await waiting.put(chunk)
         await waiting.put(None)
 

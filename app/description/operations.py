@@ -268,10 +268,10 @@ OPERATIONS: dict[str, Operation] = {
     "drainNode": Operation(
         "Move everything off a node, and nothing onto it",
         {202: ("It is asked for; the node as it is now", _json("ClusterNodeView"))},
-        (*WITH_TOKEN, *FROM_COORDINATION),
+        (*WITH_TOKEN, _P.UNSUPPORTED, *FROM_COORDINATION),
     ),
     "stopDrainingNode": Operation(
-        "The node may get replicas again", {204: ("It may", {})}, (*WITH_TOKEN, *FROM_COORDINATION)
+        "The node may get replicas again", {204: ("It may", {})}, (*WITH_TOKEN, _P.UNSUPPORTED, *FROM_COORDINATION)
     ),
     "reassignPartition": Operation(
         "Move a partition's replicas to these nodes",
@@ -282,17 +282,17 @@ OPERATIONS: dict[str, Operation] = {
     "cancelMove": Operation(
         "Take back the move of a partition that is under way, or asked for",
         {204: ("It is asked for", {})},
-        (*WITH_TOKEN, *FROM_COORDINATION, _P.INVALID_NAME, _P.TOPIC_NOT_FOUND),
+        (*WITH_TOKEN, _P.UNSUPPORTED, *FROM_COORDINATION, _P.INVALID_NAME, _P.TOPIC_NOT_FOUND),
     ),
     "pauseMoves": Operation(
         "Let replicas and preferred leaders rest; elections, drains and orders go on",
         {204: ("They rest", {})},
-        (*WITH_TOKEN, *FROM_COORDINATION),
+        (*WITH_TOKEN, _P.UNSUPPORTED, *FROM_COORDINATION),
     ),
     "resumeMoves": Operation(
         "Let the controller move replicas by itself again",
         {204: ("It does", {})},
-        (*WITH_TOKEN, *FROM_COORDINATION),
+        (*WITH_TOKEN, _P.UNSUPPORTED, *FROM_COORDINATION),
     ),
     "isAlive": Operation("Is the process alive?", {200: ("It is", _json("Status"))}, (), is_open=True),
     "isReady": Operation(

@@ -41,9 +41,9 @@ ANSWERS = (
 _ACKS = (
     "on how many replicas the messages are durable before the answer comes. all (the default): on every one that is in "
     "sync, and at least on `minInsyncReplicas`; NOT_ENOUGH_REPLICAS while fewer keep up. A number, up to the topic's "
-    "`replicationFactor`: on so many, the leader included, whether the others keep up or not. 0: 202 at once. With less "
-    "than all, what was accepted may be lost with the machines that hold it; readers see every message only once it is "
-    "as durable as all would have it"
+    "`replicationFactor`: on so many, the leader included, whether the others keep up or not. 0: 202 at once. With "
+    "less than all, what was accepted may be lost with the machines that hold it; readers see every message only once "
+    "it is as durable as all would have it"
 )
 _OFFSET: Schema = {"type": "integer", "minimum": 0}
 _NAME: Schema = {"type": "string", "pattern": NAME_PATTERN}

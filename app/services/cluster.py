@@ -31,8 +31,6 @@ from cluster.model import NO_LEADER, PartitionState
 
 STORE_PATIENCE_MS = 1_000
 """How long a look at the cluster waits for the coordination store to answer before it says that it does not."""
-MOVES_BETWEEN_PAUSES = 8
-"""Moves that a dry run finds before other requests have their turn."""
 
 
 class ClusterNodeView(msgspec.Struct, rename="camel"):
@@ -196,6 +194,8 @@ class ClusterService:
     async def plan(self, fields: PlanFields, principal: Principal) -> PlanView:
         """What would be moved; nothing is. Raises AcklogError for what could not be asked for either."""
         principal.require(Scope.READ)
+        if fields.drain or fields.moves:
+            self._check_can_move()
         for position, node in enumerate(fields.drain):
             with faults_at(f"drain[{position}]"):
                 self._steering.check_drain(node)
@@ -229,45 +229,58 @@ class ClusterService:
             if len(moves) == limit or clock.monotonic_ms() >= deadline_ms:
                 return moves, False
             moves.append(move)
-            if len(moves) % MOVES_BETWEEN_PAUSES == 0:
-                await clock.sleep(0)
+            await clock.sleep(0)  # one may take milliseconds to find: other requests have their turn
         return moves, True
+
+    def _check_can_move(self) -> None:
+        """Raises AcklogError UNSUPPORTED."""
+        if self._gateway.is_embedded:
+            detail = (
+                "this server is one node by itself, and there is nowhere to move replicas; a cluster is made of "
+                "acklog node and acklog gateway"
+            )
+            raise AcklogError(ProblemCode.UNSUPPORTED, detail)
 
     # --- steering ----------------------------------------------------------------------------------------------------
 
+    def _check_may_steer(self, principal: Principal) -> None:
+        """Raises AcklogError FORBIDDEN, UNSUPPORTED (one node by itself)."""
+        principal.require(Scope.ADMIN)
+        self._check_can_move()
+
     async def drain(self, node_id: int, principal: Principal) -> ClusterNodeView:
         """The node as it is now. Raises AcklogError INVALID_FIELD (it holds nothing, or is the only one)."""
-        principal.require(Scope.ADMIN)
+        self._check_may_steer(principal)
         principal.require_every_topic()
         await self._steering.drain(node_id)
         known = progress(image_of(self._metadata)).nodes
         return next(node_view(each) for each in known if each.node_id == node_id)
 
     async def stop_draining(self, node_id: int, principal: Principal) -> None:
-        principal.require(Scope.ADMIN)
+        self._check_may_steer(principal)
         principal.require_every_topic()
         await self._steering.stop_draining(node_id)
 
     async def reassign(self, topic: str, partition: int, replicas: list[int], principal: Principal) -> OrderView:
         """Raises AcklogError TOPIC_NOT_FOUND, INVALID_FIELD."""
-        principal.require(Scope.ADMIN)
+        self._check_may_steer(principal)
         self._catalog.topic(topic, principal, field="topic")
         order = await self._steering.reassign(topic, partition, replicas)
         return OrderView(topic, partition, list(order.replicas))
 
     async def cancel(self, topic: str, partition: int, principal: Principal) -> None:
         """Raises AcklogError TOPIC_NOT_FOUND, INVALID_FIELD."""
-        principal.require(Scope.ADMIN)
+        self._check_may_steer(principal)
         self._catalog.topic(topic, principal, field="topic")
         await self._steering.cancel(topic, partition)
 
     async def pause(self, principal: Principal) -> None:
-        principal.require(Scope.ADMIN)
+        self._check_may_steer(principal)
         principal.require_every_topic()
         await self._steering.pause_moves()
 
     async def resume(self, principal: Principal) -> None:
-        principal.require(Scope.ADMIN)
+        self._check_may_steer(principal)
         principal.require_every_topic()
         await self._steering.resume_moves()
 

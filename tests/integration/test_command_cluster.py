@@ -54,13 +54,24 @@ def test_one_node_and_it_says_so(acklog: Acklog, topic: str) -> None:
     assert len(watched.lines) == 2
 
 
-def test_the_only_node_stays(acklog: Acklog) -> None:
-    for options in ([], ["--dry-run"], ["--yes"]):
-        refused = acklog("cluster", "drain", "1", *options)
-        assert (refused.exit_code, refused.stdout) == (2, "")
-        assert "no node but node 1 could take replicas now: start another one first, then drain it" in refused.stderr
-    assert "node 2 is not registered and holds no replicas" in acklog("cluster", "drain", "2").stderr
-    assert acklog("cluster", "undrain", "1", "--json").document == {"node": 1, "draining": False}
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["drain", "1"],
+        ["drain", "1", "--dry-run"],
+        ["undrain", "1"],
+        ["plan", "--drain", "1"],
+        ["reassign", "orders", "0", "1"],
+        ["cancel", "orders", "0"],
+        ["pause"],
+        ["resume"],
+    ],
+)
+def test_there_is_nowhere_to_move_anything(acklog: Acklog, arguments: list[str]) -> None:
+    refused = acklog("cluster", *arguments)
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "this server is one node by itself, and there is nowhere to move replicas" in refused.stderr
+    assert acklog("cluster", *arguments, "--json").error["code"] == "UNSUPPORTED"
 
 
 def test_there_is_nothing_to_plan(acklog: Acklog, topic: str) -> None:
@@ -68,26 +79,6 @@ def test_there_is_nothing_to_plan(acklog: Acklog, topic: str) -> None:
     lost = acklog("cluster", "plan", "--lost", "1", "--json").document
     assert lost["moves"] == []
     assert {"topic": topic, "partition": 0} in lost["stuck"]
-
-
-def test_orders_for_the_only_node_are_done_at_once(acklog: Acklog, topic: str) -> None:
-    assert acklog("cluster", "reassign", topic, "0", "1", "--watch", "--max", "1").exit_code == 0
-    assert acklog("cluster", "cancel", topic, "0").exit_code == 0
-    wait_until(
-        lambda: acklog("cluster", "status", "--json").document["ordersWaiting"] == 0,
-        seconds=10,
-        what="orders are carried out",
-    )
-    refused = acklog("cluster", "reassign", topic, "0", "2")
-    assert (refused.exit_code, "node 2 is not registered" in refused.stderr) == (2, True)
-    assert acklog("cluster", "reassign", "nowhere", "0", "1").exit_code == 5
-
-
-def test_pausing(acklog: Acklog) -> None:
-    acklog("cluster", "pause")
-    assert not acklog("cluster", "status", "--json").document["automaticMoves"]
-    acklog("cluster", "resume")
-    assert acklog("cluster", "status", "--json").document["automaticMoves"]
 
 
 def test_decommissioning(acklog: Acklog, server: ServerProcess, topic: str) -> None:

@@ -28,7 +28,7 @@ class ProducerMirror:
             if left_bytes <= 0:
                 self.forget()
                 return
-            for stored in await log.read(offset, max_bytes=_READ_BYTES, until=end):
+            for stored in await log.read(offset, max_bytes=min(_READ_BYTES, left_bytes), until=end):
                 self.note(stored.data)
                 offset = stored.header.next_offset
                 left_bytes -= stored.header.length

@@ -114,15 +114,14 @@ class Hardware:
         return self._random.choice(leaders) if leaders else None
 
     def may_lose_disk(self, machine: NodeMachine) -> bool:
-        """Whether nothing committed is on this disk alone, and no other disk was lost and is not filled again."""
+        """Whether nothing committed is on this disk alone, also after a change of the ISR that is on its way."""
         if self._around.options.min_insync_replicas < 2:
             return False
-        directories = {node_id: node.directory_id for node_id, node in self._store.nodes.items()}
         for state in self._store.partitions.values():
             others = [
                 node_id
                 for node_id in state.isr
-                if node_id != machine.node_id and directories.get(node_id) == state.directory_of(node_id)
+                if node_id != machine.node_id and self.nodes[node_id].directory_id == state.directory_of(node_id)
             ]
             if machine.node_id in state.replicas and len(others) < 2:
                 return False

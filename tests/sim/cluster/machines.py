@@ -102,6 +102,8 @@ class NodeMachine(Host):
         self.node: ClusterNode | None = None
         self.executor: SimExecutor | None = None
         self.problems: list[str] = []
+        self.directory_id = ""
+        """Of the disk that the machine has now; "" while nothing was ever kept on it."""
         self.speed = DiskSpeed(
             mean_ms=options.server.disk_mean_ms, stall_probability=options.server.disk_stall_probability
         )
@@ -151,6 +153,7 @@ class NodeMachine(Host):
         if process.is_dead:
             raise ProcessDiedError(process.name)
         self.node = node
+        self.directory_id = node.node.logs.directory_id
         self._count_recovery(node)
 
     def end(self, *, loses_power: bool) -> None:
@@ -193,6 +196,7 @@ class NodeMachine(Host):
         assert not self.is_up
         self._wipes += 1
         self.disk = self._new_disk()
+        self.directory_id = ""
         self._around.coverage["wiped disks"] += 1
 
     def end_after_operations(self, count: int, *, loses_power: bool) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import httpx2
@@ -430,6 +431,30 @@ class TestOneNode:
         assert (refused.status_code, *code_and_field(refused)) == (400, "INVALID_FIELD", "node")
         assert "start another one first" in refused.json()["detail"]
         assert code_and_field(await client.post("/cluster/plan", json={"drain": [1]})) == ("INVALID_FIELD", "drain[0]")
+
+    @pytest.mark.parametrize(
+        ("method", "path", "body"),
+        [
+            ("PUT", "/cluster/nodes/1/drain", None),
+            ("DELETE", "/cluster/nodes/1/drain", None),
+            ("PUT", "/cluster/moves/orders/0", {"replicas": [1]}),
+            ("DELETE", "/cluster/moves/orders/0", None),
+            ("PUT", "/cluster/pause", None),
+            ("DELETE", "/cluster/pause", None),
+            ("POST", "/cluster/plan", {"drain": [1]}),
+            ("POST", "/cluster/plan", {"moves": [{"topic": "orders", "partition": 0, "replicas": [1]}]}),
+        ],
+    )
+    async def test_the_embedded_server_moves_nothing(self, method: str, path: str, body: Any) -> None:
+        world = MemoryWorld()
+        await world.topic()
+        async with client_of(create_app(replace(world.gateway, is_embedded=True))) as client:
+            refused = await client.request(method, path, json=body)
+            assert (refused.status_code, refused.json()["code"]) == (400, "UNSUPPORTED")
+            assert "there is nowhere to move replicas" in refused.json()["detail"]
+            assert (await client.post("/cluster/plan")).status_code == 200
+            seen = (await client.get("/cluster")).json()
+            assert (seen["embedded"], seen["controller"]) == (True, 1)
 
     async def test_a_topic_has_one_replica(self, client: httpx2.AsyncClient) -> None:
         made = (await client.put("/topics/orders")).json()

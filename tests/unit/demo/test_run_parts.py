@@ -141,6 +141,7 @@ class TestLauncher:
         assert demo_arguments(["--json"], {}, year) == ["demo", "--json"]
         year.touch()
         assert demo_arguments(["--json"], {}, year) == ["demo", "--input", str(year), "--json"]
+        assert demo_arguments(["--cluster", "-q"], {}, year) == ["cluster", "demo", "--input", str(year), "-q"]
 
     def test_another_input_goes_before_it(self, tmp_path: Path) -> None:
         year = tmp_path / "year.gz"

@@ -1,0 +1,63 @@
+"""docs/connections.md gives the numbers that the code has."""
+
+import re
+
+from storage.node.replication.failure_detector import FailureDetectorSettings
+from storage.node.replication.fetch_sessions import RETRY_GROWTH_MAX
+from storage.node.replication.peer_directory import PEER_CLIENT
+from storage.replication.settings import ReplicationSettings
+from storage.rpc import framing, handshake, methods
+from storage.rpc.settings import RpcClientSettings, RpcServerSettings
+from tests.unit.docs.documents import REPOSITORY
+
+DOCUMENT = re.sub(r"\s+", " ", (REPOSITORY / "docs/connections.md").read_text())
+
+
+def test_the_frame() -> None:
+    assert f"magic 0x{framing.MAGIC:02X}" in DOCUMENT
+    assert f"version of this layout: {framing.VERSION}" in DOCUMENT
+    kinds = ", ".join(f"{kind.value} {kind.name.lower()}" for kind in framing.FrameKind)
+    assert f"kind: {kinds}" in DOCUMENT
+    assert f"| {framing.HEADER_BYTES} | | body" in DOCUMENT
+
+
+def test_the_calls() -> None:
+    names = ", ".join(f"`{method.name}`" for method in methods.NODE_METHODS.values())
+    numbers = list(methods.NODE_METHODS)
+    assert f"| {min(numbers)} to {max(numbers)} | {names} |" in DOCUMENT
+    for method in (*methods.PEER_METHODS.values(), methods.HELLO):
+        assert f"| {method.number} | `{method.name}` |" in DOCUMENT
+
+
+def test_the_versions() -> None:
+    assert (handshake.OLDEST_VERSION, handshake.NEWEST_VERSION) == (1, 1)
+    assert "Today there is one version, 1." in DOCUMENT
+
+
+def test_the_limits() -> None:
+    client, server = RpcClientSettings(), RpcServerSettings()
+    for requests, size_bytes in (
+        (client.in_flight_requests_max, client.in_flight_bytes_max),
+        (server.requests_per_connection_max, server.request_bytes_per_connection_max),
+    ):
+        assert f"| {requests:,}, and {size_bytes >> 20} MiB |" in DOCUMENT
+    assert f"connections to a node | {server.connections_max:,} |" in DOCUMENT
+    dial_s = (client.dial_timeout_ms // 1000, PEER_CLIENT.dial_timeout_ms // 1000)
+    assert "{} s; between nodes {} s | unavailable".format(*dial_s) in DOCUMENT
+    pauses = (client.backoff_min_ms, client.backoff_max_ms // 1000, PEER_CLIENT.backoff_max_ms // 1000)
+    assert "{} ms, doubling to {} s; between nodes to {} s".format(*pauses) in DOCUMENT
+    answers = (client.request_timeout_ms // 1000, PEER_CLIENT.request_timeout_ms // 1000)
+    assert "{} s beyond what the request itself may wait; between nodes {} s".format(*answers) in DOCUMENT
+
+
+def test_the_times_between_nodes() -> None:
+    replication = ReplicationSettings()
+    longest_s = replication.retry_ms * RETRY_GROWTH_MAX / 1000
+    assert f"after {replication.retry_ms} ms, doubling to {longest_s} s" in DOCUMENT
+    idle_s = 10 * (replication.fetch_wait_ms + replication.fetch_answer_timeout_ms) // 1000
+    assert f"until nothing was fetched for {idle_s} s" in DOCUMENT
+    suspicion = FailureDetectorSettings().suspicion
+    assert suspicion.tries == 3
+    assert f"three times, {suspicion.try_timeout_ms} ms each" in DOCUMENT
+    assert suspicion.declarations_window_ms == 60_000
+    assert f"more than {suspicion.declarations_max} nodes in a minute" in DOCUMENT
