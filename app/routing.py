@@ -21,7 +21,7 @@ RETRY_PAUSE_MIN_MS = 10
 RETRY_PAUSE_MAX_MS = 250
 
 _NOTHING_WAS_DONE = frozenset({ProblemCode.UNAVAILABLE, ProblemCode.NOT_ENOUGH_REPLICAS})
-_NOBODY_KNOWS = frozenset({ProblemCode.OUTCOME_UNKNOWN, ProblemCode.TIMED_OUT, ProblemCode.STORAGE_FAILED})
+_NOBODY_KNOWS = frozenset({ProblemCode.OUTCOME_UNKNOWN, ProblemCode.TIMED_OUT})
 
 
 class Try(NamedTuple):
@@ -152,10 +152,8 @@ class PartitionLeaders:
     ) -> _Result:
         """As `change_once`, for a call that keeps to its `remaining_ms` by itself, as a produce does."""
         pauses = _Pauses(self._entropy.fraction)
-        while True:
-            remaining_ms = deadline_ms - self._clock.monotonic_ms()
-            if remaining_ms <= 0:
-                raise _too_late()
+        failure = _too_late()
+        while (remaining_ms := deadline_ms - self._clock.monotonic_ms()) > 0:
             epoch = -1
             try:
                 target = self._target(topic_id, partition)
@@ -164,11 +162,13 @@ class PartitionLeaders:
             except AcklogError as error:
                 if not self._is_undone(error):
                     raise
-                wait_ms = pauses.next_ms()
-                if self._clock.monotonic_ms() + wait_ms >= deadline_ms:
-                    raise
+                failure = error
+            wait_ms = pauses.next_ms()
+            if self._clock.monotonic_ms() + wait_ms >= deadline_ms:
+                break
             if await self._is_led_anew(topic_id, partition, epoch, wait_ms=wait_ms):
                 pauses.begin_anew()
+        raise failure
 
     async def _repeat(
         self,
@@ -189,7 +189,7 @@ class PartitionLeaders:
                 return await self._try(topic_id, partition, target, call, Try(remaining_ms, is_unknown))
             except AcklogError as error:
                 failure = error
-            if failure.code in _NOBODY_KNOWS and not is_unknown:
+            if not is_unknown and _may_have_happened(failure, target):
                 is_unknown = True
                 deadline_ms = min(deadline_ms, begun_ms + PRODUCE_RETRIES_MS)
             wait_ms = pauses.next_ms()
@@ -249,11 +249,9 @@ class PartitionLeaders:
         return error.code in _NOTHING_WAS_DONE
 
     def _is_worth_another_try(self, error: AcklogError, target: _Target | None, *, is_unknown: bool) -> bool:
-        if error.code is ProblemCode.STORAGE_FAILED:
-            return target is not None and target.has_others
         if is_unknown and error.code is ProblemCode.OVERLOADED:
             return True  # the client cannot be told that it was refused
-        return error.code in _NOBODY_KNOWS or self._is_undone(error)
+        return _may_have_happened(error, target) or self._is_undone(error)
 
     async def _is_led_anew(self, topic_id: str, partition: int, epoch: int, *, wait_ms: float) -> bool:
         """Wait, but not longer than until the partition has a leader of a later epoch; whether it has."""
@@ -303,6 +301,12 @@ class _Pause:
             await self._over
         finally:
             self._timer.cancel()
+
+
+def _may_have_happened(error: AcklogError, target: _Target | None) -> bool:
+    if error.code is ProblemCode.STORAGE_FAILED:
+        return target is not None and target.has_others  # else the answer is final, and says more than "unknown"
+    return error.code in _NOBODY_KNOWS
 
 
 def _hint_of(error: AcklogError, epoch: int) -> _Target | None:

@@ -76,6 +76,7 @@ def _automatic(status: "ClusterStatus") -> Cell | str:
 
 
 def node_table(nodes: Iterable["ClusterNode"]) -> Table:
+    """A row per node."""
     columns = [
         Column("node", align="right"),
         Column("rack"),

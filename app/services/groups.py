@@ -78,6 +78,8 @@ class SeekView(msgspec.Struct, rename="camel"):
 
 
 class GroupService:
+    """Everything about groups but receiving: settings need the scope `admin`, looking `read`."""
+
     def __init__(self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders) -> None:
         self._gateway = gateway
         self._catalog = catalog

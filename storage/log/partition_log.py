@@ -145,14 +145,15 @@ class PartitionLog:
         engine, state = self._engine, self._state
         max_bytes = min(max_bytes, engine.settings.read_bytes_max)
         batches: list[StoredBatch] = []
+        version = state.version
         while True:
             engine.check(state)
             if not batches:
                 self._check_range(offset)
+                version = state.version
             end = state.log_end if until is None else min(until, state.log_end)
-            if offset >= end:
+            if offset >= end or state.version != version:  # what follows now may not follow what was read
                 return batches
-            version = state.version
             segment = state.segments[state.segment_at(offset)]
             try:
                 found = await self._read_segment(segment, offset, max_bytes)

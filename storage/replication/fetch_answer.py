@@ -8,6 +8,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from storage.replication.divergence import Diverged, LogPosition
+from storage.replication.leader_events import FetchVerdict
 from storage.replication.messages import FetchAnswer, LogAnswer, PartitionAnswer, PartitionId
 from storage.replication.served_session import ServedPartition, ServedSession, parting
 from storage.replication.settings import ReplicationSettings
@@ -48,7 +49,7 @@ class AnswerInMaking:
         self._answers: list[PartitionAnswer] = []
         self._batches: list[bytes] = []
         self._is_empty = True
-        self._open: tuple[PartitionAnswer, ServedPartition] | None = None
+        self._open: tuple[PartitionAnswer, ServedPartition, FetchVerdict] | None = None
         self._reads: deque[tuple[int, int]] = deque()  # (log, until)
         self._pieces: dict[int, bytes] = {}
 
@@ -60,15 +61,15 @@ class AnswerInMaking:
                 return None
             self._open_partition(partition_id)
         assert self._open is not None
-        answer, partition = self._open
+        answer, _, verdict = self._open  # the partition may be judged anew, or refused, between two reads
         log, until = self._reads.popleft()
-        position = partition.verdict.logs[log].position
+        position = verdict.logs[log].position
         bytes_max = min(self._settings.partition_fetch_bytes_max, self._bytes_left)
         return Read(answer.id, log, position, until, bytes_max, takes_one=self._is_empty)
 
     def add(self, read: Read, batches: bytes) -> None:
         assert self._open is not None
-        answer, _ = self._open
+        answer, _, _ = self._open
         self._pieces[read.log] = batches
         answer.logs[read.log].size_bytes = len(batches)
         self._bytes_left -= len(batches)
@@ -77,13 +78,16 @@ class AnswerInMaking:
     def finish(self) -> FetchAnswer:
         self._close_partition()
         for partition_id in self._session.take_news(self._settings.fetch_partitions_max):
-            self._answers.append(_answer(partition_id, self._session[partition_id]))
+            partition = self._session[partition_id]
+            answer = _answer(partition_id, partition)
+            partition.told(answer)
+            self._answers.append(answer)
         return FetchAnswer(*self._place, self._sequence, self._answers, b"".join(self._batches))
 
     def _open_partition(self, partition_id: PartitionId) -> None:
         partition = self._session[partition_id]
         answer = _answer(partition_id, partition)
-        self._open = answer, partition
+        self._open = answer, partition, partition.verdict
         count = len(answer.logs)
         for log in ((partition.turn + step) % count for step in range(count)):
             judged, view = partition.verdict.logs[log], partition.views[log]
@@ -94,12 +98,13 @@ class AnswerInMaking:
     def _close_partition(self) -> None:
         if self._open is None:
             return
-        answer, partition = self._open
+        answer, partition, verdict = self._open
         self._batches += [self._pieces[log] for log in sorted(self._pieces)]
         if answer.is_work:
+            partition.told(answer)
             self._answers.append(answer)
         else:
-            self._session.put_back(answer.id, partition.verdict)
+            self._session.put_back(answer.id, verdict)
         self._open = None
         self._reads.clear()
         self._pieces = {}
@@ -110,7 +115,6 @@ def _answer(partition_id: PartitionId, partition: ServedPartition) -> PartitionA
     verdict = partition.verdict
     if verdict.refusal is not None:
         return PartitionAnswer(partition_id, verdict.leader_epoch, verdict.refusal.value)
-    partition.told_high_watermarks = tuple(view.high_watermark for view in partition.views)
     logs = []
     for log, view in zip(verdict.logs, partition.views, strict=True):
         answer = LogAnswer(log.position, view.log_start, view.high_watermark, view.end)

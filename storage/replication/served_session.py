@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from storage.replication.divergence import Diverged, Restart
 from storage.replication.leader_events import FetchVerdict, LogVerdict
-from storage.replication.messages import PartitionId
+from storage.replication.messages import PartitionAnswer, PartitionId
 
 
 class LogView(NamedTuple):
@@ -40,6 +40,11 @@ class ServedPartition:
             parting(log, view) is not None or view.end > log.position.offset
             for log, view in zip(self.verdict.logs, self.views, strict=True)
         )
+
+    def told(self, answer: PartitionAnswer) -> None:
+        """This answer goes out."""
+        if not answer.refusal:
+            self.told_high_watermarks = tuple(log.high_watermark for log in answer.logs)
 
     @property
     def has_news(self) -> bool:
@@ -118,12 +123,15 @@ class ServedSession:
         return partition_id
 
     def put_back(self, partition_id: PartitionId, answered: FetchVerdict) -> None:
-        """Nothing was sent of it after all. It waits for the next change, unless the follower has moved on."""
+        """Nothing was sent of it after all. It waits for the next change, unless there was one meanwhile."""
         partition = self._partitions.get(partition_id)
-        if partition is not None and partition.verdict is answered:
-            self._with_follower.pop(partition_id, None)
-            if partition.has_news:
-                self._news[partition_id] = None
+        if partition is None or partition_id not in self._with_follower:
+            return  # it has left the session, or the follower has moved on
+        del self._with_follower[partition_id]
+        if partition.verdict is not answered:
+            self._sort_in(partition_id, partition)
+        elif partition.has_news:
+            self._news[partition_id] = None
 
     def take_news(self, count_max: int) -> list[PartitionId]:
         """Waiting partitions with high watermarks that the follower was not told of."""

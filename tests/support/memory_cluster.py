@@ -14,6 +14,7 @@ from app.settings import Settings
 from cluster.memory_store import MemoryStore
 from storage.log.settings import LogStoreSettings
 from storage.node.settings import NodeSettings
+from storage.rpc.transport import Listener, StreamHandler
 from tests.sim.environment import MachineClock, SimClock, SimEntropy, SimExecutor
 from tests.sim.loop import SimLoop, simulate
 from tests.sim.sim_disk import SimDisk
@@ -28,26 +29,46 @@ SMALL = NodeSettings(log_store=LogStoreSettings(journal_file_bytes=256 * 1024, r
 class OwnConnection(FlakyStore):
     """One process's connection to the store that all share: closing it closes nothing of the others'."""
 
+    is_closed = False
+
     async def close(self) -> None:
         self.is_closed = True
 
-    is_closed = False
+
+class ListeningTransport(MemoryTransport):
+    refuse_listening = False
+
+    async def listen(self, address: str, accept: Callable[[], StreamHandler]) -> Listener:
+        if self.refuse_listening:
+            raise OSError(f"{address} is in use")
+        return await super().listen(address, accept)
 
 
 class MemoryCluster:
     def __init__(self, loop: SimLoop) -> None:
         self.clock = SimClock(MachineClock(loop))
         self.store = MemoryStore(self.clock)
-        self.transport = MemoryTransport()
+        self.transport = ListeningTransport()
         self.disks: dict[int, SimDisk] = {}
         self._starts = 0
 
-    async def node(self, node_id: int, *, disk: SimDisk | None = None, **settings: Any) -> ClusterNode:
-        """Started on the disk of its earlier life, unless another one is given."""
+    async def node(
+        self,
+        node_id: int,
+        *,
+        disk: SimDisk | None = None,
+        connections: list[OwnConnection] | None = None,
+        **settings: Any,
+    ) -> ClusterNode:
+        """Started on the disk of its earlier life, unless another one is given. Its connection to the store is added to
+        `connections`."""
         self._starts += 1
+        connection = OwnConnection(self.store)
+        if connections is not None:
+            connections.append(connection)
         self.disks[node_id] = disk or self.disks.get(node_id) or SimDisk(seed=node_id)
         return await start_cluster_node(
-            store=OwnConnection(self.store),
+            store=connection,
             transport=self.transport,
             disk=self.disks[node_id],
             io=SimExecutor(self._starts),

@@ -161,10 +161,10 @@ class Replicas:
         permits = asyncio.Semaphore(self._settings.partitions_opened_at_once)
         missing = [partition_id for partition_id in wanted if partition_id not in self._hosts]
         await asyncio.gather(*(self._take_up(*wanted[partition_id], permits) for partition_id in missing))
-        for partition_id, (topic, state) in wanted.items():
+        for partition_id in wanted:
             held = self._hosts.get(partition_id)
             if held is not None:
-                self._inform(held, topic, state)
+                self._inform(held)
         await self._remove_data()
 
     async def settled(self) -> None:
@@ -193,7 +193,7 @@ class Replicas:
             else:
                 self.failures.pop(key, None)
                 self._hosts[replica.id] = replica
-                self._inform(replica, topic, state)
+                self._inform(replica)
 
     async def _make(self, topic: Topic, state: PartitionState) -> ReplicaHost:
         number = state.partition
@@ -218,7 +218,12 @@ class Replicas:
             listener=self,
         )
 
-    def _inform(self, replica: ReplicaHost, topic: Topic, state: PartitionState) -> None:
+    def _inform(self, replica: ReplicaHost) -> None:
+        """State and revision are read together: the metadata moves on while replicas are taken up."""
+        topic = self._metadata.topic_by_id(replica.topic.id)
+        state = self._metadata.partition(replica.topic.id, replica.number)
+        if topic is None or state is None:
+            return  # the next round lets it go
         if replica.topic != topic:
             replica.topic_changed(topic)
         revision = self._metadata.revision_of(keys.partition(topic.id, state.partition))

@@ -182,6 +182,9 @@ class NodeMachine(Host):
                 await process.call(_leave_and_close(node))
         except ProcessDiedError:
             return
+        except asyncio.CancelledError:  # whoever ordered it does not wait any longer
+            self.end(loses_power=False)
+            raise
         except Exception as error:
             self._around.coverage[f"stops that failed: {type(error).__name__}"] += 1
             self.end(loses_power=True)

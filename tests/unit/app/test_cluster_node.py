@@ -1,4 +1,4 @@
-import asyncio
+from collections.abc import Callable
 
 import pytest
 
@@ -6,28 +6,31 @@ from app.cluster_node import ClusterNode
 from app.node_end import StorageFailedError
 from app.node_process_settings import NODE_ID_MAX, NodeProcessSettings
 from cluster import keys
-from cluster.codec import decode
-from cluster.coordination import CoordinationUnavailableError
-from cluster.model import NodeRegistration, TopicConfig
-from cluster.registration import DirectoryConflictError, ReplacedError
+from cluster.codec import decode, encode
+from cluster.coordination import CoordinationUnavailableError, Put
+from cluster.model import NodeRegistration, Topic, TopicConfig
+from cluster.registration import DirectoryConflictError, RegistrationSettings, ReplacedError
 from cluster.topics import Topics
+from tests.sim.environment import SimEntropy
 from tests.sim.sim_disk import SimDisk
 from tests.support.memory_cluster import MemoryCluster, OwnConnection, client_of, with_cluster
 
-
-async def _topic(cluster: MemoryCluster, node: ClusterNode, *, partitions: int = 4, replicas: int = 1) -> str:
-    topics = Topics(node.store, node.metadata, clock=cluster.clock, entropy=cluster_entropy())
-    topic = await topics.create(
-        "orders", partitions=partitions, config=TopicConfig(), replication_factor=replicas
-    )
-    await cluster.until(lambda: len(node.metadata.partitions(topic.id)) == partitions)
-    return topic.id
+IMPATIENT = RegistrationSettings(directory_conflict_wait_ms=2_000)
 
 
-def cluster_entropy():  # type: ignore[no-untyped-def]
-    from tests.sim.environment import SimEntropy
+async def _topic(cluster: MemoryCluster, node: ClusterNode, *, replicas: int) -> Topic:
+    topics = Topics(node.store, node.metadata, clock=cluster.clock, entropy=SimEntropy("topics"))
+    topic = await topics.create("orders", partitions=4, config=TopicConfig(), replication_factor=replicas)
+    await cluster.until(lambda: len(node.metadata.partitions(topic.id)) == 4)
+    return topic
 
-    return SimEntropy("topics")
+
+def _leaders(node: ClusterNode, topic: Topic) -> set[int]:
+    return {state.leader for state in node.metadata.partitions(topic.id)}
+
+
+def _all_in_sync(node: ClusterNode, topic: Topic, count: int) -> Callable[[], bool]:
+    return lambda: all(len(state.isr) == count for state in node.metadata.partitions(topic.id))
 
 
 async def _registration(cluster: MemoryCluster, node_id: int) -> NodeRegistration | None:
@@ -35,20 +38,185 @@ async def _registration(cluster: MemoryCluster, node_id: int) -> NodeRegistratio
     return None if item is None else decode(NodeRegistration, item.value)
 
 
-def test_three_nodes_and_a_gateway_serve() -> None:
+def test_nodes_and_a_gateway_serve_together() -> None:
     async def main(cluster: MemoryCluster) -> None:
-        nodes = [await cluster.node(node_id) for node_id in (1, 2, 3)]
+        nodes = [await cluster.node(node_id, rack=f"rack-{node_id}") for node_id in (1, 2, 3)]
         gateway = await cluster.gateway()
+        assert [node.registrar.is_registered for node in nodes] == [True] * 3
         await cluster.until(lambda: sum(node.controller.is_controller for node in nodes) == 1)
         async with client_of(gateway) as client:
-            sent = [await client.post("/messages", json={"queue": "orders", "body": n, "key": str(n)}) for n in range(20)]
-            assert [answer.status_code for answer in sent] == [201] * 20, sent[0].text
+            assert (await client.get("/readyz")).status_code == 200
+            for number in range(20):
+                sent = await client.post("/messages", json={"queue": "orders", "body": number, "key": str(number)})
+                assert sent.status_code == 201, sent.text
             received = await client.get("/messages?queue=orders&max=100&waitSeconds=1")
-            assert received.status_code == 200
-        leaders = {state.leader for topic in gateway.metadata.topics() for state in gateway.metadata.partitions(topic.id)}
-        assert leaders == {1, 2, 3}
+            assert len(received.json()["messages"]) == 20
+        [topic] = gateway.metadata.topics()
+        assert _leaders(nodes[0], topic) == {1, 2, 3}
+        registration = await _registration(cluster, 2)
+        assert registration is not None
+        assert (registration.address, registration.rack) == ("node-2:7000", "rack-2")
         await gateway.close()
+        for node in nodes:
+            await cluster.stop(node)
+        assert [await _registration(cluster, node_id) for node_id in (1, 2, 3)] == [None] * 3
+        assert all(isinstance(node.store, OwnConnection) and node.store.is_closed for node in nodes)
+
+    with_cluster(main)
+
+
+def test_a_node_hands_over_before_it_stops() -> None:
+    async def main(cluster: MemoryCluster) -> None:
+        nodes = [await cluster.node(node_id) for node_id in (1, 2, 3)]
+        topic = await _topic(cluster, nodes[0], replicas=3)
+        await cluster.until(_all_in_sync(nodes[0], topic, 3))
+        assert nodes[1].not_handed_over()
+        assert await nodes[1].leave()
+        assert nodes[1].why_not_ready == "the node is leaving"
+        assert nodes[1].not_handed_over() == []
+        assert 2 not in _leaders(nodes[1], topic)
+        await cluster.stop(nodes[1])
+        for node in (nodes[0], nodes[2]):
+            await cluster.stop(node)
+
+    with_cluster(main)
+
+
+def test_a_node_does_not_wait_for_what_nobody_can_take_over() -> None:
+    async def main(cluster: MemoryCluster) -> None:
+        nodes = [await cluster.node(node_id) for node_id in (1, 2)]
+        topic = await _topic(cluster, nodes[0], replicas=1)
+        assert 1 in _leaders(nodes[0], topic)
+        before_ms = cluster.clock.monotonic_ms()
+        assert await nodes[0].leave()
+        assert cluster.clock.monotonic_ms() - before_ms < 1_000
         for node in nodes:
             await cluster.stop(node)
 
     with_cluster(main)
+
+
+def test_a_node_that_cannot_hand_over_leaves_in_time() -> None:
+    """Its controller is gone, and so is the store at last: what it leads is elected anew when its lease ends."""
+
+    async def main(cluster: MemoryCluster) -> None:
+        nodes = [await cluster.node(node_id, leave_timeout_ms=3_000) for node_id in (1, 2)]
+        topic = await _topic(cluster, nodes[0], replicas=2)
+        await cluster.until(_all_in_sync(nodes[0], topic, 2))
+        for node in nodes:
+            await node.controller.close()
+        before_ms = cluster.clock.monotonic_ms()
+        assert not await nodes[0].leave()
+        assert 3_000 <= cluster.clock.monotonic_ms() - before_ms < 3_100
+        store = nodes[1].store
+        assert isinstance(store, OwnConnection)
+        store.before["get"] = [CoordinationUnavailableError("away")] * 1_000
+        assert not await nodes[1].leave()
+        store.before.clear()
+        for node in nodes:
+            await cluster.stop(node)
+
+    with_cluster(main)
+
+
+def test_a_node_whose_registration_is_lost_goes_on_serving() -> None:
+    async def main(cluster: MemoryCluster) -> None:
+        node = await cluster.node(1)
+        gateway = await cluster.gateway()
+        topic = await _topic(cluster, node, replicas=1)
+        store = node.store
+        assert isinstance(store, OwnConnection)
+        store.before["keep_alive"] = [CoordinationUnavailableError("away")] * 10_000
+        store.before["grant_lease"] = [CoordinationUnavailableError("away")] * 10_000
+        async with client_of(gateway) as client:
+            await client.post("/messages", json={"queue": "orders", "body": 0, "partition": 0})
+            await cluster.until(lambda: not node.registrar.is_registered)
+            assert (node.why_not_ready, node.end.reason) == (None, None)
+            sent = await client.post("/messages", json={"queue": "orders", "body": 1, "partition": 0})
+            assert sent.status_code == 201, sent.text
+        store.before.clear()
+        await cluster.until(lambda: node.registrar.is_registered)
+        assert _leaders(node, topic) == {1}
+        await gateway.close()
+        await cluster.stop(node)
+
+    with_cluster(main)
+
+
+def test_a_replaced_node_is_told_to_end() -> None:
+    async def main(cluster: MemoryCluster) -> None:
+        node = await cluster.node(1)
+        registered = await _registration(cluster, 1)
+        assert registered is not None
+        later = NodeRegistration(1, registered.incarnation + 1, registered.directory_id, "elsewhere:7000")
+        item = await cluster.store.get(keys.node(1))
+        assert item is not None
+        await cluster.store.transact([], [Put(item.key, encode(later))])
+        reason = await node.end.wait()
+        assert isinstance(reason, ReplacedError)
+        assert "node 1 was started again" in str(reason)
+        assert await node.end.wait() is reason
+        await cluster.stop(node)
+
+    with_cluster(main)
+
+
+def test_a_node_that_cannot_store_is_told_to_end() -> None:
+    async def main(cluster: MemoryCluster) -> None:
+        node = await cluster.node(1)
+        node.node.logs.fail("the disk is gone")
+        assert isinstance(await node.end.wait(), StorageFailedError)
+        assert node.why_not_ready == "the disk is gone"
+        node.end.tell(ReplacedError("later"))
+        assert isinstance(node.end.reason, StorageFailedError), "the first reason counts"
+        await cluster.stop(node)
+
+    with_cluster(main)
+
+
+def test_a_second_machine_with_the_same_id_is_refused_and_does_the_first_no_harm() -> None:
+    async def main(cluster: MemoryCluster) -> None:
+        node = await cluster.node(1)
+        own_disk = cluster.disks[1]
+        with pytest.raises(DirectoryConflictError, match="give this node another id"):
+            await cluster.node(1, disk=SimDisk(seed="other"), listen="other:7000", registration=IMPATIENT)
+        cluster.disks[1] = own_disk
+        item = await cluster.store.get(keys.incarnation(1))
+        assert item is not None
+        assert int(item.value) == node.node.incarnation, "no incarnation was taken from the first"
+        await cluster.clock.sleep(60_000)
+        assert (node.registrar.is_registered, node.end.reason) == (True, None)
+        await cluster.stop(node)
+
+    with_cluster(main)
+
+
+def test_a_start_that_fails_leaves_nothing_behind() -> None:
+    async def main(cluster: MemoryCluster) -> None:
+        connections: list[OwnConnection] = []
+        disk = SimDisk(seed=1)
+        cluster.transport.refuse_listening = True
+        with pytest.raises(OSError, match="in use"):
+            await cluster.node(1, disk=disk, connections=connections)
+        assert [connection.is_closed for connection in connections] == [True]
+        assert await _registration(cluster, 1) is None
+        disk.kill()
+        cluster.transport.refuse_listening = False
+        await cluster.stop(await cluster.node(1))
+
+    with_cluster(main)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"node_id": 0}, "node_id"),
+        ({"node_id": NODE_ID_MAX + 1}, "node_id"),
+        ({"listen": ""}, "listen"),
+        ({"leave_timeout_ms": -1}, "leave_timeout_ms"),
+        ({"vital_interval_ms": 0}, "vital_interval_ms"),
+    ],
+)
+def test_settings_that_cannot_be(settings: dict[str, object], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        NodeProcessSettings(**{"node_id": 1, "listen": "a:1", **settings})  # type: ignore[arg-type]

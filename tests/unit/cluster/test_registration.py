@@ -231,6 +231,23 @@ async def test_a_registered_one_that_is_replaced_knows_within_a_keep_alive(machi
     assert machine.told[-1][1] is False
 
 
+async def test_whoever_runs_it_is_told_that_it_ended(machine: Machine) -> None:
+    reasons: list[Exception] = []
+    registrar = NodeRegistrar(
+        machine.store, NODE, clock=machine.clock, on_change=lambda _: None, on_ended=reasons.append, settings=SETTINGS
+    )
+    machine.registrars.append(registrar)
+    await registrar.start()
+    await machine.clock.advance_ms(60_000)
+    assert reasons == []
+    later = NodeRegistration(1, 6, "directory", "here:2")
+    await machine.store.store.transact([], [Put(keys.node(1), encode(later))])
+    await machine.clock.advance_ms(SETTINGS.keep_alive_interval_ms)
+    [reason] = reasons
+    assert isinstance(reason, ReplacedError)
+    assert not registrar.is_registered
+
+
 async def test_two_machines_with_one_id_are_told_so(machine: Machine) -> None:
     await machine.registrar(NODE).start()
     starting = asyncio.ensure_future(machine.registrar(NodeRegistration(1, 6, "another", "there")).start())

@@ -476,3 +476,43 @@ def _deliver_everything(random: Random) -> None:
         if at == ends:
             return
     raise AssertionError(f"still missing: { {number: ends[number] - at[number] for number in ends} }")
+
+
+def test_a_leadership_that_ends_between_two_reads_of_an_answer_is_told() -> None:
+    pair = offered(Pair(), 0)
+    pair.ends[partition(0)] = (30, 30)
+    request = pair.client.next_request(0)
+    assert request is not None
+    pair.arrive(request)
+    making = pair.server.begin_answer()
+    first = making.next_read()
+    assert first is not None
+    making.add(first, b"")
+    pair.server.refused(partition(0), FetchVerdict(ME, 5, FetchRefusal.NOT_LEADER))
+    second = making.next_read()
+    assert second is not None, "what is read is what the answer was begun with"
+    making.add(second, b"")
+    assert making.next_read() is None
+    assert making.finish().partitions == []
+    pair.client.offer(fetch(1))
+    again = pair.client.next_request(0)
+    assert again is not None
+    pair.arrive(again)
+    [answered] = pair.answer().partitions
+    assert (answered.id, answered.refusal) == (partition(0), FetchRefusal.NOT_LEADER.value)
+
+
+def test_a_high_watermark_that_was_not_sent_after_all_is_told_later() -> None:
+    pair = offered(Pair(), 0)
+    pair.high = 7
+    pair.ends[partition(0)] = (30, 0)
+    request = pair.client.next_request(0)
+    assert request is not None
+    pair.arrive(request)
+    making = pair.server.begin_answer()
+    read = making.next_read()
+    assert read is not None
+    making.add(read, b"")  # its first batch does not fit
+    [answered] = making.finish().partitions
+    assert [log.high_watermark for log in answered.logs] == [7, 7]
+    assert not answered.is_work

@@ -1,0 +1,55 @@
+import httpx2
+import pytest
+
+from acklog.command.server_metrics import ServerMetrics
+from acklog.wire.problems import ProblemCode
+from app.node_http import create_node_app
+from app.nodes_with_self import NodesWithSelf
+from cluster.errors import AcklogError
+from tests.support.memory_cluster import MemoryCluster, with_cluster
+
+
+def test_health_readiness_and_metrics_of_a_node() -> None:
+    async def main(cluster: MemoryCluster) -> None:
+        node = await cluster.node(4, rack='a "rack"')
+        await cluster.until(lambda: node.controller.is_controller)
+        transport = httpx2.ASGITransport(app=create_node_app(node, metric_names_max=10), raise_app_exceptions=False)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://node", timeout=None) as client:
+            assert (await client.get("/healthz")).json() == {"status": "alive"}
+            assert (await client.get("/readyz")).json() == {"status": "ready"}
+            metrics = ServerMetrics((await client.get("/metrics")).text)
+            assert metrics.value("acklog_node_registered") == 1
+            assert metrics.value("acklog_controller") == 1
+            assert metrics.value("acklog_controller_terms_total") == 1
+            assert metrics.value("acklog_cluster_nodes") == 1
+            assert metrics.value("acklog_storage_failed") == 0
+            assert metrics.by_label("acklog_node_info", "rack") == {'a "rack"': 1}
+            assert metrics.by_label("acklog_node_info", "node") == {"4": 1}
+            assert (await client.get("/messages")).status_code == 404
+            node.node.logs.fail("the disk is gone")
+            failed = await client.get("/readyz")
+            assert (failed.status_code, failed.json()["code"]) == (503, "STORAGE_FAILED")
+            assert "the disk is gone" in failed.json()["detail"]
+            node.begin_shutdown()
+            leaving = await client.get("/readyz")
+            assert (leaving.status_code, leaving.json()["code"]) == (503, "SHUTTING_DOWN")
+            assert (await client.get("/healthz")).status_code == 200
+        await cluster.stop(node)
+
+    with_cluster(main)
+
+
+class _Directory:
+    def client(self, node_id: int) -> str:
+        if node_id == 9:
+            raise AcklogError(ProblemCode.UNAVAILABLE, "no")
+        return f"connection to {node_id}"
+
+
+def test_a_node_reaches_itself_without_a_connection() -> None:
+    nodes = NodesWithSelf(1, _Directory())  # type: ignore[arg-type]
+    assert nodes.client(1) == "connection to 1", "not attached yet"  # type: ignore[comparison-overlap]
+    nodes.attach("itself")  # type: ignore[arg-type]
+    assert [nodes.client(1), nodes.client(2)] == ["itself", "connection to 2"]  # type: ignore[comparison-overlap]
+    with pytest.raises(AcklogError):
+        nodes.client(9)
