@@ -71,7 +71,7 @@ async def _batches(task: "asyncio.Task[FetchAnswer]") -> dict[int, bytes]:
     answer = await task
     found, at = {}, 0
     for each in answer.partitions:
-        if each.logs:
+        if each.logs and each.logs[0].size_bytes:
             found[each.id.partition] = answer.batches[at : at + each.logs[0].size_bytes]
             at += each.logs[0].size_bytes
     assert at == len(answer.batches)
