@@ -151,7 +151,7 @@ class PartitionLeaders:
         deadline_ms: int,
     ) -> _Result:
         """As `change_once`, for a call that keeps to its `remaining_ms` by itself, as a produce does."""
-        pauses = _Pauses(self._entropy.fraction)
+        pauses = Pauses(self._entropy.fraction)
         failure = _too_late()
         while (remaining_ms := deadline_ms - self._clock.monotonic_ms()) > 0:
             epoch = -1
@@ -178,7 +178,7 @@ class PartitionLeaders:
         deadline_ms: int,
     ) -> _Result:
         """Raises AcklogError, or _UnknownOutcomeError after any try that may have taken effect."""
-        pauses = _Pauses(self._entropy.fraction)
+        pauses = Pauses(self._entropy.fraction)
         target: _Target | None = None
         is_unknown = False
         failure = _too_late()
@@ -269,7 +269,7 @@ class _UnknownOutcomeError(Exception):
         self.last = last
 
 
-class _Pauses:
+class Pauses:
     """Growing from RETRY_PAUSE_MIN_MS to RETRY_PAUSE_MAX_MS, each at random between its half and itself."""
 
     def __init__(self, fraction: Callable[[], float]) -> None:

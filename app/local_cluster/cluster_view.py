@@ -35,7 +35,7 @@ def _row(member: Member, condition: Condition) -> list[Cell | str]:
     return [
         member.name,
         Cell(state_text(member), _STYLES[member.life]),
-        str(member.process.pid) if member.is_running and member.life is Life.READY else "",
+        str(member.process.running_pid or ""),
         member.address,
         condition.role,
         Cell(memory, "muted"),
@@ -53,7 +53,7 @@ def state_text(member: Member) -> str:
 
 def change_text(member: Member) -> str:
     """What has just happened to a member."""
-    where = f" on {member.address}, pid {member.process.pid}" if member.life is Life.READY else ""
+    where = f" on {member.address}, pid {member.process.running_pid}" if member.life is Life.READY else ""
     more = f", its log: {member.process.log_path}" if member.life in {Life.ENDED, Life.GIVEN_UP} else ""
     return f"{member.name}: {state_text(member)}{where}{more}"
 

@@ -48,9 +48,10 @@ class Examiner:
         return list(await asyncio.gather(*map(self.examine_one, members)))
 
     async def examine_one(self, member: Member) -> Condition:
-        if member.life is not Life.READY or member.process.exit_code is not None:
+        pid = member.process.running_pid
+        if member.life is not Life.READY or pid is None:
             return Condition()
-        memory_bytes = resident_bytes(member.process.pid)
+        memory_bytes = resident_bytes(pid)
         try:
             if member.kind is Kind.ETCD:
                 return await self._etcd(member, memory_bytes)

@@ -39,7 +39,3 @@ class Member:
     @property
     def name(self) -> str:
         return f"{self.kind.value} {self.number}"
-
-    @property
-    def is_running(self) -> bool:
-        return self.life in {Life.STARTING, Life.READY} and self.process.exit_code is None

@@ -84,9 +84,15 @@ class ServerProcess:
     @property
     def pid(self) -> int:
         """Raises ServerFailedError when it does not run."""
-        if self._process is None or self._process.returncode is not None:
+        pid = self.running_pid
+        if pid is None:
             raise ServerFailedError("the server does not run")
-        return self._process.pid
+        return pid
+
+    @property
+    def running_pid(self) -> int | None:
+        """None when it does not run."""
+        return None if self._process is None or self._process.returncode is not None else self._process.pid
 
     @property
     def exit_code(self) -> int | None:

@@ -1,6 +1,8 @@
 """One log: append, read, find by time, cut at either end."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from enum import Enum
 from functools import partial
 from typing import TypeVar
@@ -231,7 +233,7 @@ class PartitionLog:
         self._engine.check(self._state)
         if offset < self.log_start:
             raise self._out_of_range(offset)
-        async with self._index_loading:  # or an index would be stored that describes batches of before
+        async with self._changing():
             await uncancelled(truncate_to(self._engine, self._commit, self._maintenance, self._queue, offset))
 
     async def reset_to(self, offset: int) -> None:
@@ -245,7 +247,7 @@ class PartitionLog:
         if offset < 0:
             raise ValueError(f"a log cannot begin at offset {offset}")
         self._engine.check(self._state)
-        async with self._index_loading:
+        async with self._changing():
             await uncancelled(reset_to(self._engine, self._commit, self._maintenance, self._queue, offset))
 
     async def remove_before(self, offset: int) -> int:
@@ -296,6 +298,13 @@ class PartitionLog:
         self._commit.release(self._queue)
 
     # --- pieces -------------------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def _changing(self) -> AsyncIterator[None]:
+        """Changes come one after the other, in the order of the calls; no index is made meanwhile, which would be
+        stored and describe the batches of before."""
+        async with self._queue.changing, self._index_loading:
+            yield
 
     def _check_range(self, offset: int) -> None:
         if not self.log_start <= offset <= self.log_end:

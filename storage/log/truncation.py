@@ -28,17 +28,16 @@ async def truncate_to(
 
 @asynccontextmanager
 async def changing(engine: Engine, commit: GroupCommit, maintenance: Maintenance, log: LogQueue) -> AsyncIterator[None]:
-    """What the block does to the log's end it does alone, with no append on its way. Raises what keeps the log from
-    being served."""
-    async with log.changing:
-        try:
-            await commit.hold(log)
-            async with maintenance.exclusive():
-                engine.check(log.state)
-                yield
-        finally:
-            commit.recount([log])
-            commit.release(log)
+    """What the block does to the log it does alone, with no append on its way. Raises what keeps the log from being
+    served."""
+    try:
+        await commit.hold(log)
+        async with maintenance.exclusive():
+            engine.check(log.state)
+            yield
+    finally:
+        commit.recount([log])
+        commit.release(log)
 
 
 async def _truncate(engine: Engine, maintenance: Maintenance, state: LogState, offset: int) -> None:

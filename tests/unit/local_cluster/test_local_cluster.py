@@ -2,6 +2,8 @@
 stand-ins; the real ones run in `tests/integration/cluster`."""
 
 import asyncio
+import os
+import signal
 import sys
 from pathlib import Path
 
@@ -20,16 +22,18 @@ from app.local_cluster.server_process import ServerFailedError, ServerProcess, f
 READY = """
 import http.server, sys
 class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def answer(self, body):
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
     def do_GET(self):
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(b"acklog_partitions_led 3\\nacklog_controller 1\\nacklog_node_registered 0\\n")
+        self.answer(b"acklog_partitions_led 3\\nacklog_controller 1\\nacklog_node_registered 0\\n")
     def do_POST(self):
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(b'{"header":{"member_id":"7"},"leader":"7"}')
+        self.answer(b'{"header":{"member_id":"7"},"leader":"7"}')
     def log_message(self, *arguments): pass
-http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 """
 
 
@@ -122,7 +126,7 @@ class TestKeeper:
         keeping = asyncio.create_task(Keeper(cluster, KeeperSettings(pause_s=0)).run())
         first_pid = kept.process.pid
         async with asyncio.timeout(30):
-            await asyncio.to_thread(_kill, first_pid)
+            os.kill(first_pid, signal.SIGKILL)
             while kept.restarts == 0 or kept.life is not Life.READY:
                 await asyncio.sleep(0.01)
         assert kept.process.pid != first_pid
@@ -139,7 +143,7 @@ class TestKeeper:
         kept.process.command = [sys.executable, "-c", "raise SystemExit(3)"]
         keeper = Keeper(cluster, KeeperSettings(pause_s=0, failures_max=2))
         keeping = asyncio.create_task(keeper.run())
-        await asyncio.to_thread(_kill, kept.process.pid)
+        os.kill(kept.process.pid, signal.SIGKILL)
         async with asyncio.timeout(30):
             await keeping
         assert (kept.life, kept.restarts) == (Life.GIVEN_UP, 2)
@@ -152,13 +156,6 @@ class TestKeeper:
         with pytest.raises(ServerFailedError, match="it cannot be"):
             await cluster.start()
         await cluster.stop()
-
-
-def _kill(pid: int) -> None:
-    import os
-    import signal
-
-    os.kill(pid, signal.SIGKILL)
 
 
 class TestCondition:

@@ -1,0 +1,316 @@
+"""Asking the nodes that lead some topics for messages, also while some of them are away.
+
+Without waiting, one node after the other is asked, so that no more is leased than was asked for. Who waits, waits at all
+of them at once: what comes too much then is released, and its attempts do not count.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from acklog.wire.problems import ProblemCode
+from app.dependencies import Gateway
+from app.routing import PartitionLeaders, Pauses
+from cluster.errors import AcklogError
+from storage.rpc.messages import DeliveredMessage, ReceiveRequest, ReceiveResponse
+
+EMPTY = "EMPTY"
+UNAVAILABLE = "UNAVAILABLE"
+SHUTTING_DOWN = "SHUTTING_DOWN"
+
+PATIENCE_MS = 1_000
+"""How long one of several nodes may take to answer a request that does not wait."""
+
+SUSPICION_MS = 2_000
+"""How long a node that took longer is left out while others answer."""
+
+AUTO_ACK_SLICE_MS = 500
+"""What is acknowledged when it is sent cannot be released: such a request waits at one node after the other."""
+
+_PASSING = frozenset(
+    {
+        ProblemCode.UNAVAILABLE,
+        ProblemCode.TIMED_OUT,
+        ProblemCode.SHUTTING_DOWN,
+        ProblemCode.STORAGE_FAILED,
+        ProblemCode.NOT_ENOUGH_REPLICAS,
+    }
+)
+
+
+class Polls:
+    """`release` gives back leases that nobody will see, some time."""
+
+    def __init__(
+        self, gateway: Gateway, leaders: PartitionLeaders, release: Callable[[list[DeliveredMessage]], None]
+    ) -> None:
+        self.gateway = gateway
+        self.leaders = leaders
+        self.release = release
+        self._clock = gateway.clock
+        self._turn = 0
+        self._suspects: dict[int, int] = {}
+
+    # --- without waiting -------------------------------------------------------------------------------------------
+
+    async def ask(self, request: ReceiveRequest) -> ReceiveResponse:
+        """What there is now. While no node answers, they and their successors are asked again, until the deadline.
+
+        Raises AcklogError.
+        """
+        deadline_ms = self.leaders.deadline_in(self.gateway.settings.request_timeout_ms)
+        pauses = Pauses(self.gateway.entropy.fraction)
+        while True:
+            nodes = await self.leaders.wait_for_leaders(request.topic_ids, deadline_ms=deadline_ms)
+            try:
+                return await self._ask_in_turn(request, nodes, 0, deadline_ms)
+            except AcklogError as error:
+                wait_ms = pauses.next_ms()
+                if not self.is_passing(error, nodes) or self._clock.monotonic_ms() + wait_ms >= deadline_ms:
+                    raise
+            await self.leaders.pause_for_leaders(request.topic_ids, nodes, wait_ms=wait_ms)
+
+    async def _ask_in_turn(
+        self, request: ReceiveRequest, nodes: list[int], wait_ms: int, deadline_ms: int
+    ) -> ReceiveResponse:
+        """Ask each node once, from another one on each time; the last one may wait. Raises AcklogError if none
+        answered."""
+        self._turn += 1
+        turn = self._turn % len(nodes)
+        order = sorted(nodes[turn:] + nodes[:turn], key=self._is_suspect)
+        messages: list[DeliveredMessage] = []
+        reasons: list[str] = []
+        failure: AcklogError | None = None
+        for position, node_id in enumerate(order):
+            if reasons and self._is_suspect(node_id):
+                failure = failure or _silent(node_id)
+                continue
+            is_last = position == len(order) - 1
+            part = narrowed(request, messages, wait_ms if is_last and not messages else 0)
+            try:
+                response = await self._ask(node_id, part, nodes, deadline_ms)
+            except AcklogError as error:
+                failure = error
+                continue
+            messages.extend(response.messages)
+            reasons.append(response.reason)
+            if len(messages) >= request.max_messages or bytes_left(request, messages) <= 0:
+                break
+        if failure is not None and not reasons:
+            raise failure
+        return ReceiveResponse(messages, "" if messages else reason_of(reasons, failure))
+
+    async def _ask(
+        self, node_id: int, request: ReceiveRequest, nodes: list[int], deadline_ms: int
+    ) -> ReceiveResponse:
+        """What is being acknowledged by being sent is waited for as long as may be, or it would be lost."""
+        limit_ms = max(1, deadline_ms - self._clock.monotonic_ms())
+        if len(nodes) > 1 and not request.auto_ack:
+            limit_ms = min(limit_ms, PATIENCE_MS)
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout((limit_ms + request.wait_ms) / 1000) as limit:
+
+                def give_up() -> None:
+                    if not limit.expired() and not request.auto_ack:
+                        limit.reschedule(loop.time())
+
+                with self.leaders.watch.topics(tuple(request.topic_ids), leaders=nodes, wake=give_up):
+                    response = await self.gateway.nodes.client(node_id).receive(request)
+        except TimeoutError:
+            self._suspects[node_id] = self._clock.monotonic_ms() + SUSPICION_MS
+            raise _silent(node_id) from None
+        self._suspects.pop(node_id, None)
+        return response
+
+    def _is_suspect(self, node_id: int) -> bool:
+        until_ms = self._suspects.get(node_id)
+        if until_ms is None:
+            return False
+        if until_ms <= self._clock.monotonic_ms():
+            del self._suspects[node_id]
+            return False
+        return True
+
+    def is_passing(self, error: AcklogError, nodes: list[int]) -> bool:
+        """Whether the same question may be answered a little later."""
+        if error.code is ProblemCode.STORAGE_FAILED:
+            return len(nodes) > 1
+        return error.code in _PASSING and not self.gateway.shutdown.has_begun
+
+    # --- waiting ---------------------------------------------------------------------------------------------------
+
+    async def wait(self, request: ReceiveRequest, wait_ms: int) -> ReceiveResponse:
+        """The first messages that come within `wait_ms`. Raises AcklogError."""
+        deadline_ms = self.leaders.deadline_in(wait_ms)
+        if request.auto_ack:
+            return await self._wait_in_turn(request, deadline_ms)
+        return await LongPoll(self, request, deadline_ms).run()
+
+    async def _wait_in_turn(self, request: ReceiveRequest, deadline_ms: int) -> ReceiveResponse:
+        pauses = Pauses(self.gateway.entropy.fraction)
+        patience_ms = self.gateway.settings.request_timeout_ms
+        while True:
+            remaining_ms = max(0, deadline_ms - self._clock.monotonic_ms())
+            nodes = await self.leaders.wait_for_leaders(request.topic_ids, deadline_ms=deadline_ms + patience_ms)
+            slice_ms = remaining_ms if len(nodes) == 1 else min(remaining_ms, AUTO_ACK_SLICE_MS)
+            try:
+                response = await self._ask_in_turn(request, nodes, slice_ms, self.leaders.deadline_in(patience_ms))
+            except AcklogError as error:
+                if not self.is_passing(error, nodes) or remaining_ms <= 0:
+                    raise
+                response = ReceiveResponse([], UNAVAILABLE)
+            if response.messages or remaining_ms <= 0 or response.reason == SHUTTING_DOWN:
+                return response
+            await self.leaders.pause_for_leaders(
+                request.topic_ids, nodes, wait_ms=min(remaining_ms, pauses.next_ms())
+            )
+
+
+class LongPoll:
+    """One request that waits at every node that leads its topics, whoever that is in the meantime."""
+
+    def __init__(self, polls: Polls, request: ReceiveRequest, deadline_ms: int) -> None:
+        self._polls = polls
+        self._request = request
+        self._deadline_ms = deadline_ms
+        self._clock = polls.gateway.clock
+        self._polling: dict[int, asyncio.Task[ReceiveResponse]] = {}
+        self._left: list[asyncio.Task[ReceiveResponse]] = []
+        self._failing: dict[int, AcklogError] = {}
+        self._news = asyncio.Event()
+
+    async def run(self) -> ReceiveResponse:
+        """Raises AcklogError when no node could be asked."""
+        try:
+            with self._alarm():
+                await self._poll_until_there_is_something()
+            await self._end()
+        except BaseException:
+            await self._end()
+            self._polls.release([message for response in self._answers() for message in response.messages])
+            raise
+        return self._answer()
+
+    @contextmanager
+    def _alarm(self) -> Iterator[None]:
+        remaining_ms = max(0, self._deadline_ms - self._clock.monotonic_ms())
+        timer = asyncio.get_running_loop().call_later(remaining_ms / 1000, self._news.set)
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    async def _poll_until_there_is_something(self) -> None:
+        leaders, topic_ids = self._polls.leaders, tuple(self._request.topic_ids)
+        while True:
+            nodes = leaders.watch.leaders(topic_ids)
+            self._poll_exactly(nodes)
+            self._news.clear()
+            with leaders.watch.topics(topic_ids, leaders=nodes, wake=self._news.set):
+                if not self._is_over(nodes):
+                    await self._news.wait()
+            if self._is_over(nodes):
+                return
+
+    def _is_over(self, nodes: list[int]) -> bool:
+        if self._clock.monotonic_ms() >= self._deadline_ms:
+            return True
+        if any(response.messages or response.reason == SHUTTING_DOWN for response in self._answers()):
+            return True
+        return bool(nodes) and all(task.done() for task in self._polling.values())
+
+    def _poll_exactly(self, nodes: list[int]) -> None:
+        loop = asyncio.get_running_loop()
+        for node_id in [node_id for node_id in self._polling if node_id not in nodes]:
+            task = self._polling.pop(node_id)
+            task.cancel()
+            self._left.append(task)
+            self._failing.pop(node_id, None)
+        for node_id in nodes:
+            if node_id not in self._polling:
+                task = self._polling[node_id] = loop.create_task(self._poll(node_id, nodes))
+                task.add_done_callback(lambda _task: self._news.set())
+
+    async def _poll(self, node_id: int, nodes: list[int]) -> ReceiveResponse:
+        """What the node has; empty when the time is up. Raises AcklogError for what will not pass."""
+        pauses = Pauses(self._polls.gateway.entropy.fraction)
+        while (remaining_ms := self._deadline_ms - self._clock.monotonic_ms()) > 0:
+            try:
+                part = narrowed(self._request, [], remaining_ms)
+                response = await self._polls.gateway.nodes.client(node_id).receive(part)
+            except AcklogError as error:
+                if not self._polls.is_passing(error, nodes):
+                    raise
+                self._failing[node_id] = error
+            else:
+                self._failing.pop(node_id, None)
+                is_stopping = response.reason == SHUTTING_DOWN
+                if response.messages or (is_stopping and self._polls.gateway.shutdown.has_begun):
+                    return response
+            await self._clock.sleep(pauses.next_ms())
+        return ReceiveResponse([], "")
+
+    async def _end(self) -> None:
+        """Nothing is asked any more. Who gives up waiting at a node has what still comes released."""
+        tasks = [*self._polling.values(), *self._left]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _answers(self) -> list[ReceiveResponse]:
+        return [
+            task.result()
+            for task in (*self._polling.values(), *self._left)
+            if task.done() and not task.cancelled() and task.exception() is None
+        ]
+
+    def _answer(self) -> ReceiveResponse:
+        answers = self._answers()
+        faults = [
+            error
+            for task in self._polling.values()
+            if task.done() and not task.cancelled() and (error := task.exception()) is not None
+        ]
+        messages: list[DeliveredMessage] = []
+        too_many: list[DeliveredMessage] = []
+        for message in (message for response in answers for message in response.messages):
+            fits = len(messages) < self._request.max_messages and bytes_left(self._request, messages) > 0
+            (messages if fits else too_many).append(message)
+        self._polls.release(too_many)
+        if faults and len(faults) == len(self._polling) and not messages:
+            raise faults[0]
+        failure = next(iter(self._failing.values()), None)
+        if failure is None and not self._polling:
+            failure = AcklogError(ProblemCode.UNAVAILABLE, "no partition of the topic has a leader now")
+        if failure is not None and len(self._failing) == len(self._polling) and not messages:
+            raise failure
+        return ReceiveResponse(messages, "" if messages else reason_of([each.reason for each in answers], failure))
+
+
+def reason_of(reasons: list[str], failure: AcklogError | None) -> str:
+    """Why there is nothing: what the nodes say, or that not all of them could be asked."""
+    said = next((reason for reason in reasons if reason and reason != EMPTY), "")
+    return said or (EMPTY if failure is None else UNAVAILABLE)
+
+
+def narrowed(request: ReceiveRequest, messages: list[DeliveredMessage], wait_ms: int) -> ReceiveRequest:
+    """The request for what `messages` leave room for."""
+    return ReceiveRequest(
+        request.topic_ids,
+        request.group_id,
+        request.consumer,
+        request.max_messages - len(messages),
+        bytes_left(request, messages),
+        wait_ms,
+        request.visibility_ms,
+        request.auto_ack,
+    )
+
+
+def bytes_left(request: ReceiveRequest, messages: list[DeliveredMessage]) -> int:
+    return request.max_bytes - sum(len(message.record.body) for message in messages)
+
+
+def _silent(node_id: int) -> AcklogError:
+    return AcklogError(ProblemCode.TIMED_OUT, f"node {node_id} did not answer within the deadline")
