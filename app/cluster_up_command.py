@@ -82,7 +82,7 @@ def _run(session: Session, options: "LocalClusterOptions", directory: Path, etcd
     program = etcd_of(session, etcd_program)
     with _display(session) as display:
         cluster = made(lambda: LocalCluster(directory, program, options, tell=display.changed))
-        finish(keep_up(cluster, display, on_ready=lambda: _tell_ready(session, cluster)))
+        finish(session, keep_up(cluster, display, on_ready=lambda: _tell_ready(session, cluster)))
     session.output.note("Everything is stopped.")
 
 
@@ -97,7 +97,7 @@ def made(make: Any) -> "LocalCluster":
     return cluster
 
 
-def finish(running: Coroutine[None, None, None]) -> None:
+def finish(session: Session, running: Coroutine[None, None, None]) -> None:
     """Run it until it ends, or until Ctrl-C or SIGTERM cancel it, which is how it ends well."""
     from app.local_cluster.server_process import ServerFailedError
 
@@ -112,7 +112,9 @@ def finish(running: Coroutine[None, None, None]) -> None:
     try:
         asyncio.run(until_told())
     except ServerFailedError as error:
-        raise CommandError(str(error)) from error
+        if not session.output.is_json:
+            session.output.complain(error.log_tail)
+        raise CommandError(error.what, hint="With --data-dir the logs stay.") from error
 
 
 def etcd_of(session: Session, named: str | None) -> Path:

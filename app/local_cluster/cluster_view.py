@@ -7,6 +7,7 @@ from app.local_cluster.condition import Condition
 from app.local_cluster.member import Life, Member
 
 _STYLES: dict[Life, Style] = {
+    Life.WAITING: "muted",
     Life.STARTING: "warning",
     Life.READY: "good",
     Life.ENDED: "bad",

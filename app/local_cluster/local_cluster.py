@@ -55,7 +55,10 @@ class LocalCluster:
     async def start_member(self, member: Member) -> None:
         """Raises ServerFailedError."""
         self._set(member, Life.STARTING)
-        await member.process.start()
+        try:
+            await member.process.start()
+        except ServerFailedError as error:
+            raise ServerFailedError(f"{member.name}: {error.what}", error.log_tail) from error
         self._set(member, Life.READY)
 
     async def kill_member(self, member: Member) -> None:
@@ -82,6 +85,8 @@ class LocalCluster:
             raise failures[0]
 
     async def _stop_member(self, member: Member) -> None:
+        if member.life is Life.WAITING:
+            return
         self._set(member, Life.STOPPING)
         try:
             await member.process.stop()

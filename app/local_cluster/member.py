@@ -15,6 +15,7 @@ class Kind(Enum):
 
 
 class Life(Enum):
+    WAITING = "waiting"
     STARTING = "starting"
     READY = "ready"
     ENDED = "ended"
@@ -31,7 +32,7 @@ class Member:
     number: int
     process: ServerProcess
     address: str
-    life: Life = Life.STARTING
+    life: Life = Life.WAITING
     ended_with: int = 0
     """Its last exit code, negative for a signal."""
     restarts: int = 0

@@ -24,6 +24,9 @@ PATIENCE_MS = 1_000
 SUSPICION_MS = 2_000
 """How long a node that took longer is left out while others answer."""
 
+ANSWER_MARGIN_MS = 250
+"""What the nodes get on top of the wait, so that their answers, with their reasons, come first."""
+
 AUTO_ACK_SLICE_MS = 500
 """What is acknowledged when it is sent cannot be released: such a request waits at one node after the other."""
 
@@ -98,11 +101,9 @@ class Polls:
                 break
         if failure is not None and not reasons:
             raise failure
-        return ReceiveResponse(messages, "" if messages else reason_of(reasons, failure))
+        return ReceiveResponse(messages, "" if messages else reason_of(reasons, is_complete=failure is None))
 
-    async def _ask(
-        self, node_id: int, request: ReceiveRequest, nodes: list[int], deadline_ms: int
-    ) -> ReceiveResponse:
+    async def _ask(self, node_id: int, request: ReceiveRequest, nodes: list[int], deadline_ms: int) -> ReceiveResponse:
         """What is being acknowledged by being sent is waited for as long as may be, or it would be lost."""
         limit_ms = max(1, deadline_ms - self._clock.monotonic_ms())
         if len(nodes) > 1 and not request.auto_ack:
@@ -151,20 +152,22 @@ class Polls:
         pauses = Pauses(self.gateway.entropy.fraction)
         patience_ms = self.gateway.settings.request_timeout_ms
         while True:
+            failure: AcklogError | None = None
+            response = ReceiveResponse([], UNAVAILABLE)
             remaining_ms = max(0, deadline_ms - self._clock.monotonic_ms())
             nodes = await self.leaders.wait_for_leaders(request.topic_ids, deadline_ms=deadline_ms + patience_ms)
             slice_ms = remaining_ms if len(nodes) == 1 else min(remaining_ms, AUTO_ACK_SLICE_MS)
             try:
                 response = await self._ask_in_turn(request, nodes, slice_ms, self.leaders.deadline_in(patience_ms))
             except AcklogError as error:
-                if not self.is_passing(error, nodes) or remaining_ms <= 0:
+                if not self.is_passing(error, nodes):
                     raise
-                response = ReceiveResponse([], UNAVAILABLE)
+                failure = error
             if response.messages or remaining_ms <= 0 or response.reason == SHUTTING_DOWN:
                 return response
-            await self.leaders.pause_for_leaders(
-                request.topic_ids, nodes, wait_ms=min(remaining_ms, pauses.next_ms())
-            )
+            if failure is not None:
+                wait_ms = min(remaining_ms, pauses.next_ms())
+                await self.leaders.pause_for_leaders(request.topic_ids, nodes, wait_ms=wait_ms)
 
 
 class LongPoll:
@@ -174,14 +177,15 @@ class LongPoll:
         self._polls = polls
         self._request = request
         self._deadline_ms = deadline_ms
+        self._last_ms = deadline_ms + ANSWER_MARGIN_MS
         self._clock = polls.gateway.clock
         self._polling: dict[int, asyncio.Task[ReceiveResponse]] = {}
         self._left: list[asyncio.Task[ReceiveResponse]] = []
-        self._failing: dict[int, AcklogError] = {}
+        self._failing: set[int] = set()
         self._news = asyncio.Event()
 
     async def run(self) -> ReceiveResponse:
-        """Raises AcklogError when no node could be asked."""
+        """Raises AcklogError for what will not pass, if every node says so."""
         try:
             with self._alarm():
                 await self._poll_until_there_is_something()
@@ -194,7 +198,7 @@ class LongPoll:
 
     @contextmanager
     def _alarm(self) -> Iterator[None]:
-        remaining_ms = max(0, self._deadline_ms - self._clock.monotonic_ms())
+        remaining_ms = max(0, self._last_ms - self._clock.monotonic_ms())
         timer = asyncio.get_running_loop().call_later(remaining_ms / 1000, self._news.set)
         try:
             yield
@@ -214,7 +218,7 @@ class LongPoll:
                 return
 
     def _is_over(self, nodes: list[int]) -> bool:
-        if self._clock.monotonic_ms() >= self._deadline_ms:
+        if self._clock.monotonic_ms() >= self._last_ms:
             return True
         if any(response.messages or response.reason == SHUTTING_DOWN for response in self._answers()):
             return True
@@ -222,11 +226,12 @@ class LongPoll:
 
     def _poll_exactly(self, nodes: list[int]) -> None:
         loop = asyncio.get_running_loop()
+        self._left = [task for task in self._left if not task.done() or _has_messages(task)]
         for node_id in [node_id for node_id in self._polling if node_id not in nodes]:
             task = self._polling.pop(node_id)
             task.cancel()
             self._left.append(task)
-            self._failing.pop(node_id, None)
+            self._failing.discard(node_id)
         for node_id in nodes:
             if node_id not in self._polling:
                 task = self._polling[node_id] = loop.create_task(self._poll(node_id, nodes))
@@ -236,20 +241,22 @@ class LongPoll:
         """What the node has; empty when the time is up. Raises AcklogError for what will not pass."""
         pauses = Pauses(self._polls.gateway.entropy.fraction)
         while (remaining_ms := self._deadline_ms - self._clock.monotonic_ms()) > 0:
+            pause_ms = pauses.next_ms()
             try:
                 part = narrowed(self._request, [], remaining_ms)
                 response = await self._polls.gateway.nodes.client(node_id).receive(part)
             except AcklogError as error:
                 if not self._polls.is_passing(error, nodes):
                     raise
-                self._failing[node_id] = error
+                self._failing.add(node_id)
             else:
-                self._failing.pop(node_id, None)
-                is_stopping = response.reason == SHUTTING_DOWN
-                if response.messages or (is_stopping and self._polls.gateway.shutdown.has_begun):
+                self._failing.discard(node_id)
+                is_stopping = response.reason == SHUTTING_DOWN and self._polls.gateway.shutdown.has_begun
+                is_late = self._clock.monotonic_ms() + pause_ms >= self._deadline_ms
+                if response.messages or is_stopping or is_late:
                     return response
-            await self._clock.sleep(pauses.next_ms())
-        return ReceiveResponse([], "")
+            await self._clock.sleep(pause_ms)
+        return ReceiveResponse([], EMPTY)
 
     async def _end(self) -> None:
         """Nothing is asked any more. Who gives up waiting at a node has what still comes released."""
@@ -267,31 +274,33 @@ class LongPoll:
 
     def _answer(self) -> ReceiveResponse:
         answers = self._answers()
-        faults = [
-            error
-            for task in self._polling.values()
-            if task.done() and not task.cancelled() and (error := task.exception()) is not None
-        ]
         messages: list[DeliveredMessage] = []
         too_many: list[DeliveredMessage] = []
         for message in (message for response in answers for message in response.messages):
             fits = len(messages) < self._request.max_messages and bytes_left(self._request, messages) > 0
             (messages if fits else too_many).append(message)
         self._polls.release(too_many)
-        if faults and len(faults) == len(self._polling) and not messages:
+        if messages:
+            return ReceiveResponse(messages)
+        faults = [
+            error
+            for task in self._polling.values()
+            if task.done() and not task.cancelled() and (error := task.exception()) is not None
+        ]
+        if faults and len(faults) == len(self._polling):
             raise faults[0]
-        failure = next(iter(self._failing.values()), None)
-        if failure is None and not self._polling:
-            failure = AcklogError(ProblemCode.UNAVAILABLE, "no partition of the topic has a leader now")
-        if failure is not None and len(self._failing) == len(self._polling) and not messages:
-            raise failure
-        return ReceiveResponse(messages, "" if messages else reason_of([each.reason for each in answers], failure))
+        is_complete = self._polling and not faults and not self._failing
+        return ReceiveResponse([], reason_of([each.reason for each in answers], is_complete=bool(is_complete)))
 
 
-def reason_of(reasons: list[str], failure: AcklogError | None) -> str:
+def _has_messages(task: "asyncio.Task[ReceiveResponse]") -> bool:
+    return task.done() and not task.cancelled() and task.exception() is None and bool(task.result().messages)
+
+
+def reason_of(reasons: list[str], *, is_complete: bool) -> str:
     """Why there is nothing: what the nodes say, or that not all of them could be asked."""
     said = next((reason for reason in reasons if reason and reason != EMPTY), "")
-    return said or (EMPTY if failure is None else UNAVAILABLE)
+    return said or (EMPTY if is_complete else UNAVAILABLE)
 
 
 def narrowed(request: ReceiveRequest, messages: list[DeliveredMessage], wait_ms: int) -> ReceiveRequest:

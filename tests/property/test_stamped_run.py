@@ -1,6 +1,6 @@
 """A run of stamped batches is treated as one; the outcome is that of taking each batch for itself."""
 
-import struct
+import itertools
 
 import pytest
 from hypothesis import given, settings
@@ -109,7 +109,7 @@ def test_segments_indexes_and_epochs_are_those_of_single_batches(
     bounds = [0, *sorted({cut for cut in cuts if 0 < cut < len(made)}), len(made)]
     part = StampedPart(queue)
     written = b""
-    for first, end in zip(bounds, bounds[1:], strict=False):
+    for first, end in itertools.pairwise(bounds):
         run = StampedRun(b"".join(made[first:end]))
         part.add(Pending(queue, run.data, run.end_offset - run.base_offset, 0, 0, False, NobodyWaits(), run))
         if rounds or end == len(made):
@@ -157,6 +157,5 @@ def test_a_run_that_is_cut_off_is_found_unless_whole_batches_are_left(
     if len(cut) in ends[1:]:
         assert len(StampedRun(cut)) == ends.index(len(cut))
     else:
-        with pytest.raises((ValueError, struct.error)) as caught:
+        with pytest.raises(ValueError, match=r"\w"):
             StampedRun(cut)
-        assert isinstance(caught.value, ValueError)

@@ -125,7 +125,8 @@ def test_a_cluster_that_cannot_start_leaves_nothing_behind(tmp_path: Path) -> No
     up = Up(tmp_path, Path(sys.executable))
     assert up.process.wait(timeout=START_SECONDS) == 1
     assert "etcd 1: stopped" in up.errors
-    assert "acklog: the server ended with" in up.errors
+    assert "node 1: st" not in up.errors
+    assert "etcd 1: the server ended with 2" in up.errors
     assert list(tmp_path.glob("acklog-cluster-*")) == []
 
 
@@ -194,6 +195,7 @@ async def test_mistakes_are_one_line_each(cluster: LocalCluster, tmp_path: Path)
     node = cluster.of_kind(Kind.NODE)[0]
     used = str(cluster.directory / "node-1")
     fresh = str(tmp_path / "fresh")
+    listen = ("--listen", node.address)
     [port] = free_ports(1)
     mistakes = [
         (
@@ -201,8 +203,7 @@ async def test_mistakes_are_one_line_each(cluster: LocalCluster, tmp_path: Path)
             f"acklog: Another process uses the data directory {used}. Stop it, or give another --data-dir.",
         ),
         (
-            ["node", "--id", "9", "--data-dir", fresh, "--http", "127.0.0.1:0", "--listen", node.address]
-            + ["--etcd", endpoint],
+            ["node", "--id", "9", "--data-dir", fresh, "--http", "127.0.0.1:0", "--etcd", endpoint, *listen],
             f"acklog: Node 9 cannot run on {node.address}",
         ),
         (

@@ -58,7 +58,7 @@ def test_logs_that_nobody_has_named_yet_are_kept_and_those_no_longer_named_are_n
 
 
 def test_logs_that_are_gone_are_forgotten(harness: LogHarness) -> None:
-    write(read(harness.disk), {key: 5 for key in KEYS})
+    write(read(harness.disk), dict.fromkeys(KEYS, 5))
     harness.run(harness.store.remove_log(KEYS[4]))
     harness.run(harness.store.remove_log(KEYS[5]))
     assert set(stored(harness.disk)) == set(KEYS[:4])
