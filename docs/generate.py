@@ -12,6 +12,8 @@ from textwrap import dedent
 
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
+from app.etcd_options import EtcdOptions
+from app.node_options import NodeOptions
 from app.node_settings import numeric_settings
 from app.settings import ENVIRONMENT_PREFIX, NODE_PREFIX, Settings, option_of
 from storage.log.settings import LogStoreSettings
@@ -98,8 +100,20 @@ def limits_table() -> str:
 
 
 def server_settings_table() -> str:
+    return options_table(Settings)
+
+
+def node_options_table() -> str:
+    return options_table(NodeOptions)
+
+
+def etcd_options_table() -> str:
+    return options_table(EtcdOptions)
+
+
+def options_table(kind: type[Settings] | type[NodeOptions] | type[EtcdOptions]) -> str:
     rows = ["| option | variable | default | may be | what it does |", "|---|---|---|---|---|"]
-    for each in fields(Settings):
+    for each in fields(kind):
         metadata = each.metadata
         bounds = ""
         if "minimum" in metadata:
@@ -187,7 +201,12 @@ def _replace(document: str, name: str, content: str) -> str:
 PARTS = {
     "README.md": {"limits": limits_table},
     "docs/errors.md": {"problem codes": problem_table},
-    "docs/operations.md": {"server settings": server_settings_table, "node settings": node_settings_table},
+    "docs/operations.md": {
+        "server settings": server_settings_table,
+        "node settings": node_settings_table,
+        "node options": node_options_table,
+        "etcd options": etcd_options_table,
+    },
 }
 
 

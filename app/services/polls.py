@@ -1,7 +1,7 @@
 """Asking the nodes that lead some topics for messages, also while some of them are away.
 
-Without waiting, one node after the other is asked, so that no more is leased than was asked for. Who waits, waits at all
-of them at once: what comes too much then is released, and its attempts do not count.
+Without waiting, one node after the other is asked, so that no more is leased than was asked for. Who waits, waits at
+all of them at once: what comes too much then is released, and its attempts do not count.
 """
 
 import asyncio

@@ -1,11 +1,28 @@
 """The calls that look at a partition's log, or choose a place in it."""
 
+from typing import Protocol
+
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
+from storage.log.partition_log import PartitionLog
 from storage.node.partition import Partition
 from storage.rpc import messages
 
 _WAITING_RETRY_MS = 1000
+
+
+class CommittedLog(Protocol):
+    """A leader's or a follower's messages, as far as they are committed."""
+
+    @property
+    def log(self) -> PartitionLog: ...
+
+    @property
+    def high_watermark(self) -> int: ...
+
+    async def wait_for_records(self, offset: int, timeout_ms: int) -> bool:
+        """Until the high watermark has passed `offset`; whether it has."""
+        ...
 
 
 class LogCalls:
@@ -29,26 +46,39 @@ class LogCalls:
             record, batch.header.leader_epoch, batch.header.append_time_ms, partition.groups.views(request.offset)
         )
 
-    async def records(self, partition: Partition, request: messages.RecordsRequest) -> messages.RecordsResponse:
-        host = partition.host
+    async def records(self, log: CommittedLog, request: messages.RecordsRequest) -> messages.RecordsResponse:
+        """Raises AcklogError OFFSET_OUT_OF_RANGE, TOO_MANY_WAITING, RECORDS_CORRUPT."""
         offset = request.offset
         if request.time_ms >= 0:
-            offset = min(await host.log.offset_at_time(request.time_ms), host.high_watermark)
-        _check_range(partition, offset, field="offset")
-        if request.wait_ms and offset == host.high_watermark:
-            await self._wait_for_records(partition, offset, request.wait_ms)
+            offset = min(await log.log.offset_at_time(request.time_ms), log.high_watermark)
+        _check_range(log.log, log.high_watermark, offset, field="offset")
+        if request.wait_ms and offset == log.high_watermark:
+            await self._wait_for_records(log, offset, request.wait_ms)
         found = []
-        if offset < host.high_watermark:
-            found = await host.log.read(offset, max_bytes=request.max_bytes, until=host.high_watermark)
+        high_watermark = log.high_watermark
+        if offset < high_watermark:
+            found = await log.log.read(offset, max_bytes=request.max_bytes, until=high_watermark)
         return messages.RecordsResponse(
             b"".join(stored.data for stored in found),
             offset,
             found[-1].header.next_offset if found else offset,
-            host.log.log_start,
-            host.high_watermark,
+            log.log.log_start,
+            log.high_watermark,
         )
 
-    async def _wait_for_records(self, partition: Partition, offset: int, wait_ms: int) -> None:
+    async def follower_records(
+        self, log: CommittedLog, request: messages.RecordsRequest, *, lag_ms_max: int
+    ) -> messages.RecordsResponse:
+        """As `records`, from a follower, which may be behind the reader. Raises AcklogError UNAVAILABLE if it stays
+        there."""
+        if request.offset > log.high_watermark and not await log.wait_for_records(request.offset - 1, lag_ms_max):
+            detail = (
+                f"This replica is behind the offset {request.offset}: it knows {log.high_watermark} to be committed."
+            )
+            raise AcklogError(ProblemCode.UNAVAILABLE, detail, field="offset")
+        return await self.records(log, request)
+
+    async def _wait_for_records(self, log: CommittedLog, offset: int, wait_ms: int) -> None:
         if self._waiting_records >= self._waiting_records_max:
             raise AcklogError(
                 ProblemCode.TOO_MANY_WAITING,
@@ -57,7 +87,7 @@ class LogCalls:
             )
         self._waiting_records += 1
         try:
-            await partition.host.wait_for_records(offset, wait_ms)
+            await log.wait_for_records(offset, wait_ms)
         finally:
             self._waiting_records -= 1
 
@@ -81,16 +111,15 @@ async def seek_target(partition: Partition, request: messages.SeekRequest) -> in
         return min(await host.log.offset_at_time(request.value), host.high_watermark)
     if request.to != "offset":
         raise AcklogError(ProblemCode.INVALID_FIELD, "to must be earliest, latest, offset or time.", field="to")
-    _check_range(partition, request.value, field="to")
+    _check_range(host.log, host.high_watermark, request.value, field="to")
     return request.value
 
 
-def _check_range(partition: Partition, offset: int, *, field: str) -> None:
-    host = partition.host
-    if not host.log.log_start <= offset <= host.high_watermark:
+def _check_range(log: PartitionLog, high_watermark: int, offset: int, *, field: str) -> None:
+    if not log.log_start <= offset <= high_watermark:
         raise AcklogError(
             ProblemCode.OFFSET_OUT_OF_RANGE,
-            f"The offset {offset} is outside the log, which goes from {host.log.log_start} to {host.high_watermark}.",
+            f"The offset {offset} is outside the log, which goes from {log.log_start} to {high_watermark}.",
             field=field,
-            extra={"logStart": host.log.log_start, "highWatermark": host.high_watermark},
+            extra={"logStart": log.log_start, "highWatermark": high_watermark},
         )

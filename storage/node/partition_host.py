@@ -380,9 +380,9 @@ class PartitionHost:
     def waiting_records(self) -> int:
         return len(self._waiters)
 
-    async def wait_for_records(self, offset: int, timeout_ms: int) -> None:
-        """Return when the high watermark has passed `offset`, or after the time-out."""
-        await self._waiters.wait_beyond(offset, timeout_ms)
+    async def wait_for_records(self, offset: int, timeout_ms: int) -> bool:
+        """Return when the high watermark has passed `offset`, or after the time-out; whether it has."""
+        return await self._waiters.wait_beyond(offset, timeout_ms)
 
     def stop_waiting(self) -> None:
         """The node stops, or another leads: whoever waits for records gets what there is."""

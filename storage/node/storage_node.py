@@ -2,8 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-
-import structlog
+from typing import TypeVar
 
 from acklog.wire.problems import ProblemCode
 from cluster.clock import Clock
@@ -44,7 +43,7 @@ from storage.replication.settings import ReplicationSettings
 from storage.rpc import messages
 from storage.rpc.peer_api import ProbeAnswer, ProbeRequest
 
-logger = structlog.get_logger(__name__)
+_Found = TypeVar("_Found")
 
 
 class StorageNode:
@@ -304,12 +303,13 @@ class StorageNode:
             )
         return partition
 
+    async def _wait_for(self, look: Callable[[], _Found | None]) -> _Found | None:
+        return await wait_for_metadata(self._metadata, look, timeout_ms=self._settings.metadata_lag_ms_max)
+
     async def _group(self, group_id: str) -> Group:
-        group = self._metadata.group_by_id(group_id) or await wait_for_metadata(
-            self._metadata,
-            lambda: self._metadata.group_by_id(group_id),
-            timeout_ms=self._settings.metadata_lag_ms_max,
-        )
+        group = self._metadata.group_by_id(group_id)
+        if group is None:
+            group = await self._wait_for(lambda: self._metadata.group_by_id(group_id))
         if group is None:
             raise AcklogError(ProblemCode.GROUP_NOT_FOUND, "There is no group with this id.", field="group")
         if group.mode is not GroupMode.SHARED:
@@ -337,11 +337,7 @@ class StorageNode:
 
     async def _start_group(self, group: Group, topic_id: str) -> None:
         """A group's first contact with the topic here: its start positions become durable, in one round."""
-        topic = await wait_for_metadata(
-            self._metadata,
-            lambda: self._metadata.topic_by_id(topic_id),
-            timeout_ms=self._settings.metadata_lag_ms_max,
-        )
+        topic = await self._wait_for(lambda: self._metadata.topic_by_id(topic_id))
         if topic is None:
             raise AcklogError(ProblemCode.TOPIC_NOT_FOUND, "There is no topic with this id.", field="queue")
         opened = [await self._partition(topic_id, number) for number in self._replicas.numbers_to_lead(topic_id)]
@@ -367,8 +363,12 @@ class StorageNode:
         return await self._log_calls.inspect(partition, request)
 
     async def records(self, request: messages.RecordsRequest) -> messages.RecordsResponse:
+        reads = self._replicas.followed(request.topic_id, request.partition) if request.any_replica else None
+        if reads is not None and not self._is_closing:
+            lag_ms_max = self._settings.follower_lag_ms_max
+            return await self._log_calls.follower_records(reads, request, lag_ms_max=lag_ms_max)
         partition = await self._partition(request.topic_id, request.partition)
-        return await self._log_calls.records(partition, request)
+        return await self._log_calls.records(partition.host, request)
 
     async def positions(self, request: messages.PositionsRequest) -> messages.PositionsResponse:
         return positions_of(await self._partition(request.topic_id, request.partition))

@@ -159,7 +159,8 @@ class InspectResponse(_Message):
 class RecordsRequest(_Message):
     """Raw batches from `offset` on (or the first appended at or after `time_ms`, if that is not -1), committed ones
     only, waiting up to `wait_ms` when there is nothing yet. At least one batch is returned where there is one, also
-    beyond `max_bytes`."""
+    beyond `max_bytes`. `any_replica`: a follower may answer, too, with what it knows to be committed; one that is
+    behind `offset` raises UNAVAILABLE after a moment."""
 
     topic_id: str
     partition: int
@@ -167,6 +168,7 @@ class RecordsRequest(_Message):
     time_ms: int = -1
     max_bytes: int = 4 * 1024 * 1024
     wait_ms: int = 0
+    any_replica: bool = False
 
 
 class RecordsResponse(_Message):

@@ -23,7 +23,7 @@ _REASONS = {
     "EMPTY": "There is nothing for the group: it has done everything there is.",
     "ALL_LEASED": "All messages are leased to other consumers, or wait for their delay. See: acklog lag",
     "IN_FLIGHT_LIMIT": "The group has too many messages in flight: acknowledge some first.",
-    "UNAVAILABLE": "Some partitions have no leader that answers now, and the others have nothing. Try again in a moment.",
+    "UNAVAILABLE": "The others have nothing, and some partitions have no leader that answers now. Try again.",
     "SHUTTING_DOWN": "The server is shutting down.",
 }
 

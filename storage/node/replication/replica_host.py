@@ -20,6 +20,7 @@ from storage.node.partition_host import UNAVAILABLE_RETRY_MS
 from storage.node.replication.deadline_timer import DeadlineTimer
 from storage.node.replication.errand_tasks import ErrandTasks
 from storage.node.replication.follower_errands import FollowerErrands
+from storage.node.replication.follower_reads import FollowerReads
 from storage.node.replication.partition_service import PartitionService, ServiceListener
 from storage.node.replication.producer_mirror import ProducerMirror
 from storage.node.replication.replica_logs import ReplicaPartitionLog
@@ -83,6 +84,8 @@ class ReplicaHost:
         self._served = ServedLogs(self.logs, tools.cache)
         self._replicas = 1  # of the last assignment
         self._tasks = ErrandTasks(tools.on_crashed)
+        self.reads: FollowerReads | None = None
+        """What readers may have of it while it follows."""
         self._service = PartitionService(self, tools.opener, tools.cache, self._tasks, listener)
         self._resting: asyncio.Task[None] | None = None
         self._rest_serial = 0
@@ -247,6 +250,9 @@ class ReplicaHost:
             case follower_events.RestartLog():
                 assert self._replica.follower is not None
                 self._errands.restart(effect, self._replica.follower.leader, self.leader_epoch)
+            case follower_events.HighWatermarkLearned():
+                if self.reads is not None and effect.log == LogKind.MESSAGES:
+                    self.reads.learn(effect.high_watermark)
             case follower_events.RaiseLogStart():
                 self._errands.raise_log_start(effect)
             case follower_events.Contradiction():
@@ -270,6 +276,7 @@ class ReplicaHost:
         """The role is over: nothing is begun any more, and what is under way comes to an end."""
         self._rest_serial = serial
         self._end_service()
+        self._end_reads()
         self._tools.sessions.withdraw(self.id)
         if self._resting is None:
             self._resting = self._tasks.start(self._rest())
@@ -288,7 +295,15 @@ class ReplicaHost:
             self._resting = None
         self.step(LogsAtRest(serial))
 
+    def _end_reads(self) -> None:
+        reads, self.reads = self.reads, None
+        if reads is not None:
+            reads.end()
+
     def _role_taken(self, effect: RoleTaken) -> None:
+        if effect.role is Role.FOLLOWER:
+            high_watermark = self.high_watermarks[LogKind.MESSAGES]
+            self.reads = FollowerReads(self.logs[LogKind.MESSAGES], high_watermark, self._tools.clock)
         if effect.role is not Role.NONE and self._replicas > 1:
             logger.info(
                 "replica_role_taken",
@@ -332,6 +347,7 @@ class ReplicaHost:
             await asyncio.gather(self._resting, return_exceptions=True)
         await self._service.close(self._tools.close_timeout_ms)
         self._is_closed = True
+        self._end_reads()
         self._timer.close()
         self._tools.sessions.withdraw(self.id)
         await self._errands.come_to_rest()

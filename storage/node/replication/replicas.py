@@ -26,6 +26,7 @@ from storage.log.settings import LogSettings
 from storage.log.store import LogStore
 from storage.node.partition import Partition
 from storage.node.partition_host import UNAVAILABLE_RETRY_MS
+from storage.node.replication.follower_reads import FollowerReads
 from storage.node.replication.partition_service import ServingReplica
 from storage.node.replication.producer_mirror import ProducerMirror
 from storage.node.replication.replica_host import ReplicaHost
@@ -92,6 +93,11 @@ class Replicas:
     def hosts(self) -> list[ReplicaHost]:
         """All that are held here, whatever their role."""
         return list(self._hosts.values())
+
+    def followed(self, topic_id: str, number: int) -> FollowerReads | None:
+        """What readers may have of a partition that is followed here."""
+        replica = self._hosts.get(PartitionId(topic_id, number))
+        return None if replica is None else replica.reads
 
     def numbers_to_lead(self, topic_id: str) -> list[int]:
         """The topic's partitions that this node should serve and can, open already or not."""

@@ -280,6 +280,7 @@ def process_settings(options: ClusterOptions, node_id: int, address: str, rack: 
         listen=address,
         rack=rack,
         leave_timeout_ms=5_000,
+        replication=replication_settings(options),
         registration=RegistrationSettings(
             ttl_ms=ttl_ms,
             margin_ms=ttl_ms // 5,
@@ -306,7 +307,7 @@ def replication_settings(options: ClusterOptions) -> ReplicationSettings:
         fetch_wait_ms=options.fetch_wait_ms,
         fetch_answer_timeout_ms=1_500,
         fetch_bytes_max=options.fetch_bytes_max,
-        partition_fetch_bytes_max=max(1_000, options.fetch_bytes_max // 4),
+        partition_fetch_bytes_max=max(1_000, min(options.fetch_bytes_max, options.server.journal_file_bytes) // 4),
         live_lag_records_max=options.live_lag_records_max,
         contact_ms=options.contact_ms,
     )

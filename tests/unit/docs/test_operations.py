@@ -8,6 +8,9 @@ from acklog.command.session import VARIABLES
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Scope
 from app.auth.tokens import parse_token_table
+from app.cluster_up_command import ETCD_VARIABLE
+from app.etcd_options import EtcdOptions
+from app.node_options import NodeOptions
 from app.node_settings import numeric_settings
 from app.problems import problem_document
 from app.settings import ENVIRONMENT_PREFIX, NODE_PREFIX, Settings
@@ -56,7 +59,8 @@ def test_the_tokens_file_of_the_page_is_one() -> None:
 
 
 def test_variables_that_documents_name_are_settings() -> None:
-    known = {*VARIABLES, *(ENVIRONMENT_PREFIX + name.upper() for name in Settings.__dataclass_fields__)}
+    fields = [name for kind in (Settings, NodeOptions, EtcdOptions) for name in kind.__dataclass_fields__]
+    known = {*VARIABLES, ETCD_VARIABLE, *(ENVIRONMENT_PREFIX + name.upper() for name in fields)}
     for kind in (NodeSettings, LogStoreSettings):
         known |= {NODE_PREFIX + name.upper() for name in numeric_settings(kind)}
     named = {

@@ -11,7 +11,7 @@ from cluster.steering_desk import SteeringDesk
 from storage.log.keys import LogKind
 from storage.node.settings import NodeSettings
 from storage.replication.partition_replica import Role
-from storage.rpc.messages import ProduceRequest
+from storage.rpc.messages import ProduceRequest, RecordsRequest
 from tests.support.simulated_cluster import SimulatedCluster, with_cluster
 from tests.support.simulated_node import SMALL
 
@@ -256,5 +256,27 @@ def test_a_stop_hands_out_nothing_and_loses_nothing() -> None:
         assert len(stored) == len(set(stored))
         [number, *_] = cluster.nodes
         assert cluster.replica(cluster.state(topic).leader, topic).logs[0].log_end >= len(stored), number
+
+    with_cluster(main)
+
+
+def test_readers_get_from_a_follower_what_it_knows_to_be_committed() -> None:
+    async def main(cluster: SimulatedCluster) -> None:
+        topic = await cluster.topic(min_insync_replicas=2)
+        await cluster.send(topic, b"1")
+        follower = next(number for number in (1, 2, 3) if number != cluster.state(topic).leader)
+        node = cluster.nodes[follower].node
+        await cluster.until(lambda: cluster.replica(follower, topic).high_watermarks[0] == 1)
+        read = await node.records(RecordsRequest(topic.id, 0, 0, any_replica=True))
+        assert (read.next_offset, read.high_watermark) == (1, 1)
+        waiting = asyncio.ensure_future(node.records(RecordsRequest(topic.id, 0, 1, wait_ms=5_000, any_replica=True)))
+        await cluster.send(topic, b"2")
+        assert (await waiting).next_offset == 2
+        with pytest.raises(AcklogError) as caught:
+            await node.records(RecordsRequest(topic.id, 0, 9, any_replica=True))
+        assert code_of(caught.value) == "UNAVAILABLE", "it may only be behind"
+        with pytest.raises(AcklogError) as caught:
+            await node.records(RecordsRequest(topic.id, 0, 0))
+        assert code_of(caught.value) == "UNAVAILABLE"
 
     with_cluster(main)
