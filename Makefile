@@ -8,7 +8,7 @@ DATA_DIR ?= ./data
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check demo cluster-demo openapi test-thorough test-power-loss sim bench load format clean
+.PHONY: help run test check demo cluster-demo openapi faults test-thorough test-power-loss sim bench load format clean
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -33,7 +33,7 @@ run: $(VENV)/.server-installed ## set up and run a server (HOST, PORT, DATA_DIR)
 	@$(BIN)/acklog serve --host $(HOST) --port $(PORT) --data-dir $(DATA_DIR)
 
 test: $(VENV)/.dev-installed ## set up and run all tests that fit into ten minutes
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not slow" $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not slow and not faults" $(ARGS)
 
 check: $(VENV)/.dev-installed ## format, lint, types, imports
 	$(BIN)/ruff format --check .
@@ -62,6 +62,9 @@ load: $(VENV)/.dev-installed ## users against a server of their own (PROFILE=web
 
 sim: $(VENV)/.dev-installed ## 500 simulated seeds (SEEDS=0..499)
 	@$(BIN)/python -m tests.sim --seeds $(or $(SEEDS),0..499) --processes 2
+
+faults: $(VENV)/.dev-installed ## minutes of kills, pauses, cuts, full disks and power losses on real clusters
+	@$(BIN)/python -m pytest -m faults tests/integration/cluster $(ARGS)
 
 test-thorough: $(VENV)/.dev-installed ## the property tests with thousands of examples, and what is marked slow
 	@ACKLOG_LOG_PROFILE=thorough $(BIN)/python -m pytest -n $(WORKERS) tests/property --timeout 3600

@@ -1,6 +1,8 @@
 """How a server's command ends when it cannot go on: one line that says why, and an exit code."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NoReturn
 
 FAILED = 1
@@ -15,3 +17,14 @@ def fail(text: str, *, exit_code: int = FAILED) -> NoReturn:
 
 def wants_help(arguments: list[str]) -> bool:
     return "--help" in arguments or "-h" in arguments
+
+
+@contextmanager
+def needs_cluster_extra() -> Iterator[None]:
+    """Around the imports of what talks to etcd."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in {"grpc", "google"}:
+            raise
+        fail(f'{error.name} is not installed, which a cluster needs: pip install "acklog-server[cluster]"')

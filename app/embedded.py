@@ -3,7 +3,7 @@
 Same code, same API, same durability as a cluster; only the composition differs, and it is all here.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from acklog.wire.problems import ProblemCode
 from app.auth.tokens import TokenTable
@@ -104,7 +104,8 @@ async def start_embedded(
         io=io,
         clock=clock,
         entropy=entropy,
-        settings=node_settings,
+        # Only gateways at the other end of a connection send a batch again.
+        settings=replace(node_settings, producers_read_bytes_max=0),
     )
     # The view has to show this incarnation's elections, or the node would find nothing to open yet.
     await metadata.wait_for((await store.list(keys.NODES)).revision)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from app.command_end import PRIVATE_UMASK, USAGE, fail, wants_help
+from app.command_end import PRIVATE_UMASK, USAGE, fail, needs_cluster_extra, wants_help
 
 if TYPE_CHECKING:
     from app.etcd_options import EtcdOptions
@@ -31,9 +31,10 @@ def gateway(context: typer.Context) -> None:
 
 def _run(settings: "Settings", etcd: "EtcdOptions") -> None:
     # Imported here, so that --help and a mistake in the settings answer at once.
+    with needs_cluster_extra():
+        from app.etcd_connection import EtcdStartError
+        from app.gateway_process import run
     from app.auth.tokens import TokensFileError
-    from app.etcd_connection import EtcdStartError
-    from app.gateway_process import run
     from app.logging import configure_logging
     from app.settings import SettingsError
     from cluster.coordination import CoordinationError

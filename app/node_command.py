@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from app.command_end import PRIVATE_UMASK, USAGE, fail, wants_help
+from app.command_end import PRIVATE_UMASK, USAGE, fail, needs_cluster_extra, wants_help
 
 if TYPE_CHECKING:
     from app.etcd_options import EtcdOptions
@@ -34,10 +34,11 @@ def node(context: typer.Context) -> None:
 
 def _run(options: "NodeOptions", etcd: "EtcdOptions", node_settings: "NodeSettings") -> None:
     # Imported here, so that --help and a mistake in the settings answer at once.
-    from app.etcd_connection import EtcdStartError
+    with needs_cluster_extra():
+        from app.etcd_connection import EtcdStartError
+        from app.node_process import run
     from app.logging import configure_logging
     from app.node_end import StorageFailedError
-    from app.node_process import run
     from app.setting_fields import SettingsError
     from cluster.coordination import CoordinationError
     from cluster.errors import AcklogError

@@ -13,7 +13,7 @@ _WILDCARDS = frozenset({"", "0.0.0.0", "::"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeOptions:
-    id: int = number(0, 0, NODE_ID_MAX, f"number of this node, 1 to {NODE_ID_MAX}; no other node may have it")
+    id: int = number(0, 1, NODE_ID_MAX, "number of this node, which no other node may have; must be given")
     data_dir: str = text("./data", "where the node keeps its logs")
     listen: str = text("127.0.0.1:7000", "address for gateways and other nodes; port 0 picks a free one")
     advertise: str = text("", "address where they reach this node; empty: the one it listens on")
@@ -24,9 +24,9 @@ class NodeOptions:
     log_level: str = text("info", "debug, info, warning or error")
 
     def __post_init__(self) -> None:
-        check_fields(self)
-        if self.id < 1:
+        if self.id == 0:
             raise SettingsError(f"the node has no id: give it a number of its own ({where_to_set('id')})")
+        check_fields(self)
         if self.log_level not in {"debug", "info", "warning", "error"}:
             raise SettingsError(f"log_level is {self.log_level!r}, it may be debug, info, warning or error")
         if not self.data_dir.strip():

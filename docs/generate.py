@@ -121,7 +121,8 @@ def options_table(kind: type[Settings] | type[NodeOptions] | type[EtcdOptions]) 
         if isinstance(each.default, bool):
             bounds = "true, false"
         variable = ENVIRONMENT_PREFIX + each.name.upper()
-        default = _default(each.name, each.default)
+        is_within = "minimum" not in metadata or each.default >= metadata["minimum"]
+        default = _default(each.name, each.default) if is_within else "(none)"
         rows.append(f"| `{option_of(each.name)}` | `{variable}` | {default} | {bounds} | {metadata['help']} |")
     return "\n".join(rows) + "\n"
 

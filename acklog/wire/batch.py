@@ -45,6 +45,7 @@ _CONTENT_CRC_AT = 32
 CONTENT_AT = 36
 _CRC = struct.Struct(">I")
 _UNSTAMPED = struct.Struct(">4sI24xIH2xI36xI")
+_LENGTH = struct.Struct(">4xI")
 _PRODUCER = struct.Struct(">4xIqiq32xqi")
 STAMPED_HEADER = struct.Struct(">4sIqiqIIH2xI36xI")
 """Magic, length, base offset, leader epoch, append time, stamp CRC, content CRC, flags, count, keys length: for who has
@@ -287,6 +288,18 @@ def check_unstamped(buffer: Buffer) -> tuple[int, int]:
     if count < 1 or HEADER_BYTES + keys_length > size:
         raise BatchCorruptError("the batch has no records, or more bytes of keys than bytes")
     return count, flags
+
+
+def whole_batches(buffer: Buffer, bytes_max: int) -> int:
+    """How many bytes of the whole batches that stand back to back in `buffer` are at most `bytes_max`: all of the
+    first one in any case."""
+    at, end = 0, len(buffer)
+    while at < end:
+        length: int = _LENGTH.unpack_from(buffer, at)[0]
+        if length < HEADER_BYTES or (at and at + length > bytes_max):
+            break
+        at += length
+    return min(at, end)
 
 
 def producers_of(buffer: Buffer) -> list[tuple[int, int, int, int, int]]:

@@ -11,6 +11,8 @@ from app.local_cluster.server_process import HOST, ServerFailedError, ServerProc
 
 Tell = Callable[[Member], None]
 
+READY_TIMEOUT_S = 180.0  # all of them start at once, on a machine that may be small and busy
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalClusterOptions:
@@ -130,7 +132,9 @@ class LocalCluster:
             "log-outputs": "stderr",
         }
         command = [str(self._etcd_program), *(f"--{option}={value}" for option, value in options.items())]
-        process = ServerProcess(command, place.client_port, self._log_path(name), ready_path="/health")
+        process = ServerProcess(
+            command, place.client_port, self._log_path(name), ready_path="/health", ready_timeout_s=READY_TIMEOUT_S
+        )
         return Member(Kind.ETCD, number, process, f"{HOST}:{place.client_port}")
 
     def _nodes(self, endpoints: str) -> list[Member]:
@@ -146,7 +150,9 @@ class LocalCluster:
                 etcd=endpoints,
                 log_level=self.options.log_level,
             )
-            process = ServerProcess(command, place.http_port, self._log_path(f"node-{number}"))
+            process = ServerProcess(
+                command, place.http_port, self._log_path(f"node-{number}"), ready_timeout_s=READY_TIMEOUT_S
+            )
             members.append(Member(Kind.NODE, number, process, address))
         return members
 
@@ -163,7 +169,7 @@ class LocalCluster:
                 auto_create_groups="true",
                 log_level=self.options.log_level,
             )
-            process = ServerProcess(command, port, self._log_path(f"gateway-{number}"))
+            process = ServerProcess(command, port, self._log_path(f"gateway-{number}"), ready_timeout_s=READY_TIMEOUT_S)
             members.append(Member(Kind.GATEWAY, number, process, f"{HOST}:{port}"))
         return members
 

@@ -75,6 +75,7 @@ class ServerProcess:
     host: str = HOST
     ready_path: str = "/readyz"
     cpus: frozenset[int] | None = None
+    ready_timeout_s: float = READY_TIMEOUT_S
     _process: asyncio.subprocess.Process | None = field(default=None, init=False)
 
     @property
@@ -119,7 +120,7 @@ class ServerProcess:
             os.close(log)
         if self.cpus is not None:
             os.sched_setaffinity(self._process.pid, self.cpus)
-        await self._wait_until_ready(started_s + READY_TIMEOUT_S)
+        await self._wait_until_ready(started_s + self.ready_timeout_s)
         return _now_s() - started_s
 
     async def ended(self) -> int:
@@ -160,7 +161,9 @@ class ServerProcess:
             if await self._is_ready():
                 return
             if _now_s() > deadline_s:
-                raise ServerFailedError(f"the server was not ready within {READY_TIMEOUT_S:.0f} s", self.log_tail())
+                raise ServerFailedError(
+                    f"the server was not ready within {self.ready_timeout_s:.0f} s", self.log_tail()
+                )
             await asyncio.sleep(READY_POLL_S)
 
     async def _is_ready(self) -> bool:

@@ -23,6 +23,7 @@ from storage.log.data_directory import (
     FormatTooNewError,
     read_meta,
 )
+from storage.log.high_watermarks import HIGH_WATERMARKS_PATH
 from storage.log.journal import JOURNAL_DIRECTORY
 from storage.log.keys import PARTITIONS_DIRECTORY, LogKey, LogKind, parse_key, parse_partition_directory
 from storage.log.opening import has_segments
@@ -95,7 +96,8 @@ class DirectoryCheck:
     # --- the directory's own files -----------------------------------------------------------------------------------
 
     def _look_at_names(self) -> None:
-        known = {LOCK_PATH, META_PATH, RECOVERY_POINTS_PATH, JOURNAL_DIRECTORY, PARTITIONS_DIRECTORY}
+        known = {LOCK_PATH, META_PATH, RECOVERY_POINTS_PATH, HIGH_WATERMARKS_PATH}
+        known |= {JOURNAL_DIRECTORY, PARTITIONS_DIRECTORY}
         known |= {COORDINATION_PATH + suffix for suffix in ("", "-wal", "-shm", "-journal")}
         for name in self._disk.list_directory(""):
             if name.endswith(TEMPORARY_SUFFIX):
@@ -182,7 +184,7 @@ class DirectoryCheck:
             if (key := LogKey(*place, kind)) and str(key) not in points.removed and self._has_segments(key)
         }
         for text, point in points.logs.items():
-            if text not in present and (point.offset or point.refused):
+            if text not in present and (point.offset or point.refused or point.is_void):
                 present[text] = parse_key(text)
         return sorted(present.values())
 

@@ -81,7 +81,7 @@ class LogCheck:
 
     def _bases(self, names: list[str]) -> list[int]:
         bases = sorted(base for name in names if (base := segment_base(name)) is not None)
-        while bases and bases[0] < self._point.log_start:
+        while bases and (self._point.is_void or bases[0] < self._point.log_start):
             path = Segment(self._key.directory, bases.pop(0)).path
             self._add(FindingKind.SEGMENT_LEFT_OVER, path, f"the log begins at {self._point.log_start}")
         return bases

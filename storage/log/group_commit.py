@@ -108,6 +108,11 @@ class GroupCommit:
                 retry_after_ms=engine.settings.retry_after_ms,
             )
 
+    @property
+    def append_bytes_max(self) -> int:
+        """What one round can take of one append."""
+        return self._batch_bytes_max
+
     async def hold(self, log: LogQueue) -> None:
         """Keep the log out of rounds from now on, and wait until none in flight has it. Pair it with `release`."""
         log.holds += 1

@@ -75,6 +75,11 @@ class PartitionLog:
         return self._state.size_bytes
 
     @property
+    def append_bytes_max(self) -> int:
+        """What fits into one append."""
+        return self._commit.append_bytes_max
+
+    @property
     def last_leader_epoch(self) -> int:
         """-1 when nothing was ever appended."""
         return self._state.epochs.last_epoch

@@ -60,8 +60,6 @@ async def _truncate(engine: Engine, maintenance: Maintenance, state: LogState, o
     dirty = list(state.dirty_segments)
     directory = state.key.directory
     await maintenance.run(partial(sync_log_files, engine.disk, engine.files, directory, dirty, names_are_dirty=True))
-    if state.epochs.is_dirty:  # those on the disk may be of before the log began anew
-        await maintenance.run(partial(write_epochs, engine.disk, state.epochs_path, state.epochs.to_bytes()))
     state.cover((cut_offset, segment.base_offset, position))
     state.journal_floor = maintenance.journal_sequence
     try:

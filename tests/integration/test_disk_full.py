@@ -7,6 +7,7 @@ import pytest
 
 from tests.integration.conftest import ServerMaker
 from tests.support.block_device import MIB, LoopFileSystem, skip_unless_mountable
+from tests.support.full_disk import fill_up
 from tests.support.server_process import Answer, ServerProcess
 from tests.support.waiting import wait_until
 
@@ -93,14 +94,3 @@ class TestNoSpaceAtAll:
         server.start()
         again = server.request("GET", "/topics/orders/partitions/0/records?offset=0&maxBytes=16777216").document
         assert again["records"] == log_end["records"]
-
-
-def fill_up(path: Path) -> None:
-    """A file that takes what is left of the disk."""
-    with path.open("wb", buffering=0) as file:
-        for piece in (MIB, 65536, 4096):
-            try:
-                while True:
-                    file.write(bytes(piece))
-            except OSError:
-                continue

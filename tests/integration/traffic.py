@@ -7,11 +7,12 @@ import asyncio
 import json
 import random
 import time
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Any, Protocol
 
 import aiohttp
 
@@ -36,7 +37,7 @@ from tests.sim.log_checkers import (
     NothingTwice,
     SendersKeepTheirOrder,
 )
-from tests.support.server_process import ServerProcess
+from tests.support.server_process import Answer
 from tests.support.waiting import poll_until
 
 GROUP = "workers"
@@ -44,8 +45,22 @@ REQUEST_SECONDS = 10
 RETRY_PAUSE_SECONDS = 0.02
 BATCH_MESSAGES = 5
 VISIBILITY_SECONDS = 3
-WITHOUT_EFFECT = frozenset({"OVERLOADED", "UNAVAILABLE", "SHUTTING_DOWN", "STORAGE_FULL", "DEDUP_WINDOW_FULL"})
+WITHOUT_EFFECT = frozenset(
+    {"OVERLOADED", "UNAVAILABLE", "SHUTTING_DOWN", "STORAGE_FULL", "DEDUP_WINDOW_FULL", "NOT_ENOUGH_REPLICAS"}
+)
+KEYS_OF_A_SENDER = 7
 LOST = (aiohttp.ClientError, TimeoutError, ConnectionError)
+
+
+class Server(Protocol):
+    """A server, or several that stand for one."""
+
+    @property
+    def base_url(self) -> str:
+        """Where the next request goes."""
+        ...
+
+    def request(self, method: str, target: str) -> Answer: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +85,13 @@ class Reply:
 class Traffic:
     """Producers and consumers of one topic and group. They read the server's address anew for every request."""
 
-    def __init__(self, server: ServerProcess, topic: str, *, partitions: int, seed: int = 1) -> None:
+    def __init__(self, server: Server, topic: str, *, partitions: int, seed: int = 1) -> None:
         self.history = History()
         self.server = server
         self.acknowledged_sends = 0
         self.confirmed_acks = 0
+        self.refusals: Counter[tuple[str, int, str]] = Counter()
+        """Method, status and code of what failed; status 0 and the exception's name for what was not answered."""
         self._topic = topic
         self._partitions = partitions
         self._random = random.Random(seed)
@@ -118,11 +135,12 @@ class Traffic:
                 await asyncio.sleep(RETRY_PAUSE_SECONDS)
 
     async def _produce_plain(self, sender: str, stop: asyncio.Event) -> None:
-        """Sends each message once: what was not acknowledged may be there or not."""
+        """Sends each message once, every other one with a key: what was not acknowledged may be there or not."""
         for request in count():
             if stop.is_set():
                 return
-            if not await self._send(sender, request, self._bodies(sender, request, 1), None):
+            key = f"{sender}/{request % KEYS_OF_A_SENDER}" if request % 2 else None
+            if not await self._send(sender, request, self._bodies(sender, request, 1), None, key):
                 await asyncio.sleep(RETRY_PAUSE_SECONDS)
 
     def _bodies(self, sender: str, request: int, messages: int) -> list[str]:
@@ -131,14 +149,18 @@ class Traffic:
             for index in range(messages)
         ]
 
-    async def _send(self, sender: str, request: int, bodies: list[str], key: str | None) -> bool:
-        """Whether the server acknowledged all of them."""
+    async def _send(
+        self, sender: str, request: int, bodies: list[str], idempotency_key: str | None, key: str | None = None
+    ) -> bool:
+        """Whether the server acknowledged all of them. `key` is that of a single message."""
         if len(bodies) == 1:
-            content = f'{{"queue":"{self._topic}","body":{bodies[0]}}}'
+            key_field = "" if key is None else f'"key":"{key}",'
+            content = f'{{"queue":"{self._topic}",{key_field}"body":{bodies[0]}}}'
         else:
             messages = ",".join(f'{{"body":{body}}}' for body in bodies)
             content = f'{{"queue":"{self._topic}","messages":[{messages}]}}'
-        reply = await self._request("POST", "/messages", content, {} if key is None else {"Idempotency-Key": key})
+        headers = {} if idempotency_key is None else {"Idempotency-Key": idempotency_key}
+        reply = await self._request("POST", "/messages", content, headers)
         assert reply.status in {0, 201, 207, 429, 500, 503, 504}, reply
         results = reply.document.get("results", [reply.document] * len(bodies))
         outcomes = []
@@ -158,7 +180,8 @@ class Traffic:
                     body=body,
                     outcome=outcome,
                     code=code,
-                    dedup_id=None if key is None else f"{key}#{index}",
+                    key=key,
+                    dedup_id=None if idempotency_key is None else f"{idempotency_key}#{index}",
                     partition=-1 if place is None else place.partition,
                     offset=-1 if place is None else place.offset,
                     epoch=-1 if place is None else place.epoch,
@@ -321,8 +344,11 @@ class Traffic:
             url = self.server.base_url + target
             async with self._session.request(method, url, data=content, headers=all_headers) as answer:
                 document = await answer.json(content_type=None)
+                if answer.status >= 400:
+                    self.refusals[method, answer.status, document.get("code", "")] += 1
                 return Reply(began_ms, time.monotonic() * 1000, answer.status, document)
-        except LOST:
+        except LOST as error:
+            self.refusals[method, 0, type(error).__name__] += 1
             return Reply(began_ms, time.monotonic() * 1000, 0, {})
 
 

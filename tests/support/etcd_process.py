@@ -3,10 +3,8 @@
 import contextlib
 import http.client
 import json
-import random
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -15,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.support.lasting_ports import lasting_ports
 from tests.support.waiting import wait_until
 
 START_SECONDS = 60
 START_TRIES = 3
 HEARTBEAT_MS = 50
 ELECTION_TIMEOUT_MS = 500
-_PORTS = range(20_000, 30_000)  # below those that systems give to outgoing connections
 _IN_MEMORY = Path("/dev") / "shm"
 
 
@@ -39,7 +37,7 @@ class EtcdProcess:
 
     def __init__(self, binary: Path, directory: Path, name: str, *, tls: TlsFiles | None = None) -> None:
         self.name = name
-        self.client_port, self.peer_port = _free_ports(2)
+        self.client_port, self.peer_port = lasting_ports(2)
         self._binary = binary
         self._directory = directory
         self._tls = tls
@@ -222,13 +220,3 @@ def _started(make: Any, stack: ExitStack, options: Sequence[str]) -> list[EtcdPr
         else:
             return members
     raise AssertionError("unreachable")
-
-
-def _free_ports(count: int) -> list[int]:
-    found: list[int] = []
-    while len(found) < count:
-        port = random.choice(_PORTS)
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            found.append(port)
-    return found

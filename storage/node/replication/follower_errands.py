@@ -7,10 +7,10 @@ from typing import Any
 
 import structlog
 
-from acklog.wire.batch import BatchCorruptError
+from acklog.wire.batch import BatchCorruptError, whole_batches
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
-from storage.disk.port import DiskFailedError, DiskFullError
+from storage.disk.port import Buffer, DiskFailedError, DiskFullError
 from storage.log.keys import LogKind
 from storage.log.partition_log import PartitionLog, Space
 from storage.log.round import Appended
@@ -63,19 +63,20 @@ class FollowerErrands:
     def append(self, effect: AppendBatches) -> None:
         try:
             space = Space.RESERVED if effect.log == LogKind.DELIVERY else Space.NORMAL
-            future = self._logs[effect.log].append_stamped(effect.batches, space=space)
+            batches = _what_fits(self._logs[effect.log], effect.batches)
+            future = self._logs[effect.log].append_stamped(batches, space=space)
         except (BatchCorruptError, ValueError, AcklogError) as error:
             self._could_not(effect.log, effect.serial, error)
         else:
-            future.add_done_callback(partial(self._appended, effect))
+            future.add_done_callback(partial(self._appended, effect, batches))
 
-    def _appended(self, effect: AppendBatches, future: "asyncio.Future[Appended]") -> None:
+    def _appended(self, effect: AppendBatches, batches: Buffer, future: "asyncio.Future[Appended]") -> None:
         error = asyncio.CancelledError() if future.cancelled() else future.exception()
         if error is not None:
             self._could_not(effect.log, effect.serial, error)
         else:
             if effect.log == LogKind.MESSAGES:
-                self._producers.note(effect.batches)
+                self._producers.note(batches)
             self._report(LogChanged(effect.log, effect.serial))
 
     def truncate(self, effect: TruncateLog) -> None:
@@ -144,3 +145,10 @@ class FollowerErrands:
     def _could_not(self, log: int, serial: int, error: BaseException) -> None:
         logger.warning("follower_log_unchanged", log=str(self._logs[log].key), reason=str(error) or repr(error))
         self._report(LogUnchanged(log, serial))
+
+
+def _what_fits(log: PartitionLog, batches: Buffer) -> Buffer:
+    """As much as the log takes in one append; the rest is fetched again from there."""
+    if len(batches) <= log.append_bytes_max:
+        return batches
+    return memoryview(batches)[: whole_batches(batches, log.append_bytes_max)]

@@ -1,10 +1,15 @@
 """Keeps a replica's window of producers as its log is, whatever the replica's role (rules R19, R21)."""
 
+import structlog
+
 from acklog.wire.batch import producers_of
 from cluster.clock import Clock
+from cluster.errors import AcklogError
 from storage.delivery.producer_window import ProducerWindow, ProducerWindowSettings
 from storage.disk.port import Buffer
 from storage.log.partition_log import PartitionLog
+
+logger = structlog.get_logger(__name__)
 
 _READ_BYTES = 1024 * 1024
 
@@ -18,20 +23,31 @@ class ProducerMirror:
         self._clock = clock
 
     async def rebuild(self, log: PartitionLog, *, bytes_max: int) -> None:
-        """Read the last window's batches, `bytes_max` at most. Where there are more, retries of unknown batches are
-        refused for the length of the window. Raises AcklogError."""
+        """Read the last window's batches, `bytes_max` at most. Where there are more, or damaged ones, retries of unknown
+        batches are refused for the length of the window."""
+        try:
+            is_complete = await self._read(log, bytes_max)
+        except AcklogError as error:
+            logger.warning("producers_not_read", log=str(log.key), reason=str(error))
+            is_complete = False
+        if not is_complete:
+            self.forget()
+
+    async def _read(self, log: PartitionLog, left_bytes: int) -> bool:
+        """Whether all of the window was read."""
         if log.log_end == log.log_start:
-            return
-        offset = await log.offset_at_time(self._clock.now_ms() - self._settings.window_ms)
-        end, left_bytes = log.log_end, bytes_max
+            return True
+        if left_bytes <= 0:
+            return False
+        offset, end = await log.offset_at_time(self._clock.now_ms() - self._settings.window_ms), log.log_end
         while offset < end:
             if left_bytes <= 0:
-                self.forget()
-                return
+                return False
             for stored in await log.read(offset, max_bytes=min(_READ_BYTES, left_bytes), until=end):
                 self.note(stored.data)
                 offset = stored.header.next_offset
                 left_bytes -= stored.header.length
+        return True
 
     def note(self, batches: Buffer) -> None:
         """These are in the log now."""

@@ -1,19 +1,16 @@
 """The replicas that a node holds, kept in line with the metadata.
 
 A partition whose state names this node among its replicas is held here, whoever leads it; the replica's own machine
-decides what to do about it. Data is removed only on a positive word: a topic's tombstone, or the partition's key that
-names other replicas or says that the partition is gone (rule R13).
+decides what to do about it.
 """
 
 import asyncio
 from collections.abc import Callable, Mapping
 
-import msgspec
 import structlog
 
 from acklog.wire.problems import ProblemCode
 from cluster import keys
-from cluster.codec import decode
 from cluster.coordination import CoordinationError, CoordinationStore
 from cluster.errors import AcklogError
 from cluster.metadata_view import MetadataView
@@ -22,11 +19,13 @@ from storage.disk.port import DiskFailedError, DiskFullError
 from storage.log.checkpoint import CheckpointDamagedError
 from storage.log.high_watermarks import HighWatermarks
 from storage.log.keys import LogKey, LogKind
+from storage.log.partition_log import PartitionLog
 from storage.log.settings import LogSettings
 from storage.log.store import LogStore
 from storage.node.partition import Partition
 from storage.node.partition_host import UNAVAILABLE_RETRY_MS
 from storage.node.replication.follower_reads import FollowerReads
+from storage.node.replication.leftovers import Leftovers
 from storage.node.replication.partition_service import ServingReplica
 from storage.node.replication.producer_mirror import ProducerMirror
 from storage.node.replication.replica_host import ReplicaHost
@@ -69,7 +68,6 @@ class Replicas:
         self._node_id = self._tools.me.node_id
         self._incarnation = self._tools.me.incarnation
         self._high_watermarks = high_watermarks
-        self._store = store
         self._metadata = metadata
         self._settings = settings
         self._on_changed = on_changed
@@ -77,7 +75,7 @@ class Replicas:
         self._hosts: dict[PartitionId, ReplicaHost] = {}
         self._topics: dict[str, dict[int, Partition]] = {}
         self._opened: dict[PartitionKey, asyncio.Future[None]] = {}
-        self._to_remove: dict[PartitionKey, None] = {}
+        self._leftovers = Leftovers(logs, store, self._node_id)
         self._is_coordinated = True
 
     # --- finding ---------------------------------------------------------------------------------------------------
@@ -155,7 +153,7 @@ class Replicas:
                 logger.error("replicas_not_reconciled", reason=str(error))
 
     def _is_retry_due(self) -> bool:
-        return bool(self._to_remove) or any(error.is_retriable for error in self.failures.values())
+        return bool(self._leftovers) or any(error.is_retriable for error in self.failures.values())
 
     async def reconcile(self) -> None:
         """Take up, inform and let go replicas until what is held here is what the metadata says."""
@@ -171,7 +169,8 @@ class Replicas:
             held = self._hosts.get(partition_id)
             if held is not None:
                 self._inform(held)
-        await self._remove_data()
+        if self._leftovers:
+            await self._leftovers.remove(set(self._hosts))
 
     async def settled(self) -> None:
         """Until every replica has taken its role, and is open where it serves."""
@@ -203,26 +202,31 @@ class Replicas:
 
     async def _make(self, topic: Topic, state: PartitionState) -> ReplicaHost:
         number = state.partition
-        messages_key = LogKey(topic.id, number, LogKind.MESSAGES)
-        delivery_key = LogKey(topic.id, number, LogKind.DELIVERY)
-        messages = await self._logs.open_log(messages_key, LogSettings(segment_bytes=topic.config.segment_bytes))
-        delivery_settings = LogSettings(segment_bytes=self._settings.delivery_segment_bytes)
-        delivery = await self._logs.open_log(delivery_key, delivery_settings)
+        messages, delivery = [
+            await self._logs.open_log(LogKey(topic.id, number, kind), LogSettings(segment_bytes=segment_bytes))
+            for kind, segment_bytes in (
+                (LogKind.MESSAGES, topic.config.segment_bytes),
+                (LogKind.DELIVERY, self._settings.delivery_segment_bytes),
+            )
+        ]
         if len(state.replicas) > 1:
             await self._tools.snapshots.finish_restart(delivery)
         producers = ProducerMirror(self._tools.producers, self._tools.clock)
-        if len(state.replicas) > 1:
-            await producers.rebuild(messages, bytes_max=self._settings.producers_read_bytes_max)
+        await producers.rebuild(messages, bytes_max=self._settings.producers_read_bytes_max)
         return ReplicaHost(
             topic,
             number,
             messages=messages,
             delivery=delivery,
-            high_watermarks=(self._high_watermarks.get(messages_key), self._high_watermarks.get(delivery_key)),
+            high_watermarks=(self._known_of(messages), self._known_of(delivery)),
             producers=producers,
             tools=self._tools,
             listener=self,
         )
+
+    def _known_of(self, log: PartitionLog) -> int:
+        """Of a log that was removed and is here again, the checkpoint knows a former life."""
+        return min(self._high_watermarks.get(log.key), log.log_end)
 
     def _inform(self, replica: ReplicaHost) -> None:
         """State and revision are read together: the metadata moves on while replicas are taken up."""
@@ -245,7 +249,7 @@ class Replicas:
         topic_id = replica.topic.id
         await replica.close()
         del self._hosts[replica.id]
-        self._to_remove[topic_id, replica.number] = None
+        self._leftovers.add(replica.id)
         if self._metadata.topic_by_id(topic_id) is None:
             self._on_topic_gone(topic_id)
 
@@ -351,45 +355,9 @@ class Replicas:
                 )
 
     async def remove_orphans(self) -> None:
-        """Logs that are on the disk and that the metadata does not place here: removed on a positive word, kept and
-        reported without one."""
-        wanted = self._wanted()
-        for key in self._logs.keys():  # noqa: SIM118 - a store is no mapping
-            if key.kind is LogKind.MESSAGES and PartitionId(key.topic_id, key.partition) not in wanted:
-                self._to_remove[key.topic_id, key.partition] = None
-        await self._remove_data()
-
-    async def _remove_data(self) -> None:
-        """What cannot be removed now (the disk is full, the store out of reach) is tried again."""
-        for topic_id, number in list(self._to_remove):
-            if PartitionId(topic_id, number) not in self._hosts:
-                try:
-                    await self._remove(topic_id, number)
-                except (AcklogError, CoordinationError) as error:
-                    logger.error("partition_data_not_removed", topic_id=topic_id, partition=number, reason=str(error))
-                    if isinstance(error, CoordinationError) or error.is_retriable:
-                        continue
-            del self._to_remove[topic_id, number]
-
-    async def _remove(self, topic_id: str, number: int) -> None:
-        if not await self._may_be_removed(topic_id, number):
-            logger.error("partition_data_kept", topic_id=topic_id, partition=number, reason="nothing says it may go")
-            return
-        for kind in (LogKind.DELIVERY, LogKind.MESSAGES):
-            await self._logs.remove_log(LogKey(topic_id, number, kind))
-
-    async def _may_be_removed(self, topic_id: str, number: int) -> bool:
-        """From the store itself: a copy of it may be from before this node became a replica."""
-        if await self._store.get(keys.tombstone(topic_id)) is not None:
-            return True
-        item = await self._store.get(keys.partition(topic_id, number))
-        if item is None:
-            return False
-        try:
-            state = decode(PartitionState, item.value)
-        except msgspec.DecodeError:
-            return False
-        return state.life is PartitionLife.GONE or self._node_id not in state.replicas
+        """Logs that are on the disk and that the metadata does not place here."""
+        self._leftovers.find(set(self._wanted()))
+        await self._leftovers.remove(set(self._hosts))
 
     async def close(self) -> None:
         """Nothing new may come; waits for what is under way."""

@@ -1,3 +1,4 @@
+import sys
 from pathlib import Path
 
 import pytest
@@ -45,9 +46,9 @@ class TestNodeOptions:
         ("arguments", "says"),
         [
             ([], r"no id: .*\(--id, ACKLOG_ID\)"),
-            (["--id", "0"], "no id"),
+            (["--id", "0"], "--id is 0, it may be 1 to 1000000"),
             (["--id", "one"], "--id is 'one', it must be a whole number"),
-            (["--id", "1000001"], "--id is 1000001, it may be 0 to 1000000"),
+            (["--id", "1000001"], "--id is 1000001, it may be 1 to 1000000"),
             (["--id", "1", "--listen", "here"], r"listen is 'here', it must be host:port.*\(--listen\)"),
             (["--id", "1", "--listen", "here:99999"], "listen is 'here:99999'"),
             (["--id", "1", "--http", ""], "http is ''"),
@@ -165,6 +166,14 @@ class _RunningClock(ManualClock):
         await self.advance_ms(int(duration_ms) + 1)
 
 
+class _WithoutGrpc:
+    """As on a machine without the extra."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        if name == "grpc":
+            raise ModuleNotFoundError("No module named 'grpc'", name="grpc")
+
+
 class TestCommands:
     @pytest.fixture
     def command(self) -> typer.Typer:
@@ -197,6 +206,21 @@ class TestCommands:
         assert result.exit_code == 0
         assert option in result.stdout
         assert "--etcd-ca-file" in result.stdout
+
+    @pytest.mark.parametrize("arguments", [["node", "--id", "1"], ["gateway"]])
+    def test_what_is_not_installed_is_named(
+        self, command: typer.Typer, arguments: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name in [name for name in sys.modules if name == "grpc" or name.startswith(("grpc.", "cluster.etcd."))]:
+            monkeypatch.delitem(sys.modules, name)
+        for name in ("app.etcd_connection", "app.node_process", "app.gateway_process"):
+            monkeypatch.delitem(sys.modules, name, raising=False)
+        monkeypatch.setattr(sys, "meta_path", [_WithoutGrpc(), *sys.meta_path])
+        result = CliRunner().invoke(command, arguments)
+        assert result.exit_code == 1
+        assert result.stderr == (
+            'acklog: grpc is not installed, which a cluster needs: pip install "acklog-server[cluster]"\n'
+        )
 
     def test_a_data_directory_in_use_is_told(self, command: typer.Typer, tmp_path: Path) -> None:
         from storage.disk.real_disk import RealDisk

@@ -6,7 +6,10 @@ import pytest
 from acklog.wire.identifiers import Receipt
 from acklog.wire.limits import RECEIPTS_MAX
 from acklog.wire.problems import ProblemCode
+from app.services.registry import Services
+from app.services.settle import Delivery
 from cluster.errors import AcklogError
+from storage.rpc.messages import SettleItem
 from tests.support.memory_gateway import MemoryWorld
 from tests.support.memory_node import LEADER_EPOCH
 
@@ -104,6 +107,27 @@ async def test_nack_and_extend_tell_the_node_how_long(client: httpx2.AsyncClient
     await client.post("/nack", json={"receipts": [second["receipt"]], "delaySeconds": 2})
     calls = [(call.action, call.visibility_ms, call.delay_ms) for call in world.node.calls("settle")]
     assert calls == [("extend", 1500, -1), ("nack", 0, -1), ("nack", 0, 2000)]
+
+
+@pytest.mark.parametrize(("path", "extra"), [("ack", {}), ("nack", {}), ("extend", {"visibilitySeconds": 5})])
+async def test_what_may_be_done_twice_is_tried_again_while_its_outcome_is_unknown(
+    client: httpx2.AsyncClient, world: MemoryWorld, path: str, extra: dict[str, object]
+) -> None:
+    [message] = await deliver(client, world)
+    world.node.fail("settle", AcklogError(ProblemCode.OUTCOME_UNKNOWN, "the connection broke"))
+    response = await client.post(f"/{path}", json={"receipt": message["receipt"], **extra})
+    assert response.status_code == 200
+    assert [call.action for call in world.node.calls("settle")] == [path] * 2
+
+
+async def test_a_release_is_not_tried_again_as_it_could_end_the_next_lease(world: MemoryWorld) -> None:
+    topic = await world.topic()
+    world.node.fail("settle", AcklogError(ProblemCode.OUTCOME_UNKNOWN, "the connection broke"))
+    delivery = Delivery(topic.id, 0, "g" * 13, SettleItem(0, 0, LEADER_EPOCH, 1))
+    [result] = await Services(world.gateway).settle.settle([delivery], "release")
+    assert result is not None
+    assert result.code is ProblemCode.OUTCOME_UNKNOWN
+    assert len(world.node.calls("settle")) == 1
 
 
 @pytest.mark.parametrize(

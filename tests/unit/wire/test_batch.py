@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acklog.wire.batch import encode_batch, encode_plain_batch, producers_of, stamp
+from acklog.wire.batch import encode_batch, encode_plain_batch, producers_of, stamp, whole_batches
 from acklog.wire.record import Record
 
 RECORDS = st.builds(Record, body=st.binary(max_size=50), key=st.none() | st.text(max_size=10))
@@ -21,3 +21,17 @@ def test_the_producers_of_batches_are_read_from_their_headers() -> None:
         stamp(batch, base_offset=100 + number, leader_epoch=3, append_time_ms=1_700_000_000_000 + number)
         run += batch
     assert producers_of(run) == [(7, 40, 100, 3, 1_700_000_000_000), (2**62, 42, 102, 3, 1_700_000_000_002)]
+
+
+def test_whole_batches_are_counted_up_to_a_size() -> None:
+    batch = bytes(encode_batch([Record(b"1")]))
+    size = len(batch)
+    run = batch * 3
+    assert [whole_batches(run, size * 2 + extra) for extra in (-1, 0, size - 1, size, 10_000)] == [
+        size,
+        2 * size,
+        2 * size,
+        3 * size,
+        3 * size,
+    ]
+    assert whole_batches(run, 1) == size, "the first one in any case"

@@ -1,11 +1,17 @@
 """A check has to know what a recovery will say: every damage that a recovery refuses is an error, and where a check
 finds no error, a recovery serves the exact data."""
 
+import contextlib
+
 import pytest
 
+from cluster.errors import AcklogError
 from cluster.sqlite_copy import SqliteContent
 from storage.check.directory_check import DirectoryCheck, DirectoryReport
 from storage.check.findings import FindingKind, Severity
+from storage.log.partition_log import PartitionLog
+from tests.sim.sim_disk import SimulatedPowerLoss
+from tests.support.log_harness import SMALL_LOG, LogHarness, opaque_batch
 from tests.unit.storage.log.test_damage import (
     KEY,
     SIZES,
@@ -110,3 +116,36 @@ def test_what_only_the_journal_has_is_counted() -> None:
     assert report.journal.frames == len(SIZES) - 4
     assert report.journal.batches > 0
     assert report.journal.messages == report.journal.batches
+
+
+async def append(log: PartitionLog, serial: int, *, leader_epoch: int) -> None:
+    await log.append(opaque_batch(serial, records=3, size=200), leader_epoch=leader_epoch)
+
+
+@pytest.mark.parametrize("ending", ["kill", "power loss"])
+def test_a_log_that_was_beginning_anew_is_judged_as_it_will_be(ending: str) -> None:
+    outcomes = set()
+    for after in range(24):
+        harness = LogHarness(seed=after)
+        log = harness.run(harness.open().open_log(KEY, SMALL_LOG))
+        for serial in range(9):
+            harness.run(append(log, serial, leader_epoch=serial // 3))
+        harness.run(harness.store.sync())
+        harness.run(append(log, 9, leader_epoch=3))
+        harness.disk.crash_after_operations(after)
+        with contextlib.suppress(SimulatedPowerLoss, AcklogError):
+            harness.run(log.reset_to(2))
+            harness.run(append(log, 10, leader_epoch=7))
+            harness.run(harness.store.sync())
+        if ending == "kill":
+            harness.kill()
+        else:
+            harness.lose_power()
+        report = DirectoryCheck(harness.disk, coordination=NO_CATALOGUE, findings_max=100).run()
+        assert errors(report) == []
+        assert report.findings.counts[Severity.WARNING] == 0
+        log = harness.run(harness.open().open_log(KEY, SMALL_LOG))
+        assert sum(topic.messages for topic in report.topics) == log.log_end - log.log_start
+        outcomes.add((log.log_start, log.log_end))
+        harness.dispose()
+    assert outcomes == {(0, 30), (2, 2), (2, 5)}

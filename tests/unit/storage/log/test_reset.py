@@ -63,6 +63,24 @@ def test_the_log_is_empty_at_the_offset_and_goes_on_there(harness: LogHarness, o
     assert b"".join(harness.read_bytes(log)) == stamped_run(offset, range(20, 23), leader_epoch=2, append_ms=5)
 
 
+@pytest.mark.parametrize("offset", [0, 3, 9, 40])
+def test_it_stays_empty_once_its_segments_count_again(offset: int) -> None:
+    """The first checkpoint behind the new beginning says that what is found in the directory is the log."""
+    for seed in range(12):
+        harness = LogHarness(seed=seed)
+        harness.open()
+        log = log_of(harness)
+        harness.run(fill(log, range(12), leader_epoch=4))
+        assert log._state.active.base_offset == 9
+        harness.run(log.reset_to(offset))
+        harness.run(harness.store.sync())
+        harness.lose_power()
+        report = harness.open().report
+        assert not report.torn_tails
+        assert bounds(log_of(harness)) == (offset, offset, [])
+        harness.dispose()
+
+
 def test_a_negative_offset_is_refused(harness: LogHarness) -> None:
     with pytest.raises(ValueError, match="cannot begin at offset -1"):
         harness.run(log_of(harness).reset_to(-1))
@@ -162,14 +180,14 @@ class Steps:
     stored: int = 0
 
 
-OFFSETS = {"begin": 0, "within a batch's segment": 7, "a segment's begin": 6, "end": 20, "beyond": 25}
+OFFSETS = {"begin": 0, "within a segment": 7, "a segment's begin": 6, "the last segment's begin": 18, "beyond": 25}
 
 
 async def scenario(harness: LogHarness, log: PartitionLog, steps: Steps, offset: int) -> None:
-    """A log of which some is synced begins anew, goes on, is synced, cut, and goes on."""
+    """A log of which some is synced begins anew, goes on, is synced, and goes on."""
     await log.reset_to(offset)
     steps.is_reset = True
-    for serial in range(100, 106):
+    for serial in range(100, 104):
         base = offset + len(steps.asked)
         run = stamped_run(base, range(serial * 10, serial * 10 + 2), leader_epoch=9, append_ms=serial)
         half = len(run) // 2
@@ -179,9 +197,7 @@ async def scenario(harness: LogHarness, log: PartitionLog, steps: Steps, offset:
         if serial == 101:
             other = await harness.store.open_log(OTHER, SMALL_LOG)
             await fill(other, range(1))
-        if serial == 103:
             await harness.store.sync()
-    await harness.store.sync()
 
 
 def check(harness: LogHarness, steps: Steps, offset: int) -> None:
@@ -197,8 +213,15 @@ def check(harness: LogHarness, steps: Steps, offset: int) -> None:
     assert log.leader_epochs.entries() == ([(9, offset)] if batches else [])
 
 
-@pytest.mark.parametrize("place", OFFSETS)
-@pytest.mark.parametrize("ending", ["kill", "power loss", "power losses during recovery"])
+@pytest.mark.parametrize(
+    ("place", "ending"),
+    [
+        *((place, "power loss") for place in OFFSETS),
+        ("within a segment", "kill"),
+        ("begin", "power losses during recovery"),
+        ("beyond", "power losses during recovery"),
+    ],
+)
 def test_a_crash_at_any_point_leaves_the_log_as_it_was_or_empty_there(place: str, ending: str) -> None:
     offset, after = OFFSETS[place], 0
     while True:
@@ -208,7 +231,7 @@ def test_a_crash_at_any_point_leaves_the_log_as_it_was_or_empty_there(place: str
         harness.run(fill(log, range(10), leader_epoch=1))
         harness.run(harness.store.sync())
         harness.run(fill(log, range(10, 20), leader_epoch=2))
-        assert [segment.base_offset for segment in log._state.segments][2] == OFFSETS["a segment's begin"]
+        assert [segment.base_offset for segment in log._state.segments] == [*range(0, 20, 3)]
         steps = Steps(harness.read_bytes(log))
         harness.disk.crash_after_operations(after)
         is_complete = False

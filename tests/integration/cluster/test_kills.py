@@ -1,0 +1,71 @@
+"""Leaders that are killed under load: nothing acknowledged is lost, and nothing that was acked comes again."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.integration.cluster.fault_load import under_load, verdict
+from tests.support.real_cluster import RealCluster, running_real_cluster
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.xdist_group("cluster faults"),
+    pytest.mark.asyncio(loop_scope="session"),
+    pytest.mark.timeout(600),
+]
+
+KILLS_QUICKLY = 2
+KILLS = 50
+SENDS_BETWEEN = 100
+
+
+async def kill_leaders(cluster: RealCluster, topic: str, *, kills: int) -> None:
+    """One after the other, always the node that leads most; each comes back before the next one goes."""
+    async with under_load(cluster, topic) as load:
+        for _ in range(kills):
+            victim = await load.watch.busiest_leader()
+            await cluster.nodes[victim].kill()
+            await load.watch.until_moved_from(victim)
+            await load.progress(SENDS_BETWEEN)
+            await cluster.nodes[victim].start()
+            await load.progress(SENDS_BETWEEN)
+        await load.healed()
+    assert await verdict(load) == []
+    assert load.watch.elections >= kills
+    assert load.traffic.confirmed_acks > kills * SENDS_BETWEEN / 2
+
+
+async def test_leaders_are_killed_under_load(shared_cluster: RealCluster) -> None:
+    await kill_leaders(shared_cluster, "killed-leaders", kills=KILLS_QUICKLY)
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(3600)
+async def test_fifty_leaders_are_killed_under_load(tmp_path: Path, etcd_program: Path) -> None:
+    async with running_real_cluster(tmp_path, etcd_program) as cluster:
+        await kill_leaders(cluster, "killed-leaders", kills=KILLS)
+
+
+@pytest.mark.faults
+async def test_every_node_is_killed_at_once(shared_cluster: RealCluster) -> None:
+    """What all of them had in memory only is gone; page caches stay (power losses are in `test_power_loss`)."""
+    cluster = shared_cluster
+    async with under_load(cluster, "killed-nodes") as load:
+        for _ in range(3):
+            await cluster.kill([*cluster.nodes.values()])
+            await cluster.start_all(cluster.nodes.values())
+            await load.progress(SENDS_BETWEEN)
+        await load.healed()
+    assert await verdict(load) == []
+
+
+@pytest.mark.faults
+async def test_gateways_are_killed_under_load(shared_cluster: RealCluster) -> None:
+    """A gateway has nothing to remember: what was on its way is unknown to its clients, and nothing else happens."""
+    cluster = shared_cluster
+    async with under_load(cluster, "killed-gateways") as load:
+        for gateway in [*cluster.gateways.values()] * 2:
+            await cluster.restart(gateway)
+            await load.progress(SENDS_BETWEEN)
+        await load.healed()
+    assert await verdict(load) == []

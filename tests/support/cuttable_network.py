@@ -1,0 +1,157 @@
+"""The links between the processes of a cluster, which a test can cut one by one.
+
+In front of each server stands a proxy, whose address is the one that the server advertises. Who has opened a connection
+is found out by the process that owns its other end, so the link from one process to another has a name: ("node 1",
+"node 2"). A proxy runs in a thread with a loop of its own: a busy test must not look like a slow network.
+"""
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Self
+
+from tests.support.socket_owners import owner_of
+
+HOST = "127.0.0.1"
+PATIENCE_S = 30
+_CHUNK_BYTES = 65536
+
+
+class Cut(Enum):
+    """What a cut link does. SILENT: bytes and new connections are kept, and go on when it is mended, as with a cable
+    that was pulled out. RESET: connections break, and new ones break at once."""
+
+    SILENT = "silent"
+    RESET = "reset"
+
+
+Link = tuple[str, str]
+"""Who connects, and to whom."""
+
+
+@dataclass(eq=False, slots=True)
+class _Connection:
+    link: Link
+    writers: list[asyncio.StreamWriter]
+    is_open: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def break_off(self) -> None:
+        for writer in self.writers:
+            writer.transport.abort()
+        self.is_open.set()
+
+
+class CuttableNetwork:
+    """A context manager. `processes` tells the name of each process that matters, by its pid."""
+
+    def __init__(self, processes: Callable[[], Mapping[int, str]]) -> None:
+        self._processes = processes
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="network", daemon=True)
+        self._servers: list[asyncio.Server] = []
+        self._cuts: dict[Link, Cut] = {}
+        self._connections: set[_Connection] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(PATIENCE_S)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(PATIENCE_S)
+        self._loop.close()
+
+    def listen(self, target: str, target_port: int, port: int) -> str:
+        """A proxy on `port` in front of a server on `target_port`; returns its address."""
+        asyncio.run_coroutine_threadsafe(self._listen(target, target_port, port), self._loop).result(PATIENCE_S)
+        return f"{HOST}:{port}"
+
+    # --- cutting -------------------------------------------------------------------------------------------------
+
+    def cut(self, links: Iterable[Link], how: Cut = Cut.SILENT) -> None:
+        """Returns when it is so."""
+        self._change({**self._cuts, **dict.fromkeys(links, how)})
+
+    def mend(self) -> None:
+        """All links."""
+        self._change({})
+
+    def _change(self, cuts: dict[Link, Cut]) -> None:
+        async def apply() -> None:
+            self._cuts = cuts
+            for connection in list(self._connections):
+                self._apply(connection)
+
+        asyncio.run_coroutine_threadsafe(apply(), self._loop).result(PATIENCE_S)
+
+    def _apply(self, connection: _Connection) -> None:
+        how = self._cuts.get(connection.link)
+        if how is None:
+            connection.is_open.set()
+        elif how is Cut.SILENT:
+            connection.is_open.clear()
+        else:
+            connection.break_off()
+
+    # --- forwarding ----------------------------------------------------------------------------------------------
+
+    async def _listen(self, target: str, target_port: int, port: int) -> None:
+        async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = asyncio.current_task()
+            assert task is not None
+            self._tasks.add(task)
+            try:
+                await self._forward(reader, writer, target, target_port)
+            finally:
+                self._tasks.discard(task)
+
+        self._servers.append(await asyncio.start_server(forward, HOST, port))
+
+    async def _forward(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: str, target_port: int
+    ) -> None:
+        processes = self._processes()
+        pid = owner_of(writer.get_extra_info("peername")[1], processes)
+        connection = _Connection((processes.get(pid or 0, "a stranger"), target), [writer])
+        self._connections.add(connection)
+        try:
+            self._apply(connection)
+            await connection.is_open.wait()
+            if self._cuts.get(connection.link) is not None:
+                return
+            far_reader, far_writer = await asyncio.open_connection(HOST, target_port)
+            connection.writers.append(far_writer)
+            self._apply(connection)
+            await asyncio.gather(
+                _pump(reader, far_writer, connection.is_open), _pump(far_reader, writer, connection.is_open)
+            )
+        except OSError:
+            pass  # nobody listens there: the connection ends, which is what is seen of it
+        finally:
+            connection.break_off()
+            self._connections.discard(connection)
+
+    async def _close(self) -> None:
+        for server in self._servers:
+            server.close()
+        for connection in list(self._connections):
+            connection.break_off()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, is_open: asyncio.Event) -> None:
+    """What was read before a cut is kept, too. One end's end is the other's, after what was said before."""
+    with contextlib.suppress(OSError):
+        while data := await reader.read(_CHUNK_BYTES):
+            await is_open.wait()
+            writer.write(data)
+            await writer.drain()
+        await is_open.wait()
+    writer.close()

@@ -1,0 +1,24 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acklog.wire.partitioner import hash_of_key, partition_for_key
+from app.partition_choice import partition_of_key, partitions_of_keys
+from cluster.model import Topic
+from cluster.partition_mapping import partition_of_hash
+
+
+def topic(partitions: int, *decommissioned: int) -> Topic:
+    return Topic("t" * 13, "orders", partitions, 1, 0, decommissioned=decommissioned)
+
+
+@given(keys=st.lists(st.one_of(st.none(), st.text(max_size=8))), gone=st.sets(st.integers(0, 6), max_size=6))
+def test_a_batch_goes_where_each_of_its_keys_goes(keys: list[str | None], gone: set[int]) -> None:
+    chosen = topic(7, *sorted(gone))
+    numbers = partitions_of_keys(keys, chosen)
+    assert numbers == [-1 if key is None else partition_of_key(key, chosen) for key in keys]
+    assert not gone & set(numbers)
+    for key, number in zip(keys, numbers, strict=True):
+        if key is not None:
+            home = partition_for_key(key.encode(), 7)
+            assert home in gone or number == home, "only keys of partitions that are gone move"
+            assert number == partition_of_hash(hash_of_key(key.encode()), partitions=7, decommissioned=gone)

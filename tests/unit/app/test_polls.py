@@ -1,0 +1,322 @@
+"""Receives from several nodes, while some of them are away."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from acklog.wire.problems import ProblemCode
+from acklog.wire.record import Record
+from app.leader_watch import CHECK_DELAY_MS
+from app.routing import PartitionLeaders
+from app.services.polls import ANSWER_MARGIN_MS, PATIENCE_MS, SUSPICION_MS, Polls
+from cluster.errors import AcklogError
+from storage.rpc.messages import DeliveredMessage, ReceiveRequest, ReceiveResponse
+from tests.support.led_cluster import TOPIC_ID, LedCluster, with_led_cluster
+
+_P = ProblemCode
+
+
+class Node:
+    """Leases what it has. `faults` come first; None stands for silence."""
+
+    def __init__(self, cluster: LedCluster, number: int) -> None:
+        self._cluster = cluster
+        self._number = number
+        self.waiting: list[DeliveredMessage] = []
+        self.leased = 0
+        self.faults: list[AcklogError | None] = []
+        self.requests: list[ReceiveRequest] = []
+        self.given_up = 0
+        self.reason = "EMPTY"
+        self._news = asyncio.Event()
+
+    def put(self, count: int = 1, *, size_bytes: int = 1) -> None:
+        for _ in range(count):
+            self.waiting.append(
+                DeliveredMessage(TOPIC_ID, self._number, 0, 1, 0, 1, f"r-{self._number}", Record(b"x" * size_bytes))
+            )
+        self._news.set()
+
+    async def receive(self, request: ReceiveRequest) -> ReceiveResponse:
+        self.requests.append(request)
+        try:
+            if self.faults:
+                fault = self.faults[0] if len(self.faults) == 1 else self.faults.pop(0)
+                if fault is not None:
+                    raise fault
+                await asyncio.Event().wait()
+            self._news.clear()
+            if not self.waiting and request.wait_ms:
+                try:
+                    async with asyncio.timeout(request.wait_ms / 1000):
+                        await self._news.wait()
+                except TimeoutError:
+                    pass
+        except asyncio.CancelledError:
+            self.given_up += 1
+            raise
+        taken = self.waiting[: request.max_messages]
+        del self.waiting[: len(taken)]
+        self.leased += len(taken)
+        return ReceiveResponse(taken, "" if taken else self.reason)
+
+
+class World:
+    """Node n leads partition n - 1."""
+
+    def __init__(self, cluster: LedCluster, nodes: int) -> None:
+        self.cluster = cluster
+        self.nodes = {number: Node(cluster, number) for number in range(1, nodes + 1)}
+        cluster.nodes.update(self.nodes)
+        for number in self.nodes:
+            cluster.metadata.lead(number - 1, number, 1)
+        self.released: list[DeliveredMessage] = []
+        self.polls = Polls(cluster.gateway, PartitionLeaders(cluster.gateway), self.released.extend)
+
+    def now_ms(self) -> int:
+        return self.cluster.clock.monotonic_ms()
+
+    def request(self, max_messages: int = 10, *, max_bytes: int = 1000, auto_ack: bool = False) -> ReceiveRequest:
+        return ReceiveRequest([TOPIC_ID], "g" * 13, "me", max_messages, max_bytes, auto_ack=auto_ack)
+
+    async def ask(self, max_messages: int = 10) -> ReceiveResponse:
+        return await self.polls.ask(self.request(max_messages))
+
+    async def wait(self, wait_ms: int = 5_000, **options: int) -> ReceiveResponse:
+        return await self.polls.wait(self.request(**options), wait_ms)
+
+
+def with_world(main: Callable[[World], "asyncio.Future[None] | object"], *, nodes: int = 3) -> None:
+    async def run(cluster: LedCluster) -> None:
+        await main(World(cluster, nodes))  # type: ignore[misc]
+
+    with_led_cluster(run, partitions=nodes)
+
+
+def unavailable() -> AcklogError:
+    return AcklogError(_P.UNAVAILABLE, "moved")
+
+
+# --- without waiting -------------------------------------------------------------------------------------------------
+
+
+def test_no_more_is_leased_than_was_asked_for() -> None:
+    async def main(world: World) -> None:
+        for node in world.nodes.values():
+            node.put(4)
+        found = await world.ask(6)
+        assert len(found.messages) == sum(node.leased for node in world.nodes.values()) == 6
+
+    with_world(main)
+
+
+def test_a_node_that_is_away_leaves_the_others_messages_and_a_reason_if_there_are_none() -> None:
+    async def main(world: World) -> None:
+        world.nodes[2].faults = [unavailable()]
+        world.nodes[3].put()
+        assert len((await world.ask()).messages) == 1
+        assert (await world.ask()).reason == "UNAVAILABLE"
+        world.nodes[1].reason = "ALL_LEASED"
+        assert (await world.ask()).reason == "ALL_LEASED"
+        assert world.now_ms() == 0
+
+    with_world(main)
+
+
+def test_a_silent_node_costs_its_patience_once_and_is_left_out_for_a_while() -> None:
+    async def main(world: World) -> None:
+        world.nodes[2].faults = [None]
+        for _ in range(6):
+            world.nodes[3].put()
+            assert len((await world.ask()).messages) == 1
+        assert world.now_ms() == PATIENCE_MS
+        assert len(world.nodes[2].requests) == world.nodes[2].given_up == 1
+        world.nodes[2].faults = []
+        world.nodes[2].put()
+        assert (await world.ask()).reason == "UNAVAILABLE"
+        await world.cluster.pass_ms(SUSPICION_MS)
+        assert len((await world.ask()).messages) == 1
+
+    with_world(main)
+
+
+def test_while_nobody_answers_their_successors_are_waited_for() -> None:
+    async def main(world: World) -> None:
+        world.nodes[1].faults = [unavailable()]
+        world.nodes[2].faults = [None]
+        world.nodes[3].put()
+
+        def take_over() -> None:
+            for partition in range(3):
+                world.cluster.metadata.lead(partition, 3, 2)
+
+        world.cluster.metadata.lead(2, 2, 1)
+        world.cluster.later(2_000, take_over)
+        assert len((await world.ask()).messages) == 1
+        assert world.now_ms() <= 2_000 + CHECK_DELAY_MS
+
+    with_world(main)
+
+
+def test_the_last_reason_is_told_when_nobody_answers_until_the_deadline() -> None:
+    async def main(world: World) -> None:
+        for node in world.nodes.values():
+            node.faults = [unavailable()]
+        with pytest.raises(AcklogError) as caught:
+            await world.ask()
+        assert caught.value.code is _P.UNAVAILABLE
+        assert 9_000 < world.now_ms() <= 10_000
+
+    with_world(main)
+
+
+@pytest.mark.parametrize("wait_ms", [0, 5_000])
+def test_what_will_not_pass_is_told_at_once(wait_ms: int) -> None:
+    async def main(world: World) -> None:
+        for node in world.nodes.values():
+            node.faults = [AcklogError(_P.WRONG_GROUP_MODE, "exclusive")]
+        with pytest.raises(AcklogError) as caught:
+            await (world.wait(wait_ms) if wait_ms else world.ask())
+        assert caught.value.code is _P.WRONG_GROUP_MODE
+        assert world.now_ms() == 0
+
+    with_world(main)
+
+
+# --- waiting ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_the_first_message_ends_the_wait_wherever_it_comes(number: int) -> None:
+    async def main(world: World) -> None:
+        world.cluster.later(1_234, world.nodes[number].put)
+        found = await world.wait()
+        assert [message.partition for message in found.messages] == [number]
+        assert world.now_ms() == 1_234
+        assert sum(node.given_up for node in world.nodes.values()) == 2
+
+    with_world(main)
+
+
+def test_what_comes_too_much_at_once_is_released() -> None:
+    async def main(world: World) -> None:
+        for node in world.nodes.values():
+            node.put(4)
+        found = await world.wait(max_messages=6)
+        leased = sum(node.leased for node in world.nodes.values())
+        assert (len(found.messages), len(found.messages) + len(world.released)) == (6, leased)
+        assert leased > 6
+
+    with_world(main)
+
+
+def test_bytes_are_limited_over_all_nodes_but_for_the_first_message() -> None:
+    async def main(world: World) -> None:
+        for node in world.nodes.values():
+            node.put(1, size_bytes=2_000)
+        found = await world.wait(max_bytes=1_000)
+        assert (len(found.messages), len(world.released)) == (1, 2)
+
+    with_world(main)
+
+
+def test_a_wait_ends_in_time_with_the_reason_of_the_nodes() -> None:
+    async def main(world: World) -> None:
+        world.nodes[2].reason = "DELAYED"
+        found = await world.wait(1_000)
+        assert (found.messages, found.reason, world.now_ms()) == ([], "DELAYED", 1_000)
+
+    with_world(main)
+
+
+def test_a_silent_node_disturbs_nobody_who_waits() -> None:
+    async def main(world: World) -> None:
+        world.nodes[2].faults = [None]
+        world.cluster.later(500, world.nodes[3].put)
+        assert len((await world.wait()).messages) == 1
+        assert world.now_ms() == 500
+        found = await world.wait(1_000)
+        assert (found.messages, found.reason) == ([], "EMPTY")
+        assert world.now_ms() == 1_500 + ANSWER_MARGIN_MS
+
+    with_world(main)
+
+
+def test_a_wait_goes_on_while_nobody_leads_or_answers() -> None:
+    async def main(world: World) -> None:
+        world.nodes[1].faults = [unavailable()]
+        found = await world.wait(1_000)
+        assert (found.messages, found.reason) == ([], "UNAVAILABLE")
+        world.cluster.metadata.lead(0, -1, 1)
+        found = await world.wait(1_000)
+        assert (found.messages, found.reason) == ([], "UNAVAILABLE")
+        world.nodes[1].faults = []
+        world.nodes[1].put()
+        began_ms = world.now_ms()
+        world.cluster.later(700, lambda: world.cluster.metadata.lead(0, 1, 2))
+        assert len((await world.wait()).messages) == 1
+        assert world.now_ms() == began_ms + 700 + CHECK_DELAY_MS
+
+    with_world(main, nodes=1)
+
+
+def test_a_wait_moves_to_a_new_leader_and_leaves_the_old_one() -> None:
+    async def main(world: World) -> None:
+        world.cluster.metadata.lead(1, 1, 1)
+        world.nodes[2].put()
+        world.cluster.later(800, lambda: [world.cluster.metadata.lead(number, 2, 2) for number in (0, 1)])
+        found = await world.wait()
+        assert [message.partition for message in found.messages] == [2]
+        assert world.now_ms() == 800 + CHECK_DELAY_MS
+        assert world.nodes[1].given_up == 1
+
+    with_world(main, nodes=2)
+
+
+def test_whoever_goes_away_leaves_nothing_leased() -> None:
+    async def main(world: World) -> None:
+        waiting = asyncio.ensure_future(world.wait())
+        await world.cluster.pass_ms(100)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert [node.given_up for node in world.nodes.values()] == [1, 1, 1]
+        waiting = asyncio.ensure_future(world.wait())
+        await world.cluster.pass_ms(100)
+        world.nodes[1].put()
+        for _ in range(3):
+            await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        assert waiting.cancelled()
+        assert len(world.released) == world.nodes[1].leased
+
+    with_world(main)
+
+
+def test_one_node_in_trouble_does_not_end_a_wait_at_the_others() -> None:
+    async def main(world: World) -> None:
+        world.nodes[1].faults = [AcklogError(_P.RECORDS_CORRUPT, "a batch is damaged")]
+        world.cluster.later(500, world.nodes[3].put)
+        assert len((await world.wait()).messages) == 1
+        assert (await world.wait(500)).reason == "UNAVAILABLE"
+
+    with_world(main)
+
+
+def test_what_is_acknowledged_by_being_sent_is_asked_for_at_one_node_after_the_other() -> None:
+    async def main(world: World) -> None:
+        for node in world.nodes.values():
+            node.put(4)
+        found = await world.polls.wait(world.request(6, auto_ack=True), 5_000)
+        assert len(found.messages) == sum(node.leased for node in world.nodes.values()) == 6
+        await world.polls.ask(world.request(10, auto_ack=True))
+        world.nodes[2].faults = [unavailable(), unavailable()]
+        world.cluster.later(3_000, world.nodes[1].put)
+        found = await world.polls.wait(world.request(6, auto_ack=True), 9_000)
+        assert len(found.messages) == 1
+        assert sum(node.given_up for node in world.nodes.values()) == 0
+        assert world.released == []
+
+    with_world(main)
