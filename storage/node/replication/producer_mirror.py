@@ -23,8 +23,8 @@ class ProducerMirror:
         self._clock = clock
 
     async def rebuild(self, log: PartitionLog, *, bytes_max: int) -> None:
-        """Read the last window's batches, `bytes_max` at most. Where there are more, or damaged ones, retries of unknown
-        batches are refused for the length of the window."""
+        """Read the last window's batches, `bytes_max` at most. Where there are more, or damaged ones, retries of
+        unknown batches are refused for the length of the window."""
         try:
             is_complete = await self._read(log, bytes_max)
         except AcklogError as error:
