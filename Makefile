@@ -8,7 +8,7 @@ DATA_DIR ?= ./data
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check demo cluster-demo openapi faults test-thorough test-power-loss sim bench load format clean
+.PHONY: help run test check demo cluster-demo openapi faults availability test-thorough test-power-loss sim bench load format clean
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -65,6 +65,9 @@ sim: $(VENV)/.dev-installed ## 500 simulated seeds (SEEDS=0..499)
 
 faults: $(VENV)/.dev-installed ## minutes of kills, pauses, cuts, full disks and power losses on real clusters
 	@$(BIN)/python -m pytest -m faults tests/integration/cluster $(ARGS)
+
+availability: $(VENV)/.dev-installed ## how available a cluster is while one thing after the other fails (4 minutes)
+	@$(BIN)/python -m tests.integration.cluster.availability $(ARGS)
 
 test-thorough: $(VENV)/.dev-installed ## the property tests with thousands of examples, and what is marked slow
 	@ACKLOG_LOG_PROFILE=thorough $(BIN)/python -m pytest -n $(WORKERS) tests/property --timeout 3600

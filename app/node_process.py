@@ -13,11 +13,12 @@ from app.etcd_options import EtcdOptions
 from app.http_server import BACKLOG, HttpServer, bind, calm_garbage_collection, url_of
 from app.node_http import create_node_app
 from app.node_options import NodeOptions
-from app.server import GRACE_SECONDS, IO_THREADS, SWITCH_INTERVAL_SECONDS
+from app.server import COORDINATION_FILE, GRACE_SECONDS, IO_THREADS, SWITCH_INTERVAL_SECONDS
 from cluster.runtime import SteadyClock, SystemEntropy
 from storage.disk.real_disk import RealDisk
 from storage.disk.thread_executor import ThreadExecutor
 from storage.log.data_directory import read_meta
+from storage.log.directory_role import claim_for_node
 from storage.node.settings import NodeSettings
 from storage.rpc.tcp_transport import TcpTransport
 
@@ -34,6 +35,7 @@ async def serve(options: NodeOptions, etcd: EtcdOptions, node_settings: NodeSett
     disk.lock("lock")
     io = ThreadExecutor(threads=IO_THREADS, name="acklog-io")
     await io.run(partial(read_meta, disk))  # a directory of a newer version is refused before anything is changed
+    await io.run(partial(claim_for_node, disk, options.id, embedded_path=COORDINATION_FILE))
     clock, entropy = SteadyClock(), SystemEntropy()
     node = await start_cluster_node(
         store=await connect_to_etcd(etcd, clock=clock, entropy=entropy),

@@ -2,17 +2,16 @@
 
 from collections.abc import Sequence
 
-from acklog.wire.partitioner import hash_of_key, partition_for_key, partitions_for_keys
+from acklog.wire.partitioner import hash_of_key, partitions_for_keys
 from cluster.model import Topic
 from cluster.partition_mapping import partition_of_hash
 
 
 def partition_of_key(key: str, topic: Topic) -> int:
+    key_hash = hash_of_key(key.encode())
     if topic.decommissioned:
-        return partition_of_hash(
-            hash_of_key(key.encode()), partitions=topic.partitions, decommissioned=topic.decommissioned
-        )
-    return partition_for_key(key.encode(), topic.partitions)
+        return partition_of_hash(key_hash, partitions=topic.partitions, decommissioned=topic.decommissioned)
+    return key_hash % topic.partitions
 
 
 def partitions_of_keys(keys: Sequence[str | None], topic: Topic) -> list[int]:

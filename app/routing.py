@@ -151,24 +151,26 @@ class PartitionLeaders:
         deadline_ms: int,
     ) -> _Result:
         """As `change_once`, for a call that keeps to its `remaining_ms` by itself, as a produce does."""
-        pauses = Pauses(self._entropy.fraction)
-        failure = _too_late()
+        pauses: Pauses | None = None
+        failure: AcklogError | None = None
         while (remaining_ms := deadline_ms - self._clock.monotonic_ms()) > 0:
-            epoch = -1
+            state = self._metadata.partition(topic_id, partition)
             try:
-                target = self._target(topic_id, partition)
-                epoch = target.leader_epoch
-                return await call(self._nodes.client(target.node_id), remaining_ms)
+                if state is None or state.leader < 0:
+                    raise self._nobody_leads(topic_id, partition)
+                return await call(self._nodes.client(state.leader), remaining_ms)
             except AcklogError as error:
                 if not self._is_undone(error):
                     raise
                 failure = error
+            pauses = pauses or Pauses(self._entropy.fraction)
             wait_ms = pauses.next_ms()
             if self._clock.monotonic_ms() + wait_ms >= deadline_ms:
                 break
+            epoch = -1 if state is None else state.leader_epoch
             if await self._is_led_anew(topic_id, partition, epoch, wait_ms=wait_ms):
                 pauses.begin_anew()
-        raise failure
+        raise failure or _too_late()
 
     async def _repeat(
         self,
@@ -178,10 +180,10 @@ class PartitionLeaders:
         deadline_ms: int,
     ) -> _Result:
         """Raises AcklogError, or _UnknownOutcomeError after any try that may have taken effect."""
-        pauses = Pauses(self._entropy.fraction)
+        pauses: Pauses | None = None
         target: _Target | None = None
         is_unknown = False
-        failure = _too_late()
+        failure: AcklogError | None = None
         while (remaining_ms := deadline_ms - self._clock.monotonic_ms()) > 0:
             begun_ms = self._clock.monotonic_ms()
             try:
@@ -192,6 +194,7 @@ class PartitionLeaders:
             if not is_unknown and _may_have_happened(failure, target):
                 is_unknown = True
                 deadline_ms = min(deadline_ms, begun_ms + PRODUCE_RETRIES_MS)
+            pauses = pauses or Pauses(self._entropy.fraction)
             wait_ms = pauses.next_ms()
             is_late = self._clock.monotonic_ms() + wait_ms >= deadline_ms
             if is_late or not self._is_worth_another_try(failure, target, is_unknown=is_unknown):
@@ -201,6 +204,7 @@ class PartitionLeaders:
             target = hint or target
             if hint is not None or await self._is_led_anew(topic_id, partition, epoch, wait_ms=wait_ms):
                 pauses.begin_anew()
+        failure = failure or _too_late()
         raise _UnknownOutcomeError(failure) if is_unknown else failure
 
     async def _try(
@@ -238,9 +242,12 @@ class PartitionLeaders:
             return known
         if state is not None and state.leader >= 0:
             return _Target(state.leader, state.leader_epoch, len(state.replicas) > 1)
+        raise self._nobody_leads(topic_id, partition)
+
+    def _nobody_leads(self, topic_id: str, partition: int) -> AcklogError:
         if self._metadata.topic_by_id(topic_id) is None:
-            raise AcklogError(ProblemCode.TOPIC_NOT_FOUND, "the topic was deleted")
-        raise AcklogError(ProblemCode.UNAVAILABLE, f"partition {partition} has no leader now")
+            return AcklogError(ProblemCode.TOPIC_NOT_FOUND, "the topic was deleted")
+        return AcklogError(ProblemCode.UNAVAILABLE, f"partition {partition} has no leader now")
 
     def _is_undone(self, error: AcklogError) -> bool:
         """Whether nothing was done, and may be done a little later."""

@@ -28,6 +28,7 @@ from loadtests.plan import DEADLINE_S, QUICK, SCENARIOS, Cpus, Plan, share_cpus
 from loadtests.report import make_table
 from loadtests.result import Result
 from loadtests.results_file import Run, describe_machine, write_run
+from loadtests.run_failure import failure_text
 from loadtests.scenarios import Bench
 
 REPORT_WIDTH = 220  # where there is no terminal that has one
@@ -70,7 +71,7 @@ def main(
     try:
         uvloop.run(_run(plan, cpus, directory, outcome, console))
     except (LoadFailedError, ServerFailedError, TimeoutError, ExceptionGroup) as error:
-        outcome.failure = f"{type(error).__name__}: {_text_of(error)}"
+        outcome.failure = failure_text(error, deadline_s=DEADLINE_S)
         console.print(outcome.failure, style="bold red", highlight=False, markup=False)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
@@ -143,12 +144,6 @@ def _whole_run(plan: Plan, cpus: Cpus, outcome: _Outcome, seconds: float) -> Run
         failure=outcome.failure,
         results=outcome.results,
     )
-
-
-def _text_of(error: BaseException) -> str:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return str(error) or f"not finished within {DEADLINE_S:.0f} s"
 
 
 if __name__ == "__main__":

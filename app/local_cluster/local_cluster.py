@@ -132,9 +132,8 @@ class LocalCluster:
             "log-outputs": "stderr",
         }
         command = [str(self._etcd_program), *(f"--{option}={value}" for option, value in options.items())]
-        process = ServerProcess(
-            command, place.client_port, self._log_path(name), ready_path="/health", ready_timeout_s=READY_TIMEOUT_S
-        )
+        process = self._process(command, place.client_port, name)
+        process.ready_path = "/health"
         return Member(Kind.ETCD, number, process, f"{HOST}:{place.client_port}")
 
     def _nodes(self, endpoints: str) -> list[Member]:
@@ -150,9 +149,7 @@ class LocalCluster:
                 etcd=endpoints,
                 log_level=self.options.log_level,
             )
-            process = ServerProcess(
-                command, place.http_port, self._log_path(f"node-{number}"), ready_timeout_s=READY_TIMEOUT_S
-            )
+            process = self._process(command, place.http_port, f"node-{number}")
             members.append(Member(Kind.NODE, number, process, address))
         return members
 
@@ -169,12 +166,13 @@ class LocalCluster:
                 auto_create_groups="true",
                 log_level=self.options.log_level,
             )
-            process = ServerProcess(command, port, self._log_path(f"gateway-{number}"), ready_timeout_s=READY_TIMEOUT_S)
+            process = self._process(command, port, f"gateway-{number}")
             members.append(Member(Kind.GATEWAY, number, process, f"{HOST}:{port}"))
         return members
 
-    def _log_path(self, name: str) -> Path:
-        return self.directory / "logs" / f"{name}.log"
+    def _process(self, command: Sequence[str], port: int, name: str) -> ServerProcess:
+        log_path = self.directory / "logs" / f"{name}.log"
+        return ServerProcess(command, port, log_path, ready_timeout_s=READY_TIMEOUT_S)
 
 
 def first_of(group: BaseExceptionGroup[ServerFailedError]) -> ServerFailedError:

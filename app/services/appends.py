@@ -77,16 +77,11 @@ class NumberedAppends:
 class LocalAppends:
     """Of a gateway whose only node is in its own process: no answer is ever lost on the way."""
 
+    encode = staticmethod(encode_batch)
+    encode_plain = staticmethod(encode_plain_batch)
+
     def __init__(self, leaders: PartitionLeaders) -> None:
         self._leaders = leaders
-
-    def encode(
-        self, records: list[Record], *, payload: bytes | None = None, keys: list[DedupKey] | None = None
-    ) -> bytearray:
-        return encode_batch(records, payload=payload, keys=keys)
-
-    def encode_plain(self, records: list[Record]) -> bytearray:
-        return encode_plain_batch(records)
 
     async def append(
         self, topic_id: str, partition: int, batch: bytearray, acks: int, *, deadline_ms: int

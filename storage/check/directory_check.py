@@ -23,6 +23,7 @@ from storage.log.data_directory import (
     FormatTooNewError,
     read_meta,
 )
+from storage.log.directory_role import ROLE_PATH, read_role
 from storage.log.high_watermarks import HIGH_WATERMARKS_PATH
 from storage.log.journal import JOURNAL_DIRECTORY
 from storage.log.keys import PARTITIONS_DIRECTORY, LogKey, LogKind, parse_key, parse_partition_directory
@@ -96,7 +97,7 @@ class DirectoryCheck:
     # --- the directory's own files -----------------------------------------------------------------------------------
 
     def _look_at_names(self) -> None:
-        known = {LOCK_PATH, META_PATH, RECOVERY_POINTS_PATH, HIGH_WATERMARKS_PATH}
+        known = {LOCK_PATH, META_PATH, ROLE_PATH, RECOVERY_POINTS_PATH, HIGH_WATERMARKS_PATH}
         known |= {JOURNAL_DIRECTORY, PARTITIONS_DIRECTORY}
         known |= {COORDINATION_PATH + suffix for suffix in ("", "-wal", "-shm", "-journal")}
         for name in self._disk.list_directory(""):
@@ -130,7 +131,19 @@ class DirectoryCheck:
             self._findings.add(FindingKind.FILE_UNREADABLE, RECOVERY_POINTS_PATH, str(error))
         return RecoveryPoints()
 
+    def _is_of_cluster(self) -> bool:
+        """Then topics and groups are in etcd."""
+        try:
+            return read_role(self._disk) is not None
+        except DataDirectoryError as error:
+            self._findings.add(FindingKind.META_DAMAGED, ROLE_PATH, str(error))
+        except OSError as error:
+            self._findings.add(FindingKind.FILE_UNREADABLE, ROLE_PATH, str(error))
+        return True
+
     def _read_catalog(self) -> None:
+        if self._is_of_cluster():
+            return
         if self._coordination is None:
             self._findings.add(FindingKind.COORDINATION_MISSING, COORDINATION_PATH, "there is no such file")
             return

@@ -159,7 +159,7 @@ class GroupCommit:
 
     def recount(self, logs: Iterable[LogQueue]) -> None:
         """The logs have changed other than by what was queued, or something queued will not come."""
-        logs = set(logs)
+        logs = dict.fromkeys(logs)
         for log in logs:
             log.forget_queued()
         for item in chain.from_iterable(part.items for part in self._round):

@@ -185,7 +185,7 @@ class PartitionHost:
     def _check_leadership(self, acks: int) -> None:
         if self.partition in self.topic.decommissioned:
             detail = f"Partition {self.partition} of {self.topic.name} is decommissioned and takes no new messages."
-            raise AcklogError(ProblemCode.CONFLICT, detail, retry_after_ms=UNAVAILABLE_RETRY_MS)
+            raise AcklogError(ProblemCode.PARTITION_DECOMMISSIONED, detail, field="partition")
         refusal = None if self._has_ended else self._leadership.refusal(acks)
         if self._has_ended or refusal is Refusal.NOT_SERVING:
             detail = f"Partition {self.partition} of {self.topic.name} is not served here now."

@@ -56,7 +56,7 @@ class NodeSettings:
     """How long a stop waits for followers to get what was accepted."""
 
     isr_changes_at_once: int = 32
-    """Changes of in-sync replicas that are on their way to the coordination store at the same time."""
+    """Partitions that are read from the coordination store at the same time to settle a change of in-sync replicas."""
 
     high_watermark_checkpoint_ms: int = 5_000
     """How often the high watermarks of replicated partitions are written down."""

@@ -4,23 +4,28 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-_TABLE = Path("/proc/net/tcp")
+_TABLES = (
+    (Path("/proc/net/tcp"), "0100007F"),
+    (Path("/proc/net/tcp6"), "0000000000000000FFFF00000100007F"),  # a socket for both families (gRPC's are)
+)
 
 
 def owner_of(port: int, pids: Iterable[int]) -> int | None:
     """The process, one of `pids`, whose end of a connection has this local port on 127.0.0.1; None: none of them."""
-    inode = _inode_of(f"0100007F:{port:04X}")
+    inode = _inode_of(port)
     if inode is None:
         return None
     wanted = f"socket:[{inode}]"
     return next((pid for pid in pids if wanted in _open_files(pid)), None)
 
 
-def _inode_of(local_address: str) -> str | None:
-    for line in _TABLE.read_text().splitlines()[1:]:
-        fields = line.split()
-        if fields[1] == local_address and fields[9] != "0":
-            return fields[9]
+def _inode_of(port: int) -> str | None:
+    for table, host in _TABLES:
+        local_address = f"{host}:{port:04X}"
+        for line in table.read_text().splitlines()[1:] if table.exists() else []:
+            fields = line.split()
+            if fields[1] == local_address and fields[9] != "0":
+                return fields[9]
     return None
 
 

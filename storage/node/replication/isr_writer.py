@@ -20,6 +20,7 @@ from cluster.coordination import (
 )
 from cluster.metadata_view import MetadataView
 from cluster.model import PartitionState
+from storage.node.replication.joint_transactions import JointTransactions
 from storage.replication.assignment import IsrMember, ReplicaIdentity, assignment_of
 from storage.replication.isr import ChangeOutcome, IsrChange
 from storage.replication.leader_events import AssignmentSeen, AssignmentUnreadable, IsrChangeEnded
@@ -27,22 +28,23 @@ from storage.replication.messages import PartitionId
 
 
 class IsrWriter:
-    """Of one node. `changes_at_once` bounds the requests that are under way."""
+    """Of one node. `changes_at_once` bounds the reads that are under way. Changes go together, one transaction at a
+    time; a partition has at most one on its way."""
 
     def __init__(self, store: CoordinationStore, metadata: MetadataView, *, changes_at_once: int) -> None:
         self._store = store
         self._metadata = metadata
         self._permits = asyncio.Semaphore(changes_at_once)
+        self._transactions = JointTransactions(store)
 
     async def change(self, partition: PartitionId, change: IsrChange) -> IsrChangeEnded:
         """What became of the change."""
-        async with self._permits:
-            try:
-                outcome, revision = await self._change(partition, change)
-            except OutcomeUnknownError:
-                outcome, revision = ChangeOutcome.UNKNOWN, -1
-            except CoordinationError:
-                outcome, revision = ChangeOutcome.NOT_DONE, -1
+        try:
+            outcome, revision = await self._change(partition, change)
+        except OutcomeUnknownError:
+            outcome, revision = ChangeOutcome.UNKNOWN, -1
+        except CoordinationError:
+            outcome, revision = ChangeOutcome.NOT_DONE, -1
         return IsrChangeEnded(change.serial, outcome, revision)
 
     async def read(self, partition: PartitionId) -> AssignmentSeen | AssignmentUnreadable:
@@ -65,14 +67,15 @@ class IsrWriter:
             return ChangeOutcome.REFUSED, -1
         compares = [Compare(key, CompareTarget.MOD_REVISION, change.expected_revision)]
         compares += [guard for guard in guards if guard is not None]
-        result = await self._store.transact(compares, [Put(key, encode(_with_isr(state, change.isr)))])
+        result = await self._transactions.transact(compares, Put(key, encode(_with_isr(state, change.isr))))
         return (ChangeOutcome.DONE, result.revision) if result.succeeded else (ChangeOutcome.REFUSED, -1)
 
     async def _state(self, partition: PartitionId, key: str, revision: int) -> PartitionState | None:
         """The partition as of exactly this revision; None when it is at another one. Raises CoordinationError."""
         if self._metadata.revision_of(key) == revision:
             return self._metadata.partition(partition.topic_id, partition.partition)
-        item = await self._store.get(key)
+        async with self._permits:
+            item = await self._store.get(key)
         if item is None or item.mod_revision != revision:
             return None
         return decode(PartitionState, item.value)

@@ -5,6 +5,7 @@ asked, so its interval is right however slow the machine is.
 """
 
 import asyncio
+import contextlib
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -35,10 +36,8 @@ class PartitionWatch:
 
     async def watch(self) -> None:
         while True:
-            try:
+            with contextlib.suppress(CoordinationError):  # etcd is away, so nobody is elected
                 await self.look()
-            except CoordinationError:
-                pass  # etcd is away, so nobody is elected
             await asyncio.sleep(INTERVAL_S)
 
     async def look(self) -> list[PartitionState]:

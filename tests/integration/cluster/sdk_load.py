@@ -78,6 +78,7 @@ class SdkLoad:
     async def _confirm(self, waiting: tuple[int, AsyncDelivery]) -> None:
         number, delivery = waiting
         sent = await delivery
+        assert sent.offset is not None
         self.confirmed.add(number)
         self.placed.append((number, sent.partition, sent.offset))
 

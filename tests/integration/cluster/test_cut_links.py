@@ -99,7 +99,7 @@ async def test_a_deposed_leader_hands_out_nothing_that_was_acked(shared_cluster:
         mainland = [*cluster.other_nodes(leader), *cluster.etcd_names, "gateway 1"]
         cluster.network.cut(cluster.links_between([f"node {leader}", "gateway 2"], mainland), how)
         await watch.until_moved_from(leader)
-        acked = set()
+        acked: set[str] = set()
         while len(acked) < BACKLOG:
             for message in await receive(cluster.gateways[1].url, topic, group, maximum=1000, visibility_s=30):
                 done = await asyncio.to_thread(

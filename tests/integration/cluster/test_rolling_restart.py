@@ -20,7 +20,7 @@ pytestmark = [
 
 SENDS = 20
 WITHOUT_AN_ANSWER = frozenset({"ClientConnectorError", "ServerDisconnectedError", "ClientOSError"})
-"""Of a gateway that is not there, or that has just closed an idle connection: what a load balancer keeps from clients."""
+"""Of a gateway that is not there, or has just closed an idle connection: what a load balancer keeps from clients."""
 
 
 async def test_a_rolling_restart_is_not_noticed_through_the_sdk(shared_cluster: RealCluster) -> None:

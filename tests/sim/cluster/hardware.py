@@ -23,6 +23,8 @@ class Hardware:
         self.gateways = [GatewayMachine(number, around, self._died) for number in range(around.options.gateways)]
         self.must_stay_up = False
         self.restart_at_once: set[str] = set()
+        self.kept_down: set[str] = set()
+        """Hosts that nobody starts for now."""
         self._around = around
         self._store = store
         self._violations = violations
@@ -55,7 +57,7 @@ class Hardware:
     async def _keep(self, host: Host) -> None:
         is_first = True
         while True:
-            if not host.is_up:
+            if not host.is_up and host.name not in self.kept_down:
                 if not is_first and host.name not in self.restart_at_once:
                     await asyncio.sleep(self._random.choice(self._around.options.restart_delays_ms) / 1000)
                 self.restart_at_once.discard(host.name)

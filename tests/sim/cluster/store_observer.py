@@ -14,7 +14,7 @@ from tests.sim.history import Elected, History
 
 class StoreObserver:
     """3, 12. One leader for each epoch, epochs never fall, nobody is elected who is not in sync with the directory that
-    its place was earned with; every change of a partition is counted in its `partition_epoch`."""
+    its place was earned with, the ISR keeps its minimum; every change is counted in the `partition_epoch`."""
 
     def __init__(
         self, store: MemoryStore, history: History, coverage: Counter[str], now_ms: Callable[[], float]
@@ -59,7 +59,8 @@ class StoreObserver:
         before = self.partitions.get(place)
         self.partitions[place] = state
         if before is not None:
-            self.violations += [f"{place}: {violation}" for violation in self._judge(before, state)]
+            found = [*self._judge(before, state), *self._judge_size(before, state)]
+            self.violations += [f"{place}: {violation}" for violation in found]
             self._count(before, state)
         if before is None or state.leader_epoch != before.leader_epoch:
             self._elected(state)
@@ -98,6 +99,19 @@ class StoreObserver:
             if earned and had and earned != had:
                 found.append(f"{after.leader} was elected with the directory {had}, not {earned}")
         return found
+
+    def _judge_size(self, before: PartitionState, after: PartitionState) -> list[str]:
+        """R6. Nobody leaves an ISR that is at its minimum, but for one whose disk is another."""
+        topic = self.topics.get(after.topic_id)
+        minimum = min(topic.config.min_insync_replicas if topic is not None else 1, len(after.replicas))
+        left = [
+            node
+            for node in before.isr
+            if node not in after.isr and before.directory_of(node) == after.directory_of(node)
+        ]
+        if len(after.isr) >= minimum or not left:
+            return []
+        return [f"{left} left the ISR {before.isr}, of which {minimum} have to stay"]
 
     def _count(self, before: PartitionState, after: PartitionState) -> None:
         coverage = self._coverage

@@ -9,7 +9,7 @@ from cluster import keys
 from cluster.codec import encode
 from cluster.coordination import Changed, KeyValue, Removed
 from cluster.memory_store import MemoryStore
-from cluster.model import NO_LEADER, NodeRegistration, PartitionState
+from cluster.model import NO_LEADER, NodeRegistration, PartitionState, Topic, TopicConfig
 from tests.sim.cluster.store_observer import StoreObserver
 from tests.sim.history import Elected, History
 from tests.support.manual_clock import ManualClock
@@ -25,11 +25,15 @@ BEFORE = PartitionState(
     partition_epoch=7,
     directories=("d1", "d2", "d3"),
 )
-ELECTED = replace(BEFORE, isr=(2,), leader=2, leader_epoch=5, partition_epoch=8)
+ELECTED = replace(BEFORE, leader=2, leader_epoch=5, partition_epoch=8)
+
+
+TOPIC = Topic("topic", "orders", 1, 3, 0, TopicConfig(min_insync_replicas=2))
 
 
 def observed(*states: PartitionState) -> StoreObserver:
     observer = StoreObserver(MemoryStore(ManualClock()), History(), Counter(), lambda: 1.0)
+    observer.see(Changed(KeyValue(keys.topic("orders"), encode(TOPIC), 1, 2, 1)))
     for state in states:
         value = encode(state)
         observer.see(Changed(KeyValue(keys.partition(state.topic_id, state.partition), value, 1, 2, 1)))
@@ -45,7 +49,8 @@ def observed(*states: PartitionState) -> StoreObserver:
         (replace(BEFORE, isr=(1, 2, 3)), "partition epoch 7 was followed by 7"),
         (replace(BEFORE, isr=(), partition_epoch=8), "is empty"),
         (replace(BEFORE, isr=(1, 9), partition_epoch=8), "no part of the replicas"),
-        (replace(ELECTED, isr=(3,), leader=3), "3 was elected, which was not in the ISR (1, 2)"),
+        (replace(ELECTED, isr=(3, 1), leader=3), "3 was elected, which was not in the ISR (1, 2)"),
+        (replace(ELECTED, isr=(2,)), "[1] left the ISR (1, 2), of which 2 have to stay"),
         (replace(ELECTED, directories=("d1", "new", "d3")), "2 was elected with the directory new, not d2"),
     ],
 )
@@ -55,9 +60,11 @@ def test_what_must_not_be_written(after: PartitionState, complaint: str) -> None
 
 
 def test_what_may_be_written() -> None:
-    grown = replace(ELECTED, isr=(2, 3), partition_epoch=9)
-    alone = replace(grown, isr=(3,), leader=NO_LEADER, leader_epoch=6, partition_epoch=10)
-    observer = observed(BEFORE, ELECTED, grown, alone)
+    grown = replace(ELECTED, isr=(1, 2, 3), partition_epoch=9)
+    smaller = replace(grown, isr=(2, 3), partition_epoch=10)
+    wiped = replace(smaller, isr=(3,), directories=("d1", "new", "d3"), partition_epoch=11)
+    alone = replace(wiped, leader=NO_LEADER, leader_epoch=6, partition_epoch=12)
+    observer = observed(BEFORE, ELECTED, grown, smaller, wiped, alone)
     assert observer.violations == []
     assert [elected.epoch for elected in observer._history.of(Elected)] == [4, 5, 6]
     counted = observer._coverage

@@ -92,26 +92,42 @@ class ClusterWorld:
         self._groups = [f"group-{number}" for number in range(options.server.groups)]
         self._dead_letter_queues = {(group, QUEUE): f"{QUEUE}.{group}.dlq" for group in self._groups}
         self._producers: list[asyncio.Task[None]] = []
+        self._background: list[asyncio.Task[None]] = []
         self._is_converged = False
+        self._is_over = False
 
     async def run(self) -> None:
-        self._loop.set_exception_handler(self._unhandled)
-        store_watch = await watching(self.store)
-        self.hardware.keep_up()
-        await self._create_topic_and_groups()
+        await self.set_up()
         self.coordination.faults = self.options.coordination
         clients = self._start_clients()
-        inspection = asyncio.create_task(self._inspect())
         await self._run_safety()
         await self._heal()
+        await self.finish(clients)
+
+    async def set_up(self) -> None:
+        """Everything runs, and knows the topic and the groups."""
+        self._loop.set_exception_handler(self._unhandled)
+        self._background.append(await watching(self.store))
+        self.hardware.keep_up()
+        await self._create_topic_and_groups()
+        self._background.append(asyncio.create_task(self._inspect()))
+
+    async def finish_calmly(self) -> None:
+        """The end of a script: whatever it left broken is healed; consumers come now."""
+        self.hardware.kept_down.clear()
+        await self._heal()
+        await self.finish(self._consumers())
+
+    async def finish(self, clients: list["asyncio.Task[None]"]) -> None:
+        """Nothing goes wrong any more: everything has to come to an end, and is judged."""
         await self._send_after_all()
         await self._converge()
         self.around.stopping = True
         await asyncio.gather(*clients)
-        inspection.cancel()
         if self._is_converged:
             await self._verify()
-        store_watch.cancel()
+        for task in self._background:
+            task.cancel()
         self._judge()
 
     # --- setting up ---
@@ -162,22 +178,23 @@ class ClusterWorld:
             for view in views
         )
 
+    def _consumers(self) -> list["asyncio.Task[None]"]:
+        return [
+            asyncio.create_task(
+                Consumer(f"{group}-consumer-{number}", group, QUEUE, self.around).run(lambda: self._is_over)
+            )
+            for group in self._groups
+            for number in range(self.options.server.consumers)
+        ]
+
     def _start_clients(self) -> list["asyncio.Task[None]"]:
         server = self.options.server
         self._producers = [
             asyncio.create_task(Producer(f"producer-{number}", QUEUE, self.around).run())
             for number in range(server.producers)
         ]
-        consumers = [
-            asyncio.create_task(
-                Consumer(f"{group}-consumer-{number}", group, QUEUE, self.around).run(lambda: self._is_over)
-            )
-            for group in self._groups
-            for number in range(server.consumers)
-        ]
-        return [*self._producers, *consumers, asyncio.create_task(self.observer.run(lambda: self._is_over))]
-
-    _is_over = False
+        observer = asyncio.create_task(self.observer.run(lambda: self._is_over))
+        return [*self._producers, *self._consumers(), observer]
 
     async def _inspect(self) -> None:
         while True:

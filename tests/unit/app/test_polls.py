@@ -83,8 +83,12 @@ class World:
     async def ask(self, max_messages: int = 10) -> ReceiveResponse:
         return await self.polls.ask(self.request(max_messages))
 
-    async def wait(self, wait_ms: int = 5_000, **options: int) -> ReceiveResponse:
-        return await self.polls.wait(self.request(**options), wait_ms)
+    async def wait(self, wait_ms: int = 5_000, *, max_messages: int = 10, max_bytes: int = 1000) -> ReceiveResponse:
+        return await self.polls.wait(self.request(max_messages, max_bytes=max_bytes), wait_ms)
+
+    def take_over(self, node_id: int, *partitions: int) -> None:
+        for partition in partitions:
+            self.cluster.metadata.lead(partition, node_id, 2)
 
 
 def with_world(main: Callable[[World], "asyncio.Future[None] | object"], *, nodes: int = 3) -> None:
@@ -146,13 +150,8 @@ def test_while_nobody_answers_their_successors_are_waited_for() -> None:
         world.nodes[1].faults = [unavailable()]
         world.nodes[2].faults = [None]
         world.nodes[3].put()
-
-        def take_over() -> None:
-            for partition in range(3):
-                world.cluster.metadata.lead(partition, 3, 2)
-
         world.cluster.metadata.lead(2, 2, 1)
-        world.cluster.later(2_000, take_over)
+        world.cluster.later(2_000, lambda: world.take_over(3, 0, 1, 2))
         assert len((await world.ask()).messages) == 1
         assert world.now_ms() <= 2_000 + CHECK_DELAY_MS
 
@@ -265,7 +264,7 @@ def test_a_wait_moves_to_a_new_leader_and_leaves_the_old_one() -> None:
     async def main(world: World) -> None:
         world.cluster.metadata.lead(1, 1, 1)
         world.nodes[2].put()
-        world.cluster.later(800, lambda: [world.cluster.metadata.lead(number, 2, 2) for number in (0, 1)])
+        world.cluster.later(800, lambda: world.take_over(2, 0, 1))
         found = await world.wait()
         assert [message.partition for message in found.messages] == [2]
         assert world.now_ms() == 800 + CHECK_DELAY_MS

@@ -7,11 +7,14 @@ import pytest
 from acklog.wire.batch import decode_records, encode_batch, read_header
 from acklog.wire.record import Record
 from cluster.errors import AcklogError
+from cluster.model import PartitionLife
 from cluster.steering_desk import SteeringDesk
+from cluster.topics import Topics
 from storage.log.keys import LogKind
 from storage.node.settings import NodeSettings
 from storage.replication.partition_replica import Role
 from storage.rpc.messages import ProduceRequest, RecordsRequest
+from tests.sim.environment import SimEntropy
 from tests.support.simulated_cluster import SimulatedCluster, with_cluster
 from tests.support.simulated_node import SMALL
 
@@ -278,5 +281,24 @@ def test_readers_get_from_a_follower_what_it_knows_to_be_committed() -> None:
         with pytest.raises(AcklogError) as caught:
             await node.records(RecordsRequest(topic.id, 0, 0))
         assert code_of(caught.value) == "UNAVAILABLE"
+
+    with_cluster(main)
+
+
+def test_a_decommissioned_partition_takes_nothing_and_goes_when_it_is_empty() -> None:
+    async def main(cluster: SimulatedCluster) -> None:
+        topic = await cluster.topic(partitions=2, min_insync_replicas=1, retention_ms=2_000, dedup_window_ms=1_000)
+        await cluster.send(topic, b"1", partition=1)
+        node = cluster.nodes[1]
+        topics = Topics(cluster.store, node.metadata, clock=cluster.clock, entropy=SimEntropy(97))
+        await topics.decommission(topic.name, [1])
+        await cluster.until(lambda: cluster.state(topic, 1).life is not PartitionLife.ACTIVE)
+        with pytest.raises(AcklogError) as caught:
+            await cluster.send(topic, b"2", partition=1)
+        assert code_of(caught.value) == "PARTITION_DECOMMISSIONED"
+        await cluster.until(lambda: cluster.state(topic, 1).life is PartitionLife.GONE)
+        for each in cluster.nodes.values():
+            await cluster.until(lambda each=each: [held.number for held in each.node.replicas()] == [0])  # type: ignore[misc]
+        await cluster.send(topic, b"3")
 
     with_cluster(main)

@@ -1,0 +1,297 @@
+"""Histories that random runs may meet too seldom, played by whole nodes and gateways; every checker judges each."""
+
+import asyncio
+
+from tests.sim.cluster.coordination import CoordinationFaults
+from tests.sim.cluster.links import COORDINATION
+from tests.sim.cluster.machines import NodeMachine
+from tests.sim.cluster.stage import Stage, play, running
+from tests.sim.history import LogRead, Outcome
+
+
+def uids_in_the_log(stage: Stage) -> set[str]:
+    return {record.uid for read in stage.world.history.of(LogRead) if read.is_final for record in read.records}
+
+
+def test_truncation_after_a_fast_double_failover() -> None:
+    """KIP-279. The first leader has records of epoch 1 that nobody else has, the second one of epoch 2; the third has
+    neither. Both cut theirs when they come back, and only theirs."""
+    stages: list[Stage] = []
+
+    async def script(stage: Stage) -> None:
+        stages.append(stage)
+        await stage.send_acknowledged(3)
+        first = stage.leader
+        await stage.all_in_sync()
+        for machine in stage.others(first):
+            stage.cut(first.name, machine.name)
+        await stage.send(acks=1)
+        await stage.send(acks=1)
+        assert stage.log_end(first) == 5
+        stage.kill(first)
+        await stage.until(lambda: stage.state.leader != first.node_id, "another leads")
+        second = stage.leader
+        (third,) = stage.others(first, second)
+        await stage.send_acknowledged(1)
+        stage.cut(second.name, third.name)
+        await stage.send(acks=1)
+        assert stage.log_end(second) > stage.log_end(third) == 4
+        stage.kill(second)
+        await stage.until(lambda: stage.leader is third, "the third leads")
+        assert stage.state.leader_epoch == 3
+        stage.heal()
+        stage.start(first)
+        await stage.send_acknowledged(3)
+        stage.start(second)
+        await stage.all_in_sync()
+
+    play(script)
+    for stage in stages:
+        uids = uids_in_the_log(stage)
+        assert uids.isdisjoint({"script-4", "script-5"}), "nobody else had the first leader's last records"
+        assert {"script-1", "script-2", "script-3"} <= uids
+
+
+def test_a_zombie_leader_after_a_pause() -> None:
+    """It wakes up together with a gateway that slept as well and still believes in it."""
+
+    async def script(stage: Stage) -> None:
+        await stage.send_acknowledged(3)
+        zombie, epoch = stage.leader, stage.state.leader_epoch
+        sleeper = stage.hardware.gateways[1]
+        zombie.pause()
+        sleeper.pause()
+        await stage.until(lambda: stage.state.leader_epoch > epoch, "another leads")
+        await stage.send_acknowledged(3)
+        sending = [asyncio.create_task(stage.send(gateway=sleeper)) for _ in range(3)]
+        await stage.sleep(0.1)
+        sleeper.resume()
+        zombie.resume()
+        for sent in await asyncio.gather(*sending):
+            assert sent.outcome is not Outcome.OK or sent.epoch > epoch, "the zombie has acknowledged something"
+        await stage.until(lambda: stage.replica(zombie).leader_epoch > epoch, "the zombie knows")
+        await stage.all_in_sync()
+
+    play(script)
+
+
+def test_an_isr_shrinks_to_its_minimum_and_the_last_replica_standing_loses_its_disk() -> None:
+    """Two of three must be in sync: alone, the leader takes nothing more, so whoever was in sync with it has all."""
+
+    async def script(stage: Stage) -> None:
+        await stage.send_acknowledged(3)
+        leader = stage.leader
+        one, other = stage.others(leader)
+        stage.kill(one)
+        await stage.until(lambda: one.node_id not in stage.state.isr, "the dead one has left")
+        await stage.send_acknowledged(3)
+        stage.kill(other)
+        refused = await stage.send()
+        assert refused.outcome is not Outcome.OK
+        await stage.sleep(3)
+        assert set(stage.state.isr) == {leader.node_id, other.node_id}, "nobody leaves below the minimum"
+        stage.kill(leader, loses_power=True)
+        leader.wipe()
+        stage.start(leader)
+        stage.start(one)
+        await stage.sleep(8)
+        assert stage.state.leader != one.node_id, "it is behind"
+        assert stage.hardware.leader_of(stage.state) is None
+        stage.start(other)
+        await stage.until(lambda: stage.leader is other, "who has everything leads")
+        await stage.all_in_sync()
+
+    play(script)
+
+
+def test_the_last_replica_standing_comes_back() -> None:
+    """One in sync is enough here: the leader goes on alone, and nobody else may lead until it is back."""
+
+    async def script(stage: Stage) -> None:
+        await stage.send_acknowledged(2)
+        leader = stage.leader
+        for machine in stage.others(leader):
+            stage.kill(machine)
+        await stage.until(lambda: stage.state.isr == (leader.node_id,), "it is alone")
+        await stage.send_acknowledged(3)
+        stage.kill(leader, loses_power=True)
+        for machine in stage.others(leader):
+            stage.start(machine)
+        await stage.sleep(8)
+        assert stage.hardware.leader_of(stage.state) is None, "nobody who was not in sync is elected"
+        stage.start(leader)
+        await stage.all_in_sync()
+
+    play(script, min_insync_replicas=1)
+
+
+def test_a_stale_controller_changes_nothing() -> None:
+    """What it sends is held up on the way until another one is elected; and it believes in itself as long."""
+
+    async def script(stage: Stage) -> None:
+        await stage.send_acknowledged(3)
+        number = await stage.controller()
+        assert number is not None
+        stale = stage.hardware.nodes[number]
+        victim = next(machine for machine in stage.others(stale) if machine is not stage.leader)
+        stage.world.network.links.link(stale.name, COORDINATION).block()
+        stage.kill(victim)
+        await stage.sleep(0.5)
+        stale.pause()
+        before = stage.state.partition_epoch
+        for _ in range(200):
+            if await stage.controller() not in {None, stale.node_id}:
+                break
+            await stage.sleep(0.1)
+        stage.start(victim)
+        await stage.send_acknowledged(3)
+        after = stage.state.partition_epoch
+        assert after >= before
+        stage.heal()  # now its writes arrive
+        await stage.sleep(0.2)
+        stale.resume()
+        await stage.sleep(3)
+        assert await stage.controller() is not None
+        await stage.all_in_sync()
+        await stage.send_acknowledged(3)
+
+    play(script)
+
+
+def test_a_follower_is_restarted_with_an_empty_disk() -> None:
+    async def script(stage: Stage) -> None:
+        await stage.send_acknowledged(5)
+        await stage.all_in_sync()
+        follower = stage.others(stage.leader)[0]
+        lost = follower.directory_id
+        stage.kill(follower, loses_power=True)
+        follower.wipe()
+        stage.start(follower)
+        await stage.until(lambda: follower.node is not None, "it runs")
+        assert follower.directory_id != lost
+        await stage.send_acknowledged(5)
+        await stage.until(
+            lambda: (
+                follower.node_id in stage.state.isr
+                and stage.state.directory_of(follower.node_id) == follower.directory_id
+            ),
+            "it has earned its place with the new disk",
+        )
+        assert stage.log_end(follower) >= 10
+
+    play(script)
+
+
+def test_a_leader_is_restarted_with_an_empty_disk() -> None:
+    """Before anybody has noticed that it was gone."""
+
+    async def script(stage: Stage) -> None:
+        await stage.send_acknowledged(5)
+        await stage.all_in_sync()
+        leader = stage.leader
+        stage.kill(leader, loses_power=True)
+        leader.wipe()
+        stage.start(leader)
+        await stage.until(lambda: stage.leader is not leader, "another leads")
+        await stage.send_acknowledged(3)
+        await stage.all_in_sync()
+
+    play(script)
+
+
+def test_an_isr_addition_races_a_restart() -> None:
+    """The leader's addition is under way while the follower begins anew, with an empty disk."""
+
+    async def script(stage: Stage) -> None:
+        await stage.send_acknowledged(3)
+        leader = stage.leader
+        follower = stage.others(leader)[0]
+        await out_of_sync(stage, follower)
+        to_store = stage.world.network.links.link(leader.name, COORDINATION)
+        to_store.extra_ms = 1_500.0  # what the leader writes now arrives later
+        stage.start(follower)
+        await stage.until(lambda: follower.node is not None, "it runs")
+        await stage.until(lambda: stage.log_end(follower) >= 3, "it has caught up")
+        await stage.sleep(0.5)
+        assert follower.node_id not in stage.state.isr, "its addition is under way"
+        earned_with = follower.directory_id
+        stage.kill(follower, loses_power=True)
+        follower.wipe()
+        stage.start(follower)
+        await stage.sleep(3)
+        state = stage.state
+        is_stranger = state.directory_of(follower.node_id) == earned_with
+        assert not (follower.node_id in state.isr and is_stranger and stage.log_end(follower) < 3)
+        to_store.extra_ms = 0.0
+        await stage.all_in_sync()
+        assert stage.state.directory_of(follower.node_id) == follower.directory_id != earned_with
+
+    play(script)
+
+
+async def out_of_sync(stage: Stage, follower: NodeMachine) -> None:
+    stage.kill(follower)
+    await stage.until(lambda: follower.node_id not in stage.state.isr, "the dead one has left")
+    await stage.send_acknowledged(2)
+
+
+def test_a_watch_gap() -> None:
+    """A node, and a gateway, miss an election whose history is gone when they can look again."""
+
+    async def script(stage: Stage) -> None:
+        await stage.send_acknowledged(3)
+        leader = stage.leader
+        deaf = stage.others(leader)[0]
+        gateway = stage.hardware.gateways[1]
+        for name in (deaf.name, gateway.name):
+            stage.world.network.links.link(COORDINATION, name).block()
+        stage.kill(leader)
+        await stage.sleep(6)
+        stage.start(leader)
+        await stage.sleep(2)
+        await stage.world.coordination.compact()
+        stage.heal()
+        await stage.all_in_sync()
+        assert stage.world.coverage["store watch CompactedError"] >= 2
+        assert (await stage.send(gateway=gateway)).outcome is Outcome.OK
+        assert running(deaf).metadata.partition(stage.state.topic_id, 0) == stage.state
+
+    play(script)
+
+
+def test_the_outcome_of_isr_changes_is_unknown() -> None:
+    """Every answer of the store to a write is lost, while a follower leaves and comes back; some happen, some later,
+    some never."""
+
+    async def script(stage: Stage) -> None:
+        await stage.send_acknowledged(3)
+        follower = stage.others(stage.leader)[0]
+        stage.world.coordination.faults = CoordinationFaults(unknown=0.9)
+        stage.kill(follower)
+        await stage.sleep(3)
+        stage.start(follower)
+        await stage.sleep(5)
+        stage.world.coordination.faults = CoordinationFaults(unknown=0.0)
+        await stage.send_acknowledged(3)
+        await stage.all_in_sync()
+
+    play(script, seeds=range(5))
+
+
+def test_a_send_is_committed_and_its_answer_is_lost() -> None:
+    """The gateway asks the next leader, which knows the batch: one message, once."""
+
+    async def script(stage: Stage) -> None:
+        await stage.send_acknowledged(3)
+        leader, gateway = stage.leader, stage.hardware.gateways[0]
+        stage.world.network.links.link(leader.name, gateway.name).block()
+        sending = asyncio.create_task(stage.send())
+        await stage.sleep(0.1)
+        assert stage.log_end(leader) == 4, "it is stored"
+        stage.kill(leader)
+        sent = await sending
+        assert (sent.outcome, sent.offset) == (Outcome.OK, 3)
+        stage.heal()
+        assert (await stage.send_acknowledged(1))[0].offset == 4
+
+    play(script)

@@ -1,0 +1,325 @@
+"""Planted bugs: each takes one protection away from the real code. The simulation has to notice every one of them, or
+it proves nothing. `python -m tests.sim.cluster.hunt` looks for the first seed that does.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+
+from cluster import keys
+from cluster.controller import partition_rules
+from cluster.controller.partition_rules import _Draft
+from cluster.coordination import Compare, CompareTarget
+from cluster.membership import Membership
+from cluster.model import PartitionState, Topic
+from storage.delivery.dedup_window import DedupWindow
+from storage.log import recovery
+from storage.log import store as log_store
+from storage.log.journal import Journal
+from storage.log.journal_frame import encode_frame
+from storage.log.partition_log import PartitionLog
+from storage.log.recovery import LogRecovery
+from storage.log.recovery_points import RecoveryPoints
+from storage.node.delivery_host import DeliveryHost
+from storage.node.opening import PartitionOpener
+from storage.node.replication import isr_writer
+from storage.node.replication.producer_mirror import ProducerMirror
+from storage.replication import follower_replica, leader_replica
+from storage.replication.assignment import Assignment, IsrMember, ReplicaIdentity
+from storage.replication.divergence import Diverged, LogPosition, Restart
+from storage.replication.follower_events import Answered, FollowerEffect, TruncateLog
+from storage.replication.follower_progress import FollowerProgress
+from storage.replication.follower_replica import FollowerReplica
+from storage.replication.followers import Followers
+from storage.replication.isr import ChangeOutcome, InSyncReplicas
+from storage.replication.leader_replica import LeaderReplica
+from storage.replication.replica_log import ReplicaLog
+
+Mutant = Callable[[pytest.MonkeyPatch], None]
+
+
+# --- followers --------------------------------------------------------------------------------------------------------
+
+
+def truncate_to_high_watermark(patch: pytest.MonkeyPatch) -> None:
+    """KIP-101: a new follower cuts its log to its high watermark, which lags behind what is committed."""
+
+    def start(self: FollowerReplica) -> list[FollowerEffect]:
+        for number, log in enumerate(self._logs):
+            if log.durable_end > self._high_watermarks[number]:
+                self._effects.append(TruncateLog(number, self._begin(number), self._high_watermarks[number]))
+        self._fetch()
+        return self._take_effects()
+
+    patch.setattr(FollowerReplica, "start", start)
+
+
+def compare_offsets_only(patch: pytest.MonkeyPatch) -> None:
+    """A follower that is not longer than the leader is taken to have the same."""
+
+    def compare(log: ReplicaLog, position: LogPosition) -> Diverged | Restart | None:
+        if position.offset < log.log_start:
+            return Restart(log.log_start)
+        return None if position.offset <= log.written_end else Diverged(position.last_epoch, log.written_end)
+
+    patch.setattr(leader_replica, "compare", compare)
+    patch.setattr(follower_replica, "truncation_offset", lambda epochs, diverged: diverged.end_offset)
+
+
+def answers_of_any_epoch(patch: pytest.MonkeyPatch) -> None:
+    """A follower believes what the leader of an earlier epoch said of its position."""
+    original = FollowerReplica._answered
+
+    def answered(self: FollowerReplica, event: Answered, now_ms: int) -> None:
+        answer = msgspec.structs.replace(event.answer, leader_epoch=self.leader_epoch)
+        original(self, replace(event, answer=answer), now_ms)
+
+    patch.setattr(FollowerReplica, "_answered", answered)
+
+
+# --- what is durable --------------------------------------------------------------------------------------------------
+
+
+def ack_before_fsync(patch: pytest.MonkeyPatch) -> None:
+    """A round counts as durable when it is written."""
+
+    def write(self: Journal, entries: Any) -> int:
+        active = self._active
+        assert active is not None
+        buffers, stored = encode_frame(
+            entries, journal_key=self._key, generation=active.generation, sequence=self.sequence + 1
+        )
+        active.file.write(active.position, buffers)
+        return stored
+
+    patch.setattr(Journal, "write", write)
+
+
+def recovery_reports_page_cache(patch: pytest.MonkeyPatch) -> None:
+    """After a killed process, recovery reports what it reads without making it durable."""
+    patch.setattr(recovery, "sync_log_files", lambda *_, **__: None)
+    patch.setattr(LogRecovery, "_write_again", lambda self, segment: None)
+
+
+def journal_replayed_by_offset(patch: pytest.MonkeyPatch) -> None:
+    """After a crash, what a truncation cut comes back: the journal does not know that the log was cut since."""
+    original = log_store.replay_frame
+
+    def replay(*arguments: Any, points: RecoveryPoints, **options: Any) -> None:
+        logs = {key: msgspec.structs.replace(point, journal_floor=0) for key, point in points.logs.items()}
+        original(*arguments, points=msgspec.structs.replace(points, logs=logs, removed={}), **options)
+
+    patch.setattr(log_store, "replay_frame", replay)
+
+
+def truncations_are_volatile(patch: pytest.MonkeyPatch) -> None:
+    """A follower says that it has cut its log, and has not."""
+
+    async def truncate_to(self: PartitionLog, offset: int) -> None:
+        return
+
+    patch.setattr(PartitionLog, "truncate_to", truncate_to)
+
+
+# --- what is committed ------------------------------------------------------------------------------------------------
+
+
+def leader_alone_commits(patch: pytest.MonkeyPatch) -> None:
+    """The high watermark is the leader's own log end."""
+    patch.setattr(LeaderReplica, "_committed_end", lambda self, number: self._logs[number].durable_end)
+    patch.setattr(LeaderReplica, "check_invariants", lambda self: None)
+
+
+def committed_isr_only(patch: pytest.MonkeyPatch) -> None:
+    """KIP-497: a joining replica does not count until the leader has heard that it joined."""
+    patch.setattr(InSyncReplicas, "maximal", property(lambda self: self.committed))
+    patch.setattr(InSyncReplicas, "check_invariants", lambda self: None)
+
+
+def proposed_isr_only(patch: pytest.MonkeyPatch) -> None:
+    """A leaving replica does not count from when its leaving was proposed."""
+    patch.setattr(InSyncReplicas, "maximal", property(lambda self: self._proposed or self.committed))
+    patch.setattr(InSyncReplicas, "check_invariants", lambda self: None)
+
+
+def acks_when_logged(patch: pytest.MonkeyPatch) -> None:
+    """An ack is answered when the leader has logged it, before any follower has."""
+    original = DeliveryHost._flushed
+
+    def flushed(self: DeliveryHost, batch: Any, length: int, future: Any) -> None:
+        original(self, batch, length, future)
+        if self._uncommitted:
+            self.high_watermark_advanced(self._uncommitted[-1].next_offset)
+
+    patch.setattr(DeliveryHost, "_flushed", flushed)
+
+
+# --- who is in sync ---------------------------------------------------------------------------------------------------
+
+
+def join_before_caught_up(patch: pytest.MonkeyPatch) -> None:
+    """A follower joins as soon as it fetches."""
+
+    def may_join(self: LeaderReplica, progress: FollowerProgress, now_ms: int) -> bool:
+        return not self.isr.has(progress.identity.node_id) and progress.identity.incarnation > 0
+
+    patch.setattr(LeaderReplica, "_may_join", may_join)
+
+
+def join_with_one_log(patch: pytest.MonkeyPatch) -> None:
+    """A follower joins when it has the messages, whatever it lacks of the delivery records."""
+
+    def may_join(self: LeaderReplica, progress: FollowerProgress, now_ms: int) -> bool:
+        return not self.isr.has(progress.identity.node_id) and progress.matched[0] >= self._high_watermarks[0]
+
+    patch.setattr(LeaderReplica, "_may_join", may_join)
+
+
+def join_without_incarnation(patch: pytest.MonkeyPatch) -> None:
+    """A change of the ISR names nodes only, and finds whichever of their lives, and of their disks, is registered."""
+    original = isr_writer._with_isr
+
+    def registered(self: isr_writer.IsrWriter, identity: ReplicaIdentity) -> Compare:
+        return Compare(f"{keys.ROOT}nothing/{identity.node_id}", CompareTarget.CREATE_REVISION, 0)
+
+    async def change(self: isr_writer.IsrWriter, partition: Any, change: Any) -> Any:
+        members = []
+        for member in change.isr:
+            present = self._metadata.node(member.node_id)
+            members.append(member if present is None else IsrMember(member.node_id, present.directory_id))
+        return await unchanged(self, partition, replace(change, isr=tuple(members)))
+
+    unchanged = isr_writer.IsrWriter._change
+    patch.setattr(isr_writer.IsrWriter, "_registered", registered)
+    patch.setattr(isr_writer.IsrWriter, "_change", change)
+    patch.setattr(isr_writer, "_with_isr", original)
+
+
+def earlier_life_counts(patch: pytest.MonkeyPatch) -> None:
+    """What a follower said before it began anew is still believed."""
+
+    def life(self: Followers, follower: ReplicaIdentity, now_ms: int) -> FollowerProgress:
+        known = self._by_node[follower.node_id]
+        known.identity = follower
+        return known
+
+    patch.setattr(Followers, "life", life)
+
+
+def isr_shrinks_below_minimum(patch: pytest.MonkeyPatch) -> None:
+    """KIP-966: late members leave also when too few are left, and the last replica standing loses its disk."""
+
+    def without_late(
+        self: LeaderReplica, members: tuple[IsrMember, ...], late: list[FollowerProgress]
+    ) -> tuple[IsrMember, ...]:
+        leaving = {each.identity.node_id for each in late}
+        return tuple(member for member in members if member.node_id not in leaving)
+
+    patch.setattr(LeaderReplica, "_without_late", without_late)
+    patch.setattr(_Draft, "_isr_floor", property(lambda self: 1))
+
+
+def unknown_outcome_means_failed(patch: pytest.MonkeyPatch) -> None:
+    """R18: a change of the ISR whose outcome is unknown is taken not to have happened."""
+    original = InSyncReplicas.ended
+
+    def ended(self: InSyncReplicas, serial: int, outcome: ChangeOutcome, revision: int) -> bool:
+        return original(self, serial, ChangeOutcome.NOT_DONE if outcome is ChangeOutcome.UNKNOWN else outcome, revision)
+
+    patch.setattr(InSyncReplicas, "ended", ended)
+    patch.setattr(InSyncReplicas, "check_invariants", lambda self: None)
+
+
+# --- who leads --------------------------------------------------------------------------------------------------------
+
+
+def restart_within_the_epoch(patch: pytest.MonkeyPatch) -> None:
+    """A leader that began anew goes on in its old epoch."""
+    patch.setattr(Assignment, "is_led_by", lambda self, replica: self.leader == replica.node_id)
+
+
+def epochs_are_reused(patch: pytest.MonkeyPatch) -> None:
+    """An election does not take a new epoch."""
+    original = partition_rules.led_by
+
+    def led_by(self: _Draft, state: PartitionState, node_id: int) -> PartitionState:
+        return msgspec.structs.replace(original(state, node_id, self.membership), leader_epoch=self.leader_epoch)
+
+    patch.setattr(_Draft, "led_by", led_by)
+
+
+def wiped_disk_kept_in_isr(patch: pytest.MonkeyPatch) -> None:
+    """The controller elects by node, whatever became of its disk."""
+    patch.setattr(_Draft, "mind_disks", lambda self: None)
+
+
+def unclean_election(patch: pytest.MonkeyPatch) -> None:
+    """Whoever lives may be elected."""
+    original = partition_rules.best_leader
+
+    def best_leader(state: PartitionState, membership: Membership, *, among: Any) -> int | None:
+        found = original(state, membership, among=among)
+        living = [node for node in state.replicas if membership.get(node).is_live]
+        return living[0] if found is None and living else found
+
+    def led_by(state: PartitionState, node_id: int, membership: Membership) -> PartitionState:
+        isr = state.isr if node_id in state.isr else (*state.isr, node_id)
+        return unchanged(msgspec.structs.replace(state, isr=isr), node_id, membership)
+
+    unchanged = partition_rules.led_by
+    patch.setattr(partition_rules, "best_leader", best_leader)
+    patch.setattr(partition_rules, "led_by", led_by)
+
+
+# --- what a new leader knows ------------------------------------------------------------------------------------------
+
+
+def producers_are_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """R19: a leader that begins does not know which batches of the gateways are in its log."""
+
+    async def rebuild(self: ProducerMirror, log: PartitionLog, *, bytes_max: int) -> None:
+        return
+
+    patch.setattr(ProducerMirror, "rebuild", rebuild)
+    patch.setattr(ProducerMirror, "note", lambda self, batches: None)
+
+
+def keys_are_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """R28: a leader that begins does not know the idempotency keys in its log."""
+
+    async def rebuild(self: PartitionOpener, topic: Topic, log: PartitionLog) -> DedupWindow:
+        return DedupWindow(
+            window_ms=topic.config.dedup_window_ms, limit_bytes=self._settings.dedup_window_bytes_max
+        )
+
+    patch.setattr(PartitionOpener, "_rebuild_dedup", rebuild)
+
+
+MUTANTS: tuple[Mutant, ...] = (
+    truncate_to_high_watermark,
+    compare_offsets_only,
+    answers_of_any_epoch,
+    ack_before_fsync,
+    recovery_reports_page_cache,
+    journal_replayed_by_offset,
+    truncations_are_volatile,
+    leader_alone_commits,
+    committed_isr_only,
+    proposed_isr_only,
+    acks_when_logged,
+    join_before_caught_up,
+    join_with_one_log,
+    join_without_incarnation,
+    earlier_life_counts,
+    isr_shrinks_below_minimum,
+    unknown_outcome_means_failed,
+    restart_within_the_epoch,
+    epochs_are_reused,
+    wiped_disk_kept_in_isr,
+    unclean_election,
+    producers_are_forgotten,
+    keys_are_forgotten,
+)
