@@ -8,7 +8,7 @@ DATA_DIR ?= ./data
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check demo cluster-demo openapi faults availability test-thorough test-power-loss sim bench load format clean
+.PHONY: help run test check demo cluster-demo openapi faults availability test-thorough test-power-loss sim bench cluster-bench failover-bench load format clean
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -56,6 +56,12 @@ cluster-demo: $(VENV)/.dev-installed ## the flights through a cluster that is ki
 
 bench: $(VENV)/.dev-installed ## rates and latencies beside the machine's limits
 	@$(BIN)/python -m loadtests.bench $(ARGS)
+
+cluster-bench: $(VENV)/.dev-installed ## a local cluster's rates and latencies beside the embedded server
+	@$(BIN)/python -m loadtests.cluster_bench $(ARGS)
+
+failover-bench: $(VENV)/.dev-installed ## 1,000 partitions on nodes that are killed and stopped
+	@$(BIN)/python -m loadtests.failover_bench $(ARGS)
 
 load: $(VENV)/.dev-installed ## users against a server of their own (PROFILE=web|batch|workers|dashboards|mixed)
 	@$(BIN)/python -m loadtests.run_load --profile $(or $(PROFILE),mixed) $(ARGS)

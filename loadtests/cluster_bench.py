@@ -96,7 +96,7 @@ def chosen_cluster_plan(quick: bool, only: list[str], rounds: int | None, gatewa
     plan = replace(plan, rounds=rounds or plan.rounds, gateways=gateways or plan.gateways)
     if plan.planned_s() > CLUSTER_DEADLINE_S:
         raise typer.BadParameter(
-            f"that takes {plan.planned_s():.0f} s, and a run may take {CLUSTER_DEADLINE_S:.0f} s: fewer --rounds, or --only"
+            f"that takes {plan.planned_s():.0f} s, and a run may take {CLUSTER_DEADLINE_S:.0f} s: give fewer --rounds"
         )
     return plan
 

@@ -60,7 +60,7 @@ class _Side:
     costs: Costs = field(default_factory=Costs)
 
 
-# --- scenarios ---------------------------------------------------------------------------------------------------------
+# --- scenarios -------------------------------------------------------------------------------------------------------
 
 
 async def open_loops(bench: ClusterBench) -> None:
@@ -129,7 +129,7 @@ async def roles(bench: ClusterBench) -> None:
         bench.report(ClusterResult(result=ours.measurement.result(), costs=ours.costs.by_role()))
 
 
-# --- rounds ------------------------------------------------------------------------------------------------------------
+# --- rounds ----------------------------------------------------------------------------------------------------------
 
 
 def _sides(bench: ClusterBench, name: str, unit: str, roles_of_cluster: Roles) -> tuple[_Side, _Side]:
@@ -227,7 +227,7 @@ async def _drain(side: _Side, *, plan: ClusterPlan, group: str) -> None:
     side.measurement.add(drained.rate, load)
 
 
-# --- preparations ------------------------------------------------------------------------------------------------------
+# --- preparations ----------------------------------------------------------------------------------------------------
 
 
 async def _create_topic(bench: ClusterBench, name: str, partitions: int) -> None:

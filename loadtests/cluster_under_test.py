@@ -104,7 +104,7 @@ def _etcd_program() -> Path:
         raise LoadFailedError(f"{error}: install etcd, or name it in {ETCD_VARIABLE}") from error
 
 
-# --- what the cluster says ---------------------------------------------------------------------------------------------
+# --- what the cluster says -------------------------------------------------------------------------------------------
 
 
 class Partition(msgspec.Struct, rename="camel"):

@@ -8,6 +8,7 @@ from typing import Annotated
 import msgspec
 import typer
 
+from loadtests.markdown import markdown_table, provenance
 from loadtests.plots import draw_latencies, draw_rates
 from loadtests.process_usage import MIB
 from loadtests.result import Result
@@ -60,29 +61,17 @@ def with_results(page: str, run: Run) -> str:
 
 def results_section(run: Run) -> str:
     parts = [
-        _provenance(run),
-        _table(COLUMNS, [_row(result) for result in run.results]),
+        provenance(
+            run.machine, date=run.date, rounds=run.plan.rounds, seconds=run.seconds, load_before=run.load_before
+        ),
+        markdown_table(COLUMNS, [_row(result) for result in run.results]),
         _targets(run.results),
         f"![Rates of Acklog beside the machine's limits]({RATES_IMAGE})\n",
         f"![Latencies at fixed rates, by percentile]({LATENCIES_IMAGE})\n",
         "What the measurements cost, warm-ups included:\n",
-        _table(COST_COLUMNS, [_cost_row(result) for result in run.results if result.server_cpu_s]),
+        markdown_table(COST_COLUMNS, [_cost_row(result) for result in run.results if result.server_cpu_s]),
     ]
     return "\n".join(part for part in parts if part)
-
-
-def _provenance(run: Run) -> str:
-    machine = run.machine
-    processors = f"{machine.processors} × {machine.processor}" if machine.processor else f"{machine.processors} CPUs"
-    memory = f"{machine.memory_bytes / 1024 / MIB:.0f} GiB of memory"
-    place = f"{processors}, {memory}, {machine.system}, Python {machine.python}"
-    length = f"Rounds: {run.plan.rounds}; the run took {run.seconds:.0f} s"
-    return f"{run.date}, {place}. {length}, and the load average before it was {run.load_before:.1f}.\n"
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 def _row(result: Result) -> list[str]:
@@ -119,7 +108,7 @@ def _targets(results: Sequence[Result]) -> str:
         if result.is_met is not None
     ]
     notes = "".join(f"\n{result.name}: {warning}.\n" for result in results for warning in result.warnings)
-    return (_table(("target", "aim", "reached", ""), rows) if rows else "") + notes
+    return (markdown_table(("target", "aim", "reached", ""), rows) if rows else "") + notes
 
 
 def _reached(result: Result) -> str:

@@ -114,7 +114,7 @@ class ServerProcess:
                 stdout=log,
                 stderr=log,
                 env=server_environment(os.environ, self.log_path.parent / "bytecode"),
-                process_group=0,  # Ctrl-C is for whoever runs it, who then stops it in order
+                start_new_session=True,  # Ctrl-C is for whoever runs it, who then stops it in order
             )
         finally:
             os.close(log)

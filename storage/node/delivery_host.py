@@ -7,7 +7,7 @@ and every waiter gets the error.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import NamedTuple
 
@@ -24,7 +24,9 @@ from storage.log.keys import LogKind
 from storage.log.partition_log import PartitionLog, Space
 from storage.log.round import Appended
 from storage.node.delivery_snapshots import DeliverySnapshots, path_of
+from storage.node.partition_host import UNAVAILABLE_RETRY_MS
 from storage.node.replication.leading import Leadership
+from storage.rpc.messages import SettleItem
 
 logger = structlog.get_logger(__name__)
 
@@ -85,6 +87,26 @@ class DeliveryHost:
     async def wait_until_idle(self) -> None:
         """Until everything that was written is committed or has failed."""
         await self._idle.wait()
+
+    def check_heard(self) -> None:
+        """Raises AcklogError UNAVAILABLE where somebody else may lead by now, and know of acks that are not known
+        here."""
+        if not self._leadership.is_heard():
+            raise AcklogError(
+                ProblemCode.UNAVAILABLE,
+                "The partition's leader does not hear its followers, so another may lead by now.",
+                retry_after_ms=UNAVAILABLE_RETRY_MS,
+            )
+
+    def check_epochs(self, items: Iterable[SettleItem]) -> None:
+        """Raises AcklogError UNAVAILABLE for a receipt of a later leader epoch: this leader is over, and does not know
+        yet."""
+        if any(item.leader_epoch > self._leadership.leader_epoch for item in items):
+            raise AcklogError(
+                ProblemCode.UNAVAILABLE,
+                "A receipt is of a later leader than this one.",
+                retry_after_ms=UNAVAILABLE_RETRY_MS,
+            )
 
     def write(self, record: DeliveryRecord) -> None:
         """Log the record and apply it when it is durable; nobody waits for it."""

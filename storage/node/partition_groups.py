@@ -149,12 +149,13 @@ class PartitionGroups:
     ) -> Share:
         """Lease messages and read them. The first message of an answer is given whatever its size.
 
-        Raises AcklogError: RECORDS_CORRUPT (the damaged messages stay leased, so that they are tried again later and
-        do not hide the others), STORAGE_FAILED.
+        Raises AcklogError: UNAVAILABLE (this leader may be over), RECORDS_CORRUPT (the damaged messages stay leased, so
+        that they are tried again later and do not hide the others), STORAGE_FAILED.
         """
         state = self._state.group(group.id)
         if state is None:
             return _NOTHING
+        self._delivery.check_heard()
         state.settings = group.settings
         now_ms = self._clock.monotonic_ms()
         visibility_ms = group.settings.visibility_ms if request.visibility_ms is None else request.visibility_ms
@@ -174,10 +175,20 @@ class PartitionGroups:
             share = await self._read(state, leases, max_bytes, is_first)
             if request.auto_ack:
                 await self._ack_delivered(state, share.messages)
+            else:
+                self._check_still_heard(state, leases)
         except asyncio.CancelledError:
             self._release(state, leases)
             raise
         return Share(share.messages, share.size_bytes, share.may_have_more or len(leases) == max_messages)
+
+    def _check_still_heard(self, state: GroupDelivery, leases: list[Lease]) -> None:
+        """The process may have stood still while it read."""
+        try:
+            self._delivery.check_heard()
+        except AcklogError:
+            self._release(state, leases)
+            raise
 
     async def _read(self, state: GroupDelivery, leases: list[Lease], max_bytes: int, is_first: bool) -> Share:
         """The leased messages up to `max_bytes`; what does not fit is given back and its attempt does not count."""
@@ -255,7 +266,11 @@ class PartitionGroups:
     # --- settle ----------------------------------------------------------------------------------------------------
 
     async def settle(self, request: SettleRequest, group: Group) -> list[str]:
-        """A result per item: "" or a ProblemCode's name. Acks and nacks are durable on return (rule R25)."""
+        """A result per item: "" or a ProblemCode's name. Acks and nacks are durable on return (rule R25).
+
+        Raises AcklogError UNAVAILABLE for receipts of a later leader.
+        """
+        self._delivery.check_epochs(request.items)
         state = self._state.group(group.id)
         if state is None:
             return [ProblemCode.NOT_DELIVERED.name] * len(request.items)

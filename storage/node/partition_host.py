@@ -15,7 +15,6 @@ from acklog.wire.batch import (
     NO_PRODUCER,
     BatchCorruptError,
     BatchHeader,
-    DedupKey,
     decode_keys,
     read_header,
     verify_unstamped,
@@ -24,13 +23,14 @@ from acklog.wire.problems import ProblemCode
 from cluster.clock import Clock
 from cluster.errors import AcklogError
 from cluster.model import Topic
-from storage.delivery.dedup_window import DedupWindow, check_runs
+from storage.delivery.dedup_window import DedupWindow
 from storage.delivery.producer_window import ProducerWindow
 from storage.log.keys import LogKind
 from storage.log.partition_log import PartitionLog
 from storage.log.round import Appended
 from storage.node.batch_cache import BatchCache
 from storage.node.commit_waiters import CommitWaiters
+from storage.node.keyed_runs import KeyedRuns
 from storage.node.replication.leading import Leadership
 from storage.node.sent_batches import SentBatches, SourceKey
 from storage.node.settings import NodeSettings
@@ -107,7 +107,7 @@ class PartitionHost:
         self.leader_epoch = leadership.leader_epoch
         self._waiters = CommitWaiters(leadership.high_watermark(LogKind.MESSAGES), clock)
         self._leadership = leadership
-        self._dedup = dedup
+        self._keyed = KeyedRuns(dedup, clock)
         self._sent = SentBatches(producers, clock)
         self._cache = cache
         self._clock = clock
@@ -119,7 +119,6 @@ class PartitionHost:
         self._last_counted = 0
         self._settled: asyncio.Future[None] | None = None
         self._has_ended = False
-        self._dedup_waiters: dict[int, asyncio.Future[None]] = {}
 
     @property
     def high_watermark(self) -> int:
@@ -135,24 +134,47 @@ class PartitionHost:
         After OUTCOME_UNKNOWN (the time was up) and cancellation the batch may be appended all the same.
         """
         header = self._validate(request)
-        if header.producer_id != NO_PRODUCER:
+        source = None if header.producer_id == NO_PRODUCER else (header.producer_id, header.base_sequence)
+        if source is not None:
             before = await self._sent_before(request, header)
             if before is not None:
                 return before
+            self._sent.begin(source)  # before any other wait: the same batch may come again meanwhile
+        try:
+            taken = await self._take(request, header, source)
+        except BaseException:
+            if source is not None:
+                self._sent.refused(source)
+            raise
+        if isinstance(taken, list):
+            if source is not None:
+                self._sent.refused(source)
+            return ProduceResponse(-1, self.leader_epoch, -1, taken)
+        return await self._outcome(taken, request.timeout_ms)
+
+    async def _take(
+        self, request: ProduceRequest, header: BatchHeader, source: SourceKey | None
+    ) -> "list[KeyedResult] | asyncio.Future[Appended] | None":
+        """What the window knows of its keys; else the batch is on its way to the log, and whoever waits for it."""
         self._check_leadership(request.acks)
         token: int | None = None
         if header.is_keyed:
             keys = decode_keys(request.batch, header)
-            known_keys = await self._known(keys, header.count, request.timeout_ms)
+            try:
+                known_keys = await self._keyed.known(keys, header.count, request.timeout_ms)
+            except TimeoutError:
+                raise _unconfirmed(request.timeout_ms) from None
             if known_keys:
-                return ProduceResponse(-1, self.leader_epoch, -1, known_keys)
+                return known_keys
             self._check_leadership(request.acks)
-            token = self._dedup.reserve(keys, self._clock.monotonic_ms())
-        waiter = self._append(request, header, token)
+            token = self._keyed.reserve(keys)
+        return self._append(request, header, source, token)
+
+    async def _outcome(self, waiter: "asyncio.Future[Appended] | None", timeout_ms: int) -> ProduceResponse:
         if waiter is None:
             return ProduceResponse(-1, self.leader_epoch, -1)
         # A timer of the loop costs a tenth of an `asyncio.timeout`, and every send has one.
-        timer = asyncio.get_running_loop().call_later(request.timeout_ms / 1000, _time_out, waiter, request.timeout_ms)
+        timer = asyncio.get_running_loop().call_later(timeout_ms / 1000, _time_out, waiter, timeout_ms)
         try:
             appended = await waiter
         finally:
@@ -199,20 +221,17 @@ class PartitionHost:
             raise AcklogError(ProblemCode.OVERLOADED, detail, retry_after_ms=OVERLOADED_RETRY_MS)
 
     def _append(
-        self, request: ProduceRequest, header: BatchHeader, token: int | None
+        self, request: ProduceRequest, header: BatchHeader, source: SourceKey | None, token: int | None
     ) -> "asyncio.Future[Appended] | None":
         batch = request.batch if isinstance(request.batch, bytearray) else bytearray(request.batch)
         waiter = None if request.acks == 0 else asyncio.get_running_loop().create_future()
-        source = None if header.producer_id == NO_PRODUCER else (header.producer_id, header.base_sequence)
         append = _Append(self, batch, request.acks, source, token, waiter)
         try:
             self.log.append_and_tell(batch, append, leader_epoch=self.leader_epoch)
         except Exception:
-            self._release(token)
+            self._keyed.release(token)
             raise
         self._inbox_bytes += header.length
-        if source is not None:
-            self._sent.begin(source)
         return waiter
 
     def flushed(self, append: "_Append", appended: Appended) -> None:
@@ -250,7 +269,7 @@ class PartitionHost:
         self._inbox_bytes -= len(append.batch)
         if append.source is not None:
             self._sent.refused(append.source)
-        self._release(append.token)
+        self._keyed.release(append.token)
         if append.waiter is not None and not append.waiter.done():
             append.waiter.set_exception(error)
         self._tell_settled()
@@ -288,9 +307,7 @@ class PartitionHost:
         while self._uncommitted and self._uncommitted[0].appended.next_offset <= self.high_watermark:
             done = self._uncommitted.popleft()
             if done.token is not None:
-                offset = done.appended.base_offset
-                self._dedup.commit(done.token, offset, self.leader_epoch, self._clock.monotonic_ms())
-                self._wake_dedup(done.token)
+                self._keyed.stored(done.token, done.appended.base_offset, self.leader_epoch)
             if done.waiter is not None and not done.waiter.done():
                 done.waiter.set_result(done.appended)
         self._tell_settled()
@@ -322,7 +339,7 @@ class PartitionHost:
         self._tell_settled()
 
     def _end(self, token: int | None, waiter: "asyncio.Future[Appended] | None") -> None:
-        self._release(token)
+        self._keyed.release(token)
         if waiter is not None and not waiter.done():
             waiter.set_exception(self._unknown())
 
@@ -333,46 +350,7 @@ class PartitionHost:
     @property
     def dedup_bytes(self) -> int:
         """Memory that the window of idempotency keys takes."""
-        return self._dedup.size_bytes
-
-    # --- deduplication -------------------------------------------------------------------------------------------
-
-    async def _known(self, keys: list[DedupKey], count: int, timeout_ms: int) -> list[KeyedResult]:
-        """What the window knows of the keys, after those that are being written have got their outcome."""
-        try:
-            check_runs(keys, count)
-            verdict = self._dedup.check(keys, self._clock.monotonic_ms())
-        except ValueError as error:
-            raise AcklogError(ProblemCode.INVALID_FIELD, f"{error}.", field="batch") from error
-        if verdict.pending:
-            try:
-                async with asyncio.timeout(timeout_ms / 1000):
-                    while verdict.pending:
-                        await self._wait_for_dedup(verdict.pending[0])
-                        verdict = self._dedup.check(keys, self._clock.monotonic_ms())
-            except TimeoutError:
-                raise _unconfirmed(timeout_ms) from None
-        return [
-            KeyedResult(known.index, known.offset, known.leader_epoch, known.conflict, known.count)
-            for known in verdict.known
-        ]
-
-    async def _wait_for_dedup(self, token: int) -> None:
-        """Return when the append that holds `token` has ended, either way."""
-        future = self._dedup_waiters.get(token)
-        if future is None:
-            future = self._dedup_waiters[token] = asyncio.get_running_loop().create_future()
-        await asyncio.shield(future)
-
-    def _release(self, token: int | None) -> None:
-        if token is not None:
-            self._dedup.abort(token)
-            self._wake_dedup(token)
-
-    def _wake_dedup(self, token: int | None) -> None:
-        future = self._dedup_waiters.pop(token, None) if token is not None else None
-        if future is not None:
-            future.set_result(None)
+        return self._keyed.size_bytes
 
     # --- waiting for records -------------------------------------------------------------------------------------
 

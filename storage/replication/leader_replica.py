@@ -107,6 +107,11 @@ class LeaderReplica:
             return Refusal.TOO_MANY_WAITING
         return None
 
+    def is_heard(self, now_ms: int) -> bool:
+        """By the clock, registered or not: a deposed leader must not hand out what was acked elsewhere (rule R25)."""
+        isolated_from_ms = self._isolated_from_ms()
+        return isolated_from_ms is None or now_ms < isolated_from_ms
+
     def next_deadline(self) -> int | None:
         """When TimePassed is due."""
         if self.service is Service.STEPPED_DOWN:
@@ -390,9 +395,8 @@ class LeaderReplica:
             reached = zip(self._high_watermarks, self._start_ends, strict=True)
             if any(high < start for high, start in reached):
                 return
-        isolated_from_ms = self._isolated_from_ms()
-        is_heard = self._is_coordinated or isolated_from_ms is None or now_ms < isolated_from_ms
-        self._set_service(Service.SERVING if is_heard else Service.ISOLATED)
+        may_serve = self._is_coordinated or self.is_heard(now_ms)
+        self._set_service(Service.SERVING if may_serve else Service.ISOLATED)
 
     def _set_service(self, service: Service) -> None:
         if service is not self.service:

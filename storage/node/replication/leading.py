@@ -20,6 +20,10 @@ class Leadership(Protocol):
         """Why an append with `acks` is not to be written now. None: it is."""
         ...
 
+    def is_heard(self) -> bool:
+        """Whether enough followers were heard of late: what is known here of deliveries is not out of date."""
+        ...
+
     def log_moved(self) -> None:
         """An append is durable here. High watermarks may pass it before this returns."""
         ...

@@ -145,6 +145,10 @@ class ReplicaHost:
         leader = self._replica.leader
         return Refusal.NOT_SERVING if leader is None else leader.refusal(acks)
 
+    def is_heard(self) -> bool:
+        leader = self._replica.leader
+        return leader is not None and leader.is_heard(self._tools.clock.monotonic_ms())
+
     def log_moved(self) -> None:
         self._has_news = True
         self.step(leader_events.LogsMoved())

@@ -1,0 +1,69 @@
+"""Runs of messages with idempotency keys, as their partition's leader answers for them."""
+
+import asyncio
+
+from acklog.wire.batch import DedupKey
+from acklog.wire.problems import ProblemCode
+from cluster.clock import Clock
+from cluster.errors import AcklogError
+from storage.delivery.dedup_window import DedupWindow, check_runs
+from storage.rpc.messages import KeyedResult
+
+
+class KeyedRuns:
+    """The window of keys, with whoever waits for the outcome of an append that is under way."""
+
+    def __init__(self, window: DedupWindow, clock: Clock) -> None:
+        self._window = window
+        self._clock = clock
+        self._waiters: dict[int, asyncio.Future[None]] = {}
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory that the window takes."""
+        return self._window.size_bytes
+
+    async def known(self, keys: list[DedupKey], count: int, timeout_ms: int) -> list[KeyedResult]:
+        """What the window knows of the keys of a batch with `count` records, after those that are being written have
+        got their outcome. Raises AcklogError INVALID_FIELD, and TimeoutError."""
+        try:
+            check_runs(keys, count)
+            verdict = self._window.check(keys, self._clock.monotonic_ms())
+        except ValueError as error:
+            raise AcklogError(ProblemCode.INVALID_FIELD, f"{error}.", field="batch") from error
+        if verdict.pending:
+            async with asyncio.timeout(timeout_ms / 1000):
+                while verdict.pending:
+                    await self._wait(verdict.pending[0])
+                    verdict = self._window.check(keys, self._clock.monotonic_ms())
+        return [
+            KeyedResult(known.index, known.offset, known.leader_epoch, known.conflict, known.count)
+            for known in verdict.known
+        ]
+
+    def reserve(self, keys: list[DedupKey]) -> int:
+        """The keys, which are not known, are being written; the token by which they are stored or released. Raises
+        AcklogError DEDUP_WINDOW_FULL."""
+        return self._window.reserve(keys, self._clock.monotonic_ms())
+
+    def stored(self, token: int, base_offset: int, leader_epoch: int) -> None:
+        """They are committed."""
+        self._window.commit(token, base_offset, leader_epoch, self._clock.monotonic_ms())
+        self._wake(token)
+
+    def release(self, token: int | None) -> None:
+        """They are not stored, or nobody will ever know here."""
+        if token is not None:
+            self._window.abort(token)
+            self._wake(token)
+
+    async def _wait(self, token: int) -> None:
+        future = self._waiters.get(token)
+        if future is None:
+            future = self._waiters[token] = asyncio.get_running_loop().create_future()
+        await asyncio.shield(future)
+
+    def _wake(self, token: int) -> None:
+        future = self._waiters.pop(token, None)
+        if future is not None:
+            future.set_result(None)
