@@ -20,6 +20,7 @@ Preference = Callable[[Condition], float]
 class ClusterScene:
     """Three nodes, two gateways and three members of etcd, with their data in `directory`."""
 
+    name = "a cluster"
     promise = "a leader, the controller, a gateway and an etcd member were killed in the middle, and came back"
 
     def __init__(self, directory: Path, etcd_program: Path, *, kills: int) -> None:

@@ -70,7 +70,7 @@ class _Run:
         outcome.restarts = self._killer.restarts
         outcome.statistics = self._witness.statistics
         outcome.start_s = await self._scene.start()
-        self._journal.note(f"ready on {self._scene.url}")
+        self._journal.note(f"{self._scene.name} is ready on {self._scene.url}")
         async with AsyncClient(transport=self._witness) as client, asyncio.TaskGroup() as tasks:
             showing = tasks.create_task(self._show())
             await client.topics.create(TOPIC, self._options.partitions)

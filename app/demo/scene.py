@@ -30,6 +30,11 @@ class Victim(Protocol):
 
 class Scene(Protocol):
     @property
+    def name(self) -> str:
+        """What it is."""
+        ...
+
+    @property
     def url(self) -> str:
         """Where clients go, for people."""
         ...
@@ -61,6 +66,7 @@ def transport_to(url: str) -> Transport:
 class SingleServer:
     """`acklog serve`, with its data in `directory`. Its own only victim."""
 
+    name = "a server"
     promise = "the server was killed in the middle of the work, and came back"
 
     def __init__(self, directory: Path, *, kills: int) -> None:

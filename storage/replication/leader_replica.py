@@ -116,14 +116,10 @@ class LeaderReplica:
         """When TimePassed is due."""
         if self.service is Service.STEPPED_DOWN:
             return None
-        deadlines = [] if self._retry_at_ms is None else [self._retry_at_ms]
-        late_from_ms = self._next_late_from_ms()
-        if late_from_ms is not None:
-            deadlines.append(late_from_ms)
-        isolated_from_ms = self._isolated_from_ms()
-        if isolated_from_ms is not None and not self._is_coordinated and self.service is Service.SERVING:
-            deadlines.append(isolated_from_ms)
-        return min(deadlines, default=None)
+        deadlines = [self._retry_at_ms, self._next_late_from_ms()]
+        if not self._is_coordinated and self.service is Service.SERVING:
+            deadlines.append(self._isolated_from_ms())
+        return min((each for each in deadlines if each is not None), default=None)
 
     # --- stepping --------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,10 @@
 """Histories that random runs may meet too seldom, played by whole nodes and gateways; every checker judges each."""
 
 import asyncio
+from collections.abc import Sequence
 
+from cluster import keys
+from cluster.coordination import Compare, Operation, TransactionResult
 from tests.sim.cluster.coordination import CoordinationFaults
 from tests.sim.cluster.links import COORDINATION
 from tests.sim.cluster.machines import NodeMachine
@@ -98,7 +101,7 @@ def test_an_isr_shrinks_to_its_minimum_and_the_last_replica_standing_loses_its_d
         assert stage.state.leader != one.node_id, "it is behind"
         assert stage.hardware.leader_of(stage.state) is None
         stage.start(other)
-        await stage.until(lambda: stage.leader is other, "who has everything leads")
+        await stage.until(lambda: stage.state.leader == other.node_id, "who has everything leads")
         await stage.all_in_sync()
 
     play(script)
@@ -200,33 +203,57 @@ def test_a_leader_is_restarted_with_an_empty_disk() -> None:
 
 
 def test_an_isr_addition_races_a_restart() -> None:
-    """The leader's addition is under way while the follower begins anew, with an empty disk."""
+    """The leader's addition is under way while the follower begins anew, with an empty disk, and registers."""
 
     async def script(stage: Stage) -> None:
         await stage.send_acknowledged(3)
         leader = stage.leader
         follower = stage.others(leader)[0]
         await out_of_sync(stage, follower)
-        to_store = stage.world.network.links.link(leader.name, COORDINATION)
-        to_store.extra_ms = 1_500.0  # what the leader writes now arrives later
+        held = HeldAdditions(leader, follower)
         stage.start(follower)
-        await stage.until(lambda: follower.node is not None, "it runs")
-        await stage.until(lambda: stage.log_end(follower) >= 3, "it has caught up")
-        await stage.sleep(0.5)
-        assert follower.node_id not in stage.state.isr, "its addition is under way"
+        await stage.until(lambda: held.waiting > 0, "the addition is under way")
         earned_with = follower.directory_id
+        assert stage.log_end(follower) >= 5
         stage.kill(follower, loses_power=True)
         follower.wipe()
         stage.start(follower)
-        await stage.sleep(3)
-        state = stage.state
-        is_stranger = state.directory_of(follower.node_id) == earned_with
-        assert not (follower.node_id in state.isr and is_stranger and stage.log_end(follower) < 3)
-        to_store.extra_ms = 0.0
+        await stage.until(lambda: follower.directory_id not in {"", earned_with}, "it has registered anew")
+        held.let_through()
         await stage.all_in_sync()
-        assert stage.state.directory_of(follower.node_id) == follower.directory_id != earned_with
+        assert held.results[0] is False
+        assert stage.state.directory_of(follower.node_id) == follower.directory_id
 
     play(script)
+
+
+class HeldAdditions:
+    """A leader's connection to the store on which additions of `follower` are held up until they are let through."""
+
+    def __init__(self, leader: NodeMachine, follower: NodeMachine) -> None:
+        assert leader.store is not None
+        self.waiting = 0
+        self.results: list[bool] = []
+        self._registration = keys.node(follower.node_id)
+        self._gate = asyncio.Event()
+        self._transact = leader.store.transact
+        leader.store.transact = self.transact  # type: ignore[method-assign]
+
+    async def transact(
+        self, compares: Sequence[Compare], then: Sequence[Operation], otherwise: Sequence[Operation] = ()
+    ) -> TransactionResult:
+        compared = [compare.key for compare in compares]
+        is_addition = self._registration in compared and keys.CONTROLLER not in compared
+        if is_addition:
+            self.waiting += 1
+            await self._gate.wait()
+        result = await self._transact(compares, then, otherwise)
+        if is_addition:
+            self.results.append(result.succeeded)
+        return result
+
+    def let_through(self) -> None:
+        self._gate.set()
 
 
 async def out_of_sync(stage: Stage, follower: NodeMachine) -> None:

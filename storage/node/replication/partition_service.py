@@ -105,10 +105,12 @@ class PartitionService:
 
     async def close(self, timeout_ms: int) -> None:
         """Take nothing more; finish what was accepted, as long as followers come for it, `timeout_ms` at most."""
-        if self.partition is not None:
-            self._listener.closed(self.partition)
-            self.partition.host.stop_waiting()
-            await self.partition.settle_down(timeout_ms)
-            self._ended, self.partition = self.partition, None
+        partition = self.partition
+        if partition is not None:
+            self._listener.closed(partition)
+            partition.host.stop_waiting()
+            await partition.settle_down(timeout_ms)
+            if self.partition is partition:  # else it has ended meanwhile
+                self._ended, self.partition = partition, None
         self._is_closed = True
         await self.close_ended()

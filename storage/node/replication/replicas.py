@@ -248,6 +248,8 @@ class Replicas:
         """This node is no replica of it any more, or its topic is gone."""
         topic_id = replica.topic.id
         await replica.close()
+        for log in replica.logs:  # what was never committed must not be read in a later life of the log
+            self._tools.cache.drop(log.key)
         del self._hosts[replica.id]
         self._leftovers.add(replica.id)
         if self._metadata.topic_by_id(topic_id) is None:

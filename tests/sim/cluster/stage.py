@@ -96,7 +96,7 @@ class Stage:
         sent = Sent(
             began_ms=began_ms,
             ended_ms=self.world.around.now_ms(),
-            sender="script",
+            sender=uid,  # several may be on their way at a time
             request=self._sent,
             index=0,
             uid=uid,
@@ -210,4 +210,4 @@ def play(script: Script, *, seeds: range = range(3), **changes: Any) -> None:
             await worlds[0].finish_calmly()
 
         simulate(seed, main)
-        assert worlds[0].violations == [], f"seed {seed}"
+        assert worlds[0].violations == [], "\n".join([f"seed {seed}", *worlds[0].violations])

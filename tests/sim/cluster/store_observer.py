@@ -85,7 +85,7 @@ class StoreObserver:
         leaders = [(each.leader, each.leader_incarnation) for each in (before, after)]
         if after.leader_epoch < before.leader_epoch:
             found.append(f"the epoch fell from {before.leader_epoch} to {after.leader_epoch}")
-        if after.leader_epoch == before.leader_epoch and leaders[0] != leaders[1]:
+        if after.leader_epoch == before.leader_epoch and leaders[0] != leaders[1] and after.leader != NO_LEADER:
             found.append(f"epoch {after.leader_epoch} was {leaders[0]}'s, then {leaders[1]}'s")
         if after.partition_epoch <= before.partition_epoch:
             found.append(f"partition epoch {before.partition_epoch} was followed by {after.partition_epoch}")
