@@ -345,3 +345,21 @@ def test_a_leader_that_needs_nobody_serves_without_coordination() -> None:
     leader.step(CoordinationChanged(False))
     leader.step(TimePassed(), 10**9)
     assert leader.machine.service is Service.SERVING
+
+
+# --- who is heard ---
+
+
+def test_it_is_heard_for_a_while_after_enough_followers_fetched_registered_or_not() -> None:
+    leader = Leader(min_insync=2)
+    assert not leader.machine.is_heard(1_000), "nobody has fetched in this epoch"
+    leader.fetched(identity(3), (0, -1), now_ms=1_000)
+    until = 1_000 + SETTINGS.contact_ms
+    for is_reachable in (True, False):
+        leader.step(CoordinationChanged(is_reachable), 1_000)
+        assert leader.machine.is_heard(until - 1)
+        assert not leader.machine.is_heard(until), "by the clock, without any event"
+
+
+def test_a_leader_that_needs_nobody_is_always_heard() -> None:
+    assert Leader(isr=members(1), min_insync=1).machine.is_heard(10**9)
