@@ -10,8 +10,8 @@ from app.auth.tokens import TokenTable
 from app.cluster_gateway import start_cluster_gateway
 from app.etcd_connection import connect_to_etcd
 from app.etcd_options import EtcdOptions
+from app.gateway_server import OTHER_ADDRESS, check_exposure, gateway_config
 from app.http_server import HttpServer, bind, calm_garbage_collection, url_of
-from app.server import OTHER_ADDRESS, check_exposure, gateway_config
 from app.settings import Settings
 from cluster.runtime import SteadyClock, SystemEntropy
 from storage.rpc.tcp_transport import TcpTransport

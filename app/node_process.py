@@ -13,7 +13,7 @@ from app.etcd_options import EtcdOptions
 from app.http_server import BACKLOG, HttpServer, bind, calm_garbage_collection, url_of
 from app.node_http import create_node_app
 from app.node_options import NodeOptions
-from app.server import COORDINATION_FILE, GRACE_SECONDS, IO_THREADS, SWITCH_INTERVAL_SECONDS
+from app.process_constants import COORDINATION_FILE, GRACE_SECONDS, IO_THREADS, SWITCH_INTERVAL_SECONDS
 from cluster.runtime import SteadyClock, SystemEntropy
 from storage.disk.real_disk import RealDisk
 from storage.disk.thread_executor import ThreadExecutor

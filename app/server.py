@@ -1,20 +1,17 @@
 """The server process: uvicorn around the gateway, with an orderly start and an orderly stop."""
 
 import asyncio
-import ipaddress
 import sys
 from functools import partial
 
-import uvicorn
 import uvloop
 
-from app.app import create_server_app
 from app.auth.tokens import TokenTable
-from app.dependencies import Gateway
 from app.embedded import start_embedded
-from app.http_server import BACKLOG, HttpServer, bind, calm_garbage_collection, url_of
-from app.settings import Settings, SettingsError
-from app.single_send_protocol import make_server_protocol
+from app.gateway_server import OTHER_ADDRESS, check_exposure, gateway_config
+from app.http_server import HttpServer, bind, calm_garbage_collection, url_of
+from app.process_constants import COORDINATION_FILE, IO_THREADS, SWITCH_INTERVAL_SECONDS
+from app.settings import Settings
 from cluster.runtime import SteadyClock, SystemEntropy
 from cluster.sqlite_store import SqliteStore
 from storage.disk.real_disk import RealDisk
@@ -22,35 +19,6 @@ from storage.disk.thread_executor import ThreadExecutor
 from storage.log.data_directory import read_meta
 from storage.log.directory_role import check_embedded
 from storage.node.settings import NodeSettings
-
-COORDINATION_FILE = "coordination.sqlite"
-IO_THREADS = 4
-GRACE_SECONDS = 30
-OTHER_ADDRESS = "Give another --host or --port (--port 0 takes a free one)."
-
-# An I/O thread that has finished an fdatasync needs the GIL to say so; at the default of 5 ms a busy event loop makes
-# every send wait for it (p99 5.8 ms against 2.1 ms, measured with 64 connections).
-SWITCH_INTERVAL_SECONDS = 5e-5
-
-
-def check_exposure(settings: Settings) -> None:
-    """Refuse to offer an open queue to the network by mistake. Raises SettingsError."""
-    if settings.tokens_file or settings.insecure or is_loopback(settings.host):
-        return
-    raise SettingsError(
-        f"--host {settings.host} is reachable from other machines and there is no --tokens-file: anybody could read "
-        "and write. Give a tokens file, listen on 127.0.0.1, or say --insecure if that is what you want."
-    )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether `host` is an address of this machine alone."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 async def serve(settings: Settings, node_settings: NodeSettings) -> None:
@@ -92,27 +60,6 @@ async def serve(settings: Settings, node_settings: NodeSettings) -> None:
     )
     calm_garbage_collection()
     await server.serve(sockets=[listener])
-
-
-def gateway_config(gateway: Gateway) -> uvicorn.Config:
-    """How uvicorn serves a gateway, embedded or in a cluster."""
-    settings = gateway.settings
-    application = create_server_app(gateway)
-    return uvicorn.Config(
-        application.asgi,
-        host=settings.host,
-        port=settings.port,
-        http=make_server_protocol(settings, application.single_sends),
-        loop="uvloop",
-        ws="none",
-        proxy_headers=False,  # nobody asks for a client's address
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        backlog=BACKLOG,
-        timeout_keep_alive=settings.keep_alive_ms // 1000,
-        timeout_graceful_shutdown=GRACE_SECONDS,
-    )
 
 
 def run(settings: Settings, node_settings: NodeSettings) -> None:

@@ -89,7 +89,7 @@ def main() -> int:
 
 
 def _runner(is_cluster: bool) -> Callable[[int], _Outcome]:
-    return run_cluster_seed if is_cluster else run_seed  # type: ignore[return-value]
+    return run_cluster_seed if is_cluster else run_seed
 
 
 def _run_one(seed: int, arguments: argparse.Namespace) -> int:
@@ -151,11 +151,19 @@ def _run_many(seeds: range, arguments: argparse.Namespace) -> int:
             progress.update(task, advance=1, description=f"seeds, {totals.failed} failed")
             if summary.violations:
                 count = len(summary.violations)
-                console.print(f"seed {summary.seed} FAILED: {summary.violations[0]} ({count} violations)", markup=False, soft_wrap=True)
-                console.print(f"  repeat with: {_how_to_repeat(summary.seed, arguments.cluster)}", markup=False, soft_wrap=True)
+                console.print(
+                    f"seed {summary.seed} FAILED: {summary.violations[0]} ({count} violations)",
+                    markup=False,
+                    soft_wrap=True,
+                )
+                console.print(
+                    f"  repeat with: {_how_to_repeat(summary.seed, arguments.cluster)}", markup=False, soft_wrap=True
+                )
     elapsed_s = time.monotonic() - began_s
     _print_table(console, totals, len(seeds))
-    console.print(f"{len(seeds)} seeds, {totals.failed} failed, {elapsed_s:.1f} s, {len(seeds) / elapsed_s:.2f} seeds/s")
+    console.print(
+        f"{len(seeds)} seeds, {totals.failed} failed, {elapsed_s:.1f} s, {len(seeds) / elapsed_s:.2f} seeds/s"
+    )
     return 1 if totals.failed else 0
 
 

@@ -84,8 +84,7 @@ class ReplicaHost:
         self._served = ServedLogs(self.logs, tools.cache)
         self._replicas = 1  # of the last assignment
         self._tasks = ErrandTasks(tools.on_crashed)
-        self.reads: FollowerReads | None = None
-        """What readers may have of it while it follows."""
+        self.reads: FollowerReads | None = None  # what readers may have of it while it follows
         self._service = PartitionService(self, tools.opener, tools.cache, self._tasks, listener)
         self._resting: asyncio.Task[None] | None = None
         self._rest_serial = 0
@@ -146,8 +145,11 @@ class ReplicaHost:
         return Refusal.NOT_SERVING if leader is None else leader.refusal(acks)
 
     def is_heard(self) -> bool:
-        leader = self._replica.leader
-        return leader is not None and leader.is_heard(self._tools.clock.monotonic_ms())
+        leader, now_ms = self._replica.leader, self._tools.clock.monotonic_ms()
+        if leader is not None and not leader.is_heard(now_ms):
+            # Fetches that bring nothing new for this partition are not told to its machine, unless it asks.
+            self.step(leader_events.FollowersHeard(self._tools.service.followers_heard(self.id)))
+        return leader is not None and leader is self._replica.leader and leader.is_heard(now_ms)
 
     def log_moved(self) -> None:
         self._has_news = True
@@ -198,11 +200,10 @@ class ReplicaHost:
         return verdict
 
     def _follow_up(self) -> None:
-        if self._has_news:
-            self._has_news = False
-            if self._replicas > 1:
-                self._tools.service.changed(self.id)
+        has_news, self._has_news = self._has_news, False
         if self._replicas > 1:  # who is alone waits for nobody
+            if has_news:
+                self._tools.service.changed(self.id)
             self._timer.arm()
 
     def _time_passed(self, now_ms: int) -> None:

@@ -80,9 +80,13 @@ class PartitionWatch:
 
     async def busiest_leader(self) -> int:
         """The node that leads most of the topic, and at least something."""
-        await self.until(lambda states: any(state.leader >= 0 for state in states), what="a leader")
-        leaders = Counter(state.leader for state in await self.states() if state.leader >= 0)
+        leaders = await self.leaders()
         return max(leaders, key=lambda node: (leaders[node], node))
+
+    async def leaders(self) -> Counter[int]:
+        """How many partitions each node leads, of those that lead any."""
+        await self.until(lambda states: any(state.leader >= 0 for state in states), what="a leader")
+        return Counter(state.leader for state in await self.states() if state.leader >= 0)
 
     async def until_in_sync(self, replicas: int) -> None:
         await self.until(

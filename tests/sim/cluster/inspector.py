@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from app.cluster_node import ClusterNode
 from cluster.errors import AcklogError
+from storage.disk.port import Buffer
 from storage.log.keys import LogKind
 from storage.node.replication.replica_host import ReplicaHost
 from storage.replication.partition_replica import Role
@@ -38,6 +39,11 @@ class Committed:
     end: int = 0
     node_id: int = 0
     batches: dict[int, Seen] = field(default_factory=dict)
+
+
+def checksum_of(batch: Buffer) -> int:
+    """Of a whole batch, with what its leader stamped."""
+    return zlib.crc32(batch)
 
 
 def replicas_of(node: ClusterNode) -> list[ReplicaHost]:
@@ -84,7 +90,7 @@ class Inspector:
                 return
             for batch in found:
                 offset = batch.header.next_offset
-                seen = Seen(offset, batch.header.leader_epoch, zlib.crc32(batch.data), machine.node_id)
+                seen = Seen(offset, batch.header.leader_epoch, checksum_of(batch.data), machine.node_id)
                 self._agree(name, batch.header.base_offset, seen, committed)
             self._compared[replica] = offset
 

@@ -10,13 +10,13 @@ import msgspec
 import pytest
 
 from cluster import keys
-from cluster.controller import partition_rules
+from cluster.controller import leadership, partition_rules
 from cluster.controller.partition_rules import _Draft
 from cluster.coordination import Compare, CompareTarget
 from cluster.membership import Membership
 from cluster.model import PartitionState, Topic
 from storage.delivery.dedup_window import DedupWindow
-from storage.log import recovery
+from storage.log import opening, recovery
 from storage.log import store as log_store
 from storage.log.journal import Journal
 from storage.log.journal_frame import encode_frame
@@ -106,7 +106,7 @@ def recovery_reports_page_cache(patch: pytest.MonkeyPatch) -> None:
 
 def journal_replayed_by_offset(patch: pytest.MonkeyPatch) -> None:
     """After a crash, what a truncation cut comes back: the journal does not know that the log was cut since."""
-    original = log_store.replay_frame
+    original = opening.replay_frame
 
     def replay(*arguments: Any, points: RecoveryPoints, **options: Any) -> None:
         logs = {key: msgspec.structs.replace(point, journal_floor=0) for key, point in points.logs.items()}
@@ -243,7 +243,7 @@ def restart_within_the_epoch(patch: pytest.MonkeyPatch) -> None:
 
 def epochs_are_reused(patch: pytest.MonkeyPatch) -> None:
     """An election does not take a new epoch."""
-    original = partition_rules.led_by
+    original = leadership.led_by
 
     def led_by(self: _Draft, state: PartitionState, node_id: int) -> PartitionState:
         return msgspec.structs.replace(original(state, node_id, self.membership), leader_epoch=self.leader_epoch)
@@ -258,7 +258,7 @@ def wiped_disk_kept_in_isr(patch: pytest.MonkeyPatch) -> None:
 
 def unclean_election(patch: pytest.MonkeyPatch) -> None:
     """Whoever lives may be elected."""
-    original = partition_rules.best_leader
+    original = leadership.best_leader
 
     def best_leader(state: PartitionState, membership: Membership, *, among: Any) -> int | None:
         found = original(state, membership, among=among)
@@ -269,7 +269,7 @@ def unclean_election(patch: pytest.MonkeyPatch) -> None:
         isr = state.isr if node_id in state.isr else (*state.isr, node_id)
         return unchanged(msgspec.structs.replace(state, isr=isr), node_id, membership)
 
-    unchanged = partition_rules.led_by
+    unchanged = leadership.led_by
     patch.setattr(partition_rules, "best_leader", best_leader)
     patch.setattr(partition_rules, "led_by", led_by)
 
@@ -291,9 +291,7 @@ def keys_are_forgotten(patch: pytest.MonkeyPatch) -> None:
     """R28: a leader that begins does not know the idempotency keys in its log."""
 
     async def rebuild(self: PartitionOpener, topic: Topic, log: PartitionLog) -> DedupWindow:
-        return DedupWindow(
-            window_ms=topic.config.dedup_window_ms, limit_bytes=self._settings.dedup_window_bytes_max
-        )
+        return DedupWindow(window_ms=topic.config.dedup_window_ms, limit_bytes=self._settings.dedup_window_bytes_max)
 
     patch.setattr(PartitionOpener, "_rebuild_dedup", rebuild)
 

@@ -175,7 +175,7 @@ class Connection:
     # --- arrivals ---
 
     def dial_arrived(self) -> None:
-        near, far = self.ends
+        far = self.ends[1]
         if not self._network.has_power(far.host):
             return  # nobody answers; the dialler loses patience
         found = self._network.listener(self._address)

@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
@@ -86,10 +87,8 @@ class Stage:
         assert http is not None
         began_ms = self.world.around.now_ms()
         item: dict[str, Any] = {"code": "OUTCOME_UNKNOWN"}
-        try:
+        with contextlib.suppress(ConnectionLostError):
             item = items_of(await http.post("/messages", request, leave_after_s=PATIENCE_S), False, 1)[0]
-        except ConnectionLostError:
-            pass
         code = str(item.get("code", ""))
         outcome = outcome_of(code) if acks == "all" or code else Outcome.UNKNOWN
         place = parse_message_id(item["messageId"]) if outcome is Outcome.OK else None

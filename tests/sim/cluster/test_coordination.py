@@ -64,8 +64,9 @@ def test_a_watch_brings_every_change_in_order() -> None:
 
 
 async def _watch(rig: Rig, seen: list[WatchBatch]) -> None:
-    async for batch in rig.store.watch("/a/", 2):
-        seen.append(batch)
+    watch = rig.store.watch("/a/", 2)
+    while True:
+        seen.append(await anext(watch))
 
 
 def test_a_cut_delays_the_watch_and_a_compaction_meanwhile_is_told() -> None:

@@ -71,12 +71,8 @@ class ClusterWorld:
         self._random = random.Random(f"cluster world {options.seed}")
         links = Links(random.Random(f"links {options.seed}"), options.link)
         network_random = random.Random(f"network {options.seed}")
-        self.network = Network(
-            loop, links, network_random, self.coverage, cut_probability=options.cut_probability
-        )
-        self.coordination = Coordination(
-            loop, links, random.Random(f"store {options.seed}"), self.coverage, NO_FAULTS
-        )
+        self.network = Network(loop, links, network_random, self.coverage, cut_probability=options.cut_probability)
+        self.coordination = Coordination(loop, links, random.Random(f"store {options.seed}"), self.coverage, NO_FAULTS)
         machine_around = Surrounding(loop, options, self.network, self.coordination, self.coverage)
         clock = MachineClock(loop)
         self.store = StoreObserver(
@@ -84,9 +80,7 @@ class ClusterWorld:
         )
         self.hardware = Hardware(machine_around, self.store, self.violations)
         self.misfortune = Misfortune(machine_around, self.hardware, self.store)
-        self.around = Surroundings(
-            options.server, clock, self.history, self.coverage, http=self.hardware.some_gateway
-        )
+        self.around = Surroundings(options.server, clock, self.history, self.coverage, http=self.hardware.some_gateway)
         self.observer = ClusterObserver(self.hardware, self.store, self.around)
         self.inspector = Inspector(self.store, self.coverage)
         self._groups = [f"group-{number}" for number in range(options.server.groups)]
@@ -374,6 +368,4 @@ def run_cluster(options: ClusterOptions) -> ClusterResult:
     world = worlds[0]
     for entry in logs:
         world.coverage[f"log: {entry['event']}"] += 1
-    return ClusterResult(
-        options, world.violations, world.coverage, trace_hash, world.history, virtual_s, list(logs)
-    )
+    return ClusterResult(options, world.violations, world.coverage, trace_hash, world.history, virtual_s, list(logs))

@@ -74,3 +74,16 @@ def test_a_receipt_of_a_later_leader_is_not_called_wrong() -> None:
         assert await cluster.ack(topic, group, [message]) == [""]
 
     with_cluster(main)
+
+
+def test_an_idle_partition_is_heard_all_the_time() -> None:
+    """Its followers fetch, though not a word of it: nothing of it has changed."""
+
+    async def main(cluster: SimulatedCluster) -> None:
+        topic = await cluster.topic(min_insync_replicas=2)
+        group = await cluster.group()
+        await cluster.send(topic, b"1")
+        await cluster.clock.sleep(60_000)
+        assert await refusal_of(cluster.leader(topic), topic, group) == ""
+
+    with_cluster(main)

@@ -352,7 +352,8 @@ def test_a_leader_that_needs_nobody_serves_without_coordination() -> None:
 
 def test_it_is_heard_for_a_while_after_enough_followers_fetched_registered_or_not() -> None:
     leader = Leader(min_insync=2)
-    assert not leader.machine.is_heard(1_000), "nobody has fetched in this epoch"
+    assert leader.machine.is_heard(SETTINGS.contact_ms - 1), "it has just been elected"
+    assert not leader.machine.is_heard(SETTINGS.contact_ms)
     leader.fetched(identity(3), (0, -1), now_ms=1_000)
     until = 1_000 + SETTINGS.contact_ms
     for is_reachable in (True, False):

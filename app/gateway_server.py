@@ -1,0 +1,56 @@
+"""uvicorn around a gateway, embedded or in a cluster, and what is checked before. (Not in `app.server`, which brings in
+the coordination store of the embedded server: a fifth of what a cluster's process would load, for nothing.)"""
+
+import ipaddress
+
+import uvicorn
+
+from app.app import create_server_app
+from app.dependencies import Gateway
+from app.http_server import BACKLOG
+from app.process_constants import GRACE_SECONDS
+from app.settings import Settings, SettingsError
+from app.single_send_protocol import make_server_protocol
+
+OTHER_ADDRESS = "Give another --host or --port (--port 0 takes a free one)."
+
+
+def check_exposure(settings: Settings) -> None:
+    """Refuse to offer an open queue to the network by mistake. Raises SettingsError."""
+    if settings.tokens_file or settings.insecure or is_loopback(settings.host):
+        return
+    raise SettingsError(
+        f"--host {settings.host} is reachable from other machines and there is no --tokens-file: anybody could read "
+        "and write. Give a tokens file, listen on 127.0.0.1, or say --insecure if that is what you want."
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether `host` is an address of this machine alone."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def gateway_config(gateway: Gateway) -> uvicorn.Config:
+    """How uvicorn serves a gateway, embedded or in a cluster."""
+    settings = gateway.settings
+    application = create_server_app(gateway)
+    return uvicorn.Config(
+        application.asgi,
+        host=settings.host,
+        port=settings.port,
+        http=make_server_protocol(settings, application.single_sends),
+        loop="uvloop",
+        ws="none",
+        proxy_headers=False,  # nobody asks for a client's address
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        backlog=BACKLOG,
+        timeout_keep_alive=settings.keep_alive_ms // 1000,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )

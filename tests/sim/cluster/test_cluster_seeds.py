@@ -1,0 +1,32 @@
+"""Fixed seeds of the cluster's simulation. Planted bugs (`hunt`), and thousands of seeds, are run by hand."""
+
+import pytest
+
+from tests.sim.cluster.options import ClusterFault, draw_cluster_options
+from tests.sim.cluster.world import FAULTS_MIN, run_cluster_seed
+
+SEEDS = range(50)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_seed_finds_nothing(seed: int) -> None:
+    result = run_cluster_seed(seed)
+    assert result.violations == [], f"python -m tests.sim --cluster --seed {seed} --logs\n{result.options.describe()}"
+    assert result.coverage["send OK"] > 0
+    assert result.coverage["ack OK"] > 0
+    assert sum(count for name, count in result.coverage.items() if name.startswith("fault: ")) >= FAULTS_MIN
+
+
+@pytest.mark.parametrize("seed", [3, 8])
+def test_a_seed_goes_the_same_way_twice(seed: int) -> None:
+    first, second = run_cluster_seed(seed), run_cluster_seed(seed)
+    assert first.trace_hash
+    assert (first.trace_hash, first.history.events) == (second.trace_hash, second.history.events)
+
+
+def test_options_differ_from_seed_to_seed_and_are_printed() -> None:
+    described = {draw_cluster_options(seed).describe().replace(str(seed), "") for seed in range(50)}
+    assert len(described) == 50
+    drawn = {fault for seed in range(50) for fault in draw_cluster_options(seed).faults}
+    assert drawn == set(ClusterFault)
+    assert "min_insync_replicas" in draw_cluster_options(1).describe()
