@@ -9,7 +9,6 @@ from cluster.errors import AcklogError
 from storage.disk.executor import IoExecutor
 from storage.disk.port import Disk
 from storage.log.checkpoint import CheckpointDamagedError
-from storage.log.creation import create_log_files, first_segment
 from storage.log.data_directory import DirectoryMeta, open_data_directory
 from storage.log.engine import Engine
 from storage.log.group_commit import GroupCommit
@@ -20,6 +19,7 @@ from storage.log.log_state import LogState
 from storage.log.maintenance import Maintenance
 from storage.log.opening import (
     find_logs,
+    make_log_directory,
     remove_log_directory,
     replay_frame,
     take_journal_files,
@@ -28,6 +28,7 @@ from storage.log.partition_log import PartitionLog
 from storage.log.recovery import LogRecovery
 from storage.log.recovery_points import RecoveryPoint, RecoveryPoints, read_recovery_points
 from storage.log.report import RecoveryReport
+from storage.log.segment import Segment
 from storage.log.settings import LogSettings, LogStoreSettings
 from storage.log.uncancelled import uncancelled
 
@@ -46,7 +47,6 @@ class LogStore:
         self._states: dict[LogKey, LogState] = {}
         self._logs: dict[LogKey, PartitionLog] = {}
         self._removed: dict[str, int] = {}
-        self._wanted: dict[LogKey, LogSettings] = {}  # by callers of `open_log` that wait for the lock
         self._journal: Journal | None = None
         self.report = RecoveryReport()
 
@@ -175,56 +175,43 @@ class LogStore:
         if engine.failure is not None:
             raise engine.failed()
         if key not in self._logs:
-            self._wanted[key] = settings
-            try:
-                await uncancelled(self._create_missing_log(key, settings))
-            finally:
-                self._wanted.pop(key, None)
+            await uncancelled(self._create_missing_log(key, settings))
         log = self._logs[key]
         self._states[key].settings = settings
         return log
 
     async def _create_missing_log(self, key: LogKey, settings: LogSettings) -> None:
-        """With what others wait for by then: a new topic means many logs, and their syncs cost little together."""
         async with self._maintenance.exclusive():
-            if key in self._logs:
-                return
-            if str(key) in self._removed:
-                await self._create_in_place_of_removed(key, settings)
-                return
-            others = {
-                other: its_settings
-                for other, its_settings in self._wanted.items()
-                if other not in self._logs and str(other) not in self._removed
-            }
-            states = [LogState(*each, RecoveryPoint()) for each in {key: settings, **others}.items()]
-            await self._create_logs(states)
+            if key not in self._logs:
+                self._logs[key] = await self._create_log(key, settings)
 
-    async def _create_in_place_of_removed(self, key: LogKey, settings: LogSettings) -> None:
-        """The checkpoint has to know first, or a crash would remove the new log for the old one."""
-        floor = self._removed.pop(str(key))
-        announced = LogState(key, settings, RecoveryPoint(journal_floor=floor))
-        announced.add_segment(first_segment(key))
-        try:
-            self._states[key] = announced
+    async def _create_log(self, key: LogKey, settings: LogSettings) -> PartitionLog:
+        engine = self._engine
+        state = LogState(key, settings, RecoveryPoint(journal_floor=self._removed.get(str(key), 0)))
+        segment = Segment(key.directory, 0)
+
+        def work() -> None:
+            make_log_directory(engine.disk, key)
+            engine.files.create(segment.path)
+            engine.disk.sync_directory(key.directory)
+
+        if str(key) in self._removed:  # or a crash would remove the new log for the old one
+            floor = self._removed.pop(str(key))
+            self._states[key] = state
+            state.add_segment(segment)
             try:
                 await self._maintenance.write_points()
+            except AcklogError:
+                self._removed[str(key)] = floor
+                raise
             finally:
+                state.segments.clear()
                 del self._states[key]
-            await self._create_logs([LogState(key, settings, RecoveryPoint(journal_floor=floor))])
-        except AcklogError:
-            self._removed[str(key)] = floor
-            raise
-
-    async def _create_logs(self, states: list[LogState]) -> None:
-        engine = self._engine
-        keys = [state.key for state in states]
-        await self._maintenance.run(partial(create_log_files, engine.disk, engine.files, keys))
-        for state in states:
-            state.add_segment(first_segment(state.key))
-            state.names_are_dirty = False
-            self._states[state.key] = state
-            self._logs[state.key] = PartitionLog(engine, self._commit, self._maintenance, state)
+        await self._maintenance.run(work)
+        state.add_segment(segment)
+        state.names_are_dirty = False
+        self._states[key] = state
+        return PartitionLog(engine, self._commit, self._maintenance, state)
 
     async def remove_log(self, key: LogKey) -> None:
         """Delete the log for ever; fine if there is none. Appends that wait fail with TOPIC_NOT_FOUND."""

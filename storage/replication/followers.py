@@ -46,6 +46,10 @@ class Followers:
         """Those that are in `isr`."""
         return [self._by_node[member.node_id] for member in isr if member.node_id in self._by_node]
 
+    def known_members(self, isr: Iterable[IsrMember], *, but: int) -> tuple[IsrMember, ...]:
+        """Those of `isr` that are no strangers; the node `but` is the leader itself."""
+        return tuple(member for member in isr if member.node_id == but or not self.is_stranger(member))
+
     def is_stranger(self, member: IsrMember) -> bool:
         """It is no replica any more, or its disk is another one, and what it held is gone."""
         progress = self._by_node.get(member.node_id)

@@ -8,8 +8,8 @@ Why nothing committed is lost: a record below the high watermark is durable on e
 true ISR is a part of; the next leader is elected from the true ISR; and a replica that follows it cuts only what the
 new leader does not have.
 
-Sources: KIP-101, KIP-320 (fencing by epoch), KIP-497 and KIP-903 (ISR changes), KIP-966 (nothing is committed below the
-minimum of in-sync replicas), and the specifications of Kafka's replication in TLA+ by J. Gustafson and J. Vanlightly.
+Sources: KIP-101, KIP-320 (fencing), KIP-497, KIP-903 (ISR changes), KIP-966 (nothing is committed below the minimum of
+in-sync replicas), and the specifications of Kafka's replication in TLA+ by J. Gustafson and J. Vanlightly.
 """
 
 from collections.abc import Sequence
@@ -46,6 +46,7 @@ from storage.replication.leader_events import (
     TopicChanged,
 )
 from storage.replication.replica_log import ReplicaLog, known_high_watermarks
+from storage.replication.retry_pause import RetryPause
 from storage.replication.settings import ReplicationSettings, TopicReplication
 
 
@@ -80,7 +81,7 @@ class LeaderReplica:
         self._late = 0  # members of the committed ISR that are late, and have not left it yet or must not
         self._late_from_ms = now_ms  # when that was counted
         self._is_coordinated = True
-        self._retry_at_ms: int | None = None
+        self._retry = RetryPause(settings.retry_ms)
         self._effects: list[LeaderEffect] = []
         self._members: dict[int, FollowerProgress] = {}  # of the maximal ISR, those that are heard
         self._is_somebody_missing = False
@@ -116,7 +117,7 @@ class LeaderReplica:
         """When TimePassed is due."""
         if self.service is Service.STEPPED_DOWN:
             return None
-        deadlines = [self._retry_at_ms, self._next_late_from_ms()]
+        deadlines = [self._retry.until_ms, self._next_late_from_ms()]
         if not self._is_coordinated and self.service is Service.SERVING:
             deadlines.append(self._isolated_from_ms())
         return min((each for each in deadlines if each is not None), default=None)
@@ -153,13 +154,13 @@ class LeaderReplica:
             case AssignmentSeen():
                 self._seen(event.assignment, now_ms)
             case AssignmentUnreadable():
-                self._retry_at_ms = now_ms + self._settings.retry_ms
+                self._retry.wait(now_ms)
             case CoordinationChanged():
                 self._is_coordinated = event.is_reachable
             case TopicChanged():
                 self._topic = event.topic
             case TimePassed():
-                self._retry(now_ms)
+                self._try_again(now_ms)
 
     def _after_the_end(self, event: LeaderEvent) -> list[LeaderEffect]:
         match event:
@@ -229,6 +230,8 @@ class LeaderReplica:
                 self._step_down()
             return refusal is not FetchRefusal.UNKNOWN_EPOCH
         progress = self._followers.life(event.follower, now_ms)
+        if event.follower.node_id not in self._members:
+            self._retry.begin_anew(now_ms)  # it wants to join, and lives
         verdicts = tuple(
             LogVerdict(position, compare(log, position))
             for log, position in zip(self._logs, event.positions, strict=True)
@@ -292,7 +295,7 @@ class LeaderReplica:
                 self._effects.append(AcksReached(tuple(tokens)))
 
     def _end_on(self, replicas: int, number: int) -> int:
-        """Up to where so many replicas, the leader among them, hold the log durably."""
+        """Up to where so many replicas hold the log durably."""
         own = self._logs[number].durable_end
         return min(own, self._followers.durable_on_any(replicas - 1, number)) if replicas > 1 else own
 
@@ -303,9 +306,10 @@ class LeaderReplica:
         late = [progress for progress in self._followers.members(self.isr.committed) if self._is_late(progress, now_ms)]
         self._late = len(late)
         self._late_from_ms = now_ms
-        if not self._is_coordinated or not self.isr.is_settled or self._retry_at_ms is not None:
+        if not self._is_coordinated or not self.isr.is_settled or self._retry.until_ms is not None:
             return
-        kept = self._without_late(self._known_members(), late)
+        known = self._followers.known_members(self.isr.committed, but=self._me.node_id)
+        kept = self._without_late(known, late)
         if kept != self.isr.committed:
             self._effects.append(ChangeIsr(self.isr.propose(kept)))
             return
@@ -313,13 +317,6 @@ class LeaderReplica:
         if joining:
             members = tuple(IsrMember(each.node_id, each.directory_id) for each in joining)
             self._effects.append(ChangeIsr(self.isr.propose((*kept, *members), joining)))
-
-    def _known_members(self) -> tuple[IsrMember, ...]:
-        return tuple(
-            member
-            for member in self.isr.committed
-            if member.node_id == self._me.node_id or not self._followers.is_stranger(member)
-        )
 
     def _without_late(self, members: tuple[IsrMember, ...], late: list[FollowerProgress]) -> tuple[IsrMember, ...]:
         """The members but for the late ones, latest first, as long as enough are left.
@@ -350,8 +347,14 @@ class LeaderReplica:
 
     def _isr_change_ended(self, event: IsrChangeEnded, now_ms: int) -> None:
         is_awaited = self.isr.ended(event.serial, event.outcome, event.revision)
-        if is_awaited and event.outcome is not ChangeOutcome.DONE:
-            self._retry_at_ms = now_ms + self._settings.retry_ms
+        if is_awaited and event.outcome is ChangeOutcome.DONE:
+            self._retry.succeeded()
+        elif is_awaited and self.isr.needs_reading:
+            self._retry.wait(now_ms)
+        elif (
+            is_awaited
+        ):  # a follower whose process is gone stays caught up in this leader's eyes, and is refused each time
+            self._retry.failed(now_ms)
 
     def _seen(self, assignment: Assignment, now_ms: int) -> None:
         is_newer = assignment.revision > self.isr.revision
@@ -370,11 +373,9 @@ class LeaderReplica:
     def _is_mine(self, assignment: Assignment) -> bool:
         return assignment.is_led_by(self._me) and any(each.node_id == self._me.node_id for each in assignment.isr)
 
-    def _retry(self, now_ms: int) -> None:
-        if self._retry_at_ms is not None and self._retry_at_ms <= now_ms:
-            self._retry_at_ms = None
-            if self.isr.needs_reading:
-                self._effects.append(ReadAssignment())
+    def _try_again(self, now_ms: int) -> None:
+        if self._retry.is_over(now_ms) and self.isr.needs_reading:
+            self._effects.append(ReadAssignment())
 
     # --- service -----------------------------------------------------------------------------------------------------
 

@@ -38,7 +38,8 @@ class ReplicationSettings:
     """Per pair of nodes."""
 
     retry_ms: int = 200
-    """Pause after an answer that says no, or after the coordination store did."""
+    """Pause after an answer that says no, or after the coordination store did; changes of the ISR that fail one after
+    the other wait up to 32 times as long."""
 
     waiting_acks_max: int = 100_000
     """Appends of one partition that wait for replicas; beyond it appends are refused as OVERLOADED."""

@@ -36,7 +36,10 @@ class _Lease:
 
 class OneLeaseAtATime:
     """7. Within a leader epoch, no message is delivered again while a lease of it surely lives, nor any attempt
-    twice."""
+    twice. Leases go by the leader's clock, whose second may be `clock_drift` shorter than the history's."""
+
+    def __init__(self, *, clock_drift: float = 0.0) -> None:
+        self._clock_drift = clock_drift
 
     def check(self, history: History) -> list[str]:
         endings: dict[tuple[LeasePlace, ReceiptOrder], list[Settled]] = defaultdict(list)
@@ -52,7 +55,7 @@ class OneLeaseAtATime:
             if (place, order) in attempts:
                 violations.append(f"{place}: attempt {order} was delivered twice")
             attempts.add((place, order))
-            leases[place].append(_sure_lease(delivered, endings[place, order]))
+            leases[place].append(_sure_lease(delivered, endings[place, order], 1 - self._clock_drift))
         for place, found in leases.items():
             violations += [
                 f"{place}: leased from {lease.from_ms} to {lease.until_ms} at least, "
@@ -71,15 +74,15 @@ class OneLeaseAtATime:
         return same_term and mine.attempt != other.attempt and is_within
 
 
-def _sure_lease(delivered: Delivered, endings: list[Settled]) -> _Lease:
-    until_ms = delivered.began_ms + delivered.visibility_ms
+def _sure_lease(delivered: Delivered, endings: list[Settled], second: float) -> _Lease:
+    until_ms = delivered.began_ms + delivered.visibility_ms * second
     for settled in sorted(endings, key=lambda each: each.began_ms):
         if settled.outcome is Outcome.FAILED:
             continue
         if settled.action != "extend":
             until_ms = min(until_ms, settled.began_ms)
             break
-        extended_ms = settled.began_ms + settled.visibility_ms
+        extended_ms = settled.began_ms + settled.visibility_ms * second
         if settled.outcome is Outcome.UNKNOWN:
             until_ms = min(until_ms, extended_ms)
         elif settled.began_ms < until_ms:

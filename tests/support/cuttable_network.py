@@ -116,7 +116,8 @@ class CuttableNetwork:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: str, target_port: int
     ) -> None:
         processes = self._processes()
-        pid = owner_of(writer.get_extra_info("peername")[1], processes)
+        near, far = writer.get_extra_info("peername"), writer.get_extra_info("sockname")
+        pid = owner_of(near[1], far[1], processes)
         connection = _Connection((processes.get(pid or 0, "a stranger"), target), [writer])
         self._connections.add(connection)
         try:

@@ -10,21 +10,22 @@ _TABLES = (
 )
 
 
-def owner_of(port: int, pids: Iterable[int]) -> int | None:
-    """The process, one of `pids`, whose end of a connection has this local port on 127.0.0.1; None: none of them."""
-    inode = _inode_of(port)
+def owner_of(port: int, far_port: int, pids: Iterable[int]) -> int | None:
+    """The process, one of `pids`, that has opened the connection from `port` to `far_port`, both on 127.0.0.1; None:
+    none of them. Both count: several connections may go out from one port, to different ones."""
+    inode = _inode_of(port, far_port)
     if inode is None:
         return None
     wanted = f"socket:[{inode}]"
     return next((pid for pid in pids if wanted in _open_files(pid)), None)
 
 
-def _inode_of(port: int) -> str | None:
+def _inode_of(port: int, far_port: int) -> str | None:
     for table, host in _TABLES:
-        local_address = f"{host}:{port:04X}"
+        addresses = [f"{host}:{port:04X}", f"{host}:{far_port:04X}"]
         for line in table.read_text().splitlines()[1:] if table.exists() else []:
             fields = line.split()
-            if fields[1] == local_address and fields[9] != "0":
+            if fields[1:3] == addresses and fields[9] != "0":
                 return fields[9]
     return None
 

@@ -61,9 +61,11 @@ class IsrWriter:
 
     async def _change(self, partition: PartitionId, change: IsrChange) -> tuple[ChangeOutcome, int]:
         key = keys.partition(partition.topic_id, partition.partition)
-        state = await self._state(partition, key, change.expected_revision)
         guards = [self._registered(identity) for identity in change.registered]
-        if state is None or None in guards:
+        if None in guards:
+            return ChangeOutcome.NOT_DONE, -1  # nothing was sent, so there is nothing to find out from the store
+        state = await self._state(partition, key, change.expected_revision)
+        if state is None:
             return ChangeOutcome.REFUSED, -1
         compares = [Compare(key, CompareTarget.MOD_REVISION, change.expected_revision)]
         compares += [guard for guard in guards if guard is not None]

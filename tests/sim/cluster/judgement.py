@@ -47,7 +47,7 @@ def checkers_for(
         LogHasNoGaps(),
         HighWatermarkNeverFalls(),
         EpochsNeverFall(),
-        OneLeaseAtATime(),
+        OneLeaseAtATime(clock_drift=options.clock_drift),
         StaleReceiptsAreRefused(max_attempts=max_attempts),
         AcknowledgedIsNeverDeliveredAgain(),
         AttemptsAreLimited(max_attempts=max_attempts),
