@@ -308,8 +308,7 @@ class LeaderReplica:
         self._late_from_ms = now_ms
         if not self._is_coordinated or not self.isr.is_settled or self._retry.until_ms is not None:
             return
-        known = self._followers.known_members(self.isr.committed, but=self._me.node_id)
-        kept = self._without_late(known, late)
+        kept = self._without_late(self._followers.known_members(self.isr.committed, but=self._me.node_id), late)
         if kept != self.isr.committed:
             self._effects.append(ChangeIsr(self.isr.propose(kept)))
             return
