@@ -202,29 +202,29 @@ def test_a_leader_is_restarted_with_an_empty_disk() -> None:
     play(script)
 
 
+async def isr_addition_races_a_restart(stage: Stage) -> None:
+    await stage.send_acknowledged(3)
+    leader = stage.leader
+    follower = stage.others(leader)[0]
+    await out_of_sync(stage, follower)
+    held = HeldAdditions(leader, follower)
+    stage.start(follower)
+    await stage.until(lambda: held.waiting > 0, "the addition is under way")
+    earned_with = follower.directory_id
+    assert stage.log_end(follower) >= 5
+    stage.kill(follower, loses_power=True)
+    follower.wipe()
+    stage.start(follower)
+    await stage.until(lambda: follower.directory_id not in {"", earned_with}, "it has registered anew")
+    held.let_through()
+    await stage.all_in_sync()
+    assert held.results[0] is False
+    assert stage.state.directory_of(follower.node_id) == follower.directory_id
+
+
 def test_an_isr_addition_races_a_restart() -> None:
     """The leader's addition is under way while the follower begins anew, with an empty disk, and registers."""
-
-    async def script(stage: Stage) -> None:
-        await stage.send_acknowledged(3)
-        leader = stage.leader
-        follower = stage.others(leader)[0]
-        await out_of_sync(stage, follower)
-        held = HeldAdditions(leader, follower)
-        stage.start(follower)
-        await stage.until(lambda: held.waiting > 0, "the addition is under way")
-        earned_with = follower.directory_id
-        assert stage.log_end(follower) >= 5
-        stage.kill(follower, loses_power=True)
-        follower.wipe()
-        stage.start(follower)
-        await stage.until(lambda: follower.directory_id not in {"", earned_with}, "it has registered anew")
-        held.let_through()
-        await stage.all_in_sync()
-        assert held.results[0] is False
-        assert stage.state.directory_of(follower.node_id) == follower.directory_id
-
-    play(script)
+    play(isr_addition_races_a_restart)
 
 
 class HeldAdditions:
