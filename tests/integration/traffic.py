@@ -285,7 +285,10 @@ class Traffic:
                 await self._settle("ack", messages or [])
                 return messages == [] and not is_done.check(self.history)
 
-            await poll_until(is_drained, seconds=drain_seconds, what="every message acked")
+            try:
+                await poll_until(is_drained, seconds=drain_seconds, what="every message acked")
+            except AssertionError as error:
+                return [str(error), *self._unjust_refusals(), *is_done.check(self.history)]
         return self._unjust_refusals() + check_all(
             self.history,
             [
