@@ -8,7 +8,7 @@ DATA_DIR ?= ./data
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check demo cluster-demo openapi faults availability test-thorough test-power-loss sim bench cluster-bench failover-bench load format clean
+.PHONY: help run test check demo cluster-demo openapi faults availability test-thorough test-power-loss sim sim-cluster bench cluster-bench failover-bench load format clean
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -68,6 +68,9 @@ load: $(VENV)/.dev-installed ## users against a server of their own (PROFILE=web
 
 sim: $(VENV)/.dev-installed ## 500 simulated seeds (SEEDS=0..499)
 	@$(BIN)/python -m tests.sim --seeds $(or $(SEEDS),0..499) --processes 2
+
+sim-cluster: $(VENV)/.dev-installed ## the same of a whole cluster (SEEDS=0..1999)
+	@$(BIN)/python -m tests.sim --cluster --seeds $(or $(SEEDS),0..1999) --processes 2
 
 faults: $(VENV)/.dev-installed ## minutes of kills, pauses, cuts, full disks and power losses on real clusters
 	@$(BIN)/python -m pytest -m faults tests/integration/cluster $(ARGS)
