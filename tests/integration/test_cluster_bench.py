@@ -19,7 +19,7 @@ from loadtests.failover_scenarios import FailoverBench, prepare, run_events
 from loadtests.process_costs import LOAD
 from tests.support.etcd_binary import etcd_binary
 
-pytestmark = [pytest.mark.integration, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 PLAN = ClusterPlan(
     rounds=2,

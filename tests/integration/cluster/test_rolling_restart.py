@@ -23,6 +23,7 @@ WITHOUT_AN_ANSWER = frozenset({"ClientConnectorError", "ServerDisconnectedError"
 """Of a gateway that is not there, or has just closed an idle connection: what a load balancer keeps from clients."""
 
 
+@pytest.mark.faults
 async def test_a_rolling_restart_is_not_noticed_through_the_sdk(shared_cluster: RealCluster) -> None:
     """Sends by bare HTTP, without any retry, meet nothing but refusals that say that the same request may be sent
     again; the SDK's users meet nothing at all."""
