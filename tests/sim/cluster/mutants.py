@@ -27,46 +27,25 @@ from storage.node.delivery_host import DeliveryHost
 from storage.node.opening import PartitionOpener
 from storage.node.replication import isr_writer
 from storage.node.replication.producer_mirror import ProducerMirror
-from storage.replication import follower_replica, leader_replica
-from storage.replication.assignment import Assignment, IsrMember, ReplicaIdentity
-from storage.replication.divergence import Diverged, LogPosition, Restart
-from storage.replication.follower_events import Answered, FollowerEffect, TruncateLog
+from storage.replication.assignment import IsrMember, ReplicaIdentity
+from storage.replication.follower_events import Answered
 from storage.replication.follower_progress import FollowerProgress
 from storage.replication.follower_replica import FollowerReplica
-from storage.replication.followers import Followers
 from storage.replication.isr import ChangeOutcome, InSyncReplicas
 from storage.replication.leader_replica import LeaderReplica
-from storage.replication.replica_log import ReplicaLog
+from tests.property.replication.mutants import (
+    compare_offsets_only,
+    earlier_life_counts,
+    join_before_caught_up,
+    join_with_one_log,
+    restart_within_the_epoch,
+    truncate_to_high_watermark,
+)
 
 Mutant = Callable[[pytest.MonkeyPatch], None]
 
 
 # --- followers --------------------------------------------------------------------------------------------------------
-
-
-def truncate_to_high_watermark(patch: pytest.MonkeyPatch) -> None:
-    """KIP-101: a new follower cuts its log to its high watermark, which lags behind what is committed."""
-
-    def start(self: FollowerReplica) -> list[FollowerEffect]:
-        for number, log in enumerate(self._logs):
-            if log.durable_end > self._high_watermarks[number]:
-                self._effects.append(TruncateLog(number, self._begin(number), self._high_watermarks[number]))
-        self._fetch()
-        return self._take_effects()
-
-    patch.setattr(FollowerReplica, "start", start)
-
-
-def compare_offsets_only(patch: pytest.MonkeyPatch) -> None:
-    """A follower that is not longer than the leader is taken to have the same."""
-
-    def compare(log: ReplicaLog, position: LogPosition) -> Diverged | Restart | None:
-        if position.offset < log.log_start:
-            return Restart(log.log_start)
-        return None if position.offset <= log.written_end else Diverged(position.last_epoch, log.written_end)
-
-    patch.setattr(leader_replica, "compare", compare)
-    patch.setattr(follower_replica, "truncation_offset", lambda epochs, diverged: diverged.end_offset)
 
 
 def answers_of_any_epoch(patch: pytest.MonkeyPatch) -> None:
@@ -160,24 +139,6 @@ def acks_when_logged(patch: pytest.MonkeyPatch) -> None:
 # --- who is in sync ---------------------------------------------------------------------------------------------------
 
 
-def join_before_caught_up(patch: pytest.MonkeyPatch) -> None:
-    """A follower joins as soon as it fetches."""
-
-    def may_join(self: LeaderReplica, progress: FollowerProgress, now_ms: int) -> bool:
-        return not self.isr.has(progress.identity.node_id) and progress.identity.incarnation > 0
-
-    patch.setattr(LeaderReplica, "_may_join", may_join)
-
-
-def join_with_one_log(patch: pytest.MonkeyPatch) -> None:
-    """A follower joins when it has the messages, whatever it lacks of the delivery records."""
-
-    def may_join(self: LeaderReplica, progress: FollowerProgress, now_ms: int) -> bool:
-        return not self.isr.has(progress.identity.node_id) and progress.matched[0] >= self._high_watermarks[0]
-
-    patch.setattr(LeaderReplica, "_may_join", may_join)
-
-
 def join_without_incarnation(patch: pytest.MonkeyPatch) -> None:
     """A change of the ISR names nodes only, and finds whichever of their lives, and of their disks, is registered."""
     original = isr_writer._with_isr
@@ -196,17 +157,6 @@ def join_without_incarnation(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(isr_writer.IsrWriter, "_registered", registered)
     patch.setattr(isr_writer.IsrWriter, "_change", change)
     patch.setattr(isr_writer, "_with_isr", original)
-
-
-def earlier_life_counts(patch: pytest.MonkeyPatch) -> None:
-    """What a follower said before it began anew is still believed."""
-
-    def life(self: Followers, follower: ReplicaIdentity, now_ms: int) -> FollowerProgress:
-        known = self._by_node[follower.node_id]
-        known.identity = follower
-        return known
-
-    patch.setattr(Followers, "life", life)
 
 
 def isr_shrinks_below_minimum(patch: pytest.MonkeyPatch) -> None:
@@ -234,11 +184,6 @@ def unknown_outcome_means_failed(patch: pytest.MonkeyPatch) -> None:
 
 
 # --- who leads --------------------------------------------------------------------------------------------------------
-
-
-def restart_within_the_epoch(patch: pytest.MonkeyPatch) -> None:
-    """A leader that began anew goes on in its old epoch."""
-    patch.setattr(Assignment, "is_led_by", lambda self, replica: self.leader == replica.node_id)
 
 
 def epochs_are_reused(patch: pytest.MonkeyPatch) -> None:
