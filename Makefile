@@ -7,6 +7,10 @@ PORT ?= 8080
 DATA_DIR ?= ./data
 WORKERS ?= auto
 
+# Where this is set, each of the servers that tests and benchmarks start would compile every module anew: it takes
+# twice the time until one serves.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help run test check demo cluster-demo openapi faults availability test-thorough test-power-loss sim sim-cluster bench cluster-bench failover-bench load format clean
 

@@ -212,7 +212,7 @@ def test_dead_letters_are_found_repaired_and_sent_back(
 
 def table_words(text: str) -> list[list[str]]:
     """The lines in any order: letters come by the time at which they died. Without ids and times."""
-    text = re.sub(r"m-[0-9a-z]+-", "m-", re.sub(r"[0-9]+ (?:ms|s|min) ago", "ago", text))
+    text = re.sub(r"m-[0-9a-z]+-", "m-", re.sub(r"[0-9]+ (?:ms|s|min) ago|\bnow\b", "ago", text))
     return sorted(line.split() for line in text.splitlines() if line)
 
 
