@@ -117,6 +117,7 @@ class PartitionHost:
         self._uncommitted: deque[_Uncommitted] = deque()
         self._counted: dict[int, tuple[Appended, asyncio.Future[Appended]]] = {}
         self._last_counted = 0
+        self._moved_to = self.log.log_end
         self._settled: asyncio.Future[None] | None = None
         self._has_ended = False
 
@@ -248,8 +249,10 @@ class PartitionHost:
         self._uncommitted.append(_Uncommitted(appended, append.token, None if is_counted else append.waiter))
         if append.waiter is not None and is_counted:
             self._count(appended, append.acks, append.waiter)
-        self._leadership.log_moved()
-        # The high watermark may have passed it already, together with others of its round.
+        if appended.next_offset > self._moved_to:  # else it was told of together with another one of the same round
+            self._moved_to = self.log.log_end
+            self._leadership.log_moved()
+        # The high watermark may have passed it already.
         self._complete()
 
     def _count(self, appended: Appended, acks: int, waiter: "asyncio.Future[Appended]") -> None:
