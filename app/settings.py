@@ -41,6 +41,9 @@ class Settings:
     )
 
     request_timeout_ms: int = number(10_000, 10, 600_000, "deadline of a request, waiting for messages not counted")
+    catalog_confirm_timeout_ms: int = number(
+        2_000, 10, 600_000, "how long the coordination store is asked for what a gateway has not heard of"
+    )
     body_timeout_ms: int = number(30_000, 10, 600_000, "how long a request body may take to arrive")
     header_timeout_ms: int = number(10_000, 10, 600_000, "how long a request's headers may take to arrive")
     write_timeout_ms: int = number(60_000, 10, 600_000, "how long a client may take to read an answer")

@@ -42,7 +42,7 @@ class MetadataState:
         value = event.item.value if isinstance(event, Changed) else None
         if isinstance(event, Removed):
             self._revisions.pop(key, None)
-        elif key.startswith((keys.PARTITIONS, keys.NODES)):
+        else:
             self._revisions[key] = event.item.mod_revision
         self.undecodable.pop(key, None)
         try:
@@ -133,7 +133,7 @@ class MetadataState:
         return list(found)
 
     def revision_of(self, key: str) -> int:
-        """At which revision a partition or a node's registration was last written; 0 where there is none."""
+        """At which revision the key was last written; 0 where there is none, or it is none of metadata."""
         return self._revisions.get(key, 0)
 
     def group(self, name: str) -> Group | None:

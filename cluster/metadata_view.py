@@ -2,8 +2,8 @@
 
 import asyncio
 import heapq
-from collections.abc import Callable
-from contextlib import aclosing
+from collections.abc import Callable, Iterator
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 
 import structlog
@@ -28,9 +28,14 @@ class MetadataViewSettings:
     waiters_max: int = 100_000
     """Calls of `wait_for` that wait at the same time; one more is refused as unavailable."""
 
+    confirmations_max: int = 1_000
+    """Calls of `confirm` and `confirm_all` at the same time; one more is refused as unavailable. Questions for what
+    nobody made must not keep the store from everything else."""
+
 
 class MetadataView:
-    """Answers come from memory and may lag behind the store; `wait_for` closes the gap after a write of one's own.
+    """Answers come from memory and may lag behind the store. `wait_for` closes the gap after a write of one's own, and
+    `confirm` after a write of others.
 
     While the store cannot be reached, the view shows what it last knew.
     """
@@ -46,6 +51,7 @@ class MetadataView:
         self._listener_serial = 0
         self._waiters: list[tuple[int, int, asyncio.Future[None]]] = []
         self._waiter_serial = 0
+        self._confirmations = 0
         self._task: asyncio.Task[None] | None = None
         self._has_listing = asyncio.Event()
         self._stopped_because: str | None = None
@@ -89,7 +95,8 @@ class MetadataView:
         return self._state.partitions(topic_id)
 
     def revision_of(self, key: str) -> int:
-        """At which revision the key of a partition or of a node's registration was last written; 0: there is none."""
+        """At which revision the key of a topic, partition, group or node's registration was last written; 0: there is
+        none."""
         return self._state.revision_of(key)
 
     def node(self, node_id: int) -> NodeRegistration | None:
@@ -135,6 +142,32 @@ class MetadataView:
         heapq.heappush(self._waiters, (revision, self._waiter_serial, waiter))
         await waiter
 
+    async def confirm(self, key: str) -> None:
+        """Return once the view shows the key as the store has it now, or as it was later: at once where neither has it.
+        The caller bounds the time.
+
+        The store may be shared with others, whose writes do not show here. So it is the key's own revision that is
+        waited for, never the store's. Raises CoordinationError: the store cannot be asked, or as `wait_for` does.
+        """
+        with self._one_more_confirmation():
+            while True:
+                shown = self.revision_of(key)
+                item = await self._store.get(key)
+                if item is not None:
+                    await self.wait_for(item.mod_revision)
+                    return
+                if self.revision_of(key) == 0:
+                    return
+                while self.revision_of(key) == shown:
+                    await self.wait_for(self._revision + 1)
+
+    async def confirm_all(self, prefix: str) -> None:
+        """Return once the view shows every key that the store has under the prefix now; one that is gone from the store
+        may still show. The caller bounds the time. Raises as `confirm` does."""
+        with self._one_more_confirmation():
+            items = (await self._store.list(prefix)).items
+            await self.wait_for(max((item.mod_revision for item in items), default=0))
+
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` after every change; returns how to stop it. Listeners must not block."""
         self._listener_serial += 1
@@ -145,6 +178,16 @@ class MetadataView:
             self._listeners.pop(serial, None)
 
         return stop
+
+    @contextmanager
+    def _one_more_confirmation(self) -> Iterator[None]:
+        if self._confirmations >= self._settings.confirmations_max:
+            raise CoordinationUnavailableError(f"{self._confirmations} calls ask the store already")
+        self._confirmations += 1
+        try:
+            yield
+        finally:
+            self._confirmations -= 1
 
     # --- following the store ---
 

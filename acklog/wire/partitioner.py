@@ -28,7 +28,7 @@ def partitions_for_keys(keys: Sequence[str | None], partitions: int) -> list[int
     fifth of one call per key.)"""
     if None in keys:
         return [-1 if key is None else _hash_of_text(key) % partitions for key in keys]
-    return [key_hash % partitions for key_hash in map(_hash_of_text, keys)]  # type: ignore[arg-type]
+    return [key_hash % partitions for key_hash in map(_hash_of_text, keys)]
 
 
 @lru_cache(maxsize=KEY_HASHES_REMEMBERED_MAX)

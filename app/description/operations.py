@@ -206,7 +206,7 @@ OPERATIONS: dict[str, Operation] = {
     "describeTopic": Operation(
         "A topic and its partitions",
         {200: ("The topic", _json("TopicDescription"))},
-        (*WITH_TOKEN, _P.INVALID_NAME, _P.TOPIC_NOT_FOUND),
+        (*WITH_TOKEN, _P.UNAVAILABLE, _P.INVALID_NAME, _P.TOPIC_NOT_FOUND),
     ),
     "deleteTopic": Operation(
         "Delete a topic and its messages",
@@ -216,7 +216,7 @@ OPERATIONS: dict[str, Operation] = {
     "describePartition": Operation(
         "A partition: who holds it, who leads it, and how far its groups are",
         {200: ("The partition", _json("PartitionDescription"))},
-        (*WITH_TOKEN, _P.INVALID_NAME, _P.TOPIC_NOT_FOUND, _P.PARTITION_NOT_FOUND),
+        (*WITH_TOKEN, _P.UNAVAILABLE, _P.INVALID_NAME, _P.TOPIC_NOT_FOUND, _P.PARTITION_NOT_FOUND),
     ),
     "decommissionPartitions": Operation(
         "Let partitions take no new messages, for good: what they hold is read until retention frees it",
@@ -237,7 +237,7 @@ OPERATIONS: dict[str, Operation] = {
     "describeGroup": Operation(
         "A group",
         {200: ("The group", _json("GroupView"))},
-        (*WITH_TOKEN, _P.INVALID_NAME, _P.GROUP_NOT_FOUND),
+        (*WITH_TOKEN, _P.UNAVAILABLE, _P.INVALID_NAME, _P.GROUP_NOT_FOUND),
     ),
     "deleteGroup": Operation(
         "Delete a group and its progress",
@@ -261,7 +261,7 @@ OPERATIONS: dict[str, Operation] = {
     "planMoves": Operation(
         "A dry run: which replicas would be moved, and why",
         {200: ("The moves; nothing was changed", _json("PlanView"))},
-        (*WITH_TOKEN, *WITH_BODY, _P.INVALID_NAME, _P.TOPIC_NOT_FOUND),
+        (*WITH_TOKEN, *WITH_BODY, _P.UNAVAILABLE, _P.INVALID_NAME, _P.TOPIC_NOT_FOUND),
         body=_json("PlanFields"),
         is_body_required=False,
     ),

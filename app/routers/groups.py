@@ -47,7 +47,7 @@ def add_groups(router: APIRouter, services: Services) -> None:
         headers = RequestHeaders(request)
         principal = principal_of(headers, tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
-        return json_response(services.groups.describe(request.path_params["group"], principal))
+        return json_response(await services.groups.describe(request.path_params["group"], principal))
 
     @router.delete("/groups/{group}", operation_id="deleteGroup", tags=["groups"])
     async def delete_group(request: Request) -> Response:

@@ -1,11 +1,15 @@
 """Topics and groups by the names that clients give them, created on first use where that is on."""
 
+from collections.abc import Sequence
 from difflib import get_close_matches
 
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal
 from app.dependencies import Gateway
 from app.parsing.names import check_name
+from app.services.confirmations import Confirmations
+from app.services.fan_out import ask_each
+from cluster import keys
 from cluster.errors import AcklogError
 from cluster.model import Group, GroupMode, GroupSettings, Topic, TopicConfig
 from cluster.topic_defaults import counted_nodes, default_min_insync_replicas, default_replication_factor
@@ -13,28 +17,60 @@ from cluster.topic_defaults import counted_nodes, default_min_insync_replicas, d
 NEAR_NAMES_MAX = 3
 NEAR_NAMES_COMPARED_MAX = 200
 
+PartitionPlace = tuple[str, int]
+"""The id of a topic, and the number of a partition."""
+
 
 class Catalog:
-    """Lookups go to the metadata view, in memory. Every call checks that the token is for the topic."""
+    """Lookups go to the metadata view, in memory. What it does not show is asked for once at the coordination store:
+    another gateway may have made it a moment ago. Calls with a principal check that its token is for the topic.
+
+    What has to ask raises AcklogError UNAVAILABLE while it cannot.
+    """
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
         self._metadata = gateway.metadata
         self._settings = gateway.settings
+        self._confirmations = Confirmations(gateway)
 
-    def topic(self, name: str, principal: Principal, *, field: str = "queue") -> Topic:
+    # --- topics ------------------------------------------------------------------------------------------------------
+
+    async def topic(self, name: str, principal: Principal, *, field: str = "queue") -> Topic:
         """Raises AcklogError FORBIDDEN, INVALID_NAME, TOPIC_NOT_FOUND (with near names)."""
-        principal.require_topic(name)
-        topic = self._metadata.topic(name)
+        topic = self.existing(name, principal)
         if topic is None:
             check_name(name, field=field)
+            topic = await self.latest_topic(name)
+        if topic is None:
             raise self._no_topic(name, principal, field)
         return topic
 
     def existing(self, name: str, principal: Principal) -> Topic | None:
-        """The topic, None where there is none of that name. Raises AcklogError FORBIDDEN."""
+        """The topic, None where the view shows none of that name. Raises AcklogError FORBIDDEN."""
         principal.require_topic(name)
         return self._metadata.topic(name)
+
+    async def latest_topic(self, name: str) -> Topic | None:
+        """As the coordination store has it, whatever the view shows: for who decides by it what is to be changed."""
+        await self._confirmations.confirm(keys.topic(name), f"what there is of the topic {name!r}")
+        return self._metadata.topic(name)
+
+    async def topic_with_partition(
+        self, name: str, partition: int, principal: Principal, *, field: str = "topic"
+    ) -> Topic:
+        """Raises AcklogError as `topic` does, and PARTITION_NOT_FOUND."""
+        topic = await self.grown(await self.topic(name, principal, field=field), partition)
+        self.check_partition(topic, partition)
+        return topic
+
+    async def grown(self, topic: Topic, partition: int) -> Topic:
+        """The topic with the partition, if another gateway has just added it; else as it is."""
+        return topic if partition < topic.partitions else await self.latest_topic(topic.name) or topic
+
+    async def with_replicas(self, topic: Topic, replicas: int) -> Topic:
+        """The topic with so many replicas, if another gateway has just changed it; else as it is."""
+        return topic if replicas <= topic.replication_factor else await self.latest_topic(topic.name) or topic
 
     async def topic_for_send(self, name: str, principal: Principal) -> tuple[Topic, bool]:
         """The topic, and whether it was created just now. Raises AcklogError as `topic` does."""
@@ -42,9 +78,12 @@ class Catalog:
         if topic is not None:
             return topic, False
         check_name(name, field="queue")
+        topic = await self.latest_topic(name)
+        if topic is not None:
+            return topic, False
         if not self._settings.auto_create_topics:
             raise self._no_topic(name, principal, "queue")
-        factor = default_replication_factor(self.nodes())
+        factor = default_replication_factor(await self.nodes())
         topic = await self._gateway.topics.get_or_create(
             name,
             partitions=self._settings.partitions_default,
@@ -53,8 +92,15 @@ class Catalog:
         )
         return topic, True
 
-    def nodes(self) -> int:
+    # --- nodes -------------------------------------------------------------------------------------------------------
+
+    async def confirm_nodes(self) -> None:
+        """Have the view show every node that is registered now."""
+        await self._confirmations.confirm_all(keys.NODES, "which nodes there are")
+
+    async def nodes(self) -> int:
         """How many nodes a new topic may count on."""
+        await self.confirm_nodes()
         holders = (
             node
             for topic in self._metadata.topics()
@@ -63,35 +109,77 @@ class Catalog:
         )
         return counted_nodes(self._metadata.steering.membership, holders)
 
-    def topic_by_id(self, topic_id: str, principal: Principal) -> Topic | None:
-        """The topic that a message id or a receipt names; None for one that is gone. Raises AcklogError FORBIDDEN."""
+    # --- what message ids and receipts name --------------------------------------------------------------------------
+
+    async def look_for(self, places: Sequence[PartitionPlace]) -> dict[PartitionPlace, AcklogError]:
+        """Have the view show these partitions, as far as there are such. Why that is not known, for each of which it is
+        not; all of them share the time of one."""
+        unknown = [place for place in places if not self._shows(place)]
+        if not unknown:
+            return {}
+        deadline = self._confirmations.deadline()
+
+        async def look_for_one(place: PartitionPlace) -> None:
+            if not self._shows(place):  # what was confirmed for another one may have brought this one, too
+                key = keys.partition(*place)
+                await self._confirmations.confirm(key, "whether there is such a partition", deadline=deadline)
+
+        answers = await ask_each(unknown, look_for_one)
+        return {place: fault for place, fault in zip(unknown, answers, strict=True) if fault is not None}
+
+    def _shows(self, place: PartitionPlace) -> bool:
+        topic_id, partition = place
         topic = self._metadata.topic_by_id(topic_id)
-        if topic is not None:
-            principal.require_topic(topic.name)
+        return topic is not None and partition < topic.partitions
+
+    def topic_at(self, place: PartitionPlace, principal: Principal, *, field: str | None = None) -> Topic:
+        """By what the view shows. Raises AcklogError FORBIDDEN, TOPIC_NOT_FOUND, PARTITION_NOT_FOUND."""
+        topic_id, partition = place
+        topic = self._metadata.topic_by_id(topic_id)
+        if topic is None:
+            raise AcklogError(ProblemCode.TOPIC_NOT_FOUND, "the topic was deleted, or never existed", field=field)
+        principal.require_topic(topic.name)
+        if partition >= topic.partitions:
+            detail = f"{topic.name!r} has no partition {partition}"
+            raise AcklogError(ProblemCode.PARTITION_NOT_FOUND, detail, field=field)
         return topic
 
-    def group(self, name: str, *, field: str = "group") -> Group:
+    # --- groups ------------------------------------------------------------------------------------------------------
+
+    async def group(self, name: str, *, field: str = "group") -> Group:
         """Raises AcklogError INVALID_NAME, GROUP_NOT_FOUND."""
-        group = self._metadata.group(name)
+        group = await self._group(name, field)
         if group is None:
-            check_name(name, field=field)
-            raise AcklogError(ProblemCode.GROUP_NOT_FOUND, f"there is no group {name!r}", field=field)
+            raise _no_group(name, field)
         return group
 
     async def group_for_receive(self, name: str) -> tuple[Group, bool]:
         """The group, and whether it was created just now. Raises AcklogError as `group` does."""
-        group = self._metadata.group(name)
+        group = await self._group(name, "group")
         if group is not None:
             return group, False
-        check_name(name, field="group")
         if not self._settings.auto_create_groups:
-            return self.group(name), False
+            raise _no_group(name, "group")
         group = await self._gateway.groups.get_or_create(name, mode=GroupMode.SHARED, settings=GroupSettings())
         return group, True
+
+    async def _group(self, name: str, field: str) -> Group | None:
+        group = self._metadata.group(name)
+        if group is None:
+            check_name(name, field=field)
+            group = await self.latest_group(name)
+        return group
+
+    async def latest_group(self, name: str) -> Group | None:
+        """As the coordination store has it, whatever the view shows: for who decides by it what is to be changed."""
+        await self._confirmations.confirm(keys.group(name), f"what there is of the group {name!r}")
+        return self._metadata.group(name)
 
     def group_name(self, group_id: str) -> str | None:
         group = self._metadata.group_by_id(group_id)
         return None if group is None else group.name
+
+    # --- partitions of a topic ---------------------------------------------------------------------------------------
 
     def check_partition(self, topic: Topic, partition: int, *, field: str = "partition") -> None:
         """Raises AcklogError PARTITION_NOT_FOUND."""
@@ -123,3 +211,7 @@ class Catalog:
                 if len(candidates) >= NEAR_NAMES_COMPARED_MAX:
                     break
         return get_close_matches(name, candidates, n=NEAR_NAMES_MAX, cutoff=0.6)
+
+
+def _no_group(name: str, field: str) -> AcklogError:
+    return AcklogError(ProblemCode.GROUP_NOT_FOUND, f"there is no group {name!r}", field=field)

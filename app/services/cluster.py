@@ -28,6 +28,7 @@ from cluster.controller.progress import (
 from cluster.controller.view_image import image_of
 from cluster.errors import AcklogError
 from cluster.model import NO_LEADER, PartitionState
+from cluster.steering import PartitionOrder
 
 STORE_PATIENCE_MS = 1_000
 """How long a look at the cluster waits for the coordination store to answer before it says that it does not."""
@@ -196,16 +197,17 @@ class ClusterService:
         principal.require(Scope.READ)
         if fields.drain or fields.moves:
             self._check_can_move()
-        for position, node in enumerate(fields.drain):
-            with faults_at(f"drain[{position}]"):
-                self._steering.check_drain(node)
-        image = image_of(self._metadata)
-        _check_known(image, fields.lost)
-        orders = []
         for position, each in enumerate(fields.moves):
             with faults_at(f"moves[{position}]"):
-                self._catalog.topic(each.topic, principal, field="topic")
-                orders.append(self._steering.order(each.topic, each.partition, each.replicas))
+                await self._look_for(each.topic, each.partition, principal)
+        try:
+            orders = self._checked(fields)
+        except AcklogError as error:
+            if error.code is not ProblemCode.INVALID_FIELD:
+                raise
+            await self._catalog.confirm_nodes()  # it may name one that this gateway has not heard of yet
+            orders = self._checked(fields)
+        image = image_of(self._metadata)
         run = DryRun(image, drain=fields.drain, lost=fields.lost, orders=orders)
         moves, is_complete = await self._found(run, fields.limit)
         topics = _VisibleTopics(image, principal)
@@ -219,6 +221,24 @@ class ClusterService:
             ],
             complete=is_complete,
         )
+
+    def _checked(self, fields: PlanFields) -> list[PartitionOrder]:
+        """What the moves would be asked for by. Raises AcklogError for what could not be asked for."""
+        for position, node in enumerate(fields.drain):
+            with faults_at(f"drain[{position}]"):
+                self._steering.check_drain(node)
+        if fields.lost:
+            _check_known(image_of(self._metadata), fields.lost)
+        orders = []
+        for position, each in enumerate(fields.moves):
+            with faults_at(f"moves[{position}]"):
+                orders.append(self._steering.order(each.topic, each.partition, each.replicas))
+        return orders
+
+    async def _look_for(self, name: str, partition: int, principal: Principal) -> None:
+        """Have the view show the partition, if there is such. Raises AcklogError FORBIDDEN, TOPIC_NOT_FOUND."""
+        topic = await self._catalog.topic(name, principal, field="topic")
+        await self._catalog.grown(topic, partition)
 
     async def _found(self, run: DryRun, limit: int) -> tuple[list[Move], bool]:
         """So many moves, found within a request's time, and whether these are all."""
@@ -252,6 +272,7 @@ class ClusterService:
         """The node as it is now. Raises AcklogError INVALID_FIELD (it holds nothing, or is the only one)."""
         self._check_may_steer(principal)
         principal.require_every_topic()
+        await self._catalog.confirm_nodes()
         await self._steering.drain(node_id)
         known = progress(image_of(self._metadata)).nodes
         return next(node_view(each) for each in known if each.node_id == node_id)
@@ -264,14 +285,15 @@ class ClusterService:
     async def reassign(self, topic: str, partition: int, replicas: list[int], principal: Principal) -> OrderView:
         """Raises AcklogError TOPIC_NOT_FOUND, INVALID_FIELD."""
         self._check_may_steer(principal)
-        self._catalog.topic(topic, principal, field="topic")
+        await self._look_for(topic, partition, principal)
+        await self._catalog.confirm_nodes()
         order = await self._steering.reassign(topic, partition, replicas)
         return OrderView(topic, partition, list(order.replicas))
 
     async def cancel(self, topic: str, partition: int, principal: Principal) -> None:
         """Raises AcklogError TOPIC_NOT_FOUND, INVALID_FIELD."""
         self._check_may_steer(principal)
-        self._catalog.topic(topic, principal, field="topic")
+        await self._look_for(topic, partition, principal)
         await self._steering.cancel(topic, partition)
 
     async def pause(self, principal: Principal) -> None:

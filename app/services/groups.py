@@ -1,5 +1,7 @@
 """Administration of groups, and of their progress."""
 
+from collections.abc import Awaitable
+
 import msgspec
 
 from acklog.wire.problems import ProblemCode
@@ -11,9 +13,11 @@ from app.problem_item import ProblemItem, problem_item
 from app.routing import PartitionLeaders
 from app.services.catalog import Catalog
 from app.services.fan_out import ask_each
+from app.services.node_lag import answer_of_node
 from cluster.errors import AcklogError
 from cluster.model import Group, GroupMode, GroupSettings, Topic
 from storage.rpc.messages import GroupPosition, PositionsRequest, PositionsResponse, SeekRequest, SeekResponse
+from storage.rpc.node_api import NodeApi
 
 PARTITIONS_ASKED_MAX = 10_000
 
@@ -92,7 +96,7 @@ class GroupService:
         changes = fields.settings or GroupSettingsFields()
         if changes.dead_letter_topic is not None:
             principal.require_topic(changes.dead_letter_topic)
-        existing = self._gateway.metadata.group(name)
+        existing = await self._catalog.latest_group(name)
         if existing is None:
             mode = fields.mode or GroupMode.SHARED
             settings = changes.applied_to(GroupSettings())
@@ -115,24 +119,23 @@ class GroupService:
                 found.append(group_view(group))
         return GroupListing(found)
 
-    def describe(self, name: str, principal: Principal) -> GroupView:
+    async def describe(self, name: str, principal: Principal) -> GroupView:
         """Raises AcklogError GROUP_NOT_FOUND."""
         principal.require(Scope.READ)
-        return group_view(self._catalog.group(name))
+        return group_view(await self._catalog.group(name))
 
     async def delete(self, name: str, principal: Principal) -> None:
         """Raises AcklogError GROUP_NOT_FOUND."""
         principal.require(Scope.ADMIN)
-        self._catalog.group(name)
+        await self._catalog.group(name)
         await self._gateway.groups.delete(name)
 
     async def offsets(self, name: str, topic_names: list[str], principal: Principal) -> OffsetsView:
         """The group's progress, asked from the leaders. Raises AcklogError."""
         principal.require(Scope.READ)
-        group = self._catalog.group(name)
-        places = [
-            (topic, number) for topic in self._topics(topic_names, principal) for number in range(topic.partitions)
-        ]
+        group = await self._catalog.group(name)
+        topics = await self._topics(topic_names, principal)
+        places = [(topic, number) for topic in topics for number in range(topic.partitions)]
         if len(places) > PARTITIONS_ASKED_MAX:
             detail = f"there are {len(places)} partitions, at most {PARTITIONS_ASKED_MAX} at a time: name topics"
             raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="topic")
@@ -155,19 +158,22 @@ class GroupService:
     async def seek(self, name: str, command: SeekCommand, principal: Principal) -> SeekView:
         """Set the group's progress, or only say where it would be. Raises AcklogError when nothing could be set."""
         principal.require(Scope.ADMIN)
-        group = self._catalog.group(name)
-        topic = self._catalog.topic(command.topic, principal, field="topic")
-        numbers = list(range(topic.partitions))
-        if command.partition is not None:
-            self._catalog.check_partition(topic, command.partition)
+        group = await self._catalog.group(name)
+        if command.partition is None:
+            topic = await self._catalog.topic(command.topic, principal, field="topic")
+            numbers = list(range(topic.partitions))
+        else:
+            topic = await self._catalog.topic_with_partition(command.topic, command.partition, principal)
             numbers = [command.partition]
         deadline_ms = self._leaders.deadline_in(self._gateway.settings.request_timeout_ms)
 
         async def seek_one(partition: int) -> SeekResponse:
             request = SeekRequest(topic.id, partition, group.id, command.to, command.value, command.is_dry_run)
-            return await self._leaders.change_once(
-                topic.id, partition, lambda node, _remaining_ms: node.seek(request), deadline_ms=deadline_ms
-            )
+
+            def seek(node: NodeApi, _remaining_ms: int) -> Awaitable[SeekResponse]:
+                return answer_of_node(node.seek(request), self._gateway.metadata, group_id=group.id)
+
+            return await self._leaders.change_once(topic.id, partition, seek, deadline_ms=deadline_ms)
 
         items: list[SeekItem] = []
         faults: list[AcklogError] = []
@@ -181,9 +187,9 @@ class GroupService:
             raise faults[0]
         return SeekView(group.name, topic.name, command.is_dry_run, items, len(faults))
 
-    def _topics(self, names: list[str], principal: Principal) -> list[Topic]:
+    async def _topics(self, names: list[str], principal: Principal) -> list[Topic]:
         if names:
-            return [self._catalog.topic(name, principal, field="topic") for name in names]
+            return [await self._catalog.topic(name, principal, field="topic") for name in names]
         return [topic for topic in self._gateway.metadata.topics() if principal.may_see(topic.name)]
 
 

@@ -34,18 +34,16 @@ class LookService:
         self._leaders = leaders
 
     async def look(self, text: str, principal: Principal) -> InspectedView:
-        """Raises AcklogError INVALID_MESSAGE_ID, TOPIC_NOT_FOUND, MESSAGE_NOT_FOUND, MESSAGE_EXPIRED."""
+        """Raises AcklogError INVALID_MESSAGE_ID, TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, MESSAGE_NOT_FOUND,
+        MESSAGE_EXPIRED."""
         principal.require(Scope.READ)
         message_id = parse_message_id(text)
         if message_id is None:
             raise AcklogError(ProblemCode.INVALID_MESSAGE_ID, "is not a messageId from Acklog", field="messageId")
-        topic = self._catalog.topic_by_id(message_id.topic_id, principal)
-        if topic is None:
-            detail = "the topic was deleted, or never existed"
-            raise AcklogError(ProblemCode.TOPIC_NOT_FOUND, detail, field="messageId")
-        if message_id.partition >= topic.partitions:
-            detail = f"{topic.name!r} has no partition {message_id.partition}"
-            raise AcklogError(ProblemCode.PARTITION_NOT_FOUND, detail, field="messageId")
+        place = message_id.topic_id, message_id.partition
+        for fault in (await self._catalog.look_for([place])).values():
+            raise fault
+        topic = self._catalog.topic_at(place, principal, field="messageId")
         return await self._inspect(message_id, topic.name)
 
     async def _inspect(self, message_id: MessageId, queue: str) -> InspectedView:

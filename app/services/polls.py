@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from acklog.wire.problems import ProblemCode
 from app.dependencies import Gateway
 from app.routing import PartitionLeaders, Pauses
+from app.services.node_lag import answer_of_node
 from cluster.errors import AcklogError
 from storage.rpc.messages import DeliveredMessage, ReceiveRequest, ReceiveResponse
 
@@ -77,7 +78,8 @@ class Polls:
         self, request: ReceiveRequest, nodes: list[int], wait_ms: int, deadline_ms: int
     ) -> ReceiveResponse:
         """Ask each node once, from another one on each time; the last one may wait. Raises AcklogError if none
-        answered."""
+        answered, and OUTCOME_UNKNOWN if one may have acknowledged what it could not send: the others are not asked
+        then, or as much could be lost at each."""
         self._turn += 1
         turn = self._turn % len(nodes)
         order = sorted(nodes[turn:] + nodes[:turn], key=self._is_suspect)
@@ -94,7 +96,11 @@ class Polls:
                 response = await self._ask(node_id, part, nodes, deadline_ms)
             except AcklogError as error:
                 failure = error
-                continue
+                if error.code is not ProblemCode.OUTCOME_UNKNOWN:
+                    continue
+                if not messages:
+                    raise
+                break
             messages.extend(response.messages)
             reasons.append(response.reason)
             if len(messages) >= request.max_messages or bytes_left(request, messages) <= 0:
@@ -117,12 +123,18 @@ class Polls:
                         limit.reschedule(loop.time())
 
                 with self.leaders.watch.topics(tuple(request.topic_ids), leaders=nodes, wake=give_up):
-                    response = await self.gateway.nodes.client(node_id).receive(request)
+                    response = await self.receive(node_id, request)
         except TimeoutError:
             self._suspects[node_id] = self._clock.monotonic_ms() + SUSPICION_MS
+            if request.auto_ack:
+                raise AcklogError(ProblemCode.OUTCOME_UNKNOWN, f"node {node_id} did not answer in time") from None
             raise _silent(node_id) from None
         self._suspects.pop(node_id, None)
         return response
+
+    async def receive(self, node_id: int, request: ReceiveRequest) -> ReceiveResponse:
+        call = self.gateway.nodes.client(node_id).receive(request)
+        return await answer_of_node(call, self.gateway.metadata, group_id=request.group_id, topic_ids=request.topic_ids)
 
     def _is_suspect(self, node_id: int) -> bool:
         until_ms = self._suspects.get(node_id)
@@ -244,7 +256,7 @@ class LongPoll:
             pause_ms = pauses.next_ms()
             try:
                 part = narrowed(self._request, [], remaining_ms)
-                response = await self._polls.gateway.nodes.client(node_id).receive(part)
+                response = await self._polls.receive(node_id, part)
             except AcklogError as error:
                 if not self._polls.is_passing(error, nodes):
                     raise

@@ -60,8 +60,7 @@ class RecordsService:
     async def read(self, command: RecordsCommand, principal: Principal, watch: ClientWatch) -> RecordsRead:
         """Raises AcklogError. A wait that is given up (the client is gone, the server stops) reads without waiting."""
         principal.require(Scope.READ)
-        topic = self._catalog.topic(command.topic, principal, field="topic")
-        self._catalog.check_partition(topic, command.partition)
+        topic = await self._catalog.topic_with_partition(command.topic, command.partition, principal)
         request = RecordsRequest(
             topic.id, command.partition, await self._first_offset(topic, command), command.time_ms, command.max_bytes
         )

@@ -85,6 +85,7 @@ class SendService:
     async def send(self, command: SendCommand, principal: Principal, idempotency_key: str | None) -> SendResult:
         """Store what can be stored. Raises AcklogError where the request as a whole is at fault."""
         topic, is_created = await self._topic_for(command.queue, command.acks, principal)
+        topic = await self._catalog.grown(topic, _highest_partition(command.messages))
         result = SendResult(topic, len(command.messages), command.is_batch, command.acks, is_created)
         if idempotency_key is not None:
             _key_all(command.messages, idempotency_key)
@@ -116,14 +117,14 @@ class SendService:
         topic, is_created = await self._topic_for(batch.queue, batch.acks, principal)
         result = SendResult(topic, len(batch.records), True, batch.acks, is_created)
         indexes: list[list[int]] = [[] for _ in range(topic.partitions)]
-        records: list[list[Record]] = [[] for _ in range(topic.partitions)]
         numbers = partitions_of_keys([record.key for record in batch.records], topic)
         if -1 in numbers:
             sticky = self._partition_of_keyless(batch.records, topic, idempotency_key)
             numbers = [sticky if number < 0 else number for number in numbers]
-        for index, (number, record) in enumerate(zip(numbers, batch.records, strict=True)):
+        for index, number in enumerate(numbers):
             indexes[number].append(index)
-            records[number].append(record)
+        record_at = batch.records.__getitem__
+        records = [list(map(record_at, places)) for places in indexes]
         used = [number for number in range(topic.partitions) if records[number]]
         if idempotency_key is None:
             sending = [
@@ -156,6 +157,7 @@ class SendService:
     async def _topic_for(self, queue: str, acks: int, principal: Principal) -> tuple[Topic, bool]:
         principal.require(Scope.WRITE)
         topic, is_created = await self._catalog.topic_for_send(queue, principal)
+        topic = await self._catalog.with_replicas(topic, acks)
         if acks > topic.replication_factor:
             detail = f"is {acks}, the topic has {topic.replication_factor} replica(s)"
             raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="acks")
@@ -271,6 +273,12 @@ class SendService:
         deadline_ms = self._leaders.deadline_in(self._settings.request_timeout_ms)
         batch = self._appends.encode(records)
         return await self._appends.append(topic_id, partition, batch, acks, deadline_ms=deadline_ms)
+
+
+def _highest_partition(messages: list[Checked]) -> int:
+    """Of those that the messages name; -1 where they name none."""
+    numbers = [each.partition for each in messages if isinstance(each, Outgoing) and each.partition is not None]
+    return max(numbers, default=-1)
 
 
 def _key_all(messages: list[Checked], idempotency_key: str) -> None:

@@ -2,19 +2,21 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from acklog.wire.identifiers import MessageId, Receipt
-from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal, Scope
 from app.dependencies import Gateway
 from app.metrics import Metrics
 from app.parsing.settle import Settlement
 from app.routing import PartitionLeaders
-from app.services.catalog import Catalog
+from app.services.catalog import Catalog, PartitionPlace
+from app.services.node_lag import answer_of_node
 from cluster.errors import AcklogError
-from storage.rpc.messages import SettleItem, SettleRequest, failure_code
+from storage.rpc.messages import SettleItem, SettleRequest, SettleResponse, failure_code
+from storage.rpc.node_api import NodeApi
 
 DONE = "done"
 
@@ -39,9 +41,20 @@ class _Part(NamedTuple):
     items: list[SettleItem]
 
 
+@dataclass(slots=True)
+class _Context:
+    """What a request's items are about: the partitions that cannot be settled in, and why; and the group of message
+    ids."""
+
+    faults: dict[PartitionPlace, AcklogError]
+    group_id: str = ""
+    group_fault: AcklogError | None = None
+
+
 class SettleService:
     def __init__(self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders, metrics: Metrics) -> None:
         self._settings = gateway.settings
+        self._metadata = gateway.metadata
         self._catalog = catalog
         self._leaders = leaders
         self._metrics = metrics
@@ -51,10 +64,10 @@ class SettleService:
         principal.require(Scope.READ)
         results: list[AcklogError | None] = [None] * len(settlement.items)
         places: dict[Place, _Part] = {}
-        checked: set[tuple[str, int]] = set()
+        context = await self._context(settlement, principal)
         for index, item in enumerate(settlement.items):
             try:
-                place, settle_item = self._placed(item, settlement, principal, checked)
+                place, settle_item = self._placed(item, context)
             except AcklogError as fault:
                 results[index] = fault if fault.field is not None else _blamed_on(settlement.field_of(index), fault)
                 continue
@@ -123,24 +136,42 @@ class SettleService:
         """
         place = request.topic_id, request.partition
         deadline_ms = self._leaders.deadline_in(self._settings.request_timeout_ms)
+
+        def settle(node: NodeApi, _attempt: object) -> Awaitable[SettleResponse]:
+            return answer_of_node(node.settle(request), self._metadata, group_id=request.group_id)
+
         if request.action == "release":
-            response = await self._leaders.change_once(
-                *place, lambda node, _remaining_ms: node.settle(request), deadline_ms=deadline_ms
-            )
+            response = await self._leaders.change_once(*place, settle, deadline_ms=deadline_ms)
         else:
-            response = await self._leaders.change(
-                *place, lambda node, _attempt: node.settle(request), deadline_ms=deadline_ms
-            )
+            response = await self._leaders.change(*place, settle, deadline_ms=deadline_ms)
         return response.results
 
-    def _placed(
-        self,
-        item: Receipt | MessageId | AcklogError,
-        settlement: Settlement,
-        principal: Principal,
-        checked: set[tuple[str, int]],
-    ) -> tuple[Place, SettleItem]:
-        """`checked` holds the partitions that the request has been found to be right about already."""
+    async def _context(self, settlement: Settlement, principal: Principal) -> _Context:
+        """What the items are about, each looked for once, however many items name it."""
+        named = dict.fromkeys([item[:2] for item in settlement.items if not isinstance(item, AcklogError)])
+        faults = self._faults_at(named, principal)
+        if faults:
+            unanswered = await self._catalog.look_for(list(faults))
+            left = self._faults_at(faults, principal)
+            faults = {place: unanswered.get(place, fault) for place, fault in left.items()}
+        context = _Context(faults)
+        if settlement.kind == "messageId" and len(faults) < len(named):
+            try:
+                context.group_id = (await self._catalog.group(settlement.group)).id
+            except AcklogError as fault:
+                context.group_fault = fault
+        return context
+
+    def _faults_at(self, places: Iterable[PartitionPlace], principal: Principal) -> dict[PartitionPlace, AcklogError]:
+        faults = {}
+        for place in places:
+            try:
+                self._catalog.topic_at(place, principal)
+            except AcklogError as fault:
+                faults[place] = fault
+        return faults
+
+    def _placed(self, item: Receipt | MessageId | AcklogError, context: _Context) -> tuple[Place, SettleItem]:
         if isinstance(item, AcklogError):
             raise item
         if isinstance(item, Receipt):
@@ -149,19 +180,13 @@ class SettleService:
         else:
             topic_id, partition, epoch, offset = item
             settle_item = SettleItem(offset, 0, epoch, 0)
-        if (topic_id, partition) not in checked:
-            self._check_partition(item, principal)
-            checked.add((topic_id, partition))
+        if (topic_id, partition) in context.faults:
+            raise context.faults[topic_id, partition]
         if not isinstance(item, Receipt):
-            group_id = self._catalog.group(settlement.group).id
+            if context.group_fault is not None:
+                raise context.group_fault
+            group_id = context.group_id
         return (topic_id, partition, group_id), settle_item
-
-    def _check_partition(self, item: Receipt | MessageId, principal: Principal) -> None:
-        topic = self._catalog.topic_by_id(item.topic_id, principal)
-        if topic is None:
-            raise AcklogError(ProblemCode.TOPIC_NOT_FOUND, "the topic was deleted, or never existed")
-        if item.partition >= topic.partitions:
-            raise AcklogError(ProblemCode.PARTITION_NOT_FOUND, f"{topic.name!r} has no partition {item.partition}")
 
 
 def _blamed_on(field: str, fault: AcklogError) -> AcklogError:

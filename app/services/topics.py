@@ -95,13 +95,14 @@ class TopicService:
         principal.require(Scope.ADMIN)
         principal.require_topic(name)
         check_name(name, field="topic")
-        existing = self._gateway.metadata.topic(name)
+        existing = await self._catalog.latest_topic(name)
         changes = fields.config or TopicConfigFields()
         if existing is not None:
             return topic_view(await self._update(existing, fields, changes)), False
-        factor = fields.replication_factor or default_replication_factor(self._catalog.nodes())
+        nodes = await self._catalog.nodes()
+        factor = fields.replication_factor or default_replication_factor(nodes)
         config = changes.applied_to(TopicConfig(min_insync_replicas=default_min_insync_replicas(factor)))
-        check_replication_factor(factor, self._catalog.nodes())
+        check_replication_factor(factor, nodes)
         check_min_insync_replicas(config.min_insync_replicas, factor)
         topic = await self._gateway.topics.create(
             name,
@@ -116,7 +117,7 @@ class TopicService:
         partitions = topic.partitions if fields.partitions is None else fields.partitions
         config = changes.applied_to(topic.config)
         if factor != topic.replication_factor:
-            check_replication_factor(factor, self._catalog.nodes())
+            check_replication_factor(factor, await self._catalog.nodes())
         if partitions < topic.partitions:
             detail = (
                 f"the topic has {topic.partitions} partitions; they cannot be taken away, "
@@ -136,7 +137,7 @@ class TopicService:
     async def decommission(self, name: str, partitions: Sequence[int], principal: Principal) -> TopicView:
         """Let these partitions take no new messages, for good. Raises AcklogError TOPIC_NOT_FOUND, INVALID_FIELD."""
         principal.require(Scope.ADMIN)
-        self._catalog.topic(name, principal, field="topic")
+        await self._catalog.topic(name, principal, field="topic")
         return topic_view(await self._gateway.topics.decommission(name, partitions))
 
     def list_page(self, principal: Principal, *, limit: int, after: str) -> TopicListing:
@@ -152,7 +153,7 @@ class TopicService:
     async def describe(self, name: str, principal: Principal) -> TopicDescription:
         """With what each partition's leader says. Raises AcklogError TOPIC_NOT_FOUND."""
         principal.require(Scope.READ)
-        topic = self._catalog.topic(name, principal, field="topic")
+        topic = await self._catalog.topic(name, principal, field="topic")
         view = topic_view(topic)
         numbers = range(topic.partitions)
         answers = await self._positions(topic, numbers)
@@ -163,8 +164,7 @@ class TopicService:
     async def describe_partition(self, name: str, partition: int, principal: Principal) -> PartitionDescription:
         """Raises AcklogError TOPIC_NOT_FOUND, PARTITION_NOT_FOUND."""
         principal.require(Scope.READ)
-        topic = self._catalog.topic(name, principal, field="topic")
-        self._catalog.check_partition(topic, partition)
+        topic = await self._catalog.topic_with_partition(name, partition, principal)
         [answer] = await self._positions(topic, [partition])
         view = self._partition_view(topic, partition, answer)
         fields = {name: getattr(view, name) for name in PartitionView.__struct_fields__}
@@ -222,7 +222,7 @@ class TopicService:
     async def delete(self, name: str, principal: Principal) -> None:
         """Raises AcklogError TOPIC_NOT_FOUND."""
         principal.require(Scope.ADMIN)
-        self._catalog.topic(name, principal, field="topic")
+        await self._catalog.topic(name, principal, field="topic")
         await self._gateway.topics.delete(name)
 
 

@@ -11,6 +11,7 @@ from app.cluster_gateway import ClusterGateway, start_cluster_gateway
 from app.cluster_node import ClusterNode, start_cluster_node
 from app.node_process_settings import NodeProcessSettings
 from app.settings import Settings
+from cluster.coordination import CoordinationStore
 from cluster.memory_store import MemoryStore
 from storage.log.settings import LogStoreSettings
 from storage.node.settings import NodeSettings
@@ -58,17 +59,18 @@ class MemoryCluster:
         *,
         disk: SimDisk | None = None,
         connections: list[OwnConnection] | None = None,
+        connection: CoordinationStore | None = None,
         **settings: Any,
     ) -> ClusterNode:
         """Started on the disk of its earlier life, unless another one is given. Its connection to the store is added to
         `connections`."""
         self._starts += 1
-        connection = OwnConnection(self.store)
+        own = OwnConnection(self.store)
         if connections is not None:
-            connections.append(connection)
+            connections.append(own)
         self.disks[node_id] = disk or self.disks.get(node_id) or SimDisk(seed=node_id)
         return await start_cluster_node(
-            store=connection,
+            store=connection or own,
             transport=self.transport,
             disk=self.disks[node_id],
             io=SimExecutor(self._starts),
@@ -82,10 +84,10 @@ class MemoryCluster:
         await node.close()
         self.disks[node.settings.node_id].kill()
 
-    async def gateway(self, **settings: Any) -> ClusterGateway:
+    async def gateway(self, *, connection: CoordinationStore | None = None, **settings: Any) -> ClusterGateway:
         self._starts += 1
         return await start_cluster_gateway(
-            store=OwnConnection(self.store),
+            store=connection or OwnConnection(self.store),
             transport=self.transport,
             clock=self.clock,
             entropy=SimEntropy(self._starts),

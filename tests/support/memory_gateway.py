@@ -110,6 +110,12 @@ class MemoryMetadata:
     async def wait_for(self, revision: int) -> None:
         return
 
+    async def confirm(self, key: str) -> None:
+        return
+
+    async def confirm_all(self, prefix: str) -> None:
+        return
+
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         return lambda: None
 

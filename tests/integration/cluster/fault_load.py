@@ -3,14 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 
-from tests.integration.cluster.gateways import Gateways, ask
+from tests.integration.cluster.gateways import Gateways
 from tests.integration.cluster.partition_watch import PartitionWatch
 from tests.integration.traffic import GROUP, Traffic
 from tests.support.etcd_store import etcd_store
 from tests.support.real_cluster import RealCluster
-from tests.support.waiting import poll_until
 
 PARTITIONS = 4
 REPLICAS = 3
@@ -63,7 +61,6 @@ async def under_load(
     load = FaultLoad(cluster, traffic, watch)
     try:
         await watch.until_in_sync(REPLICAS)
-        await _until_known(cluster, topic)
         async with traffic.running(producers=producers, consumers=consumers):
             await load.progress(SENDS_FIRST)
             yield load
@@ -71,17 +68,6 @@ async def under_load(
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)
         await store.close()
-
-
-async def _until_known(cluster: RealCluster, topic: str) -> None:
-    """Every gateway has heard of the topic and the group, so that whatever comes, none of them calls them unknown."""
-
-    async def is_known(url: str, target: str) -> bool:
-        return (await asyncio.to_thread(ask, url, "GET", target)).status == 200
-
-    for url in cluster.gateway_urls:
-        for target in (f"/topics/{topic}", f"/groups/{GROUP}"):
-            await poll_until(partial(is_known, url, target), seconds=PATIENCE_S, what=target)
 
 
 async def verdict(load: FaultLoad) -> list[str]:

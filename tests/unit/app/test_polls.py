@@ -304,6 +304,49 @@ def test_one_node_in_trouble_does_not_end_a_wait_at_the_others() -> None:
     with_world(main)
 
 
+@pytest.mark.parametrize("wait_ms", [0, 5_000])
+@pytest.mark.parametrize("answered_before", [0, 1, 2])
+def test_what_may_have_been_acknowledged_unseen_is_told_and_no_more_is_asked_for(
+    answered_before: int, wait_ms: int
+) -> None:
+    """Or as much could be lost at each of the other nodes, and the client would not know."""
+
+    async def main(world: World) -> None:
+        in_turn = [world.nodes[number] for number in (2, 3, 1)]
+        for node in in_turn[answered_before:]:
+            node.faults = [AcklogError(_P.OUTCOME_UNKNOWN, "it broke")]
+        request = world.request(3, auto_ack=True)
+        with pytest.raises(AcklogError) as caught:
+            await (world.polls.wait(request, wait_ms) if wait_ms else world.polls.ask(request))
+        assert caught.value.code is _P.OUTCOME_UNKNOWN
+        assert [len(node.requests) for node in in_turn] == ([1] * (answered_before + 1) + [0, 0])[:3]
+
+    with_world(main)
+
+
+def test_a_node_that_is_silent_while_it_acknowledges_what_it_sends_may_have_done_so() -> None:
+    async def main(world: World) -> None:
+        for node in world.nodes.values():
+            node.faults = [None]
+        with pytest.raises(AcklogError) as caught:
+            await world.polls.ask(world.request(3, auto_ack=True))
+        assert caught.value.code is _P.OUTCOME_UNKNOWN
+        assert sum(len(node.requests) for node in world.nodes.values()) == 1
+
+    with_world(main)
+
+
+def test_what_was_acknowledged_is_handed_out_when_the_next_node_may_have_lost_some() -> None:
+    async def main(world: World) -> None:
+        world.nodes[2].put(2)
+        world.nodes[3].faults = [AcklogError(_P.OUTCOME_UNKNOWN, "it broke")]
+        found = await world.polls.ask(world.request(3, auto_ack=True))
+        assert len(found.messages) == 2
+        assert not world.nodes[1].requests
+
+    with_world(main)
+
+
 def test_what_is_acknowledged_by_being_sent_is_asked_for_at_one_node_after_the_other() -> None:
     async def main(world: World) -> None:
         for node in world.nodes.values():

@@ -10,6 +10,7 @@ from cluster.memory_store import MemoryStore
 from cluster.metadata_view import MetadataView, MetadataViewSettings
 from cluster.model import Group, NodeRegistration, PartitionState, Topic
 from tests.support.flaky_store import FlakyStore
+from tests.support.lagging_store import LaggingStore
 from tests.support.manual_clock import ManualClock, settle
 
 
@@ -248,3 +249,147 @@ async def test_a_listener_that_fails_stops_the_view_loudly(store: FlakyStore, vi
     await settle()
     with pytest.raises(CoordinationUnavailableError, match="ZeroDivisionError"):
         await view.wait_for(revision + 1)
+
+
+# --- confirming: what others wrote -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def lagging(clock: ManualClock) -> LaggingStore:
+    return LaggingStore(MemoryStore(clock))
+
+
+@pytest.fixture
+async def late_view(lagging: LaggingStore, clock: ManualClock) -> AsyncIterator[MetadataView]:
+    view = MetadataView(lagging, clock, MetadataViewSettings(confirmations_max=2))
+    await view.start()
+    lagging.news.shut()
+    yield view
+    await view.close()
+    await lagging.close()
+
+
+async def test_what_is_confirmed_shows(lagging: LaggingStore, late_view: MetadataView) -> None:
+    orders, group = topic("orders", "t1"), Group("g1", "billing", 0)
+    await write(lagging, put_topic(orders), Put(keys.group("billing"), encode(group)))
+    confirming = [
+        asyncio.ensure_future(late_view.confirm(key)) for key in (keys.topic("orders"), keys.group("billing"))
+    ]
+    await settle()
+    assert not any(each.done() for each in confirming), "the view does not show it yet"
+    lagging.news.open()
+    await asyncio.gather(*confirming)
+    assert late_view.topic("orders") == orders
+    assert late_view.group("billing") == group
+
+
+async def test_a_change_of_what_shows_is_confirmed(lagging: LaggingStore, late_view: MetadataView) -> None:
+    lagging.news.open()
+    await late_view.wait_for(await write(lagging, put_topic(topic("orders", "t1", partitions=2))))
+    lagging.news.shut()
+    await write(lagging, put_topic(topic("orders", "t1", partitions=8)))
+    confirming = asyncio.ensure_future(late_view.confirm(keys.topic("orders")))
+    await settle()
+    lagging.news.open()
+    await confirming
+    assert late_view.topic("orders") == topic("orders", "t1", partitions=8)
+
+
+async def test_what_nobody_has_is_confirmed_at_once(lagging: LaggingStore, late_view: MetadataView) -> None:
+    """Others who share the store write all the time, and no watch of ours tells of it."""
+    for _ in range(3):
+        await write(lagging, Put("/others/key", b""))
+    await late_view.confirm(keys.topic("orders"))
+    await late_view.confirm_all(keys.NODES)
+    await write(lagging, put_topic(topic("orders", "t1")))
+    await write(lagging, Delete(keys.topic("orders")))
+    await late_view.confirm(keys.topic("orders"))
+    assert late_view.topic("orders") is None
+
+
+async def test_what_is_gone_is_confirmed_when_it_shows_no_more(lagging: LaggingStore, late_view: MetadataView) -> None:
+    lagging.news.open()
+    await late_view.wait_for(await write(lagging, put_topic(topic("orders", "t1"))))
+    lagging.news.shut()
+    await write(lagging, put_topic(topic("orders", "t1", partitions=8)))  # the next news is not the last one
+    await write(lagging, Delete(keys.topic("orders")))
+    confirming = asyncio.ensure_future(late_view.confirm(keys.topic("orders")))
+    await settle()
+    assert not confirming.done()
+    lagging.news.open()
+    await confirming
+    assert late_view.topic("orders") is None
+
+
+async def test_what_came_again_while_its_end_was_waited_for_shows(
+    lagging: LaggingStore, late_view: MetadataView
+) -> None:
+    lagging.news.open()
+    await late_view.wait_for(await write(lagging, put_topic(topic("orders", "t1"))))
+    lagging.news.shut()
+    await write(lagging, Delete(keys.topic("orders")))
+    confirming = asyncio.ensure_future(late_view.confirm(keys.topic("orders")))
+    await settle()
+    await write(lagging, put_topic(topic("orders", "t2")))
+    lagging.news.open()
+    await confirming
+    assert late_view.topic("orders") == topic("orders", "t2")
+
+
+async def test_what_showed_and_went_while_the_store_was_asked(lagging: LaggingStore, late_view: MetadataView) -> None:
+    await write(lagging, put_topic(topic("orders", "t1")))
+    lagging.answers.shut()
+    confirming = asyncio.ensure_future(late_view.confirm(keys.topic("orders")))
+    await settle()
+    lagging.news.open()
+    await settle()
+    assert late_view.topic("orders") is not None
+    lagging.news.shut()
+    await write(lagging, Delete(keys.topic("orders")))
+    lagging.answers.open()
+    await settle()
+    assert not confirming.done(), "the store has it no more, and it still shows"
+    lagging.news.open()
+    await confirming
+    assert late_view.topic("orders") is None
+
+
+async def test_all_under_a_prefix_are_confirmed(lagging: LaggingStore, late_view: MetadataView) -> None:
+    for number in (1, 2, 3):
+        await write(lagging, Put(keys.node(number), encode(NodeRegistration(number, 1, "d", "x"))))
+    await write(lagging, Put("/others/key", b""))
+    confirming = asyncio.ensure_future(late_view.confirm_all(keys.NODES))
+    await settle()
+    assert not confirming.done()
+    lagging.news.open()
+    await confirming
+    assert [node.node_id for node in late_view.nodes()] == [1, 2, 3]
+    assert len(late_view.steering.membership.live()) == 3
+
+
+async def test_what_cannot_be_asked_is_not_confirmed(lagging: LaggingStore, late_view: MetadataView) -> None:
+    lagging.before = {name: [CoordinationUnavailableError("down")] for name in ("get", "list")}
+    with pytest.raises(CoordinationUnavailableError, match="down"):
+        await late_view.confirm(keys.topic("orders"))
+    with pytest.raises(CoordinationUnavailableError, match="down"):
+        await late_view.confirm_all(keys.NODES)
+    await late_view.confirm(keys.topic("orders"))
+
+
+async def test_no_more_confirmations_than_the_limit(lagging: LaggingStore, late_view: MetadataView) -> None:
+    lagging.answers.shut()
+    asking = [
+        asyncio.ensure_future(late_view.confirm(keys.topic("orders"))),
+        asyncio.ensure_future(late_view.confirm_all(keys.NODES)),
+    ]
+    await settle()
+    for third in (late_view.confirm(keys.topic("orders")), late_view.confirm_all(keys.NODES)):
+        with pytest.raises(CoordinationUnavailableError, match="2 calls"):
+            await third
+    asking[0].cancel()
+    await settle()
+    fourth = asyncio.ensure_future(late_view.confirm(keys.topic("orders")))
+    await settle()
+    lagging.answers.open()
+    await asyncio.gather(asking[1], fourth)
+    await late_view.confirm(keys.topic("orders"))
