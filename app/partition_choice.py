@@ -8,7 +8,7 @@ from cluster.partition_mapping import partition_of_hash
 
 
 def partition_of_key(key: str, topic: Topic) -> int:
-    key_hash = hash_of_key(key.encode())
+    key_hash = hash_of_key(key)
     if topic.decommissioned:
         return partition_of_hash(key_hash, partitions=topic.partitions, decommissioned=topic.decommissioned)
     return key_hash % topic.partitions

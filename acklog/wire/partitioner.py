@@ -13,9 +13,10 @@ _KAFKA_SEED = 0x9747B28C
 _POSITIVE = 0x7FFFFFFF
 
 
-def hash_of_key(key: bytes) -> int:
-    """murmur2 of the key, masked to positive."""
-    return int(murmurhash2(key, _KAFKA_SEED) & _POSITIVE)
+@lru_cache(maxsize=KEY_HASHES_REMEMBERED_MAX)
+def hash_of_key(key: str) -> int:
+    """murmur2 of the key's UTF-8, masked to positive."""
+    return int(murmurhash2(key.encode(), _KAFKA_SEED) & _POSITIVE)
 
 
 def partition_for_key(key: bytes, partitions: int) -> int:
@@ -27,10 +28,5 @@ def partitions_for_keys(keys: Sequence[str | None], partitions: int) -> list[int
     """`partition_for_key` of each key's UTF-8, -1 for None. (In one go, and with keys that come again, it costs a
     fifth of one call per key.)"""
     if None in keys:
-        return [-1 if key is None else _hash_of_text(key) % partitions for key in keys]
-    return [key_hash % partitions for key_hash in map(_hash_of_text, keys)]
-
-
-@lru_cache(maxsize=KEY_HASHES_REMEMBERED_MAX)
-def _hash_of_text(key: str) -> int:
-    return int(murmurhash2(key.encode(), _KAFKA_SEED) & _POSITIVE)
+        return [-1 if key is None else hash_of_key(key) % partitions for key in keys]
+    return [key_hash % partitions for key_hash in map(hash_of_key, keys)]
