@@ -61,6 +61,9 @@ class Settings:
     coalesced_bytes_max: int = number(
         4 * _MIB, limits.MESSAGE_BODY_BYTES_MAX, limits.REQUEST_BODY_BYTES_MAX, "bytes of a shared batch"
     )
+    coalesced_batches_in_flight_max: int = number(
+        2, 1, 1_000, "shared batches of a partition under way, before the next one waits and grows"
+    )
     sticky_bytes: int = number(
         16 * 1024, 1, limits.REQUEST_BODY_BYTES_MAX, "bytes without a key that stay on one partition in a row"
     )

@@ -79,6 +79,8 @@ class SendService:
             self._append_plain,
             messages_max=settings.coalesced_messages_max,
             bytes_max=settings.coalesced_bytes_max,
+            in_flight_max=settings.coalesced_batches_in_flight_max,
+            deadline=lambda: leaders.deadline_in(settings.request_timeout_ms),
             on_flush=self._sticky.end_run,
         )
 
@@ -269,8 +271,9 @@ class SendService:
         result.faults.update(stored.faults)
         result.runs.extend(Run(partition, place.epoch, place.offset, indexes) for indexes, place in stored.placed)
 
-    async def _append_plain(self, topic_id: str, partition: int, acks: int, records: list[Record]) -> ProduceResponse:
-        deadline_ms = self._leaders.deadline_in(self._settings.request_timeout_ms)
+    async def _append_plain(
+        self, topic_id: str, partition: int, acks: int, records: list[Record], *, deadline_ms: int
+    ) -> ProduceResponse:
         batch = self._appends.encode(records)
         return await self._appends.append(topic_id, partition, batch, acks, deadline_ms=deadline_ms)
 

@@ -1,4 +1,5 @@
 import asyncio
+from itertools import count
 
 import pytest
 
@@ -16,21 +17,28 @@ TOPIC = "t" * 13
 
 
 class Appends:
-    """Notes batches, and gives them offsets; `failures` come first."""
+    """Notes batches, and gives them offsets; `failures` come first. Nothing is answered unless `is_open` is set."""
 
     def __init__(self) -> None:
+        self.is_open = asyncio.Event()
+        self.is_open.set()
+        self.deadlines_ms: list[int] = []
         self.batches: list[tuple[int, int, list[bytes]]] = []
         self.ended: list[str] = []
         self.failures: list[BaseException] = []
         self._next: dict[int, int] = {}
 
-    async def append(self, topic_id: str, partition: int, acks: int, records: list[Record]) -> ProduceResponse:
+    async def append(
+        self, topic_id: str, partition: int, acks: int, records: list[Record], *, deadline_ms: int
+    ) -> ProduceResponse:
         await asyncio.sleep(0)
         if self.failures:
             raise self.failures.pop(0)
+        self.deadlines_ms.append(deadline_ms)
         self.batches.append((partition, acks, [record.body for record in records]))
         base = self._next.get(partition, 0)
         self._next[partition] = base + len(records)
+        await self.is_open.wait()
         return ProduceResponse(-1 if acks == 0 else base, 5, 1)
 
 
@@ -41,7 +49,15 @@ def appends() -> Appends:
 
 @pytest.fixture
 def coalescer(appends: Appends) -> Coalescer:
-    return Coalescer(appends.append, messages_max=3, bytes_max=2000, on_flush=appends.ended.append)
+    now_ms = count(1)
+    return Coalescer(
+        appends.append,
+        messages_max=3,
+        bytes_max=2000,
+        in_flight_max=2,
+        deadline=lambda: next(now_ms),
+        on_flush=appends.ended.append,
+    )
 
 
 async def test_one_turns_messages_share_a_batch_per_partition_and_acks(coalescer: Coalescer, appends: Appends) -> None:
@@ -78,7 +94,9 @@ def test_the_largest_headers_cannot_make_a_batch_too_large() -> None:
         settings = Settings()
         sizes: list[int] = []
 
-        async def append(_topic: str, _partition: int, _acks: int, records: list[Record]) -> ProduceResponse:
+        async def append(
+            topic_id: str, partition: int, acks: int, records: list[Record], *, deadline_ms: int
+        ) -> ProduceResponse:
             sizes.append(len(encode_batch(records)))
             return ProduceResponse(0, 1, 1)
 
@@ -87,6 +105,8 @@ def test_the_largest_headers_cannot_make_a_batch_too_large() -> None:
                 append,
                 messages_max=settings.coalesced_messages_max,
                 bytes_max=settings.coalesced_bytes_max,
+                in_flight_max=settings.coalesced_batches_in_flight_max,
+                deadline=lambda: 0,
                 on_flush=lambda _topic: None,
             )
             await asyncio.gather(*[coalescer.add(TOPIC, 0, ACKS_ALL, record) for _ in range(100)])
@@ -119,6 +139,66 @@ async def test_a_message_that_nobody_waits_for_any_more_does_not_disturb_the_oth
     appends.failures.append(AcklogError(ProblemCode.OVERLOADED, "full"))
     coalescer.add(TOPIC, 0, ACKS_ALL, Record(b"gone")).cancel()
     await settle()
+
+
+async def test_behind_batches_under_way_a_partitions_next_one_waits_and_grows(
+    coalescer: Coalescer, appends: Appends
+) -> None:
+    appends.is_open.clear()
+    futures = []
+    for number in range(4):
+        futures.append(coalescer.add(TOPIC, 0, ACKS_ALL, Record(b"%d" % number)))
+        await settle()
+    other = coalescer.add(TOPIC, 1, ACKS_ALL, Record(b"elsewhere"))
+    await settle()
+    assert [bodies for _, _, bodies in appends.batches] == [[b"0"], [b"1"], [b"elsewhere"]]
+    assert appends.ended == [TOPIC] * 5, "messages without a key go elsewhere after each turn, as ever"
+    appends.is_open.set()
+    assert await asyncio.gather(*futures) == [Placed(5, offset) for offset in range(4)]
+    assert appends.batches[3:] == [(0, ACKS_ALL, [b"2", b"3"])]
+    assert appends.deadlines_ms == [1, 2, 4, 3], "a batch has the time of its first message, wherever that waited"
+    await other
+
+
+async def test_a_full_batch_waits_for_nobody(coalescer: Coalescer, appends: Appends) -> None:
+    appends.is_open.clear()
+    futures = []
+    for number in range(2 + 3 + 1):
+        futures.append(coalescer.add(TOPIC, 0, ACKS_ALL, Record(b"%d" % number)))
+        await settle()
+    assert [len(bodies) for _, _, bodies in appends.batches] == [1, 1, 3]
+    appends.is_open.set()
+    assert await asyncio.gather(*futures) == [Placed(5, offset) for offset in range(6)]
+
+
+async def test_what_waited_for_a_batch_that_fails_is_tried_all_the_same() -> None:
+    gate = asyncio.Event()
+
+    async def append(
+        topic_id: str, partition: int, acks: int, records: list[Record], *, deadline_ms: int
+    ) -> ProduceResponse:
+        if records[0].body == b"fails":
+            await gate.wait()
+            raise AcklogError(ProblemCode.OVERLOADED, "full")
+        return ProduceResponse(0, 5, 1)
+
+    coalescer = Coalescer(
+        append, messages_max=3, bytes_max=2000, in_flight_max=1, deadline=lambda: 0, on_flush=lambda _topic: None
+    )
+    failing = coalescer.add(TOPIC, 0, ACKS_ALL, Record(b"fails"))
+    await settle()
+    waiting = coalescer.add(TOPIC, 0, ACKS_ALL, Record(b"waits"))
+    await settle()
+    assert not waiting.done()
+    gate.set()
+    assert await waiting == Placed(5, 0)
+    with pytest.raises(AcklogError, match="full"):
+        await failing
+
+
+async def test_nothing_is_kept_of_a_partition_that_is_at_rest(coalescer: Coalescer, appends: Appends) -> None:
+    await asyncio.gather(*[coalescer.add(TOPIC, number, ACKS_ALL, Record(b"")) for number in range(50)])
+    assert not coalescer.places
 
 
 async def test_without_offsets_there_is_none_to_give(coalescer: Coalescer) -> None:
