@@ -17,7 +17,7 @@ def node(context: typer.Context) -> None:
     """Every setting is an option (--id) and an environment variable (ACKLOG_ID); see --help."""
     from app.etcd_options import EtcdOptions
     from app.node_options import NODE, NodeOptions
-    from app.node_settings import load_node_settings
+    from app.node_settings import OF_A_CLUSTERS_NODE, load_node_settings
     from app.setting_fields import SettingsError
 
     if wants_help(context.args):
@@ -26,7 +26,7 @@ def node(context: typer.Context) -> None:
     try:
         loaded = NODE.load(os.environ, context.args)
         options, etcd = loaded.make(NodeOptions), loaded.make(EtcdOptions)
-        node_settings = load_node_settings(os.environ)
+        node_settings = load_node_settings(os.environ, log_store=OF_A_CLUSTERS_NODE)
     except SettingsError as error:
         fail(str(error), exit_code=USAGE)
     _run(options, etcd, node_settings)
@@ -42,7 +42,8 @@ def _run(options: "NodeOptions", etcd: "EtcdOptions", node_settings: "NodeSettin
     from app.setting_fields import SettingsError
     from cluster.coordination import CoordinationError
     from cluster.errors import AcklogError
-    from cluster.registration import DirectoryConflictError, ReplacedError
+    from cluster.node_id import DirectoryConflictError
+    from cluster.registration import ReplacedError
     from storage.disk.port import FileLockedError
     from storage.log.data_directory import DataDirectoryError
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import structlog
 from msgspec.structs import replace
@@ -21,28 +20,20 @@ from cluster.coordination import (
     absent,
     unchanged,
 )
-from cluster.held_lease import HeldLease, LeaseSettings
+from cluster.held_lease import HeldLease
 from cluster.model import NodeRegistration
+from cluster.node_id import DirectoryConflictError, wait_for_node_id
+from cluster.registration_settings import RegistrationSettings
 
 _log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class RegistrationSettings(LeaseSettings):
-    directory_conflict_wait_ms: int = 15_000
-    """How long a registration of the same node id with another data directory is waited for to end. Longer than the
-    time to live: what is there after that is kept alive by somebody."""
-
-    leaving_attempts_max: int = 5
-    """Tries to tell that the node is about to stop."""
 
 
 class ReplacedError(Exception):
     """The node id was registered by a later start: this process must not go on."""
 
 
-class DirectoryConflictError(Exception):
-    """A living node with another data directory has the same node id: two machines with one id in their settings."""
+class _NodeIdInUseError(CoordinationError):
+    """Another data directory is registered: of a dead process, or of a living one."""
 
 
 class NodeRegistrar:
@@ -73,7 +64,6 @@ class NodeRegistrar:
         self._settings = settings or RegistrationSettings()
         self._lease: HeldLease | None = None
         self._was_registered = False
-        self._conflict_since_ms: int | None = None
         self._task: asyncio.Task[None] | None = None
         self._outcome: asyncio.Future[None] | None = None
 
@@ -133,6 +123,10 @@ class NodeRegistrar:
                     if not self._outcome.done():
                         self._outcome.set_result(None)
                     await self._lease.keep(self._check_registered)
+                except _NodeIdInUseError as error:
+                    failures = 0
+                    _log.warning("registration_waits", reason=str(error))
+                    await self._wait_for_node_id()
                 except CoordinationError as error:
                     failures += 1
                     _log.warning("registration_failed", reason=str(error), failures=failures)
@@ -150,7 +144,7 @@ class NodeRegistrar:
                 self._outcome.set_exception(error)
 
     async def _register(self) -> HeldLease:
-        """Raises ReplacedError, DirectoryConflictError, CoordinationError."""
+        """Raises ReplacedError, CoordinationError."""
         lease = await HeldLease.grant(self._store, clock=self._clock, settings=self._settings)
         try:
             guards = await self._guards()
@@ -158,41 +152,42 @@ class NodeRegistrar:
             result = await self._store.transact(guards, [Put(key, encode(self._registration), lease.lease_id)])
             if not result.succeeded:
                 raise CoordinationError("another process registers the same node now")
-        except (ReplacedError, DirectoryConflictError, CoordinationError):
+        except (ReplacedError, CoordinationError):
             await lease.give_back()  # so that a write that comes late has no effect
             raise
-        self._conflict_since_ms = None
         return lease
 
     async def _guards(self) -> list[Compare]:
-        """Hold while no later start of the node has begun, and nobody else registers it."""
+        """Hold while no later start of the node has begun, and nobody else registers it. Raises ReplacedError,
+        CoordinationError."""
         node_id, incarnation = self._registration.node_id, self._registration.incarnation
         counter = await self._store.get(keys.incarnation(node_id))
         if counter is not None and int(counter.value) > incarnation:
             raise ReplacedError(f"node {node_id} was started again, in incarnation {int(counter.value)}")
         item = await self._store.get(keys.node(node_id))
         if item is not None:
-            self._check_not_replaced(item)
+            other = self._earlier_life(item)
+            if other.directory_id != self._registration.directory_id:
+                raise _NodeIdInUseError(
+                    f"node {node_id} at {other.address} is registered with the data directory {other.directory_id}: "
+                    "waiting for its end"
+                )
         return [
             absent(keys.incarnation(node_id)) if counter is None else unchanged(counter),
             absent(keys.node(node_id)) if item is None else unchanged(item),
         ]
 
-    def _check_not_replaced(self, item: KeyValue) -> None:
-        """Raises ReplacedError, DirectoryConflictError; CoordinationError while it may just be a dead one's."""
+    def _earlier_life(self, item: KeyValue) -> NodeRegistration:
+        """Who is registered. Raises ReplacedError if that is a later start of the node."""
         other = decode(NodeRegistration, item.value)
         if other.incarnation > self._registration.incarnation:
             raise ReplacedError(f"node {other.node_id} was started again, in incarnation {other.incarnation}")
-        if other.directory_id == self._registration.directory_id:
-            self._conflict_since_ms = None
-            return
-        now_ms = self._clock.monotonic_ms()
-        if self._conflict_since_ms is None:
-            self._conflict_since_ms = now_ms
-        reason = f"node {other.node_id} at {other.address} is registered with the data directory {other.directory_id}"
-        if now_ms - self._conflict_since_ms >= self._settings.directory_conflict_wait_ms:
-            raise DirectoryConflictError(f"{reason}, and lives: give this node another id, or stop that one")
-        raise CoordinationError(f"{reason}: waiting for its end")
+        return other
+
+    async def _wait_for_node_id(self) -> None:
+        """Raises DirectoryConflictError."""
+        node_id, directory_id = self._registration.node_id, self._registration.directory_id
+        await wait_for_node_id(self._store, node_id, directory_id, clock=self._clock, settings=self._settings)
 
     async def _check_registered(self) -> None:
         """Raises LeaseLostError when the key is not there any more, ReplacedError."""
@@ -200,7 +195,7 @@ class NodeRegistrar:
         item = await self._store.get(keys.node(self._registration.node_id))
         if item is None or item.lease_id != self._lease.lease_id:
             if item is not None:
-                self._check_not_replaced(item)
+                self._earlier_life(item)
             raise LeaseLostError("the registration was deleted")
 
     def _tell(self) -> None:

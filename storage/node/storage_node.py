@@ -270,7 +270,7 @@ class StorageNode:
         """Without the coordination store, leaders serve as long as they hear their followers."""
         while True:
             await self._clock.sleep(self._replication.contact_ms / 4)
-            self._replicas.tell_who_is_heard(self._service.followers_heard)
+            self._replicas.tell_who_is_heard()
 
     def _forget_topic(self, topic_id: str) -> None:
         self._receiver.forget_topic(topic_id)

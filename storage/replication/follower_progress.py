@@ -47,6 +47,10 @@ class FollowerProgress:
         """When it will have lacked something for `lag_ms`; None while it lacks nothing."""
         return None if self.behind_since_ms is None else self.behind_since_ms + lag_ms
 
+    def is_late(self, lag_ms: int, now_ms: int) -> bool:
+        from_ms = self.late_from_ms(lag_ms)
+        return from_ms is not None and from_ms <= now_ms
+
     def is_at(self, ends: Sequence[int]) -> bool:
         """It holds everything below `ends`."""
         return self._reached(ends)

@@ -66,8 +66,9 @@ class FollowerFetched:
 
 @dataclass(frozen=True, slots=True)
 class FollowersHeard:
-    """When each node last sent a fetch of a session that includes this partition, in this epoch. Needed only while the
-    coordination store is away, and then more often than `contact_ms`."""
+    """When each node last sent a fetch of a session that includes this partition, in this epoch. Needed where
+    AskWhoIsHeard asks for it, when a node that was silent for `contact_ms` fetches again, and, more often than that,
+    while the coordination store is away."""
 
     at_ms: Mapping[int, int]
 
@@ -171,6 +172,12 @@ class ChangeIsr:
 
 
 @dataclass(frozen=True, slots=True)
+class AskWhoIsHeard:
+    """A follower lacks nothing, but was not heard lately, as far as the machine knows: fetches without news are not
+    told to it. Answer with FollowersHeard. Always the last effect of a step."""
+
+
+@dataclass(frozen=True, slots=True)
 class ReadAssignment:
     """Read the partition's key, not from a copy; answer with AssignmentSeen or AssignmentUnreadable."""
 
@@ -181,5 +188,12 @@ class ServiceChanged:
 
 
 LeaderEffect = (
-    FetchVerdict | HighWatermarkAdvanced | AcksReached | AcksUnknown | ChangeIsr | ReadAssignment | ServiceChanged
+    FetchVerdict
+    | HighWatermarkAdvanced
+    | AcksReached
+    | AcksUnknown
+    | ChangeIsr
+    | AskWhoIsHeard
+    | ReadAssignment
+    | ServiceChanged
 )

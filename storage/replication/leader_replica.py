@@ -24,6 +24,7 @@ from storage.replication.leader_events import (
     AckAwaited,
     AcksReached,
     AcksUnknown,
+    AskWhoIsHeard,
     AssignmentSeen,
     AssignmentUnreadable,
     ChangeIsr,
@@ -85,6 +86,7 @@ class LeaderReplica:
         self._effects: list[LeaderEffect] = []
         self._members: dict[int, FollowerProgress] = {}  # of the maximal ISR, those that are heard
         self._is_somebody_missing = False
+        self._has_silent_candidates = False
         self._set_replicas(assignment, now_ms)
         self._reconsider(now_ms)
 
@@ -143,6 +145,8 @@ class LeaderReplica:
         else:
             self._note(event, now_ms)
             self._reconsider(now_ms)
+            if self._has_silent_candidates and not isinstance(event, FollowersHeard):
+                self._effects.append(AskWhoIsHeard())
         return self._take_effects()
 
     def _note(self, event: LeaderEvent, now_ms: int) -> None:
@@ -160,7 +164,8 @@ class LeaderReplica:
             case TopicChanged():
                 self._topic = event.topic
             case TimePassed():
-                self._try_again(now_ms)
+                if self._retry.is_over(now_ms) and self.isr.needs_reading:
+                    self._effects.append(ReadAssignment())
 
     def _after_the_end(self, event: LeaderEvent) -> list[LeaderEffect]:
         match event:
@@ -303,16 +308,21 @@ class LeaderReplica:
 
     def _maintain_isr(self, now_ms: int) -> None:
         """Propose what is due; never while the coordination store is away, and one change at a time (rule R15)."""
-        late = [progress for progress in self._followers.members(self.isr.committed) if self._is_late(progress, now_ms)]
+        lag_ms, present = self._topic.max_replica_lag_ms, self._followers.members(self.isr.committed)
+        late = [progress for progress in present if progress.is_late(lag_ms, now_ms)]
         self._late = len(late)
         self._late_from_ms = now_ms
+        self._has_silent_candidates = False
         if not self._is_coordinated or not self.isr.is_settled or self._retry.until_ms is not None:
             return
         kept = self._without_late(self._followers.known_members(self.isr.committed, but=self._me.node_id), late)
         if kept != self.isr.committed:
             self._effects.append(ChangeIsr(self.isr.propose(kept)))
             return
-        joining = tuple(progress.identity for progress in self._followers if self._may_join(progress, now_ms))
+        candidates = [progress for progress in self._followers if self._may_join(progress, now_ms)]
+        silent_since_ms = now_ms - self._settings.contact_ms
+        joining = tuple(each.identity for each in candidates if each.heard_ms > silent_since_ms)
+        self._has_silent_candidates = len(joining) < len(candidates)
         if joining:
             members = tuple(IsrMember(each.node_id, each.directory_id) for each in joining)
             self._effects.append(ChangeIsr(self.isr.propose((*kept, *members), joining)))
@@ -329,8 +339,8 @@ class LeaderReplica:
         return tuple(member for member in members if member.node_id not in leaving)
 
     def _may_join(self, progress: FollowerProgress, now_ms: int) -> bool:
-        """It has all that is committed and all that this leader found at its election, and keeps up."""
-        if self.isr.has(progress.identity.node_id) or self._is_late(progress, now_ms):
+        """It has all that is committed and all that this leader found at its election, and kept up when last heard."""
+        if self.isr.has(progress.identity.node_id) or progress.is_late(self._topic.max_replica_lag_ms, now_ms):
             return False
         return progress.is_at(self._start_ends) and progress.is_at(self._high_watermarks)
 
@@ -340,19 +350,13 @@ class LeaderReplica:
         from_ms = [each.late_from_ms(lag_ms) for each in self._followers.members(self.isr.committed)]
         return min((each for each in from_ms if each is not None and each > self._late_from_ms), default=None)
 
-    def _is_late(self, progress: FollowerProgress, now_ms: int) -> bool:
-        from_ms = progress.late_from_ms(self._topic.max_replica_lag_ms)
-        return from_ms is not None and from_ms <= now_ms
-
     def _isr_change_ended(self, event: IsrChangeEnded, now_ms: int) -> None:
         is_awaited = self.isr.ended(event.serial, event.outcome, event.revision)
         if is_awaited and event.outcome is ChangeOutcome.DONE:
             self._retry.succeeded()
         elif is_awaited and self.isr.needs_reading:
             self._retry.wait(now_ms)
-        elif (
-            is_awaited
-        ):  # a follower whose process is gone stays caught up in this leader's eyes, and is refused each time
+        elif is_awaited:  # who fetches, and is not registered (yet), is refused each time
             self._retry.failed(now_ms)
 
     def _seen(self, assignment: Assignment, now_ms: int) -> None:
@@ -371,10 +375,6 @@ class LeaderReplica:
 
     def _is_mine(self, assignment: Assignment) -> bool:
         return assignment.is_led_by(self._me) and any(each.node_id == self._me.node_id for each in assignment.isr)
-
-    def _try_again(self, now_ms: int) -> None:
-        if self._retry.is_over(now_ms) and self.isr.needs_reading:
-            self._effects.append(ReadAssignment())
 
     # --- service -----------------------------------------------------------------------------------------------------
 

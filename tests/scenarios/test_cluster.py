@@ -202,6 +202,54 @@ def test_a_leader_is_restarted_with_an_empty_disk() -> None:
     play(script)
 
 
+async def end_registration(stage: Stage, machine: NodeMachine) -> None:
+    """Too early, as an operator may; the node registers again at once, in the same life."""
+    store = stage.world.coordination.store
+    item = await store.get(keys.node(machine.node_id))
+    assert item is not None
+    await store.revoke_lease(item.lease_id)
+    await stage.until(lambda: machine.node_id not in stage.state.isr, "the controller takes it out of the ISR")
+    await stage.until(lambda: machine.node_id in stage.world.store.nodes, "it is registered")
+
+
+def test_a_follower_that_cannot_fetch_does_not_come_back_into_the_isr() -> None:
+    """It lacks nothing, as far as the leader knows, and is registered; what is sent next would have to wait for it."""
+
+    async def script(stage: Stage) -> None:
+        await stage.send_acknowledged(3)
+        await stage.all_in_sync()
+        follower = stage.others(stage.leader)[0]
+        stage.cut(stage.leader.name, follower.name)
+        await stage.sleep(2)
+        await end_registration(stage, follower)
+        for _ in range(100):
+            await stage.sleep(0.1)
+            assert follower.node_id not in stage.state.isr
+        began_s = asyncio.get_running_loop().time()
+        assert (await stage.send()).outcome is Outcome.OK
+        assert asyncio.get_running_loop().time() - began_s < 0.2
+        stage.heal()
+        await stage.all_in_sync()
+
+    play(script)
+
+
+def test_a_follower_that_is_heard_seldom_joins_when_it_is() -> None:
+    """Between its fetches, which bring no news and go on in their session, it counts as silent."""
+
+    async def script(stage: Stage) -> None:
+        await stage.send_acknowledged(3)
+        await stage.all_in_sync()
+        leader, follower = stage.leader, stage.others(stage.leader)[0]
+        for link in stage.world.network.links.between([leader.name], [follower.name]):
+            link.extra_ms = 600.0
+        await stage.sleep(3)
+        await end_registration(stage, follower)
+        await stage.all_in_sync()
+
+    play(script, contact_ms=500)
+
+
 async def isr_addition_races_a_restart(stage: Stage) -> None:
     await stage.send_acknowledged(3)
     leader = stage.leader

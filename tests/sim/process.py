@@ -104,7 +104,7 @@ def begin_outside(work: Coroutine[Any, Any, _Result]) -> "asyncio.Task[_Result]"
     context = copy_context()
     context.run(_PROCESS.set, None)
     task = asyncio.get_running_loop().create_task(work, context=context)
-    task.add_done_callback(_heard)
+    task.add_done_callback(_heard, context=context)  # nobody's either: a kill cancels what the process would call
     return task
 
 

@@ -1,6 +1,7 @@
 """A simulated process ends as a killed one does: at once, with everything that it had started."""
 
 import asyncio
+import gc
 
 import pytest
 
@@ -83,6 +84,25 @@ def test_what_runs_outside_outlives_the_process() -> None:
         assert done == [1]
 
     simulate(1, main)
+
+
+def test_a_failure_outside_is_nobodys_to_handle_when_the_process_dies_at_the_same_moment() -> None:
+    async def main(loop: SimLoop) -> None:
+        process = Process(loop, "one")
+        complaints: list[str] = []
+        loop.set_exception_handler(lambda _, context: complaints.append(context["message"]))
+
+        async def fail() -> None:
+            loop.call_soon(process.kill)  # before the failure is told
+            raise ZeroDivisionError
+
+        with pytest.raises(ProcessDiedError):
+            await process.call(outside(fail()))
+        await asyncio.sleep(1)
+        gc.collect()
+        assert complaints == []
+
+    simulate(1, main, shuffle=False)
 
 
 def test_a_paused_process_stands_still_while_the_world_goes_on_and_catches_up_when_it_resumes() -> None:

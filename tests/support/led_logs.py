@@ -37,6 +37,7 @@ class LedLogs:
         """Reads wait for it."""
         self.on_judge: Callable[[PartitionId], None] | None = None
         self.judged = 0
+        self.heard_again_of: list[PartitionId] = []
         self.viewed = 0
         self.reads: list[Read] = []
 
@@ -51,6 +52,9 @@ class LedLogs:
         if self.on_judge is not None:
             self.on_judge(partition_id)
         return self.verdict(partition_id, event)
+
+    def heard_again(self, partition_id: PartitionId) -> None:
+        self.heard_again_of.append(partition_id)
 
     def views(self, partition_id: PartitionId) -> tuple[LogView, ...]:
         self.viewed += 1

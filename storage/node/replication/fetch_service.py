@@ -25,6 +25,10 @@ class LeadReplicas(Protocol):
         """What the leader says of a fetch; a refusal where there is no leader, or no such replica."""
         ...
 
+    def heard_again(self, partition: PartitionId) -> None:
+        """A follower of it that was silent for `contact_ms` fetches, and has nothing new to say of it."""
+        ...
+
     def views(self, partition: PartitionId) -> tuple[LogView, ...]:
         """The logs as they are now, () where there is no such replica. Only asked where `judge` refused nothing."""
         ...
@@ -60,13 +64,16 @@ class FetchService:
         """Raises AcklogError: SHUTTING_DOWN, UNSUPPORTED for a mode that is not known."""
         await self._follower_of(request).wait_for_predecessor(request)
         follower = self._follower_of(request)
-        served = follower.served
+        served, heard_ms = follower.served, follower.heard_ms
         accepted = follower.accept(request, self._clock.monotonic_ms())
         for partition in request.forgotten if follower.served is served else served:
             self._unserve(follower, partition)
         if isinstance(accepted, FetchAnswer):
             self._turn(follower)
             return accepted
+        if follower.heard_ms - heard_ms >= self._settings.contact_ms:
+            for partition in list(follower.served):
+                self._replicas.heard_again(partition)
         for fetch in request.partitions:
             self._judge(follower, request, fetch)
         self._turn(follower)

@@ -47,10 +47,6 @@ from storage.replication.settings import TopicReplication
 logger = structlog.get_logger(__name__)
 
 
-def topic_replication_of(topic: Topic) -> TopicReplication:
-    return TopicReplication(topic.config.min_insync_replicas, topic.config.max_replica_lag_ms)
-
-
 class ReplicaHost:
     """Create it, show it the partition's assignments, `close` it. The logs belong to it."""
 
@@ -77,7 +73,7 @@ class ReplicaHost:
             tools.me,
             logs=[ReplicaPartitionLog(log) for log in self.logs],
             high_watermarks=high_watermarks,
-            topic=topic_replication_of(topic),
+            topic=TopicReplication.of(topic.config),
             settings=tools.settings,
         )
         self._errands = FollowerErrands(self.id, self.logs, producers, tools, self.step)
@@ -147,9 +143,12 @@ class ReplicaHost:
     def is_heard(self) -> bool:
         leader, now_ms = self._replica.leader, self._tools.clock.monotonic_ms()
         if leader is not None and not leader.is_heard(now_ms):
-            # Fetches that bring nothing new for this partition are not told to its machine, unless it asks.
-            self.step(leader_events.FollowersHeard(self._tools.service.followers_heard(self.id)))
+            self.tell_who_is_heard()
         return leader is not None and leader is self._replica.leader and leader.is_heard(now_ms)
+
+    def tell_who_is_heard(self) -> None:
+        """Fetches that bring nothing new for this partition are not told to its machine otherwise."""
+        self.step(leader_events.FollowersHeard(self._tools.service.followers_heard(self.id)))
 
     def log_moved(self) -> None:
         self._has_news = True
@@ -170,8 +169,9 @@ class ReplicaHost:
         before, self.topic = self.topic, topic
         if self.partition is not None:
             self.partition.host.topic = topic
-        if topic_replication_of(before) != topic_replication_of(topic):
-            self.step(leader_events.TopicChanged(topic_replication_of(topic)))
+        replication = TopicReplication.of(topic.config)
+        if replication != TopicReplication.of(before.config):
+            self.step(leader_events.TopicChanged(replication))
 
     def step(self, event: Event) -> None:
         """Let the machine decide, and do what it asks for. An event that comes of an effect waits for its turn."""
@@ -233,6 +233,8 @@ class ReplicaHost:
                 self._service_changed(effect.service)
             case leader_events.ChangeIsr():
                 self._tasks.start(self._change_isr(effect))
+            case leader_events.AskWhoIsHeard():
+                self.tell_who_is_heard()
             case leader_events.ReadAssignment():
                 self._tasks.start(self._read_assignment())
             case ComeToRest():
@@ -394,7 +396,5 @@ class ReplicaHost:
     async def compact_delivery(self) -> None:
         """Trim a follower's delivery log: its committed part becomes a snapshot, as a leader's does."""
         if self.role is Role.FOLLOWER and self._errands.is_idle:
-            high_watermark = self.high_watermarks[LogKind.DELIVERY]
-            await self._tools.snapshots.compact(
-                self.logs[LogKind.DELIVERY], high_watermark, leader_epoch=self.leader_epoch
-            )
+            log, high_watermark = self.logs[LogKind.DELIVERY], self.high_watermarks[LogKind.DELIVERY]
+            await self._tools.snapshots.compact(log, high_watermark, leader_epoch=self.leader_epoch)

@@ -297,6 +297,11 @@ class Replicas:
         replica = self._hosts.get(partition)
         return () if replica is None else replica.views()
 
+    def heard_again(self, partition: PartitionId) -> None:
+        replica = self._hosts.get(partition)
+        if replica is not None and replica.role is Role.LEADER:
+            replica.tell_who_is_heard()
+
     async def read(self, read: Read) -> bytes:
         replica = self._hosts.get(read.id)
         return b"" if replica is None else await replica.read(read)
@@ -322,13 +327,13 @@ class Replicas:
             for replica in list(self._hosts.values()):
                 replica.step(leader_events.CoordinationChanged(is_reachable))
 
-    def tell_who_is_heard(self, heard: Callable[[PartitionId], dict[int, int]]) -> None:
+    def tell_who_is_heard(self) -> None:
         """Without the store a leader serves as long as it hears enough followers."""
         if self._is_coordinated:
             return
         for replica in list(self._hosts.values()):
             if replica.role is Role.LEADER and replica.is_replicated:
-                replica.step(leader_events.FollowersHeard(heard(replica.id)))
+                replica.tell_who_is_heard()
 
     # --- background ---------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,8 @@ import pytest
 
 from cluster.coordination import LeaseLostError, Put
 from cluster.model import NodeRegistration
-from cluster.registration import NodeRegistrar, RegistrationSettings
+from cluster.registration import NodeRegistrar
+from cluster.registration_settings import RegistrationSettings
 from cluster.runtime import SteadyClock
 from tests.integration.etcd.conftest import StoreMaker
 from tests.support.etcd_process import EtcdProcess

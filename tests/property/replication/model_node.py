@@ -22,6 +22,7 @@ from storage.replication.leader_events import (
     AckAwaited,
     AcksReached,
     AcksUnknown,
+    AskWhoIsHeard,
     AssignmentSeen,
     ChangeIsr,
     FetchRefusal,
@@ -158,6 +159,8 @@ class ModelNode:
                     self.cluster.checks.unknown(effect.tokens)
                 case ChangeIsr():
                     self.cluster.change_isr(self, effect.change)
+                case AskWhoIsHeard():
+                    self.step(FollowersHeard(dict(self.heard)))
                 case ReadAssignment():
                     self.cluster.read_assignment(self)
                 case LookForLeader():
@@ -297,8 +300,10 @@ class ModelNode:
             views = () if self.verdict.refusal else self._views()
             server.judged(fetch.id, self.verdict, views)
         if server.partitions:
-            self.heard[request.follower.node_id] = self.cluster.now_ms
-            if not self.is_coordinated:
+            now_ms, node_id = self.cluster.now_ms, request.follower.node_id
+            is_back = now_ms - self.heard.get(node_id, now_ms) >= SETTINGS.contact_ms
+            self.heard[node_id] = now_ms
+            if is_back or not self.is_coordinated:
                 self.step(FollowersHeard(dict(self.heard)))
 
     def answer_arrived(self, leader: int, mode: FetchMode, answer: FetchAnswer) -> None:

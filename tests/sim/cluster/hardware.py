@@ -3,9 +3,12 @@
 import asyncio
 import random
 
+from app.node_end import StorageFailedError
 from cluster.coordination import CoordinationError
 from cluster.errors import AcklogError
 from cluster.model import NO_LEADER, PartitionState
+from cluster.node_id import DirectoryConflictError
+from cluster.registration import ReplacedError
 from tests.sim.cluster.machines import GatewayMachine, Host, NodeMachine, Surrounding
 from tests.sim.cluster.store_observer import StoreObserver
 from tests.sim.environment import ExecutorKilledError
@@ -13,6 +16,16 @@ from tests.sim.http_client import HttpClient
 from tests.sim.process import ProcessDiedError
 
 LOOK_INTERVAL_S = 0.05
+START_FAILURES = (
+    AcklogError,
+    OSError,
+    CoordinationError,
+    DirectoryConflictError,
+    ReplacedError,
+    StorageFailedError,
+    ExecutorKilledError,
+)
+"""What a supervisor answers with another start, as a real one does for any end of a process."""
 
 
 class Hardware:
@@ -55,6 +68,13 @@ class Hardware:
             gateway.end()
 
     async def _keep(self, host: Host) -> None:
+        try:
+            await self._keep_for_ever(host)
+        except Exception as error:
+            self._violations.append(f"nobody starts {host.name} any more: {error!r}")
+            raise
+
+    async def _keep_for_ever(self, host: Host) -> None:
         is_first = True
         while True:
             if not host.is_up and host.name not in self.kept_down:
@@ -73,7 +93,7 @@ class Hardware:
             await host.start()
         except ProcessDiedError:
             self._around.coverage["died in its start"] += 1
-        except (AcklogError, OSError, CoordinationError, ExecutorKilledError) as error:
+        except START_FAILURES as error:
             self._around.coverage[f"start {type(error).__name__}"] += 1
         else:
             if isinstance(host, NodeMachine) and host.problems:

@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from app.app import create_server_app
 from app.cluster_gateway import ClusterGateway, start_cluster_gateway
 from app.cluster_node import ClusterNode, start_cluster_node
+from app.node_end import StorageFailedError
 from app.node_process_settings import NodeProcessSettings
 from app.settings import Settings
 from cluster.controller.planner_settings import PlannerSettings
 from cluster.controller.settings import ControllerSettings
 from cluster.election import ElectionSettings
-from cluster.registration import RegistrationSettings
+from cluster.registration_settings import RegistrationSettings
 from storage.node.settings import NodeSettings
 from storage.replication.settings import ReplicationSettings
 from tests.sim.cluster.coordination import Coordination, StoreConnection
@@ -147,8 +148,8 @@ class NodeMachine(Host):
             )
         except ProcessDiedError:
             raise
-        except Exception:
-            self.end(loses_power=False)
+        except Exception as error:
+            self.end(loses_power=isinstance(error, StorageFailedError))
             raise
         if process.is_dead:
             raise ProcessDiedError(process.name)

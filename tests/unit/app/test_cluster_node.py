@@ -9,7 +9,9 @@ from cluster import keys
 from cluster.codec import decode, encode
 from cluster.coordination import CoordinationUnavailableError, Put
 from cluster.model import NodeRegistration, Topic, TopicConfig
-from cluster.registration import DirectoryConflictError, RegistrationSettings, ReplacedError
+from cluster.node_id import DirectoryConflictError
+from cluster.registration import ReplacedError
+from cluster.registration_settings import RegistrationSettings
 from cluster.topics import Topics
 from tests.sim.environment import SimEntropy
 from tests.sim.sim_disk import SimDisk

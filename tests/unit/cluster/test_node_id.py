@@ -4,11 +4,11 @@ import pytest
 
 from cluster import keys
 from cluster.codec import encode
-from cluster.coordination import CoordinationUnavailableError, Delete, Put
+from cluster.coordination import CoordinationUnavailableError, Delete, KeyValue, Put
 from cluster.memory_store import MemoryStore
 from cluster.model import NodeRegistration
-from cluster.node_id import wait_for_node_id
-from cluster.registration import DirectoryConflictError, RegistrationSettings
+from cluster.node_id import DirectoryConflictError, wait_for_node_id
+from cluster.registration_settings import RegistrationSettings
 from tests.support.flaky_store import FlakyStore
 from tests.support.manual_clock import ManualClock, settle
 
@@ -20,8 +20,9 @@ class Scene:
         self.clock = ManualClock()
         self.store = FlakyStore(MemoryStore(self.clock))
 
-    async def register(self, directory: str) -> None:
-        await self.store.store.transact([], [Put(keys.node(1), encode(NodeRegistration(1, 5, directory, "there:1")))])
+    async def register(self, directory: str, *, lease_id: int = 0) -> None:
+        registration = NodeRegistration(1, 5, directory, "there:1")
+        await self.store.store.transact([], [Put(keys.node(1), encode(registration), lease_id)])
 
     def wait(self, directory: str) -> "asyncio.Task[None]":
         return asyncio.create_task(
@@ -73,3 +74,54 @@ async def test_a_store_that_is_away_is_waited_for_and_does_not_count_against_the
     await scene.clock.advance_ms(20_000)
     with pytest.raises(DirectoryConflictError):
         await waiting
+
+
+@pytest.mark.parametrize("away_from_ms", [3_000, 14_000])
+async def test_a_time_without_the_store_tells_nothing_of_the_other(away_from_ms: int) -> None:
+    """No lease ends while etcd has no leader, and the next leader gives each of them its whole time anew."""
+    scene = Scene()
+    await scene.register("theirs")
+    waiting = scene.wait("mine")
+    await scene.clock.advance_ms(away_from_ms)
+    scene.store.before["get"] = [CoordinationUnavailableError("away")] * 5
+    while scene.store.before["get"]:
+        await scene.clock.advance_ms(100)
+    await scene.clock.advance_ms(12_000)
+    assert not waiting.done()
+    await scene.store.store.transact([], [Delete(keys.node(1))])
+    await scene.clock.advance_ms(1_000)
+    await waiting
+
+
+async def test_the_time_that_a_question_takes_tells_nothing_of_the_other() -> None:
+    """The store may have had no leader for as long."""
+    scene = Scene()
+    await scene.register("theirs")
+    read = scene.store.store.get
+
+    async def read_slowly(key: str) -> KeyValue | None:
+        if 5_000 <= scene.clock.monotonic_ms() < 10_000:
+            await scene.clock.sleep(12_000)
+        return await read(key)
+
+    scene.store.store.get = read_slowly  # type: ignore[method-assign]
+    waiting = scene.wait("mine")
+    await scene.clock.advance_ms(20_000)
+    assert not waiting.done()
+    await scene.clock.advance_ms(SETTINGS.directory_conflict_wait_ms)
+    with pytest.raises(DirectoryConflictError):
+        await waiting
+
+
+async def test_each_lease_is_waited_for_by_itself() -> None:
+    """A write of an earlier life may come late, and put one dead registration in the place of another."""
+    scene = Scene()
+    first, second = await scene.store.grant_lease(12_000), await scene.store.grant_lease(24_000)
+    await scene.register("theirs", lease_id=first.lease_id)
+    waiting = scene.wait("mine")
+    await scene.clock.advance_ms(10_000)
+    await scene.register("theirs", lease_id=second.lease_id)
+    await scene.clock.advance_ms(13_000)
+    assert not waiting.done()
+    await scene.clock.advance_ms(2_000)
+    await waiting

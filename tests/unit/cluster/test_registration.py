@@ -6,11 +6,13 @@ import pytest
 
 from cluster import keys
 from cluster.codec import decode, encode
-from cluster.coordination import CoordinationUnavailableError, KeyValue, Lease, OutcomeUnknownError, Put
+from cluster.coordination import CoordinationUnavailableError, Delete, KeyValue, Lease, OutcomeUnknownError, Put
 from cluster.eviction import declared_dead
 from cluster.memory_store import MemoryStore
 from cluster.model import ControllerClaim, NodeRegistration
-from cluster.registration import DirectoryConflictError, NodeRegistrar, RegistrationSettings, ReplacedError
+from cluster.node_id import DirectoryConflictError
+from cluster.registration import NodeRegistrar, ReplacedError
+from cluster.registration_settings import RegistrationSettings
 from tests.support.flaky_store import FlakyStore
 from tests.support.manual_clock import ManualClock, settle
 
@@ -266,6 +268,21 @@ async def test_a_new_disk_waits_for_the_end_of_the_earlier_life(machine: Machine
     await machine.clock.advance_ms(9_000)
     assert await machine.registered() == earlier
     await machine.clock.advance_ms(6_000)
+    await starting
+    assert await machine.registered() == NODE
+
+
+async def test_a_time_without_the_store_does_not_count_against_the_earlier_life(machine: Machine) -> None:
+    earlier = NodeRegistration(1, 4, "the old disk", "here:1")
+    await machine.store.transact([], [Put(keys.node(1), encode(earlier))])
+    starting = asyncio.ensure_future(machine.registrar().start())
+    await machine.clock.advance_ms(9_000)
+    for call in ("get", "grant_lease"):
+        machine.store.before[call] = [CoordinationUnavailableError("away")] * 4
+    await machine.clock.advance_ms(SETTINGS.directory_conflict_wait_ms - 1_000)
+    assert not starting.done()
+    await machine.store.store.transact([], [Delete(keys.node(1))])
+    await machine.clock.advance_ms(5_000)
     await starting
     assert await machine.registered() == NODE
 

@@ -264,6 +264,26 @@ def test_a_leader_that_steps_down_at_a_fetch() -> None:
     run(scenario)
 
 
+def test_a_follower_that_is_heard_again_is_told_to_its_leaders_once() -> None:
+    """Of what it fetches without a word; where it has something to say, that is judged."""
+
+    async def scenario(world: _World) -> None:
+        contact_s = SETTINGS.contact_ms / 1000
+        await world.fetch(0, fetch_from(0), fetch_from(1))
+        await asyncio.sleep(contact_s - 0.6)
+        await world.fetch(1)
+        assert world.logs.heard_again_of == []
+        await asyncio.sleep(contact_s - 0.5)  # the fetch before waited for half a second
+        await world.fetch(2, forgotten=[partition(1)])
+        await world.fetch(3)
+        assert world.logs.heard_again_of == [partition(0)]
+        await asyncio.sleep(contact_s)
+        await world.fetch(0, fetch_from(0), session=2)
+        assert world.logs.heard_again_of == [partition(0)], "in a new session everything is judged"
+
+    run(scenario)
+
+
 def test_when_followers_were_heard() -> None:
     async def scenario(world: _World) -> None:
         other = ReplicaIdentity(3, 1, "d3")

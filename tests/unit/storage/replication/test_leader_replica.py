@@ -9,6 +9,7 @@ from storage.replication.leader_events import (
     AckAwaited,
     AcksReached,
     AcksUnknown,
+    AskWhoIsHeard,
     AssignmentSeen,
     AssignmentUnreadable,
     ChangeIsr,
@@ -286,6 +287,38 @@ def test_a_follower_joins_only_with_what_the_leader_found_at_its_election() -> N
     leader = Leader(messages=log_of(1, 1, 1), isr=members(1, 2))
     assert changes(leader.fetched(identity(3), (2, 1))) == []
     assert changes(leader.fetched(identity(3), (3, 1)))
+
+
+def test_a_follower_that_was_not_heard_lately_does_not_join_on_its_old_word() -> None:
+    """The controller took it out of the ISR. It may be gone for good, though it lacked nothing when it was heard."""
+    leader = Leader()
+    for node_id in (2, 3):
+        leader.fetched(identity(node_id), (0, -1))
+    now_ms = 60_000
+    removed = leader.step(AssignmentSeen(assignment(isr=members(1, 2), revision=11)), now_ms)
+    assert (changes(removed), removed[-1]) == ([], AskWhoIsHeard())
+    assert leader.step(FollowersHeard({3: now_ms - SETTINGS.contact_ms}), now_ms) == [], "asked once"
+    [change] = changes(leader.step(FollowersHeard({3: now_ms - SETTINGS.contact_ms + 1}), now_ms))
+    assert change.change.isr == members(1, 2, 3)
+
+
+def test_a_follower_that_comes_back_joins_when_it_fetches() -> None:
+    leader = Leader()
+    for node_id in (2, 3):
+        leader.fetched(identity(node_id), (0, -1))
+    leader.step(AssignmentSeen(assignment(isr=members(1, 2), revision=11)), 60_000)
+    assert leader.machine.next_deadline() is None, "nothing is asked again and again meanwhile"
+    [change] = changes(leader.fetched(identity(3), (0, -1), now_ms=70_000))
+    assert change.change.isr == members(1, 2, 3)
+
+
+def test_nobody_is_asked_for_where_nobody_may_join() -> None:
+    leader = Leader(min_insync=2)
+    leader.fetched(identity(2), (0, -1))
+    leader.append()
+    effects = leader.step(AssignmentSeen(assignment(isr=members(1, 2), revision=11)), 60_000)
+    effects += leader.step(TimePassed(), 70_000)
+    assert AskWhoIsHeard() not in effects
 
 
 def test_an_unknown_outcome_is_looked_up_after_a_pause() -> None:
