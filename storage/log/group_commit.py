@@ -3,6 +3,10 @@
 One round is in flight at a time; what arrives meanwhile makes up the next one. Offsets are given out when a round
 starts, so that a refused append leaves no hole. (Gray and Reuter, "Transaction Processing", 1993, on group commit.)
 
+Where the disk is faster than the processor, many small rounds take from the requests what they need themselves:
+`round_interval_ms` makes them fewer and larger, but only behind a round that had company in it, so that who sends one
+message after the other never waits for it. (Compare PostgreSQL's commit_delay and commit_siblings.)
+
 A round is a chain of callbacks and not a task: every turn of the event loop between an append and its answer may serve
 a dozen other requests first, and a task takes two turns more.
 """
@@ -46,6 +50,7 @@ class GroupCommit:
         self._pending_bytes = 0
         self._is_busy = False  # a round is about to start, being prepared, or in flight
         self._preparing: asyncio.Task[None] | None = None
+        self._not_before_ms = 0
         self._round: list[RoundPart] = []
         self._round_logs: set[LogState] = set()
         self._change: asyncio.Future[None] | None = None
@@ -192,6 +197,9 @@ class GroupCommit:
         if first is None:
             self._is_busy = False
             self._tell_change()
+        elif (pause_ms := self._not_before_ms - self._engine.clock.monotonic_ms()) > 0:
+            self._not_before_ms = 0
+            asyncio.get_running_loop().call_later(pause_ms / 1000, self._start)
         elif self._has_room(len(first.batch)) or self._journal.next_file():
             self._begin()
         else:
@@ -214,6 +222,8 @@ class GroupCommit:
         try:
             self._round = self._plan(refused)
             self._round_logs = {part.log.state for part in self._round}
+            if sum(len(part.items) for part in self._round) > 1:
+                self._not_before_ms = engine.clock.monotonic_ms() + engine.settings.round_interval_ms
             engine.io.start(partial(write_round, engine.disk, engine.files, self._journal, self._round), self._written)
         except BaseException as error:
             self._written(None, error)

@@ -26,6 +26,7 @@ class LogStoreSettings:
     journal_files_max     so many files may hold entries at once; a round that needs one more waits for a sync
     journal_files_kept    so many files are kept for reuse, the one being written included
     round_bytes_max       bytes of one round of the group commit
+    round_interval_ms     behind a round with several appends the next one begins no sooner than so long after it began
     pending_bytes_max     bytes waiting for a round; beyond it `append` raises OVERLOADED
     reserve_bytes         below so much free space only `Space.RESERVED` appends are taken
     free_check_interval_ms  how often free space is looked at, at most
@@ -42,6 +43,7 @@ class LogStoreSettings:
     journal_files_max: int = 8
     journal_files_kept: int = 3
     round_bytes_max: int = 16 * MIB
+    round_interval_ms: int = 0
     pending_bytes_max: int = 64 * MIB
     reserve_bytes: int = 64 * MIB
     free_check_interval_ms: int = 1000

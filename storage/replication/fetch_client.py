@@ -1,7 +1,8 @@
 """A follower's side of the fetch session with one leader's node, in one of the two modes (KIP-227, adapted).
 
 One fetch waits at the leader for whatever partition gets news first. When positions have changed meanwhile, a second
-one brings them and ends the wait of the first. Both carry only what changed since. Whatever goes wrong (a lost answer,
+one brings them and ends the wait of the first. Both carry only what changed since. Behind an answer that brought
+records the next fetch waits a moment for them to be durable, because it would only be ended by the one that says so. Whatever goes wrong (a lost answer,
 a broken connection, a leader that restarted) is answered by a new session that names every partition again, so the
 session needs no correctness of its own: an answer says which position it is for.
 """
@@ -35,6 +36,7 @@ class FetchClient:
         self._sent: deque[_Sent] = deque()
         self._next_sequence = 0
         self._not_before_ms = 0
+        self._gather_until_ms = 0
 
     def __len__(self) -> int:
         return len(self._offered)
@@ -82,8 +84,8 @@ class FetchClient:
     def next_deadline(self) -> int | None:
         """When `next_request` or `expire` is to be called again, if nothing happens before."""
         deadlines = [self._sent[0].overdue_ms] if self._sent else []
-        if self._wants_to_send() and self._not_before_ms:
-            deadlines.append(self._not_before_ms)
+        if self._wants_to_send() and self._sends_from_ms():
+            deadlines.append(self._sends_from_ms())
         return min(deadlines, default=None)
 
     def answered(self, answer: FetchAnswer, now_ms: int) -> list[Answered]:
@@ -100,6 +102,8 @@ class FetchClient:
         if self._sent.popleft().sequence != answer.sequence:
             self.begin_anew()  # answers come in order, so an earlier one is lost, with the work that it brought
         self._throttle(len(answer.batches), now_ms)
+        if answer.batches:
+            self._gather_until_ms = now_ms + self._settings.fetch_gather_ms
         return self._split(answer)
 
     def expire(self, now_ms: int) -> None:
@@ -128,8 +132,13 @@ class FetchClient:
             return len(self._sent) < self._settings.fetches_in_flight_max
         return bool(self._offered) and not self._sent
 
+    def _sends_from_ms(self) -> int:
+        """Without anything to say, not before what was given to be written may be durable."""
+        has_something_to_say = self._unsent or self._forgotten
+        return self._not_before_ms if has_something_to_say else max(self._not_before_ms, self._gather_until_ms)
+
     def _may_send(self, now_ms: int) -> bool:
-        return now_ms >= self._not_before_ms and self._wants_to_send()
+        return now_ms >= self._sends_from_ms() and self._wants_to_send()
 
     def _throttle(self, size_bytes: int, now_ms: int) -> None:
         if self.mode is FetchMode.CATCH_UP and size_bytes:

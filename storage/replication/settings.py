@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from cluster.model import TopicConfig
+
 MIB = 1024 * 1024
 
 
@@ -12,6 +14,11 @@ class ReplicationSettings:
     fetch_wait_ms: int = 500
     """How long a leader keeps a fetch for which it has nothing; also how late a follower may hear of a high watermark
     that moved without new records."""
+
+    fetch_gather_ms: int = 5
+    """How long a follower that was given records waits for them to be durable, before it asks for news of its other
+    partitions without anything to say of its own. A fetch costs both nodes as much as a dozen records; what comes
+    meanwhile comes together with the next one."""
 
     fetch_answer_timeout_ms: int = 5_000
     """How long a follower waits for an answer, beyond `fetch_wait_ms`, before it begins a new session."""
@@ -45,7 +52,8 @@ class ReplicationSettings:
     """Appends of one partition that wait for replicas; beyond it appends are refused as OVERLOADED."""
 
     contact_ms: int = 3_000
-    """Without the coordination store a leader serves while it hears enough followers at least this often."""
+    """How long after its last fetch a follower counts as heard. Who is not heard does not join the ISR; and without
+    the coordination store a leader serves while it hears enough followers."""
 
     def __post_init__(self) -> None:
         if self.fetch_wait_ms >= self.contact_ms:
@@ -60,6 +68,10 @@ class TopicReplication:
 
     min_insync_replicas: int = 1
     max_replica_lag_ms: int = 10_000
+
+    @staticmethod
+    def of(config: TopicConfig) -> "TopicReplication":
+        return TopicReplication(config.min_insync_replicas, config.max_replica_lag_ms)
 
     def __post_init__(self) -> None:
         if self.min_insync_replicas < 1 or self.max_replica_lag_ms < 1:

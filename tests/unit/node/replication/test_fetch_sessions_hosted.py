@@ -155,8 +155,23 @@ def test_answers_are_handed_out_and_asked_behind() -> None:
         world.requests[0].say(7)
         await world.settle()
         assert world.answered == [(7, b"\x07")]
+        assert len(world.requests) == 1, "as soon as 7 is durable there is something to say"
+        await asyncio.sleep(world.settings.fetch_gather_ms / 1000)
         assert [each.place for each in world.requests] == [(1, 0), (1, 1)]
         assert world.requests[1].named == []
+
+    run(scenario)
+
+
+def test_what_was_written_is_said_at_once_with_everything_else() -> None:
+    async def scenario(world: _World) -> None:
+        world.offer(7, 8, 9)
+        await world.settle()
+        world.requests[0].say(7, 8)
+        await world.settle()
+        world.offer(7, 8)
+        await world.settle()
+        assert world.named == [[7, 8, 9], [7, 8]]
 
     run(scenario)
 

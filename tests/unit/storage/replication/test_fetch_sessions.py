@@ -103,6 +103,28 @@ def test_only_what_changed_is_said_again() -> None:
     assert (request.session, request.sequence) == (1, 1)
 
 
+def test_a_follower_that_has_records_to_write_does_not_ask_before_it_has_something_to_say() -> None:
+    pair = offered(Pair(), 0, 1)
+    pair.grow(0, 3)
+    pair.client.answered(pair.exchange(), 10)
+    assert pair.client.next_request(10) is None
+    assert pair.client.next_deadline() == 10 + SETTINGS.fetch_gather_ms
+    pair.client.offer(fetch(0, 3))
+    said = pair.client.next_request(11)
+    assert said is not None
+    assert [each.id for each in said.partitions] == [partition(0)]
+
+
+def test_a_follower_that_is_slow_to_write_hears_of_its_other_partitions_all_the_same() -> None:
+    pair = offered(Pair(), 0, 1)
+    pair.grow(0, 3)
+    pair.client.answered(pair.exchange(), 10)
+    asked = pair.client.next_request(10 + SETTINGS.fetch_gather_ms)
+    assert asked is not None
+    assert asked.partitions == []
+    assert pair.client.next_request(10 + SETTINGS.fetch_gather_ms) is None
+
+
 def test_new_positions_end_the_wait_of_the_fetch_before() -> None:
     pair = offered(Pair(), 0)
     first = pair.client.next_request(0)
