@@ -266,7 +266,7 @@ class RecordsCorrupt(ProblemError, problem=ProblemCode.RECORDS_CORRUPT):
 
 
 class Unavailable(ProblemError, problem=ProblemCode.UNAVAILABLE):
-    """The partition has no leader that can serve now."""
+    """The partition's leader, or the coordination store, cannot be asked now."""
 
 
 class NotEnoughReplicas(ProblemError, problem=ProblemCode.NOT_ENOUGH_REPLICAS):

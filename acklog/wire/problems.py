@@ -64,7 +64,7 @@ class ProblemCode(Problem, Enum):
     STORAGE_FULL = Problem(503, True, "The disk is full")
     STORAGE_FAILED = Problem(503, False, "The disk failed: the node stopped serving it")
     RECORDS_CORRUPT = Problem(503, False, "Stored records are damaged and cannot be served")
-    UNAVAILABLE = Problem(503, True, "The partition has no leader that can serve now")
+    UNAVAILABLE = Problem(503, True, "The partition's leader, or the coordination store, cannot be asked now")
     NOT_ENOUGH_REPLICAS = Problem(503, True, "Too few replicas keep up to take what is to be safe on all of them")
     SHUTTING_DOWN = Problem(503, True, "The server is shutting down")
     TIMED_OUT = Problem(504, True, "The request was not done within its deadline")
