@@ -41,5 +41,9 @@ class NodeProcessSettings:
             raise ValueError(f"node_id is {self.node_id}, it may be 1 to {NODE_ID_MAX}")
         if not self.listen:
             raise ValueError("listen is empty, it must be an address")
+        if self.failure_detector.suspicion.silent_ms <= self.replication.contact_ms:
+            raise ValueError(
+                "a leader that is cut off must notice it (contact_ms) before it is declared dead (silent_ms)"
+            )
         if self.leave_timeout_ms < 0 or self.vital_interval_ms < 1:
             raise ValueError("leave_timeout_ms must not be negative, vital_interval_ms must be positive")

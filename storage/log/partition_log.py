@@ -71,6 +71,11 @@ class PartitionLog:
         return self._state.log_end
 
     @property
+    def last_append_ms(self) -> int:
+        """When its last batch was appended, by the clock of who led then; -1 where there was none."""
+        return self._state.last_append_ms
+
+    @property
     def size_bytes(self) -> int:
         return self._state.size_bytes
 

@@ -2,9 +2,9 @@
 
 One fetch waits at the leader for whatever partition gets news first. When positions have changed meanwhile, a second
 one brings them and ends the wait of the first. Both carry only what changed since. Behind an answer that brought
-records the next fetch waits a moment for them to be durable, because it would only be ended by the one that says so. Whatever goes wrong (a lost answer,
-a broken connection, a leader that restarted) is answered by a new session that names every partition again, so the
-session needs no correctness of its own: an answer says which position it is for.
+records the next fetch waits a moment for them to be durable, because it would only be ended by the one that says so.
+Whatever goes wrong (a lost answer, a broken connection, a leader that restarted) is answered by a new session that
+names every partition again, so the session needs no correctness of its own: an answer says which position it is for.
 """
 
 from collections import deque

@@ -52,6 +52,7 @@ class Caller:
         self._connection: ClientConnection | None = None
         self._dialling: asyncio.Task[ClientConnection | None] | None = None
         self._dial_failure = ""
+        self._was_refused = False
         self._failures = 0
         self._dial_not_before_ms = 0
         self._requests = 0
@@ -69,6 +70,11 @@ class Caller:
     @property
     def is_closed(self) -> bool:
         return self._is_closed
+
+    @property
+    def was_refused(self) -> bool:
+        """The machine answered the last dial, and said that nobody listens there."""
+        return self._was_refused
 
     async def close(self) -> None:
         """End the connection; whoever still waits learns that it is gone."""
@@ -214,6 +220,7 @@ class Caller:
 
     async def _dial(self) -> ClientConnection | None:
         connection = ClientConnection(clock=self._clock, on_ended=self._connection_ended)
+        self._was_refused = False
         try:
             async with asyncio.timeout(self._settings.dial_timeout_ms / 1000):
                 await self._transport.dial(self._address, connection)
@@ -221,6 +228,7 @@ class Caller:
         except (OSError, TimeoutError, ConnectionEndedError, HandshakeError) as error:
             connection.abort()
             self._dial_failure = str(error) or "nobody answers at its address"
+            self._was_refused = isinstance(error, ConnectionRefusedError)
             self._back_off()
             logger.warning("rpc.dial_failed", address=self._address, error=self._dial_failure)
             return None

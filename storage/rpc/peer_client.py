@@ -40,6 +40,11 @@ class RemotePeer:
         """End the connections; whoever still waits learns that they are gone."""
         await asyncio.gather(self._live.close(), self._bulk.close())
 
+    @property
+    def was_refused(self) -> bool:
+        """The machine answered the last dial, and said that nobody listens there."""
+        return self._live.was_refused
+
     # --- PeerApi ---
 
     async def fetch(self, request: FetchRequest) -> FetchAnswer:

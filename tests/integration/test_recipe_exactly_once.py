@@ -102,6 +102,7 @@ def check_projection(client: Client, recipe: Recipe, totals: Counter[str]) -> No
         second, third = both = [
             programs.enter_context(recipe.python("projection.py", folder="exactly_once")) for _ in range(2)
         ]
+
         # Once both follow, each page is applied by one of them; the other finds the offset moved, and ends. Both may
         # end, each over a partition that the other has moved: then nobody applies the rest.
         def is_applied_or_both_ended() -> bool:

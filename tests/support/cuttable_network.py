@@ -2,7 +2,9 @@
 
 In front of each server stands a proxy, whose address is the one that the server advertises. Who has opened a connection
 is found out by the process that owns its other end, so the link from one process to another has a name: ("node 1",
-"node 2"). A proxy runs in a thread with a loop of its own: a busy test must not look like a slow network.
+"node 2"). As long as nobody listens behind a proxy it does not listen either: who dials is refused, as on a machine
+whose process has ended, and not as by a link that is cut. A proxy runs in a thread with a loop of its own: a busy test
+must not look like a slow network.
 """
 
 import asyncio
@@ -17,6 +19,9 @@ from tests.support.socket_owners import owner_of
 
 HOST = "127.0.0.1"
 PATIENCE_S = 30
+LOOK_S = 0.05
+"""How often it is looked whether somebody listens again."""
+
 _CHUNK_BYTES = 65536
 
 
@@ -30,6 +35,16 @@ class Cut(Enum):
 
 Link = tuple[str, str]
 """Who connects, and to whom."""
+
+
+@dataclass(eq=False, slots=True)
+class _Front:
+    """A proxy: the port that it is reached on, and the one behind it. `server` is None while nobody is there."""
+
+    target: str
+    target_port: int
+    port: int
+    server: asyncio.Server | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -51,7 +66,7 @@ class CuttableNetwork:
         self._processes = processes
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="network", daemon=True)
-        self._servers: list[asyncio.Server] = []
+        self._fronts: list[_Front] = []
         self._cuts: dict[Link, Cut] = {}
         self._connections: set[_Connection] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -68,7 +83,9 @@ class CuttableNetwork:
 
     def listen(self, target: str, target_port: int, port: int) -> str:
         """A proxy on `port` in front of a server on `target_port`; returns its address."""
-        asyncio.run_coroutine_threadsafe(self._listen(target, target_port, port), self._loop).result(PATIENCE_S)
+        front = _Front(target, target_port, port)
+        asyncio.run_coroutine_threadsafe(self._listen(front), self._loop).result(PATIENCE_S)
+        self._fronts.append(front)
         return f"{HOST}:{port}"
 
     # --- cutting -------------------------------------------------------------------------------------------------
@@ -100,46 +117,64 @@ class CuttableNetwork:
 
     # --- forwarding ----------------------------------------------------------------------------------------------
 
-    async def _listen(self, target: str, target_port: int, port: int) -> None:
+    async def _listen(self, front: _Front) -> None:
         async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             task = asyncio.current_task()
             assert task is not None
             self._tasks.add(task)
             try:
-                await self._forward(reader, writer, target, target_port)
+                await self._forward(reader, writer, front)
             finally:
                 self._tasks.discard(task)
 
-        self._servers.append(await asyncio.start_server(forward, HOST, port))
+        front.server = await asyncio.start_server(forward, HOST, front.port)
 
-    async def _forward(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: str, target_port: int
-    ) -> None:
+    async def _listen_again(self, front: _Front) -> None:
+        """Once somebody listens behind it."""
+        while front.server is None:
+            await asyncio.sleep(LOOK_S)
+            with contextlib.suppress(OSError):
+                _, writer = await asyncio.open_connection(HOST, front.target_port)
+                writer.close()
+                await self._listen(front)
+
+    def _stop_listening(self, front: _Front) -> None:
+        server, front.server = front.server, None
+        if server is not None:
+            server.close()
+            task = self._loop.create_task(self._listen_again(front))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, front: _Front) -> None:
         processes = self._processes()
         near, far = writer.get_extra_info("peername"), writer.get_extra_info("sockname")
         pid = owner_of(near[1], far[1], processes)
-        connection = _Connection((processes.get(pid or 0, "a stranger"), target), [writer])
+        connection = _Connection((processes.get(pid or 0, "a stranger"), front.target), [writer])
         self._connections.add(connection)
         try:
             self._apply(connection)
             await connection.is_open.wait()
             if self._cuts.get(connection.link) is not None:
                 return
-            far_reader, far_writer = await asyncio.open_connection(HOST, target_port)
+            far_reader, far_writer = await asyncio.open_connection(HOST, front.target_port)
             connection.writers.append(far_writer)
             self._apply(connection)
             await asyncio.gather(
                 _pump(reader, far_writer, connection.is_open), _pump(far_reader, writer, connection.is_open)
             )
+        except ConnectionRefusedError:
+            self._stop_listening(front)
         except OSError:
-            pass  # nobody listens there: the connection ends, which is what is seen of it
+            pass  # the connection ends, which is what is seen of it
         finally:
             connection.break_off()
             self._connections.discard(connection)
 
     async def _close(self) -> None:
-        for server in self._servers:
-            server.close()
+        for front in self._fronts:
+            if front.server is not None:
+                front.server.close()
         for connection in list(self._connections):
             connection.break_off()
         for task in list(self._tasks):

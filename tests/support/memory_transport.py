@@ -19,7 +19,7 @@ class MemoryTransport:
         self.window_bytes = window_bytes
         self.streams: list[MemoryStream] = []
         self.dials = 0
-        self.refuse = False
+        self.is_cut = False
         self.hang = False
         self._accepts: dict[str, Callable[[], StreamHandler]] = {}
 
@@ -29,7 +29,9 @@ class MemoryTransport:
         if self.hang:
             await asyncio.get_running_loop().create_future()
         accept = self._accepts.get(address)
-        if accept is None or self.refuse:
+        if self.is_cut:
+            raise ConnectionResetError(address)
+        if accept is None:
             raise ConnectionRefusedError(address)
         near, far = MemoryStream(self, handler, peer=address), MemoryStream(self, accept(), peer="client")
         near.other, far.other = far, near

@@ -19,7 +19,7 @@ from storage.node.settings import NodeSettings
 from storage.node.storage_node import StorageNode
 from storage.replication.settings import ReplicationSettings
 from storage.rpc import messages
-from tests.sim.environment import MachineClock, SimClock, SimEntropy, SimExecutor
+from tests.sim.environment import FIRST_WALL_MS, MachineClock, SimClock, SimEntropy, SimExecutor
 from tests.sim.loop import SimLoop, simulate
 from tests.sim.sim_disk import SimDisk
 from tests.support.memory_transport import MemoryTransport
@@ -39,12 +39,15 @@ class SimulatedCluster:
     """`start` and `stop` nodes by number; disks, store and clock stay. Nodes that are down keep their data."""
 
     def __init__(self, loop: SimLoop, *, nodes: int, settings: NodeSettings, replication: ReplicationSettings) -> None:
+        self._loop = loop
         self.machine_clock = MachineClock(loop)
         self.clock: Clock = SimClock(self.machine_clock)
         self.store = _Shared(self.clock)
         self.transport = MemoryTransport()
         self.disks = {number: SimDisk(seed=number) for number in range(1, nodes + 1)}
         self.nodes: dict[int, ClusterNode] = {}
+        self.ahead_ms: dict[int, int] = {}
+        """How much the wall clocks of nodes are ahead of the others', from their next start on."""
         self.settings = settings
         self._replication = replication
         self._starts = 0
@@ -52,7 +55,9 @@ class SimulatedCluster:
     async def start(self, *numbers: int) -> None:
         for number in numbers:
             self._starts += 1
-            clock, entropy = SimClock(self.machine_clock), SimEntropy(self._starts)
+            wall_ms = FIRST_WALL_MS + self.ahead_ms.get(number, 0)
+            clock = SimClock(MachineClock(self._loop, first_wall_ms=wall_ms))
+            entropy = SimEntropy(self._starts)
             self.nodes[number] = await start_cluster_node(
                 store=self.store,
                 transport=self.transport,
@@ -71,12 +76,12 @@ class SimulatedCluster:
 
     def cut(self) -> None:
         """Nobody reaches anybody, until `mend`."""
-        self.transport.refuse = True
+        self.transport.is_cut = True
         for stream in list(self.transport.streams):
             stream.abort()
 
     def mend(self) -> None:
-        self.transport.refuse = False
+        self.transport.is_cut = False
 
     async def wipe(self, number: int) -> None:
         """Another disk, for a node that is down."""

@@ -18,6 +18,7 @@ from cluster.model import NodeRegistration
 from storage.node.replication.peer_directory import PEER_CLIENT
 from storage.node.replication.suspicion import (
     DeclareDead,
+    Finding,
     LeaveToLease,
     Lost,
     NodesRegistered,
@@ -160,18 +161,22 @@ class FailureDetector:
     async def _probe(self, probe: Probe) -> None:
         """On a connection of its own."""
         await self._clock.sleep(probe.pause_ms)
-        found: tuple[int, int] | None = None
+        finding = Finding.SILENT
         watched = self._watched.get(probe.node_id)
         if watched is not None:
             peer = self._remote(watched[0].address)
             try:
                 async with asyncio.timeout(self._settings.suspicion.try_timeout_ms / 1000):
                     found = await self._who_is_at(peer)
+                    if found is not None and found[0] == probe.node_id:
+                        finding = Finding.ANSWERED
+                    elif found is not None or peer.was_refused:  # somebody else has its address, or nobody
+                        finding = Finding.REFUSED
             except TimeoutError:
                 pass
             finally:
                 await peer.close()
-        self._step(Probed(probe, is_there=found is not None and found[0] == probe.node_id))
+        self._step(Probed(probe, finding))
 
     async def _declare_dead(self, effect: DeclareDead) -> None:
         reason = "the registrations change all the time"

@@ -15,7 +15,12 @@ _READ_BYTES = 1024 * 1024
 
 
 class ProducerMirror:
-    """`window` is asked and fed by the leader; what comes by replication or recovery is told here."""
+    """`window` is asked and fed by the leader; what comes by replication or recovery is told here.
+
+    How old a batch is goes by nobody's clock but that of the log: a node whose clock is minutes ahead of the former
+    leader's would take batches of this moment for old, forget them, and append them again. To remember too much only
+    takes memory, which is bounded.
+    """
 
     def __init__(self, settings: ProducerWindowSettings, clock: Clock) -> None:
         self.window = ProducerWindow(settings)
@@ -23,7 +28,7 @@ class ProducerMirror:
         self._clock = clock
 
     async def rebuild(self, log: PartitionLog, *, bytes_max: int) -> None:
-        """Read the last window's batches, `bytes_max` at most. Where there are more, or damaged ones, retries of
+        """Read the batches of the window before the log's last one, `bytes_max` at most. Where there are more, or damaged ones, retries of
         unknown batches are refused for the length of the window."""
         try:
             is_complete = await self._read(log, bytes_max)
@@ -39,19 +44,23 @@ class ProducerMirror:
             return True
         if left_bytes <= 0:
             return False
-        offset, end = await log.offset_at_time(self._clock.now_ms() - self._settings.window_ms), log.log_end
+        last_ms = min(log.last_append_ms, self._clock.now_ms())
+        offset, end = await log.offset_at_time(last_ms - self._settings.window_ms), log.log_end
         while offset < end:
             if left_bytes <= 0:
                 return False
             for stored in await log.read(offset, max_bytes=min(_READ_BYTES, left_bytes), until=end):
-                self.note(stored.data)
+                self._note(stored.data, last_ms)
                 offset = stored.header.next_offset
                 left_bytes -= stored.header.length
         return True
 
     def note(self, batches: Buffer) -> None:
-        """These are in the log now."""
-        now_ms, wall_ms = self._clock.monotonic_ms(), self._clock.now_ms()
+        """These have come into the log just now."""
+        self._note(batches, None)
+
+    def _note(self, batches: Buffer, last_ms: int | None) -> None:
+        now_ms = self._clock.monotonic_ms()
         for producer_id, sequence, base_offset, leader_epoch, append_ms in producers_of(batches):
             self.window.note(
                 producer_id,
@@ -59,7 +68,7 @@ class ProducerMirror:
                 base_offset=base_offset,
                 leader_epoch=leader_epoch,
                 append_time_ms=append_ms,
-                age_ms=wall_ms - append_ms,
+                age_ms=0 if last_ms is None else last_ms - append_ms,
                 now_ms=now_ms,
             )
 

@@ -1,9 +1,13 @@
 """Which nodes are taken for dead before their leases end. Sans-IO.
 
 A process that dies takes its connections with it, so a broken connection is a reason to look: the node is probed, and
-if nobody answers it is declared dead. Everything else is left to its lease: a node that was never reached from here, a
-machine that has gone silent, and all of them when most of the others are gone at once, as then this node is more likely
-the one that is cut off. Whatever is decided here is only about speed: who is declared dead and lives registers again.
+if its machine says that nobody listens there any more, it is declared dead. Where nobody answers at all the process may
+live behind links that break: it leads and hands out messages until it notices that it hears no follower, and only then
+it is declared dead, or somebody else would have the same messages acknowledged meanwhile (rule R25).
+
+Everything else is left to its lease: a node that was never reached from here, a machine that has gone silent while its
+connections stay, and all of them when most of the others are gone at once, as then this node is more likely the one
+that is cut off.
 """
 
 from collections import deque
@@ -22,14 +26,23 @@ class SuspicionSettings:
 
     try_pause_ms: int = 20
 
+    silent_ms: int = 3_200
+    """How long a node that nobody answers for is given, after its connection broke, to notice that it is cut off:
+    longer than `ReplicationSettings.contact_ms`."""
+
+    silent_pause_ms: int = 250
+    """Between probes meanwhile."""
+
     declarations_max: int = 10
     """Nodes that are declared dead within `declarations_window_ms`; more than that is left to the leases."""
 
     declarations_window_ms: int = 60_000
 
     def __post_init__(self) -> None:
-        if self.tries < 1 or self.try_timeout_ms < 1 or self.try_pause_ms < 0:
-            raise ValueError("tries and try_timeout_ms must be positive, try_pause_ms must not be negative")
+        if self.tries < 1 or self.try_timeout_ms < 1 or self.silent_pause_ms < 1:
+            raise ValueError("tries, try_timeout_ms and silent_pause_ms must be positive")
+        if self.try_pause_ms < 0 or self.silent_ms < 0:
+            raise ValueError("try_pause_ms and silent_ms must not be negative")
         if self.declarations_max < 1 or self.declarations_window_ms < 1:
             raise ValueError("declarations_max and declarations_window_ms must be positive")
 
@@ -60,13 +73,23 @@ class Lost:
     incarnation: int
 
 
+class Finding(Enum):
+    """How a probe ended."""
+
+    ANSWERED = "answered"
+    """In whichever incarnation. One with another incarnation than the registered one is about to register."""
+
+    REFUSED = "refused"
+    """The machine is there, the process is not."""
+
+    SILENT = "silent"
+    """Nothing came, or the connection broke: the node, its machine, or what is between may be at fault."""
+
+
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """How `Probe` ended: whether the node answered, in whichever incarnation. One with another incarnation than the
-    registered one is about to register."""
-
     probe: "Probe"
-    is_there: bool
+    finding: Finding
 
 
 SuspicionEvent = NodesRegistered | Reached | Lost | Probed
@@ -116,6 +139,7 @@ class _Node:
     state: _State = _State.UNKNOWN
     attempt: int = 0  # counts on, so that a late answer to an earlier probe is not taken for one to this
     tries_left: int = 0
+    lost_ms: int = 0  # when its connection broke
 
 
 class Suspicion:
@@ -137,12 +161,12 @@ class Suspicion:
             case Lost():
                 node = self._node(event.node_id, event.incarnation)
                 if node is not None and node.state is _State.REACHED:
-                    node.state, node.tries_left = _State.SUSPECTED, self._settings.tries
+                    node.state, node.tries_left, node.lost_ms = _State.SUSPECTED, self._settings.tries, now_ms
                     return [self._probe(event.node_id, node, pause_ms=0)]
             case Probed():
                 node = self._node(event.probe.node_id, event.probe.incarnation)
                 if node is not None and node.state is _State.SUSPECTED and node.attempt == event.probe.attempt:
-                    return self._probed(event.probe.node_id, node, event.is_there, now_ms)
+                    return self._probed(event.probe.node_id, node, event.finding, now_ms)
         return self._decide(now_ms)
 
     def check_invariants(self) -> None:
@@ -165,10 +189,14 @@ class Suspicion:
         node.attempt += 1
         return Probe(node_id, node.incarnation, node.attempt, pause_ms)
 
-    def _probed(self, node_id: int, node: _Node, is_there: bool, now_ms: int) -> list[SuspicionEffect]:
-        if is_there:
+    def _probed(self, node_id: int, node: _Node, finding: Finding, now_ms: int) -> list[SuspicionEffect]:
+        if finding is Finding.ANSWERED:
             node.state, node.tries_left = _State.UNKNOWN, 0
             return self._decide(now_ms)
+        left_ms = node.lost_ms + self._settings.silent_ms - now_ms
+        if finding is Finding.SILENT and left_ms > 0:
+            node.tries_left = self._settings.tries
+            return [self._probe(node_id, node, pause_ms=min(left_ms, self._settings.silent_pause_ms))]
         node.tries_left -= 1
         if node.tries_left:
             return [self._probe(node_id, node, pause_ms=self._settings.try_pause_ms)]

@@ -1,6 +1,7 @@
 """The links that tests cut know who connects, keep what they are to keep, and break what they are to break."""
 
 import asyncio
+import contextlib
 import socket
 import subprocess
 import sys
@@ -136,13 +137,29 @@ def test_a_broken_link_ends_its_connections_and_refuses_new_ones() -> None:
             other.process.kill()
 
 
-def test_what_nobody_listens_to_ends_connections() -> None:
-    [port, nobody] = lasting_ports(2)
-    with CuttableNetwork(dict) as network:
-        network.listen("nobody", nobody, port)
+def test_where_nobody_listens_connections_are_refused_until_somebody_does() -> None:
+    [port, target_port] = lasting_ports(2)
 
-        def is_over() -> bool:
+    def is_refused() -> bool:
+        try:
             with socket.create_connection((HOST, port), timeout=PATIENCE_S) as connection:
-                return connection.recv(1) == b""
+                assert connection.recv(1) == b""
+        except ConnectionRefusedError:
+            return True
+        except ConnectionResetError:
+            pass
+        return False
 
-        assert wait_until(is_over, seconds=PATIENCE_S, what="an end")
+    with CuttableNetwork(dict) as network:
+        network.listen("server", target_port, port)
+        wait_until(is_refused, seconds=PATIENCE_S, what="a refusal")
+        with socket.create_server((HOST, target_port)) as server:
+
+            def is_reached() -> bool:
+                with contextlib.suppress(ConnectionRefusedError):
+                    socket.create_connection((HOST, port), timeout=PATIENCE_S).close()
+                    return True
+                return False
+
+            wait_until(is_reached, seconds=PATIENCE_S, what="somebody behind the proxy")
+            server.accept()[0].close()

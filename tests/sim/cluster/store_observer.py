@@ -14,10 +14,19 @@ from tests.sim.history import Elected, History
 
 class StoreObserver:
     """3, 12. One leader for each epoch, epochs never fall, nobody is elected who is not in sync with the directory that
-    its place was earned with, the ISR keeps its minimum; every change is counted in the `partition_epoch`."""
+    its place was earned with, the ISR keeps its minimum; every change is counted in the `partition_epoch`.
+
+    `directory_on` tells the data directory that a node's machine has now: "" for an empty disk, None where that is not
+    known."""
 
     def __init__(
-        self, store: MemoryStore, history: History, coverage: Counter[str], now_ms: Callable[[], float]
+        self,
+        store: MemoryStore,
+        history: History,
+        coverage: Counter[str],
+        now_ms: Callable[[], float],
+        *,
+        directory_on: Callable[[int], str | None] = lambda _node: None,
     ) -> None:
         self.partitions: dict[tuple[str, int], PartitionState] = {}
         self.nodes: dict[int, NodeRegistration] = {}
@@ -27,6 +36,7 @@ class StoreObserver:
         self._history = history
         self._coverage = coverage
         self._now_ms = now_ms
+        self._directory_on = directory_on
 
     async def run(self) -> None:
         async for batch in self._store.watch(keys.ROOT, 2):
@@ -101,13 +111,16 @@ class StoreObserver:
         return found
 
     def _judge_size(self, before: PartitionState, after: PartitionState) -> list[str]:
-        """R6. Nobody leaves an ISR that is at its minimum, but for one whose disk is another."""
+        """R6. Nobody leaves an ISR that is at its minimum, but for one whose disk is another. Its leader may hear of
+        that in a fetch, before the controller has written down the new directory."""
         topic = self.topics.get(after.topic_id)
         minimum = min(topic.config.min_insync_replicas if topic is not None else 1, len(after.replicas))
         left = [
             node
             for node in before.isr
-            if node not in after.isr and before.directory_of(node) == after.directory_of(node)
+            if node not in after.isr
+            and before.directory_of(node) == after.directory_of(node)
+            and self._directory_on(node) in {None, before.directory_of(node)}
         ]
         if len(after.isr) >= minimum or not left:
             return []

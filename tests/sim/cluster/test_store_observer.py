@@ -1,6 +1,7 @@
 """The judge of what is written to the coordination store complains about each thing that must not happen there."""
 
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 from msgspec.structs import replace
@@ -31,8 +32,8 @@ ELECTED = replace(BEFORE, leader=2, leader_epoch=5, partition_epoch=8)
 TOPIC = Topic("topic", "orders", 1, 3, 0, TopicConfig(min_insync_replicas=2))
 
 
-def observed(*states: PartitionState) -> StoreObserver:
-    observer = StoreObserver(MemoryStore(ManualClock()), History(), Counter(), lambda: 1.0)
+def observed(*states: PartitionState, directory_on: Callable[[int], str | None] = lambda _node: None) -> StoreObserver:
+    observer = StoreObserver(MemoryStore(ManualClock()), History(), Counter(), lambda: 1.0, directory_on=directory_on)
     observer.see(Changed(KeyValue(keys.topic("orders"), encode(TOPIC), 1, 2, 1)))
     for state in states:
         value = encode(state)
@@ -57,6 +58,13 @@ def observed(*states: PartitionState) -> StoreObserver:
 def test_what_must_not_be_written(after: PartitionState, complaint: str) -> None:
     violations = observed(BEFORE, after).violations
     assert any(complaint in violation for violation in violations), violations
+
+
+def test_who_came_back_with_an_empty_disk_may_leave_before_that_is_written_down() -> None:
+    shrunk = replace(BEFORE, isr=(1,), partition_epoch=8)
+    for directory, complaints in (("d2", 1), ("new", 0), ("", 0)):
+        observer = observed(BEFORE, shrunk, directory_on=lambda _node, directory=directory: directory)
+        assert len(observer.violations) == complaints
 
 
 def test_what_may_be_written() -> None:

@@ -76,7 +76,11 @@ class ClusterWorld:
         machine_around = Surrounding(loop, options, self.network, self.coordination, self.coverage)
         clock = MachineClock(loop)
         self.store = StoreObserver(
-            self.coordination.store, self.history, self.coverage, lambda: float(clock.monotonic_ms())
+            self.coordination.store,
+            self.history,
+            self.coverage,
+            lambda: float(clock.monotonic_ms()),
+            directory_on=lambda node_id: self.hardware.nodes[node_id].directory_id,
         )
         self.hardware = Hardware(machine_around, self.store, self.violations)
         self.misfortune = Misfortune(machine_around, self.hardware, self.store)

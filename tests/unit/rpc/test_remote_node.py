@@ -82,7 +82,7 @@ def _call(client: RemoteNode, what: str) -> Coroutine[Any, Any, object]:
 @pytest.mark.parametrize("what", [*CHANGING, *READING])
 def test_nobody_at_the_address_is_unavailable(what: str) -> None:
     async def scenario(pair: _Pair) -> None:
-        pair.transport.refuse = True
+        pair.transport.is_cut = True
         error = await fails_with(ProblemCode.UNAVAILABLE, _call(pair.client, what))
         assert error.retry_after_ms is not None
 
@@ -161,7 +161,7 @@ def test_dialling_that_hangs_ends() -> None:
 
 def test_the_pause_between_dials_grows_up_to_its_limit_and_ends_with_an_answer() -> None:
     async def scenario(pair: _Pair) -> None:
-        pair.transport.refuse = True
+        pair.transport.is_cut = True
         pauses = []
         for _ in range(12):
             error = await fails_with(ProblemCode.UNAVAILABLE, pair.client.positions(REQUESTS["positions"]))
@@ -173,7 +173,7 @@ def test_the_pause_between_dials_grows_up_to_its_limit_and_ends_with_an_answer()
             await asyncio.sleep(error.retry_after_ms / 1000)
         assert pauses[0] <= 50
         assert 2500 <= pauses[-1] <= 5000
-        pair.transport.refuse = False
+        pair.transport.is_cut = False
         assert await pair.client.positions(REQUESTS["positions"]) == ANSWERS["positions"]
         pair.transport.streams[-1].abort()
         await asyncio.sleep(0.01)

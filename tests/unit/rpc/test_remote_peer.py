@@ -161,11 +161,11 @@ def test_every_broken_connection_is_told_and_a_closed_one_is_not() -> None:
         world.transport.streams[1].abort()
         await asyncio.sleep(0.1)
         assert world.lost == 1
-        world.transport.refuse = True
+        world.transport.is_cut = True
         with pytest.raises(AcklogError):
             await world.client.probe(ProbeRequest(2))
         assert world.lost == 1  # there was none
-        world.transport.refuse = False
+        world.transport.is_cut = False
         await asyncio.sleep(1)
         await world.client.probe(ProbeRequest(2))
         await world.client.close()

@@ -146,9 +146,9 @@ class _World:
             await asyncio.sleep(self.random.choice([0.1, 1, 10]))
             stream.resume_reading()
         elif what < 0.6:
-            self.transport.refuse = True
+            self.transport.is_cut = True
             await asyncio.sleep(self.random.random())
-            self.transport.refuse = False
+            self.transport.is_cut = False
 
     @property
     def missing(self) -> int:

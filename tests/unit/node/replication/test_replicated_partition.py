@@ -109,6 +109,32 @@ def test_a_batch_that_is_sent_again_to_the_next_leader_is_there_once() -> None:
     with_cluster(main)
 
 
+@pytest.mark.parametrize("is_started_again", [False, True])
+def test_a_next_leader_whose_clock_is_far_ahead_knows_what_was_sent_just_now(is_started_again: bool) -> None:
+    async def main(cluster: SimulatedCluster) -> None:
+        topic = await cluster.topic(min_insync_replicas=2)
+        leader = cluster.state(topic).leader
+        others = [number for number in (1, 2, 3) if number != leader]
+        cluster.ahead_ms = dict.fromkeys(others, 600_000)
+
+        async def start_others_again() -> None:
+            for number in others:
+                await cluster.stop(number)
+                await cluster.start(number)
+                await cluster.until(lambda: sorted(cluster.state(topic).isr) == [1, 2, 3])
+
+        if not is_started_again:
+            await start_others_again()
+        first = await cluster.send(topic, b"1", source=(77, 0))
+        if is_started_again:
+            await start_others_again()
+        await cluster.stop(leader)
+        again = await cluster.send(topic, b"1", source=(77, 0), is_retry=True)
+        assert (again.base_offset, again.leader_epoch) == (first.base_offset, first.leader_epoch)
+
+    with_cluster(main)
+
+
 def test_a_batch_that_is_sent_twice_at_once_is_there_once() -> None:
     async def main(cluster: SimulatedCluster) -> None:
         topic = await cluster.topic(min_insync_replicas=2)
