@@ -28,8 +28,8 @@ class ProducerMirror:
         self._clock = clock
 
     async def rebuild(self, log: PartitionLog, *, bytes_max: int) -> None:
-        """Read the batches of the window before the log's last one, `bytes_max` at most. Where there are more, or damaged ones, retries of
-        unknown batches are refused for the length of the window."""
+        """Read the batches of the window before the log's last one, `bytes_max` at most. Where there are more, or
+        damaged ones, retries of unknown batches are refused for the length of the window."""
         try:
             is_complete = await self._read(log, bytes_max)
         except AcklogError as error:
