@@ -44,6 +44,10 @@ class Settings:
     catalog_confirm_timeout_ms: int = number(
         2_000, 10, 600_000, "how long the coordination store is asked for what a gateway has not heard of"
     )
+    rack: str = text("", "what fails together with this gateway: readFrom=nearest asks a node of the same rack")
+    replica_read_timeout_ms: int = number(
+        2_000, 10, 600_000, "how long a replica that is not the leader has for readFrom=nearest"
+    )
     body_timeout_ms: int = number(30_000, 10, 600_000, "how long a request body may take to arrive")
     header_timeout_ms: int = number(10_000, 10, 600_000, "how long a request's headers may take to arrive")
     write_timeout_ms: int = number(60_000, 10, 600_000, "how long a client may take to read an answer")

@@ -47,4 +47,8 @@ CATALOGUE = {
 
 # Commands that come with another distribution, for those who have only this one.
 _SERVER = "acklog-server"
-ELSEWHERE = dict.fromkeys(["serve", "node", "gateway", "fsck", "demo", "cluster up", "cluster demo"], _SERVER)
+_SPARK = "acklog-spark"
+ELSEWHERE = {
+    **dict.fromkeys(["serve", "node", "gateway", "fsck", "demo", "cluster up", "cluster demo"], _SERVER),
+    **dict.fromkeys(["export", "replay"], _SPARK),
+}

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from enum import Enum
+from typing import cast
 
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
@@ -19,6 +20,20 @@ class FirstOffset(Enum):
     GIVEN = "given"  # at an offset, or a time
     EARLIEST = "earliest"
     LATEST = "latest"
+
+
+class ReadFrom(Enum):
+    """Who may answer."""
+
+    LEADER = "leader"
+    NEAREST = "nearest"
+
+
+def _parse_read_from(text: str) -> ReadFrom:
+    try:
+        return ReadFrom(text)
+    except ValueError:
+        raise ValueError("must be leader or nearest") from None
 
 
 def _parse_offset(text: str) -> int | FirstOffset:
@@ -47,14 +62,21 @@ RECORDS_QUERY = query.QueryTable(
             "bytes of batches at most; one batch is returned even if it is larger",
             default=limits.RECEIVE_BYTES_DEFAULT,
         ),
+        query.integer("until", 0, OFFSET_MAX, "leave out what is at or behind this offset (raw batches stay whole)"),
         query.number("waitSeconds", 0, limits.WAIT_SECONDS_MAX, "how long to wait when there is nothing yet"),
+        query.Parameter(
+            "readFrom",
+            _parse_read_from,
+            {"type": "string", "enum": [each.value for each in ReadFrom], "default": ReadFrom.LEADER.value},
+            "nearest: an in-sync replica may answer, too, with what it knows to be committed",
+        ),
     )
 )
 
 
 @dataclass(frozen=True, slots=True)
 class RecordsCommand:
-    """`offset` counts with FirstOffset.GIVEN and `time_ms` -1."""
+    """`offset` counts with FirstOffset.GIVEN and `time_ms` -1. `until` is exclusive; None for no end."""
 
     topic: str
     partition: int
@@ -63,6 +85,8 @@ class RecordsCommand:
     time_ms: int
     max_bytes: int
     wait_ms: int
+    until: int | None = None
+    read_from: ReadFrom = ReadFrom.LEADER
 
 
 def parse_records(topic: str, partition: str, query_string: bytes) -> RecordsCommand:
@@ -88,6 +112,8 @@ def parse_records(topic: str, partition: str, query_string: bytes) -> RecordsCom
         time_ms=-1 if time_ms is None else time_ms,
         max_bytes=arguments.integer("maxBytes") or limits.RECEIVE_BYTES_DEFAULT,
         wait_ms=round((arguments.number("waitSeconds") or 0) * 1000),
+        until=arguments.integer("until"),
+        read_from=cast("ReadFrom | None", arguments.value("readFrom")) or ReadFrom.LEADER,
     )
 
 

@@ -10,9 +10,10 @@ from acklog.wire.record import Record
 from app.auth.principal import Principal, Scope
 from app.client_watch import ClientWatch
 from app.dependencies import Gateway
-from app.parsing.records import FirstOffset, RecordsCommand
+from app.parsing.records import FirstOffset, ReadFrom, RecordsCommand
 from app.routing import PartitionLeaders
 from app.services.catalog import Catalog
+from app.services.replica_reads import ReplicaReads
 from app.services.waiting import WaitingRequests
 from cluster.errors import AcklogError
 from cluster.model import Topic
@@ -21,14 +22,23 @@ from storage.rpc.messages import PositionsRequest, RecordsRequest, RecordsRespon
 
 @dataclass(frozen=True, slots=True)
 class RecordsRead:
-    """Whole batches, as stored; the first may begin before `response.offset`."""
+    """Whole batches, as stored; the first may begin before `response.offset`, and the last end behind `until`."""
 
     topic: Topic
     partition: int
     response: RecordsResponse
+    until: int | None = None
 
-    def records(self) -> Iterator[tuple[BatchHeader, int, Record]]:
-        """(header of its batch, offset, record) of each message from the asked-for offset on.
+    @property
+    def next_offset(self) -> int:
+        """Where to go on: never behind `until`, unless the reading began there."""
+        response = self.response
+        if self.until is None:
+            return response.next_offset
+        return max(response.offset, min(response.next_offset, self.until))
+
+    def runs(self) -> Iterator[tuple[BatchHeader, int, list[Record]]]:
+        """(header of its batch, offset of the first, records) of each batch, from the asked-for offset on.
 
         Raises AcklogError RECORDS_CORRUPT.
         """
@@ -40,14 +50,32 @@ class RecordsRead:
                 records = [] if header.is_control else decode_records(batches, header, at)
             except ValueError as error:  # BatchCorruptError, or a payload that cannot be unpacked or decoded
                 raise AcklogError(ProblemCode.RECORDS_CORRUPT, f"a stored batch is damaged: {error}") from None
-            for number, record in enumerate(records):
-                offset = header.base_offset + number
-                if offset >= self.response.offset:
-                    yield header, offset, record
+            first = max(header.base_offset, self.response.offset)
+            end = header.base_offset + len(records)
+            if self.until is not None and end > self.until:
+                end = self.until
+            if first < end:
+                is_whole = end - first == len(records)
+                yield header, first, records if is_whole else _part(records, header.base_offset, first, end)
+            if self.until is not None and header.next_offset >= self.until:
+                return
             at += header.length
+
+    def records(self) -> Iterator[tuple[BatchHeader, int, Record]]:
+        """(header of its batch, offset, record) of each message from the asked-for offset on.
+
+        Raises AcklogError RECORDS_CORRUPT.
+        """
+        for header, first, records in self.runs():
+            for offset, record in enumerate(records, first):
+                yield header, offset, record
 
     def message_id(self, header: BatchHeader, offset: int) -> str:
         return str(MessageId(self.topic.id, self.partition, header.leader_epoch, offset))
+
+
+def _part(records: list[Record], base_offset: int, first: int, end: int) -> list[Record]:
+    return records[first - base_offset : end - base_offset]
 
 
 class RecordsService:
@@ -56,6 +84,7 @@ class RecordsService:
         self._catalog = catalog
         self._leaders = leaders
         self._waiting = waiting
+        self._replicas = ReplicaReads(gateway)
 
     async def read(self, command: RecordsCommand, principal: Principal, watch: ClientWatch) -> RecordsRead:
         """Raises AcklogError. A wait that is given up (the client is gone, the server stops) reads without waiting."""
@@ -70,11 +99,11 @@ class RecordsService:
         if command.wait_ms > 0:
             request.wait_ms = command.wait_ms
             with self._waiting.one_more():
-                response = await watch.wait(self._call(request))
+                response = await watch.wait(self._call(request, command.read_from))
             request.wait_ms = 0
         if response is None:
-            response = await self._call(request)
-        return RecordsRead(topic, command.partition, response)
+            response = await self._call(request, command.read_from)
+        return RecordsRead(topic, command.partition, response, command.until)
 
     async def _first_offset(self, topic: Topic, command: RecordsCommand) -> int:
         if command.first is not FirstOffset.LATEST:
@@ -87,7 +116,11 @@ class RecordsService:
         )
         return positions.high_watermark
 
-    async def _call(self, request: RecordsRequest) -> RecordsResponse:
+    async def _call(self, request: RecordsRequest, read_from: ReadFrom) -> RecordsResponse:
+        if read_from is ReadFrom.NEAREST:
+            response = await self._replicas.read(request)
+            if response is not None:
+                return response
         return await self._leaders.call(
             request.topic_id,
             request.partition,

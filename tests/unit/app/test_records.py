@@ -10,6 +10,7 @@ from tests.support.manual_clock import settle
 from tests.support.memory_gateway import MemoryWorld
 from tests.support.memory_node import APPEND_TIME_MS
 
+ARROW = "application/vnd.apache.arrow.stream"
 PATH = "/topics/orders/partitions/0/records"
 
 
@@ -88,6 +89,22 @@ async def test_arrow(filled: httpx2.AsyncClient) -> None:
     assert pa.ipc.open_stream(empty.content).read_all().num_rows == 0
 
 
+@pytest.mark.parametrize(("offset", "until"), [(0, 1), (0, 3), (1, 2), (2, 3), (2, 4), (0, 9), (3, 3), (3, 1)])
+async def test_until_leaves_out_what_lies_behind(filled: httpx2.AsyncClient, offset: int, until: int) -> None:
+    expected = [*range(offset, min(until, 4))]
+    response = await filled.get(f"{PATH}?offset={offset}&until={until}")
+    assert [record["offset"] for record in response.json()["records"]] == expected
+    assert response.json()["nextOffset"] == max(offset, min(until, 4))
+    arrow = await filled.get(f"{PATH}?offset={offset}&until={until}", headers={"accept": ARROW})
+    assert pa.ipc.open_stream(arrow.content).read_all().column("offset").to_pylist() == expected
+    assert arrow.headers["x-acklog-next-offset"] == str(max(offset, min(until, 4)))
+
+
+async def test_the_topic_id_tells_a_topic_made_anew(filled: httpx2.AsyncClient, world: MemoryWorld) -> None:
+    response = await filled.get(PATH, headers={"accept": ARROW})
+    assert response.headers["x-acklog-topic-id"] == world.metadata.topics()[0].id
+
+
 @pytest.mark.parametrize(
     ("path", "status", "code", "field"),
     [
@@ -101,6 +118,7 @@ async def test_arrow(filled: httpx2.AsyncClient) -> None:
         (f"{PATH}?offset=1&time=1", 400, "INVALID_FIELD", "time"),
         (f"{PATH}?offset=5", 416, "OFFSET_OUT_OF_RANGE", "offset"),
         (f"{PATH}?maxBytes=0", 400, "INVALID_FIELD", "maxBytes"),
+        (f"{PATH}?until=x", 400, "INVALID_FIELD", "until"),
         (f"{PATH}?group=a", 400, "UNKNOWN_FIELD", "group"),
     ],
 )
