@@ -12,7 +12,7 @@ WORKERS ?= auto
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check demo cluster-demo openapi faults availability test-thorough test-power-loss sim sim-cluster bench cluster-bench failover-bench load format clean
+.PHONY: help run test test-spark check demo cluster-demo spark-demo openapi faults availability test-thorough test-power-loss sim sim-cluster bench cluster-bench failover-bench load format clean
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -28,16 +28,19 @@ $(VENV)/.server-installed: pyproject.toml packaging/acklog/pyproject.toml constr
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt -e packaging/acklog -e .
 	@touch $@
 
-$(VENV)/.dev-installed: pyproject.toml packaging/acklog/pyproject.toml constraints.txt | $(BIN)/uv
+$(VENV)/.dev-installed: pyproject.toml packaging/acklog/pyproject.toml packaging/acklog-spark/pyproject.toml constraints.txt | $(BIN)/uv
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt \
-	  -e "packaging/acklog[batches]" -e ".[dev]"
+	  -e "packaging/acklog[batches]" -e packaging/acklog-spark -e ".[dev]"
 	@touch $@ $(VENV)/.server-installed
 
 run: $(VENV)/.server-installed ## set up and run a server (HOST, PORT, DATA_DIR)
 	@$(BIN)/acklog serve --host $(HOST) --port $(PORT) --data-dir $(DATA_DIR)
 
 test: $(VENV)/.dev-installed ## set up and run all tests that fit into ten minutes
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not slow and not faults" $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not slow and not faults and not spark" $(ARGS)
+
+test-spark: $(VENV)/.dev-installed ## the tests that need a JVM (minutes): streams that are restarted, workers that are killed
+	@$(BIN)/python -m pytest -m spark tests/spark $(ARGS)
 
 check: $(VENV)/.dev-installed ## format, lint, types, imports
 	$(BIN)/ruff format --check .
@@ -57,6 +60,9 @@ demo: $(VENV)/.dev-installed ## the flights through a server that is killed twic
 
 cluster-demo: $(VENV)/.dev-installed ## the flights through a cluster that is killed bit by bit, verified
 	@$(BIN)/python -m examples.flights --cluster $(ARGS)
+
+spark-demo: $(VENV)/.dev-installed ## the flights into Parquet by Spark while the server is killed, verified (needs Java 17)
+	@$(BIN)/python -m examples.spark_flights $(ARGS)
 
 bench: $(VENV)/.dev-installed ## rates and latencies beside the machine's limits
 	@$(BIN)/python -m loadtests.bench $(ARGS)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PRODUCT_PACKAGES = ("acklog", "cluster", "storage", "app")
+SPARK_PACKAGES = ("acklog_spark", "pyspark_acklog")  # in the folder spark/: parts of a client, with no ports to keep to
 TEXT_SUFFIXES = frozenset({".cfg", ".ini", ".json", ".md", ".py", ".sh", ".svg", ".toml", ".txt", ".yaml", ".yml"})
 TEXT_NAMES = frozenset({"Makefile", ".editorconfig", ".gitignore", "run"})
 _NOT_OURS = frozenset({".git", ".venv", "__pycache__", "build", "data", "dist"})

@@ -1,0 +1,1 @@
+"""Small jobs for Spark: each is a script for `spark-submit` or `python -m`."""

@@ -1,0 +1,1 @@
+"""Topics into files, each row exactly once: runs, their manifests, verification."""

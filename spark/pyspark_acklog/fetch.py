@@ -1,0 +1,241 @@
+"""Arrow over HTTP: the messages of one range of offsets, from any gateway, each exactly once and none left out."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from acklog.client.background import Background
+from acklog.client.call import Call, Request, Response, raise_for_problem, segment, target
+from acklog.client.caller import Caller
+from acklog.errors import AcklogError, OffsetOutOfRange, TopicNotFound, UnexpectedAnswer
+from acklog.runtime import monotonic_ms
+from pyspark_acklog import columns
+from pyspark_acklog.failures import SparkSourceError, TopicChangedError, of_server
+from pyspark_acklog.options import FetchOptions, ReadFrom
+from pyspark_acklog.plan import lost
+from pyspark_acklog.ranges import OffsetRange
+
+ARROW_STREAM = "application/vnd.apache.arrow.stream"
+PAGES_AHEAD_MAX = 2
+"""Pages of one range that wait while the one before is worked on: what bounds a task's memory."""
+FETCH_BYTES_MIN = 64 * 1024
+BEHIND_PAUSE_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Offsets of a range that hold no message: `start` to `end` (exclusive), and why: `retention`, or `missing` for
+    those that the log leaves out."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+    reason: str
+
+
+OnGap = Callable[[Gap], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What one request brought: all that there is from `offset` to below `next_offset`. `size_bytes` were sent."""
+
+    offset: int
+    next_offset: int
+    size_bytes: int
+    batches: tuple[pa.RecordBatch, ...]
+
+
+def batches(
+    range_: OffsetRange, options: FetchOptions, *, names: Sequence[str] = columns.NAMES, on_gap: OnGap | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The messages of the range in the columns `names`, in order of their offsets; with `options.tags` only those that
+    have one of the tags. Empty batches are left out.
+
+    Offsets that are gone raise DataLossError, unless `options.fail_on_data_loss` is off: then they are left out.
+    `on_gap` is told of every run of offsets that holds no message. Raises SparkSourceError.
+    """
+    for page in pages(range_, options, on_gap=on_gap):
+        for records in page.batches:
+            chosen = with_tags(records, options.tags) if options.tags else records
+            if chosen.num_rows:
+                yield columns.table_batch(chosen, range_.topic, names)
+
+
+def pages(range_: OffsetRange, options: FetchOptions, *, on_gap: OnGap | None = None) -> Iterator[Page]:
+    """The same as the records endpoint has it, cut to the range. Raises SparkSourceError."""
+    if range_.is_empty:
+        return
+    background = Background("acklog-spark-fetch")
+    fetching = _Fetching(range_, options, on_gap)
+    try:
+        while True:
+            page = background.run(fetching.next_page)
+            if page is None:
+                return
+            yield page
+    except AcklogError as error:
+        raise of_server(error, options.connection.urls, f"reading {range_}") from None
+    finally:
+        background.run(fetching.close)
+        background.close()
+
+
+def with_tags(records: pa.RecordBatch, tags: Sequence[str]) -> pa.RecordBatch:
+    """The messages that have one of the tags."""
+    column = records.column("tags")
+    hits = pc.is_in(column.flatten(), value_set=pa.array(tags, pa.string()))
+    parents = pc.list_parent_indices(column).filter(hits)
+    return records.take(pc.unique(parents))
+
+
+class _Fetching:
+    """Reads ahead of the one who takes the pages. Everything runs on one event loop."""
+
+    def __init__(self, range_: OffsetRange, options: FetchOptions, on_gap: OnGap | None) -> None:
+        self._range = range_
+        self._options = options
+        self._on_gap = on_gap
+        self._fetch_bytes = options.fetch_bytes
+        self._caller: Caller | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._waiting: asyncio.Queue[Page | Exception | None] = asyncio.Queue(PAGES_AHEAD_MAX)
+
+    async def next_page(self) -> Page | None:
+        """None behind the last one. Raises AcklogError, SparkSourceError."""
+        if self._task is None:
+            # Tasks begin with different gateways, so that each gets its share.
+            self._caller = self._options.connection.caller(first=self._range.partition)
+            self._task = asyncio.create_task(self._read(self._caller))
+        item = await self._waiting.get()
+        if isinstance(item, Exception):
+            raise item
+        return item
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        if self._caller is not None:
+            await self._caller.close()
+
+    async def _read(self, caller: Caller) -> None:
+        try:
+            await self._read_all(caller)
+        except Exception as error:  # it is raised where the pages are taken
+            await self._waiting.put(error)
+        else:
+            await self._waiting.put(None)
+
+    async def _read_all(self, caller: Caller) -> None:
+        cursor = self._range.start
+        began_ms = moved_ms = monotonic_ms()
+        fetched_bytes = 0
+        while cursor < self._range.end:
+            page = await self._page(caller, cursor)
+            if isinstance(page, int):
+                log_start = min(page, self._range.end)
+                self._note_gap(cursor, log_start, "retention")
+                cursor = log_start
+                continue
+            if page.next_offset == cursor:
+                # A replica that is behind, or a leader that has just begun: what was committed comes back.
+                if monotonic_ms() - moved_ms > self._options.connection.timeout_s * 1000:
+                    raise SparkSourceError(
+                        f"{self._range.topic}-{self._range.partition} ends at {cursor}, although {self._range.end} was "
+                        "committed when the read was planned: messages were lost"
+                    )
+                await asyncio.sleep(BEHIND_PAUSE_S)
+                continue
+            cursor, moved_ms = page.next_offset, monotonic_ms()
+            fetched_bytes += page.size_bytes
+            await self._waiting.put(page)
+            await self._hold_rate(fetched_bytes, began_ms)
+
+    async def _hold_rate(self, fetched_bytes: int, began_ms: float) -> None:
+        rate = self._options.max_bytes_per_second
+        if rate is not None:
+            due_ms = began_ms + fetched_bytes * 1000 / rate
+            await asyncio.sleep(max(0.0, (due_ms - monotonic_ms()) / 1000))
+
+    async def _page(self, caller: Caller, offset: int) -> Page | int:
+        """Where retention has removed the offset: where the log begins now. Raises AcklogError, SparkSourceError."""
+        while True:
+            try:
+                response = await caller.perform(self._call(offset))
+            except OffsetOutOfRange as error:
+                log_start = error.extra.get("logStart")
+                if isinstance(log_start, int) and offset < log_start:
+                    return log_start
+                # Beyond the high watermark that this replica knows: it catches up.
+                return Page(offset, offset, 0, ())
+            except TopicNotFound:
+                raise TopicChangedError(f"topic {self._range.topic!r} was deleted while it was read") from None
+            except UnexpectedAnswer as error:
+                # Compressed batches may become larger answers than a client takes.
+                if error.status != 200 or self._fetch_bytes <= FETCH_BYTES_MIN:
+                    raise
+                self._fetch_bytes = max(FETCH_BYTES_MIN, self._fetch_bytes // 4)
+            else:
+                return self._cut(offset, response)
+
+    def _call(self, offset: int) -> Call[Response]:
+        query: list[tuple[str, object | None]] = [
+            ("offset", offset),
+            ("until", self._range.end),
+            ("maxBytes", self._fetch_bytes),
+        ]
+        if self._options.read_from is ReadFrom.NEAREST:
+            query.append(("readFrom", self._options.read_from.value))
+        path = f"/topics/{segment(self._range.topic)}/partitions/{self._range.partition}/records"
+        return Call(Request("GET", target(path, query), headers={"Accept": ARROW_STREAM}), _successful)
+
+    def _cut(self, offset: int, response: Response) -> Page:
+        """The page without what lies behind the range. Raises SparkSourceError."""
+        topic_id = response.headers.get("x-acklog-topic-id", "")
+        if topic_id != self._range.topic_id:
+            raise changed(self._range.topic, self._range.topic_id, topic_id)
+        next_offset = min(int(response.headers["x-acklog-next-offset"]), self._range.end)
+        kept: list[pa.RecordBatch] = []
+        expected = offset
+        for batch in pa.ipc.open_stream(pa.py_buffer(response.body)):
+            offsets = batch.column("offset").to_numpy()
+            count = int(np.searchsorted(offsets, next_offset))
+            if count == 0:
+                break
+            kept.append(batch.slice(0, count))
+            if offsets[0] != expected or offsets[count - 1] - expected + 1 != count:
+                self._note_missing(expected, offsets[:count])
+            expected = int(offsets[count - 1]) + 1
+        if expected < next_offset:
+            self._note_gap(expected, next_offset, "missing")
+        return Page(offset, next_offset, len(response.body), tuple(kept))
+
+    def _note_missing(self, expected: int, offsets: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> None:
+        before = np.concatenate(([expected - 1], offsets[:-1]))
+        for at in np.flatnonzero(offsets - before != 1):
+            self._note_gap(int(before[at]) + 1, int(offsets[at]), "missing")
+
+    def _note_gap(self, start: int, end: int, reason: str) -> None:
+        if self._options.fail_on_data_loss:
+            raise lost(self._range.topic, self._range.partition, start, end, reason=reason)
+        if self._on_gap is not None:
+            self._on_gap(Gap(self._range.topic, self._range.partition, start, end, reason))
+
+
+def changed(topic: str, known: str, found: str) -> TopicChangedError:
+    """The error for a topic with another id than the one that is read."""
+    return TopicChangedError(
+        f"topic {topic!r} was deleted and made anew (its id was {known}, now it is {found or 'not told'}): "
+        "its offsets mean other messages now; begin a new query, with a new checkpoint if it is a stream"
+    )
+
+
+def _successful(response: Response) -> Response:
+    raise_for_problem(response)
+    return response

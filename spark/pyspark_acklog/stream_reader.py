@@ -1,0 +1,106 @@
+"""A streaming read: micro-batches of pinned ranges. Spark's checkpoint is all that is remembered."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from acklog import Client
+from pyspark_acklog import plan, ranges, stream_offsets
+from pyspark_acklog.failures import OptionError
+from pyspark_acklog.filters import Pushed
+from pyspark_acklog.options import ReadOptions
+from pyspark_acklog.positions import Bound, Position
+from pyspark_acklog.ranges import OffsetRange, PinnedPartition
+from pyspark_acklog.reader import RangePartition, read_range
+from pyspark_acklog.rows import Rows
+from pyspark_acklog.stream_offsets import TopicOffsets
+
+_Bounds = tuple[dict[str, TopicOffsets], dict[str, TopicOffsets]]
+
+
+class AcklogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """All but `read` runs on the driver. A micro-batch is what lies between two checkpointed offsets, however often it
+    is read. Every method raises SparkSourceError."""
+
+    def __init__(self, options: ReadOptions, schema: StructType) -> None:
+        if options.archive:
+            raise OptionError("archive", "is for batch reads: a stream reads what servers have")
+        self._options = options
+        self._rows = Rows(schema, options)
+        self._last: _Bounds | None = None
+        self._density: dict[tuple[str, int], float] = {}
+        self._client: Client | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What workers get: connections stay here.
+        return {**self.__dict__, "_client": None}
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        """Where a new query begins; by default with what comes after its start."""
+        starting = Bound.LATEST if self._options.starting is None else self._options.starting
+        return stream_offsets.to_document(stream_offsets.of_ranges(self._pinned(starting), at_end=False))
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        limit = self._options.max_messages_per_trigger
+        return ReadAllAvailable() if limit is None else ReadMaxRows(limit)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """What is there now is all that this query reads."""
+        self._last = self._bounds()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        """The end of the next micro-batch."""
+        log_starts, now = self._bounds() if self._last is None else self._last
+        messages_max = limit.max_rows if isinstance(limit, ReadMaxRows) else None
+        first = stream_offsets.of_document(start)
+        return stream_offsets.to_document(stream_offsets.advanced(first, log_starts, now, messages_max=messages_max))
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
+        """For the query's progress: where the topics end."""
+        return stream_offsets.to_document(self._bounds()[1])
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """The same for the same two offsets, but for where large ranges are cut."""
+        whole = stream_offsets.between(stream_offsets.of_document(start), stream_offsets.of_document(end))
+        pinned = [
+            PinnedPartition(each, self._density.get((each.topic, each.partition), 1_000.0), each.start, each.end)
+            for each in whole
+        ]
+        return [
+            RangePartition(each) for each in ranges.split_all(pinned, bytes_max=self._options.max_bytes_per_partition)
+        ]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Runs on a worker."""
+        range_: OffsetRange = partition.value
+        return read_range(range_, self._options, self._rows, Pushed())
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Nothing to do: Spark's checkpoint holds the position, and retention goes by time."""
+
+    def stop(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def _bounds(self) -> _Bounds:
+        """Where the logs begin now, and where they end."""
+        pinned = self._pinned(Bound.EARLIEST)
+        return stream_offsets.of_ranges(pinned, at_end=False), stream_offsets.of_ranges(pinned, at_end=True)
+
+    def _pinned(self, starting: Position) -> list[OffsetRange]:
+        if self._client is None:
+            self._client = self._options.connection.client()
+        found = plan.pin_partitions(self._client, replace(self._options, starting=starting, ending=Bound.LATEST))
+        self._density.update({(each.range.topic, each.range.partition): each.bytes_per_offset for each in found})
+        return [each.range for each in found]
