@@ -92,12 +92,12 @@ class Caller:
         method: Method[_Request, _Response],
         request: _Request,
         *,
-        changes_something: bool,
         timeout_ms: int | None = None,
         on_late_answer: Callable[[Frame], None] | None = None,
     ) -> _Response:
         """`timeout_ms` None: that of the settings. `on_late_answer` gets the frame of an answer that comes when its
         caller waits no longer."""
+        changes_something = method.changes_something(request)
         body, attachment = method.request.encode(request)
         size_bytes = len(body) + len(attachment)
         timeout_s = (self._settings.request_timeout_ms if timeout_ms is None else timeout_ms) / 1000

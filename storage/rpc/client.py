@@ -48,32 +48,31 @@ class RemoteNode:
 
     async def produce(self, request: messages.ProduceRequest) -> messages.ProduceResponse:
         timeout_ms = request.timeout_ms + self._settings.produce_margin_ms
-        return await self._caller.call(methods.PRODUCE, request, timeout_ms=timeout_ms, changes_something=True)
+        return await self._caller.call(methods.PRODUCE, request, timeout_ms=timeout_ms)
 
     async def receive(self, request: messages.ReceiveRequest) -> messages.ReceiveResponse:
         return await self._caller.call(
             methods.RECEIVE,
             request,
             timeout_ms=request.wait_ms + self._settings.request_timeout_ms,
-            changes_something=request.auto_ack,
             on_late_answer=self._release_leases,
         )
 
     async def settle(self, request: messages.SettleRequest) -> messages.SettleResponse:
-        return await self._caller.call(methods.SETTLE, request, changes_something=True)
+        return await self._caller.call(methods.SETTLE, request)
 
     async def inspect(self, request: messages.InspectRequest) -> messages.InspectResponse:
-        return await self._caller.call(methods.INSPECT, request, changes_something=False)
+        return await self._caller.call(methods.INSPECT, request)
 
     async def records(self, request: messages.RecordsRequest) -> messages.RecordsResponse:
         timeout_ms = request.wait_ms + self._settings.request_timeout_ms
-        return await self._caller.call(methods.RECORDS, request, timeout_ms=timeout_ms, changes_something=False)
+        return await self._caller.call(methods.RECORDS, request, timeout_ms=timeout_ms)
 
     async def positions(self, request: messages.PositionsRequest) -> messages.PositionsResponse:
-        return await self._caller.call(methods.POSITIONS, request, changes_something=False)
+        return await self._caller.call(methods.POSITIONS, request)
 
     async def seek(self, request: messages.SeekRequest) -> messages.SeekResponse:
-        return await self._caller.call(methods.SEEK, request, changes_something=not request.dry_run)
+        return await self._caller.call(methods.SEEK, request)
 
     # --- answers that nobody waits for ---
 

@@ -1,5 +1,6 @@
 """The calls on the wire: their numbers, types, and which field travels as the frame's attachment."""
 
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -51,7 +52,8 @@ class _Codec(Generic[_Request]):
 
 class Method(Generic[_Request, _Response]):
     """`number` never changes. `name` is that of the interface. `since` is the version of the protocol that brought the
-    call: on a connection of an earlier one it is not made."""
+    call: on a connection of an earlier one it is not made. `changes_something` tells of a request whether it may leave
+    anything behind: then nobody knows what became of one that was given up on the way."""
 
     def __init__(
         self,
@@ -63,21 +65,39 @@ class Method(Generic[_Request, _Response]):
         request_attachment: str | None = None,
         response_attachment: str | None = None,
         since: int = OLDEST_VERSION,
+        changes_something: Callable[[_Request], bool] = lambda _request: False,
     ) -> None:
         self.number = number
+        self.changes_something = changes_something
         self.since = since
         self.name = name
         self.request = _Codec(request, request_attachment)
         self.response = _Codec(response, response_attachment)
 
 
-PRODUCE = Method(1, "produce", messages.ProduceRequest, messages.ProduceResponse, request_attachment="batch")
-RECEIVE = Method(2, "receive", messages.ReceiveRequest, messages.ReceiveResponse)
-SETTLE = Method(3, "settle", messages.SettleRequest, messages.SettleResponse)
+PRODUCE = Method(
+    1,
+    "produce",
+    messages.ProduceRequest,
+    messages.ProduceResponse,
+    request_attachment="batch",
+    changes_something=lambda _request: True,
+)
+# A lease that nobody hears of ends by itself; what was acknowledged with the delivery is not delivered again.
+RECEIVE = Method(
+    2,
+    "receive",
+    messages.ReceiveRequest,
+    messages.ReceiveResponse,
+    changes_something=lambda request: request.auto_ack,
+)
+SETTLE = Method(3, "settle", messages.SettleRequest, messages.SettleResponse, changes_something=lambda _request: True)
 INSPECT = Method(4, "inspect", messages.InspectRequest, messages.InspectResponse)
 RECORDS = Method(5, "records", messages.RecordsRequest, messages.RecordsResponse, response_attachment="batches")
 POSITIONS = Method(6, "positions", messages.PositionsRequest, messages.PositionsResponse)
-SEEK = Method(7, "seek", messages.SeekRequest, messages.SeekResponse)
+SEEK = Method(
+    7, "seek", messages.SeekRequest, messages.SeekResponse, changes_something=lambda request: not request.dry_run
+)
 
 NODE_METHODS: dict[int, Method[Any, Any]] = {
     method.number: method for method in (PRODUCE, RECEIVE, SETTLE, INSPECT, RECORDS, POSITIONS, SEEK)

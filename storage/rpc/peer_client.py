@@ -50,10 +50,10 @@ class RemotePeer:
     async def fetch(self, request: FetchRequest) -> FetchAnswer:
         caller = self._bulk if request.mode == FetchMode.CATCH_UP else self._live
         timeout_ms = request.wait_ms + self._settings.request_timeout_ms
-        return await caller.call(methods.FETCH, request, timeout_ms=timeout_ms, changes_something=False)
+        return await caller.call(methods.FETCH, request, timeout_ms=timeout_ms)
 
     async def snapshot(self, request: SnapshotRequest) -> SnapshotAnswer:
-        return await self._bulk.call(methods.SNAPSHOT, request, changes_something=False)
+        return await self._bulk.call(methods.SNAPSHOT, request)
 
     async def probe(self, request: ProbeRequest) -> ProbeAnswer:
-        return await self._live.call(methods.PROBE, request, changes_something=False)
+        return await self._live.call(methods.PROBE, request)

@@ -50,7 +50,8 @@ class NodeServer:
         return len(self._connections)
 
     async def close(self) -> None:
-        """Accept no more, answer what is open with SHUTTING_DOWN, hang up."""
+        """Accept no more, answer what is open (SHUTTING_DOWN, or OUTCOME_UNKNOWN for what may have changed something),
+        hang up."""
         if self._listener is not None:
             await self._listener.close()
         await asyncio.gather(*(connection.close() for connection in list(self._connections)))
@@ -86,11 +87,13 @@ def _calls_of(api: NodeApi | PeerApi, methods: dict[int, Method[Any, Any]]) -> d
 
 @dataclass(slots=True, eq=False)
 class _Serving:
-    """A request being served. `is_unwanted`: its caller gave up or is gone."""
+    """A request being served. `is_unwanted`: its caller gave up or is gone. `may_have_happened`: it has begun, and may
+    leave something behind however it ends."""
 
     task: asyncio.Task[list[Buffer]]
     size_bytes: int
     is_unwanted: bool = False
+    may_have_happened: bool = False
 
     def give_up(self) -> None:
         """Once only: a second cancel would hit the returning of leases."""
@@ -266,6 +269,7 @@ class ServerConnection:
     async def _answer(self, request_id: int, call: _Call, request: Any) -> list[Buffer]:
         """The frame that answers the request; leases in an answer that nobody will read go back to the node."""
         response: Any = None
+        self._serving[request_id].may_have_happened = call.method.changes_something(request)
         try:
             response = await call.function(request)
             if not self._serving[request_id].is_unwanted:
@@ -289,6 +293,9 @@ class ServerConnection:
             answer = task.result()
         elif serving.is_unwanted:
             answer = encode_frame(FrameKind.CANCELLED, request_id=request_id)
+        elif serving.may_have_happened:
+            detail = "the node is shutting down, and nobody knows what became of the request"
+            answer = _failure(request_id, AcklogError(ProblemCode.OUTCOME_UNKNOWN, detail))
         else:
             answer = _failure(request_id, AcklogError(ProblemCode.SHUTTING_DOWN, "the node is shutting down"))
         self._write(answer)

@@ -316,15 +316,21 @@ def test_connections_beyond_the_limit_are_closed() -> None:
     run(scenario, RpcServerSettings(connections_max=2))
 
 
-def test_closing_answers_who_waits() -> None:
+@pytest.mark.parametrize(
+    ("call", "code"),
+    [("receive", ProblemCode.SHUTTING_DOWN), ("produce", ProblemCode.OUTCOME_UNKNOWN)],
+)
+def test_closing_answers_who_waits(call: str, code: ProblemCode) -> None:
+    """A batch may be on its way into the log: to say that nothing was done would be wrong."""
+
     async def scenario(world: _World) -> None:
-        world.node.hold("receive")
+        world.node.hold(call)
         peer = await world.dial()
-        peer.request(1, "receive")
+        peer.request(1, call)
         await asyncio.sleep(0.1)
         await world.server.close()
         await asyncio.sleep(0.1)
-        assert peer.failure(1).code == ProblemCode.SHUTTING_DOWN.name
+        assert peer.failure(1).code == code.name
         assert peer.is_ended
 
     run(scenario)
