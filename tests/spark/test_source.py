@@ -149,7 +149,7 @@ def test_a_stream_goes_on_where_it_was(
             .trigger(availableNow=True)
             .start()
         )
-        assert query.awaitTermination(60)
+        assert query.awaitTermination(240)
         assert query.exception() is None
     assert len(query.recentProgress) == 2  # 150 messages, 100 at a time
     assert Counter(row["key"] for row in read(spark, server, "out").collect()) == Counter(f"k{n}" for n in range(300))

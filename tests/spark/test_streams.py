@@ -19,7 +19,7 @@ from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.spark
 COUNT = 3_000
-WAIT_S = 120
+WAIT_S = 240
 
 
 def fill(client: acklog.Client, topic: str) -> None:
