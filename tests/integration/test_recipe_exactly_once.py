@@ -63,6 +63,8 @@ def test_a_worker_killed_between_effect_and_ack_books_once(tmp_path: Path) -> No
                 with locked(ledger):
                     totals += send_transfers(client, range(2, 3))
                     wait_until(lambda: is_leased(client), seconds=WAIT_SECONDS, what="the lease")
+                    # Answered behind the delivery, which is on its way to the worker then.
+                    client.send("markers", "a later write")
                     server.kill()
                 wait_for_balances(ledger, totals)
                 worker.kill()

@@ -18,7 +18,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = os.path.dirname(__file__)
     for item in items:
         if str(item.path).startswith(here):
-            item.add_marker(pytest.mark.xdist_group("spark"))
             item.add_marker(pytest.mark.integration)
             if not HAS_JAVA:
                 item.add_marker(pytest.mark.skip(reason="there is no Java"))

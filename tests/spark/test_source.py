@@ -1,5 +1,5 @@
-"""The data source inside Spark: what a user writes, against a real server. What is not
-marked `spark` is part of every run of the tests."""
+"""The data source inside Spark: what a user writes, against a real server. What is not marked `spark` is part of every
+run of the tests."""
 
 from collections import Counter
 from pathlib import Path
@@ -11,6 +11,8 @@ import acklog
 from acklog import OutgoingMessage
 from pyspark_acklog.failures import one_line
 from tests.support.server_process import ServerProcess
+
+pytestmark = pytest.mark.xdist_group("spark")  # before xdist looks at the tests: two JVMs would be one too many
 
 COUNT = 1_000
 
@@ -53,6 +55,7 @@ def test_a_topic_is_a_table(spark: SparkSession, server: ServerProcess, flights:
     assert row["timestamp"].timestamp() * 1000 == pytest.approx(1_700_000_000_011)
 
 
+@pytest.mark.spark
 def test_filters_are_pushed_down(spark: SparkSession, server: ServerProcess, flights: str) -> None:
     table = read(spark, server, flights)
     chosen = table.where("partition = 1 AND offset >= 10 AND offset < 20")
@@ -93,6 +96,7 @@ def test_only_some_columns(spark: SparkSession, server: ServerProcess, flights: 
     assert table.count() == COUNT
 
 
+@pytest.mark.spark
 @pytest.mark.parametrize(
     ("options", "line"),
     [

@@ -17,7 +17,7 @@ from acklog import OutgoingMessage
 from tests.support.server_process import ServerProcess
 from tests.support.waiting import wait_until
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 COUNT = 3_000
 WAIT_S = 240
 

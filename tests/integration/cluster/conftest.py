@@ -15,9 +15,9 @@ def etcd_program(pytestconfig: pytest.Config) -> Path:
     return etcd_binary(pytestconfig)
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
+@pytest_asyncio.fixture(scope="package", loop_scope="session")
 async def shared_cluster(etcd_program: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RealCluster]:
     """Three members of etcd, three nodes, two gateways. Each test uses a topic of its own, and leaves everything
-    running and mended."""
+    running and mended. It ends with the tests of this folder: what idles costs the others their processors."""
     async with running_real_cluster(tmp_path_factory.mktemp("cluster"), etcd_program) as cluster:
         yield cluster

@@ -136,6 +136,7 @@ def test_tags(server: ServerProcess, client: acklog.Client, topic: str) -> None:
     assert bodies(pinned(given := options(server, topic, tags="nothing")), given) == []
 
 
+@pytest.mark.slow
 def test_what_retention_has_removed_is_told(server: ServerProcess, client: acklog.Client, topic: str) -> None:
     client.topics.create(topic, 1, segment_bytes=SEGMENT_BYTES_MIN, retention_bytes=SEGMENT_BYTES_MIN)
     client.send(topic, 0)
