@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from acklog.wire.partition_mapping import partition_of_hash
 from acklog.wire.partitioner import hash_of_key, partitions_for_keys
 from cluster.model import Topic
-from cluster.partition_mapping import partition_of_hash
 
 
 def partition_of_key(key: str, topic: Topic) -> int:

@@ -41,7 +41,7 @@ class Topic(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """`id` is the identity: a topic that is deleted and created again has another (rule R14).
 
     `partitions` counts the numbers ever given, so it never falls; `decommissioned` are those of them that take no new
-    messages (`cluster.partition_mapping` says where their keys go).
+    messages (`acklog.wire.partition_mapping` says where their keys go).
     """
 
     id: str

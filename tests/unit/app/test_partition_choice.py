@@ -1,10 +1,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acklog.wire.partition_mapping import partition_of_hash
 from acklog.wire.partitioner import hash_of_key, partition_for_key
 from app.partition_choice import partition_of_key, partitions_of_keys
 from cluster.model import Topic
-from cluster.partition_mapping import partition_of_hash
 
 
 def topic(partitions: int, *decommissioned: int) -> Topic:

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acklog.wire.partition_mapping import partition_of_hash
 from acklog.wire.partitioner import partition_for_key
-from cluster.partition_mapping import partition_of_hash
 
 HASHES = st.integers(0, 0x7FFFFFFF)
 
