@@ -59,8 +59,12 @@ class PartitionLeaders:
         return self._clock.monotonic_ms() + duration_ms
 
     def has_leader(self, topic_id: str, partition: int) -> bool:
+        return self.leader_of(topic_id, partition) >= 0
+
+    def leader_of(self, topic_id: str, partition: int) -> int:
+        """The node's number, as far as this gateway knows; negative where there is none."""
         state = self._metadata.partition(topic_id, partition)
-        return state is not None and state.leader >= 0
+        return -1 if state is None else state.leader
 
     async def wait_for_leaders(self, topic_ids: list[str], *, deadline_ms: int) -> list[int]:
         """The nodes that lead some partition of these topics, by number, once there is one: a topic that was created

@@ -68,6 +68,9 @@ class Settings:
     coalesced_batches_in_flight_max: int = number(
         2, 1, 1_000, "shared batches of a partition under way, before the next one waits and grows"
     )
+    coalescing_wait_ms: int = number(
+        8, 0, 1_000, "how long single messages wait at most for those before them to come back from the same node"
+    )
     sticky_bytes: int = number(
         16 * 1024, 1, limits.REQUEST_BODY_BYTES_MAX, "bytes without a key that stay on one partition in a row"
     )

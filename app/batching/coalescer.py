@@ -1,8 +1,11 @@
 """Single plain messages of one turn of the event loop share a batch per partition.
 
-Nothing waits for company alone: what has come in by the end of the turn goes out together. Only while a few batches of
-the same partition are under way it waits for one of them, so that a partition that is slow to answer gets fewer and
-larger batches instead of more and more small ones: each costs every replica as much as dozens of messages do.
+What comes in while nothing is under way goes out by the end of the turn. While batches are under way to a leader, what
+comes in for any of its partitions waits until they have come back, and then goes out together, as the next wave: a
+batch and a round of the disk cost as much as a dozen messages do, so load makes them larger instead of more. This is
+the group commit of databases; it needs no rate to be configured, and one client alone never waits. A wave that is slow
+to come back holds the next one up for `wait_ms` only, and a partition with `in_flight_max` batches under way keeps
+nobody waiting but its own messages.
 
 A message completes when its batch does; a failure of the batch is the failure of each of its messages.
 """
@@ -68,9 +71,21 @@ class _Lane:
     in_flight: int = 0
 
 
+@dataclass(slots=True)
+class _Wave:
+    """What goes to one leader: the places with messages to go out next, and how many batches are under way. `timer`
+    runs while the former wait for the latter."""
+
+    leader: int
+    places: dict[Place, None] = field(default_factory=dict)
+    in_flight: int = 0
+    timer: asyncio.TimerHandle | None = None
+
+
 class Coalescer:
-    """`deadline()` says until when a message that comes now has to be stored. `on_flush` is told of a topic whose
-    messages went out, or would have, were there not `in_flight_max` batches of their partition under way."""
+    """`leader_of` says which node leads a topic's partition (any number where none does), `deadline()` until when a
+    message that comes now has to be stored. `on_flush` is told of a topic whose messages went out, or would have, were
+    there not `in_flight_max` batches of their partition under way."""
 
     def __init__(
         self,
@@ -79,6 +94,8 @@ class Coalescer:
         messages_max: int,
         bytes_max: int,
         in_flight_max: int,
+        wait_ms: int,
+        leader_of: Callable[[str, int], int],
         deadline: Callable[[], int],
         on_flush: Callable[[str], None],
     ) -> None:
@@ -86,17 +103,24 @@ class Coalescer:
         self._messages_max = messages_max
         self._bytes_max = bytes_max
         self._in_flight_max = in_flight_max
+        self._wait_seconds = wait_ms / 1000
+        self._leader_of = leader_of
         self._deadline = deadline
         self._on_flush = on_flush
         self._lanes: dict[Place, _Lane] = {}
-        self._touched: dict[Place, None] = {}
-        self._is_scheduled = False
+        self._waves: dict[int, _Wave] = {}
+        self._due: dict[int, _Wave] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
     def places(self) -> int:
         """For how many places messages wait, or are under way."""
         return len(self._lanes)
+
+    @property
+    def waves(self) -> int:
+        """To how many leaders messages wait, or are under way."""
+        return len(self._waves)
 
     def add(self, topic_id: str, partition: int, acks: int, record: Record) -> "asyncio.Future[Placed]":
         """Where the message is, once it is durable as `acks` asks; fails with AcklogError."""
@@ -111,8 +135,9 @@ class Coalescer:
         lane = self._lanes.get(place)
         if lane is None:
             lane = self._lanes[place] = _Lane()
+        wave = self._wave_to(self._leader_of(topic_id, partition))
         if lane.pending is not None and lane.pending.size_bytes + size > self._bytes_max:
-            self._send(place, lane, lane.pending)
+            self._send(place, lane, lane.pending, wave)
         pending = lane.pending
         if pending is None:
             pending = lane.pending = _Pending(self._deadline())
@@ -120,34 +145,57 @@ class Coalescer:
         pending.waiting.append(waiter)
         pending.size_bytes += size
         if len(pending.records) >= self._messages_max:
-            self._send(place, lane, pending)
+            self._send(place, lane, pending, wave)
             return
-        self._touched[place] = None
-        if not self._is_scheduled:
-            self._is_scheduled = True
-            asyncio.get_running_loop().call_soon(self._flush)
+        wave.places[place] = None
+        if wave.timer is None:
+            self._look_at(wave)
 
-    def _flush(self) -> None:
-        self._is_scheduled = False
-        touched, self._touched = self._touched, {}
-        for place in touched:
+    def _wave_to(self, leader: int) -> _Wave:
+        wave = self._waves.get(leader)
+        if wave is None:
+            wave = self._waves[leader] = _Wave(leader)
+        return wave
+
+    def _look_at(self, wave: _Wave) -> None:
+        """At the end of the turn."""
+        if not self._due:
+            asyncio.get_running_loop().call_soon(self._look)
+        self._due[wave.leader] = wave
+
+    def _look(self) -> None:
+        due, self._due = self._due, {}
+        for wave in due.values():
+            if not wave.in_flight:
+                self._go(wave)
+            elif wave.places and wave.timer is None:
+                wave.timer = asyncio.get_running_loop().call_later(self._wait_seconds, self._go, wave)
+
+    def _go(self, wave: _Wave) -> None:
+        if wave.timer is not None:
+            wave.timer.cancel()
+            wave.timer = None
+        places, wave.places = wave.places, {}
+        for place in places:
             lane = self._lanes.get(place)
             if lane is None or lane.pending is None:
                 continue  # it was full, and went out
             if lane.in_flight < self._in_flight_max:
-                self._send(place, lane, lane.pending)
+                self._send(place, lane, lane.pending, wave)
             else:
                 self._on_flush(place[0])
+        self._forget_if_idle(wave)
 
-    def _send(self, place: Place, lane: _Lane, pending: _Pending) -> None:
+    def _send(self, place: Place, lane: _Lane, pending: _Pending, wave: _Wave) -> None:
         lane.pending = None
         lane.in_flight += 1
+        wave.in_flight += 1
         self._on_flush(place[0])
-        task = asyncio.get_running_loop().create_task(self._store(place, lane, pending))
+        task = asyncio.get_running_loop().create_task(self._store(place, lane, pending, wave))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _store(self, place: Place, lane: _Lane, pending: _Pending) -> None:
+    async def _store(self, place: Place, lane: _Lane, pending: _Pending, wave: _Wave) -> None:
         topic_id, partition, acks = place
         try:
             answer = await self._append(topic_id, partition, acks, pending.records, deadline_ms=pending.deadline_ms)
@@ -158,7 +206,7 @@ class Coalescer:
             _fail(pending, error)
             raise
         finally:
-            self._ended(place, lane)
+            self._ended(place, lane, wave)
         offset = answer.base_offset
         step = 1 if offset >= 0 else 0
         for waiter in pending.waiting:
@@ -166,13 +214,23 @@ class Coalescer:
                 waiter.set_result(Placed(answer.leader_epoch, offset))
             offset += step
 
-    def _ended(self, place: Place, lane: _Lane) -> None:
-        """What waited for a batch to end goes out."""
+    def _ended(self, place: Place, lane: _Lane, wave: _Wave) -> None:
+        """What waited for a batch of its partition to end goes out; so does the next wave, where this was the last
+        batch of the one before."""
         lane.in_flight -= 1
-        if lane.pending is not None and place not in self._touched:
-            self._send(place, lane, lane.pending)
+        wave.in_flight -= 1
+        if lane.pending is not None and place not in wave.places:
+            self._send(place, lane, lane.pending, wave)
         elif lane.pending is None and not lane.in_flight:
             del self._lanes[place]
+        if wave.places and not wave.in_flight:
+            self._look_at(wave)
+        else:
+            self._forget_if_idle(wave)
+
+    def _forget_if_idle(self, wave: _Wave) -> None:
+        if not wave.in_flight and not wave.places and self._waves.get(wave.leader) is wave:
+            del self._waves[wave.leader]
 
 
 def _size_of(record: Record) -> int:

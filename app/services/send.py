@@ -80,6 +80,8 @@ class SendService:
             messages_max=settings.coalesced_messages_max,
             bytes_max=settings.coalesced_bytes_max,
             in_flight_max=settings.coalesced_batches_in_flight_max,
+            wait_ms=settings.coalescing_wait_ms,
+            leader_of=leaders.leader_of,
             deadline=lambda: leaders.deadline_in(settings.request_timeout_ms),
             on_flush=self._sticky.end_run,
         )

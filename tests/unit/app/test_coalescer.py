@@ -1,3 +1,5 @@
+"""Which messages share a batch, and what becomes of them. How batches wait for each other: test_coalescer_waves.py."""
+
 import asyncio
 from itertools import count
 
@@ -55,6 +57,8 @@ def coalescer(appends: Appends) -> Coalescer:
         messages_max=3,
         bytes_max=2000,
         in_flight_max=2,
+        wait_ms=0,
+        leader_of=lambda _topic, _partition: 0,
         deadline=lambda: next(now_ms),
         on_flush=appends.ended.append,
     )
@@ -106,6 +110,8 @@ def test_the_largest_headers_cannot_make_a_batch_too_large() -> None:
                 messages_max=settings.coalesced_messages_max,
                 bytes_max=settings.coalesced_bytes_max,
                 in_flight_max=settings.coalesced_batches_in_flight_max,
+                wait_ms=settings.coalescing_wait_ms,
+                leader_of=lambda _topic, _partition: 0,
                 deadline=lambda: 0,
                 on_flush=lambda _topic: None,
             )
@@ -183,7 +189,14 @@ async def test_what_waited_for_a_batch_that_fails_is_tried_all_the_same() -> Non
         return ProduceResponse(0, 5, 1)
 
     coalescer = Coalescer(
-        append, messages_max=3, bytes_max=2000, in_flight_max=1, deadline=lambda: 0, on_flush=lambda _topic: None
+        append,
+        messages_max=3,
+        bytes_max=2000,
+        in_flight_max=1,
+        wait_ms=0,
+        leader_of=lambda _topic, _partition: 0,
+        deadline=lambda: 0,
+        on_flush=lambda _topic: None,
     )
     failing = coalescer.add(TOPIC, 0, ACKS_ALL, Record(b"fails"))
     await settle()
@@ -199,6 +212,7 @@ async def test_what_waited_for_a_batch_that_fails_is_tried_all_the_same() -> Non
 async def test_nothing_is_kept_of_a_partition_that_is_at_rest(coalescer: Coalescer, appends: Appends) -> None:
     await asyncio.gather(*[coalescer.add(TOPIC, number, ACKS_ALL, Record(b"")) for number in range(50)])
     assert not coalescer.places
+    assert not coalescer.waves
 
 
 async def test_without_offsets_there_is_none_to_give(coalescer: Coalescer) -> None:

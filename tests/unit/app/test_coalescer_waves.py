@@ -1,0 +1,172 @@
+"""While batches are under way to a node the next ones wait for them, within limits. On virtual time."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import NamedTuple
+
+import pytest
+
+from acklog.wire.problems import ProblemCode
+from acklog.wire.record import Record
+from app.batching.coalescer import Coalescer, Placed
+from cluster.errors import AcklogError
+from storage.rpc.messages import ACKS_ALL, ProduceResponse
+from tests.sim.loop import SimLoop, simulate
+
+TOPIC = "t" * 13
+WAIT_MS = 8
+SLOW = 7
+FAILING = 6
+
+
+class Sent(NamedTuple):
+    at_ms: float
+    partition: int
+    bodies: list[bytes]
+
+
+class Nodes:
+    """Partitions 0 to 3 are led by node 1, all others by node 2, unless a test moves one. A batch takes `duration_ms`,
+    one to the partition SLOW ten times as long, and one to FAILING fails after it."""
+
+    def __init__(self, loop: SimLoop, *, duration_ms: float) -> None:
+        self._loop = loop
+        self._duration_ms = duration_ms
+        self._offsets: dict[int, int] = {}
+        self.moved: dict[int, int] = {}
+        self.sent: list[Sent] = []
+        self.coalescer = Coalescer(
+            self._append,
+            messages_max=100,
+            bytes_max=100_000,
+            in_flight_max=2,
+            wait_ms=WAIT_MS,
+            leader_of=lambda _topic, partition: self.moved.get(partition, 1 if partition < 4 else 2),
+            deadline=lambda: 0,
+            on_flush=lambda _topic: None,
+        )
+
+    @property
+    def now_ms(self) -> float:
+        return round(self._loop.time() * 1000, 3)
+
+    def add(self, partition: int, body: bytes = b"") -> "asyncio.Future[Placed]":
+        return self.coalescer.add(TOPIC, partition, ACKS_ALL, Record(body))
+
+    async def pass_ms(self, duration_ms: float) -> None:
+        await asyncio.sleep(duration_ms / 1000)
+
+    async def _append(
+        self, topic_id: str, partition: int, acks: int, records: list[Record], *, deadline_ms: int
+    ) -> ProduceResponse:
+        self.sent.append(Sent(self.now_ms, partition, [record.body for record in records]))
+        offset = self._offsets.get(partition, 0)
+        self._offsets[partition] = offset + len(records)
+        await self.pass_ms(self._duration_ms * (10 if partition == SLOW else 1))
+        if partition == FAILING:
+            raise AcklogError(ProblemCode.OVERLOADED, "full")
+        return ProduceResponse(offset, 5, 1)
+
+
+def on_nodes(test: Callable[[Nodes], Coroutine[None, None, None]], *, duration_ms: float) -> None:
+    async def run(loop: SimLoop) -> None:
+        nodes = Nodes(loop, duration_ms=duration_ms)
+        await test(nodes)
+        await nodes.pass_ms(1000)
+        assert (nodes.coalescer.places, nodes.coalescer.waves) == (0, 0), "nothing is kept of what is over"
+
+    simulate(1, run, shuffle=False)
+
+
+def test_what_comes_behind_a_wave_goes_out_together_when_it_is_back() -> None:
+    async def test(nodes: Nodes) -> None:
+        futures = [nodes.add(0, b"a"), nodes.add(1, b"b")]
+        for body in (b"c", b"d", b"e"):
+            await nodes.pass_ms(1)
+            futures.append(nodes.add(0, body))
+        futures.append(nodes.add(2, b"f"))
+        assert await asyncio.gather(*futures) == [Placed(5, offset) for offset in (0, 0, 1, 2, 3, 0)]
+        assert nodes.sent == [
+            Sent(0, 0, [b"a"]),
+            Sent(0, 1, [b"b"]),
+            Sent(5, 0, [b"c", b"d", b"e"]),
+            Sent(5, 2, [b"f"]),
+        ]
+
+    on_nodes(test, duration_ms=5)
+
+
+def test_one_client_alone_never_waits() -> None:
+    async def test(nodes: Nodes) -> None:
+        for number in range(5):
+            await nodes.add(number % 3)
+        assert [sent.at_ms for sent in nodes.sent] == [0, 5, 10, 15, 20]
+
+    on_nodes(test, duration_ms=5)
+
+
+def test_nodes_do_not_wait_for_each_other() -> None:
+    async def test(nodes: Nodes) -> None:
+        first = nodes.add(0)
+        await nodes.pass_ms(1)
+        await asyncio.gather(first, nodes.add(4))
+        assert [(sent.at_ms, sent.partition) for sent in nodes.sent] == [(0, 0), (1, 4)]
+
+    on_nodes(test, duration_ms=5)
+
+
+def test_a_slow_batch_holds_up_the_others_of_its_node_for_the_wait_only() -> None:
+    async def test(nodes: Nodes) -> None:
+        slow = nodes.add(SLOW)
+        await nodes.pass_ms(1)
+        await nodes.add(5)
+        assert nodes.now_ms == 1 + WAIT_MS + 5
+        assert not slow.done()
+        await nodes.add(5)
+        assert nodes.now_ms == 2 * (WAIT_MS + 5) + 1, "each message anew, as long as it is slow"
+        await slow
+        begin_ms = nodes.now_ms
+        await nodes.add(5)
+        assert nodes.now_ms == begin_ms + 5
+
+    on_nodes(test, duration_ms=5)
+
+
+def test_a_wait_ends_for_all_that_wait() -> None:
+    async def test(nodes: Nodes) -> None:
+        slow = nodes.add(SLOW)
+        futures = []
+        for _ in range(20):
+            await nodes.pass_ms(1)
+            futures.append(nodes.add(5))
+        await asyncio.gather(slow, *futures)
+        sent = [(sent.at_ms, len(sent.bodies)) for sent in nodes.sent if sent.partition == 5]
+        assert sent == [(9, 8), (17, 8), (25, 4)]
+
+    on_nodes(test, duration_ms=5)
+
+
+def test_a_wave_that_fails_is_back_all_the_same() -> None:
+    async def test(nodes: Nodes) -> None:
+        failing = nodes.add(FAILING)
+        await nodes.pass_ms(1)
+        waiting = nodes.add(5)
+        with pytest.raises(AcklogError, match="full"):
+            await failing
+        await waiting
+        assert nodes.now_ms == 10
+
+    on_nodes(test, duration_ms=5)
+
+
+def test_a_partition_that_moves_meanwhile_has_its_messages_sent_once_and_in_order() -> None:
+    async def test(nodes: Nodes) -> None:
+        futures = [nodes.add(0, b"a")]
+        await nodes.pass_ms(1)
+        futures.append(nodes.add(0, b"b"))
+        nodes.moved[0] = 2
+        futures.append(nodes.add(0, b"c"))
+        assert await asyncio.gather(*futures) == [Placed(5, offset) for offset in range(3)]
+        assert [body for sent in nodes.sent for body in sent.bodies] == [b"a", b"b", b"c"]
+
+    on_nodes(test, duration_ms=5)
