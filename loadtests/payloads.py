@@ -21,14 +21,14 @@ def _single(queue: str, number: int) -> bytes:
     return json.dumps({"queue": queue, "key": f"customer-{number % KEYS:05}", "body": body}).encode()
 
 
-def batch_bodies(queue: str, messages: int) -> list[bytes]:
-    """Batches of messages with bodies of 100 bytes and different keys."""
-    return [_batch(queue, messages, variant * messages) for variant in range(BATCH_VARIANTS)]
+def batch_bodies(queue: str, messages: int, *, body_bytes: int = 100) -> list[bytes]:
+    """Batches of messages with bodies of `body_bytes` and different keys."""
+    return [_batch(queue, messages, variant * messages, body_bytes - 2) for variant in range(BATCH_VARIANTS)]
 
 
-def _batch(queue: str, messages: int, first: int) -> bytes:
+def _batch(queue: str, messages: int, first: int, digits: int) -> bytes:
     texts = [
-        json.dumps({"key": f"customer-{number % KEYS:05}", "body": f"{number:098}"})
+        json.dumps({"key": f"customer-{number % KEYS:05}", "body": f"{number:0{digits}}"})
         for number in range(first, first + messages)
     ]
     return f'{{"queue":"{queue}","messages":[{",".join(texts)}]}}'.encode()

@@ -4,6 +4,7 @@ import os
 import platform
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
@@ -38,6 +39,13 @@ class Run:
     results: list[Result] = field(default_factory=list)
 
 
+class AnyRun(Protocol):
+    """A run of whatever was measured; msgspec has to know how to write it."""
+
+    @property
+    def results(self) -> list[Result]: ...
+
+
 def describe_machine(cpus: Cpus) -> Machine:
     return Machine(
         system=platform.platform(),
@@ -62,7 +70,7 @@ def _processor() -> str:
     return ""
 
 
-def write_run(run: Run, path: Path) -> None:
+def write_run(run: AnyRun, path: Path) -> None:
     """Medians and ratios stand there, too, for readers that do not want to compute them."""
     document = msgspec.to_builtins(run)
     for entry, result in zip(document["results"], run.results, strict=True):

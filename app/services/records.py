@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from acklog.wire.batch import BatchHeader, decode_records, verify
+from acklog.wire.batch import BatchHeader
 from acklog.wire.identifiers import MessageId
+from acklog.wire.log_page import Run, runs
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from app.auth.principal import Principal, Scope
@@ -37,29 +38,12 @@ class RecordsRead:
             return response.next_offset
         return max(response.offset, min(response.next_offset, self.until))
 
-    def runs(self) -> Iterator[tuple[BatchHeader, int, list[Record]]]:
-        """(header of its batch, offset of the first, records) of each batch, from the asked-for offset on.
-
-        Raises AcklogError RECORDS_CORRUPT.
-        """
-        batches = self.response.batches
-        at = 0
-        while at < len(batches):
-            try:
-                header = verify(batches, at)
-                records = [] if header.is_control else decode_records(batches, header, at)
-            except ValueError as error:  # BatchCorruptError, or a payload that cannot be unpacked or decoded
-                raise AcklogError(ProblemCode.RECORDS_CORRUPT, f"a stored batch is damaged: {error}") from None
-            first = max(header.base_offset, self.response.offset)
-            end = header.base_offset + len(records)
-            if self.until is not None and end > self.until:
-                end = self.until
-            if first < end:
-                is_whole = end - first == len(records)
-                yield header, first, records if is_whole else _part(records, header.base_offset, first, end)
-            if self.until is not None and header.next_offset >= self.until:
-                return
-            at += header.length
+    def runs(self) -> Iterator[Run]:
+        """The messages from the asked-for offset on, batch by batch. Raises AcklogError RECORDS_CORRUPT."""
+        try:
+            yield from runs(self.response.batches, self.response.offset, self.until)
+        except ValueError as error:
+            raise AcklogError(ProblemCode.RECORDS_CORRUPT, f"a stored batch is damaged: {error}") from None
 
     def records(self) -> Iterator[tuple[BatchHeader, int, Record]]:
         """(header of its batch, offset, record) of each message from the asked-for offset on.
@@ -72,10 +56,6 @@ class RecordsRead:
 
     def message_id(self, header: BatchHeader, offset: int) -> str:
         return str(MessageId(self.topic.id, self.partition, header.leader_epoch, offset))
-
-
-def _part(records: list[Record], base_offset: int, first: int, end: int) -> list[Record]:
-    return records[first - base_offset : end - base_offset]
 
 
 class RecordsService:

@@ -1,28 +1,33 @@
-"""Arrow over HTTP: the messages of one range of offsets, from any gateway, each exactly once and none left out."""
+"""The log over HTTP: the messages of one range of offsets, from any gateway, each exactly once and none left out.
+
+What is asked for are the log's batches as they are stored. To send them costs a server next to nothing, where making
+Arrow there would hold up those who send and receive; so the work spreads over Spark's workers, and checksums are
+verified where the way ends.
+"""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from acklog.client.background import Background
 from acklog.client.call import Call, Request, Response, raise_for_problem, segment, target
 from acklog.client.caller import Caller
-from acklog.errors import AcklogError, OffsetOutOfRange, TopicNotFound, UnexpectedAnswer
+from acklog.errors import AcklogError, OffsetOutOfRange, TopicNotFound
 from acklog.runtime import monotonic_ms
+from acklog.wire.log_page import headers, runs
+from acklog.wire.records_arrow import record_batches
 from pyspark_acklog import columns
 from pyspark_acklog.failures import SparkSourceError, TopicChangedError, of_server
 from pyspark_acklog.options import FetchOptions, ReadFrom
 from pyspark_acklog.plan import lost
 from pyspark_acklog.ranges import OffsetRange
 
-ARROW_STREAM = "application/vnd.apache.arrow.stream"
+BATCHES = "application/vnd.acklog.batches"
 PAGES_AHEAD_MAX = 2
 """Pages of one range that wait while the one before is worked on: what bounds a task's memory."""
-FETCH_BYTES_MIN = 64 * 1024
 BEHIND_PAUSE_S = 0.1
 
 
@@ -43,12 +48,28 @@ OnGap = Callable[[Gap], None]
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What one request brought: all that there is from `offset` to below `next_offset`. `size_bytes` were sent."""
+    """What one request brought: all that there is from `offset` to below `next_offset`."""
 
+    range: OffsetRange
     offset: int
     next_offset: int
-    size_bytes: int
-    batches: tuple[pa.RecordBatch, ...]
+    content: bytes
+
+    @property
+    def size_bytes(self) -> int:
+        """As it was sent."""
+        return len(self.content)
+
+    @property
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The messages, in the columns of `acklog.wire.records_arrow`. They are made as they are taken: a compressed
+        page may be many times as large in memory. Raises SparkSourceError."""
+        found = runs(self.content, self.offset, self.next_offset)
+        try:
+            yield from record_batches(self.range.partition, found)
+        except ValueError as error:
+            where = f"{self.range.topic}-{self.range.partition}, from {self.offset} on"
+            raise SparkSourceError(f"{where}: a batch is damaged: {error}") from None
 
 
 def batches(
@@ -68,7 +89,7 @@ def batches(
 
 
 def pages(range_: OffsetRange, options: FetchOptions, *, on_gap: OnGap | None = None) -> Iterator[Page]:
-    """The same as the records endpoint has it, cut to the range. Raises SparkSourceError."""
+    """The same, request by request. Raises SparkSourceError."""
     if range_.is_empty:
         return
     background = Background("acklog-spark-fetch")
@@ -101,7 +122,6 @@ class _Fetching:
         self._range = range_
         self._options = options
         self._on_gap = on_gap
-        self._fetch_bytes = options.fetch_bytes
         self._caller: Caller | None = None
         self._task: asyncio.Task[None] | None = None
         self._waiting: asyncio.Queue[Page | Exception | None] = asyncio.Queue(PAGES_AHEAD_MAX)
@@ -165,61 +185,49 @@ class _Fetching:
 
     async def _page(self, caller: Caller, offset: int) -> Page | int:
         """Where retention has removed the offset: where the log begins now. Raises AcklogError, SparkSourceError."""
-        while True:
-            try:
-                response = await caller.perform(self._call(offset))
-            except OffsetOutOfRange as error:
-                log_start = error.extra.get("logStart")
-                if isinstance(log_start, int) and offset < log_start:
-                    return log_start
-                # Beyond the high watermark that this replica knows: it catches up.
-                return Page(offset, offset, 0, ())
-            except TopicNotFound:
-                raise TopicChangedError(f"topic {self._range.topic!r} was deleted while it was read") from None
-            except UnexpectedAnswer as error:
-                # Compressed batches may become larger answers than a client takes.
-                if error.status != 200 or self._fetch_bytes <= FETCH_BYTES_MIN:
-                    raise
-                self._fetch_bytes = max(FETCH_BYTES_MIN, self._fetch_bytes // 4)
-            else:
-                return self._cut(offset, response)
+        try:
+            response = await caller.perform(self._call(offset))
+        except OffsetOutOfRange as error:
+            log_start = error.extra.get("logStart")
+            if isinstance(log_start, int) and offset < log_start:
+                return log_start
+            # Beyond the high watermark that this replica knows: it catches up.
+            return Page(self._range, offset, offset, b"")
+        except TopicNotFound:
+            raise TopicChangedError(f"topic {self._range.topic!r} was deleted while it was read") from None
+        return self._checked(offset, response)
 
     def _call(self, offset: int) -> Call[Response]:
         query: list[tuple[str, object | None]] = [
             ("offset", offset),
             ("until", self._range.end),
-            ("maxBytes", self._fetch_bytes),
+            ("maxBytes", self._options.fetch_bytes),
         ]
         if self._options.read_from is ReadFrom.NEAREST:
             query.append(("readFrom", self._options.read_from.value))
         path = f"/topics/{segment(self._range.topic)}/partitions/{self._range.partition}/records"
-        return Call(Request("GET", target(path, query), headers={"Accept": ARROW_STREAM}), _successful)
+        return Call(Request("GET", target(path, query), headers={"Accept": BATCHES}), _successful)
 
-    def _cut(self, offset: int, response: Response) -> Page:
-        """The page without what lies behind the range. Raises SparkSourceError."""
+    def _checked(self, offset: int, response: Response) -> Page:
+        """Raises SparkSourceError where it is of another topic, or leaves something out."""
         topic_id = response.headers.get("x-acklog-topic-id", "")
         if topic_id != self._range.topic_id:
             raise changed(self._range.topic, self._range.topic_id, topic_id)
         next_offset = min(int(response.headers["x-acklog-next-offset"]), self._range.end)
-        kept: list[pa.RecordBatch] = []
         expected = offset
-        for batch in pa.ipc.open_stream(pa.py_buffer(response.body)):
-            offsets = batch.column("offset").to_numpy()
-            count = int(np.searchsorted(offsets, next_offset))
-            if count == 0:
-                break
-            kept.append(batch.slice(0, count))
-            if offsets[0] != expected or offsets[count - 1] - expected + 1 != count:
-                self._note_missing(expected, offsets[:count])
-            expected = int(offsets[count - 1]) + 1
+        try:
+            for header in headers(response.body):
+                if header.is_control:
+                    continue
+                if expected < min(header.base_offset, next_offset):
+                    self._note_gap(expected, min(header.base_offset, next_offset), "missing")
+                expected = max(expected, header.next_offset)
+        except ValueError as error:
+            where = f"{self._range.topic}-{self._range.partition}, from {offset} on"
+            raise SparkSourceError(f"{where}: a batch is damaged: {error}") from None
         if expected < next_offset:
             self._note_gap(expected, next_offset, "missing")
-        return Page(offset, next_offset, len(response.body), tuple(kept))
-
-    def _note_missing(self, expected: int, offsets: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> None:
-        before = np.concatenate(([expected - 1], offsets[:-1]))
-        for at in np.flatnonzero(offsets - before != 1):
-            self._note_gap(int(before[at]) + 1, int(offsets[at]), "missing")
+        return Page(self._range, offset, next_offset, response.body)
 
     def _note_gap(self, start: int, end: int, reason: str) -> None:
         if self._options.fail_on_data_loss:

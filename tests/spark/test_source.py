@@ -123,11 +123,13 @@ def test_failures_are_one_line(
 
 @pytest.mark.spark
 def test_there_and_back(spark: SparkSession, server: ServerProcess, client: acklog.Client, flights: str) -> None:
-    client.topics.create("copy", 3)
+    client.topics.create("there-and-back", 3)
     for _ in range(2):  # the second time it is the same write again
         table = read(spark, server, flights, endingOffsets='{"0": 100, "1": 100, "2": 100}').drop("topic")
-        table.write.format("acklog").mode("append").options(url=server.base_url, topic="copy", writeId="w1").save()
-    copied = read(spark, server, "copy")
+        table.write.format("acklog").mode("append").options(
+            url=server.base_url, topic="there-and-back", writeId="w1"
+        ).save()
+    copied = read(spark, server, "there-and-back")
     columns = ["key", "value", "body", "tags", "timestamp"]
     first = read(spark, server, flights).where("offset < 100").select(*columns)
     assert copied.count() == 300

@@ -39,15 +39,15 @@ def replay(archive: LocalStorage, server: ServerProcess, spark: "SparkSession") 
 def test_messages_come_as_they_were(
     archive: LocalStorage, spark: "SparkSession", server: ServerProcess, client: Client
 ) -> None:
-    client.topics.create("copy", 3)
-    done = replay(archive, server, spark).run(Selection(topic="replayed"), "copy")
+    client.topics.create("replayed-copy", 3)
+    done = replay(archive, server, spark).run(Selection(topic="replayed"), "replayed-copy")
     assert (done.sent, done.is_resumed) == (3_000, False)
     # Same partitions, same order: so also the same offsets.
-    before, after = stored(client, "replayed"), stored(client, "copy")
+    before, after = stored(client, "replayed"), stored(client, "replayed-copy")
     assert before.keys() == after.keys()
     assert all(before[place] == after[place] for place in before)
     with pytest.raises(ExportError, match="is complete"):
-        replay(archive, server, spark).run(Selection(topic="replayed"), "copy")
+        replay(archive, server, spark).run(Selection(topic="replayed"), "replayed-copy")
 
 
 def test_other_partitions_keep_keys_together(

@@ -138,3 +138,11 @@ def test_json_bodies_as_text(bodies: list[str | int | None]) -> None:
 def test_only_the_named_columns_are_made() -> None:
     batch = columns.table_batch(answer(offset=[1, 2]), "t", ["offset", "topic"])
     assert batch.to_pydict() == {"offset": [1, 2], "topic": ["t", "t"]}
+
+
+def test_escapes_outside_of_a_slice_are_none_of_its_own() -> None:
+    whole = pa.array([b'"\\n"', b'"x"', b'"\\t"'], pa.binary())
+    nulls = pa.nulls(3, pa.string())
+    assert columns.body_texts(whole.slice(1, 1), nulls.slice(1, 1)).to_pylist() == ["x"]
+    assert columns.body_texts(whole.slice(1), nulls.slice(1)).to_pylist() == ["x", "\t"]
+    assert columns.body_texts(whole.slice(3), nulls.slice(3)).to_pylist() == []

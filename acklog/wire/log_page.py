@@ -1,0 +1,41 @@
+"""A page of the log: whole batches, back to back as they are stored, and the messages in them."""
+
+from collections.abc import Iterator
+
+from acklog.wire.batch import BatchHeader, decode_records, read_header, verify
+from acklog.wire.compression import Buffer
+from acklog.wire.record import Record
+
+Run = tuple[BatchHeader, int, list[Record]]
+"""Messages that were appended together: the header of their batch, the offset of the first of them, and themselves."""
+
+
+def headers(page: Buffer) -> Iterator[BatchHeader]:
+    """Of each batch; what it holds is not looked at. Raises BatchCorruptError."""
+    at = 0
+    while at < len(page):
+        header = read_header(page, at)
+        yield header
+        at += header.length
+
+
+def runs(page: Buffer, first_offset: int, until: int | None = None) -> Iterator[Run]:
+    """The messages from `first_offset` to below `until`, batch by batch; the first batch may begin before, and the last
+    end behind. Nothing of control batches.
+
+    Raises ValueError: BatchCorruptError, or for a payload that cannot be unpacked or decoded.
+    """
+    at = 0
+    while at < len(page):
+        header = verify(page, at)
+        records = [] if header.is_control else decode_records(page, header, at)
+        first = max(header.base_offset, first_offset)
+        end = header.base_offset + len(records)
+        if until is not None and end > until:
+            end = until
+        if first < end:
+            is_whole = end - first == len(records)
+            yield header, first, records if is_whole else records[first - header.base_offset : end - header.base_offset]
+        if until is not None and header.next_offset >= until:
+            return
+        at += header.length
