@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +22,7 @@ from acklog.command.failures import CommandError
 from acklog_spark.sessions import open_session
 from examples.server_process import ServerFailedError
 from loadtests.bench_server import acklog_server
+from loadtests.kafka_broker import connector_jars, kafka_broker
 from loadtests.load import LoadFailedError
 from loadtests.plan import Cpus
 from loadtests.report import make_table
@@ -54,6 +56,7 @@ def main(
     only: Annotated[list[str] | None, typer.Option(help=f"Of {', '.join(SCENARIOS)}; may be repeated.")] = None,
     rounds: Annotated[int | None, typer.Option(min=1, max=ROUNDS_MAX, help="How often each is measured.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write all results there.")] = None,
+    kafka_jars: Annotated[Path | None, typer.Option(help="Kafka's jars, to measure it beside us.")] = None,
 ) -> None:
     """The exit code is 1 when something failed. Missed targets are shown."""
     console = Console()
@@ -67,11 +70,12 @@ def main(
         results.append(result)
         console.print(f"{result.name}: {result.value:,.1f} {result.unit}", highlight=False, markup=False)
 
+    settings = {} if kafka_jars is None else {"spark.jars": connector_jars(kafka_jars)}
     directory = Path(tempfile.mkdtemp(prefix="acklog-spark-bench-"))
     try:
-        spark = open_session("acklog-bench", master=f"local[{plan.tasks}]", settings={}, is_quiet=True)
+        spark = open_session("acklog-bench", master=f"local[{plan.tasks}]", settings=settings, is_quiet=True)
         try:
-            uvloop.run(_run(plan, spark, directory, report))
+            uvloop.run(_run(plan, spark, directory, report, kafka_jars))
         finally:
             spark.stop()
     except (CommandError, LoadFailedError, ServerFailedError, TimeoutError, ExceptionGroup) as error:
@@ -105,9 +109,16 @@ def chosen_plan(plan: SparkPlan, only: list[str], rounds: int | None) -> SparkPl
     return plan if rounds is None else replace(plan, rounds=rounds)
 
 
-async def _run(plan: SparkPlan, spark: SparkSession, directory: Path, report: Callable[[Result], None]) -> None:
-    async with asyncio.timeout(DEADLINE_S), acklog_server(directory, NO_CPUS) as server:
-        bench = SparkBench(spark, server, directory, plan, report)
+async def _run(
+    plan: SparkPlan, spark: SparkSession, directory: Path, report: Callable[[Result], None], kafka_jars: Path | None
+) -> None:
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(asyncio.timeout(DEADLINE_S))
+        server = await stack.enter_async_context(acklog_server(directory, NO_CPUS))
+        kafka = None
+        if kafka_jars is not None:
+            kafka = await stack.enter_async_context(kafka_broker(kafka_jars, directory / "kafka"))
+        bench = SparkBench(spark, server, directory, plan, report, kafka)
         if "small" in plan.scenarios:
             await reads(bench, await fill(bench, plan.small))
         if {"large", "live"} & set(plan.scenarios):

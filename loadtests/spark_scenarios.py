@@ -38,10 +38,17 @@ class SparkBench:
     directory: Path
     plan: SparkPlan
     report: Callable[[Result], None]
+    kafka: str | None = None
+    """A Kafka broker's address, where there is one to be measured beside us."""
 
     def source(self, topic: str, **options: str) -> DataFrame:
         """The topic as a table."""
         return self.spark.read.format("acklog").options(url=self.server.url, topic=topic, **options).load()
+
+    def kafka_source(self, topic: str) -> DataFrame:
+        """The same messages in Kafka."""
+        options = {"kafka.bootstrap.servers": str(self.kafka), "subscribe": topic, "startingOffsets": "earliest"}
+        return self.spark.read.format("kafka").options(**options).load()
 
 
 async def fill(bench: SparkBench, size: Size) -> Size:
@@ -55,7 +62,15 @@ async def fill(bench: SparkBench, size: Size) -> Size:
     if load.errors or load.answers < batches:
         raise LoadFailedError(f"only {load.answers:,} of {batches:,} batches were stored, {load.errors} failed")
     rows, _, _ = await _bare(bench, size)
+    if bench.kafka is not None:
+        await asyncio.to_thread(_fill_kafka, bench, size)
     return replace(size, messages=rows)
+
+
+def _fill_kafka(bench: SparkBench, size: Size) -> None:
+    """With the very messages of the topic, by Spark."""
+    messages = bench.source(size.topic).select("key", "value")
+    messages.write.format("kafka").options(**{"kafka.bootstrap.servers": str(bench.kafka), "topic": size.topic}).save()
 
 
 async def reads(bench: SparkBench, size: Size) -> None:
@@ -71,6 +86,7 @@ async def reads(bench: SparkBench, size: Size) -> None:
             TO_PARQUET: "rows/s",
             FROM_PARQUET: "rows/s",
             PARQUET_TO_PARQUET: "rows/s",
+            **({KAFKA_COUNT: "rows/s", KAFKA_TO_PARQUET: "rows/s"} if bench.kafka else {}),
         }.items()
     }
     await asyncio.to_thread(_spark_round, bench, size, {})
@@ -88,6 +104,7 @@ FETCH = "the source's fetch alone"
 COUNT, NARROW = "source → count", "source, one column → count"
 TO_PARQUET, FROM_PARQUET = "source → Parquet", "Parquet → count"
 PARQUET_TO_PARQUET = "Parquet → Parquet"
+KAFKA_COUNT, KAFKA_TO_PARQUET = "Kafka's source → count", "Kafka's source → Parquet"
 
 
 def _report(bench: SparkBench, size: Size, measured: dict[str, Measurement]) -> None:
@@ -108,6 +125,9 @@ def _report(bench: SparkBench, size: Size, measured: dict[str, Measurement]) -> 
     bench.report(count)
     bench.report(measured[NARROW].result(limits=(bare, measured[FROM_PARQUET].limit("Parquet → count"))))
     bench.report(measured[TO_PARQUET].result(limits=(bare, measured[PARQUET_TO_PARQUET].limit("Parquet → Parquet"))))
+    if bench.kafka is not None:
+        for theirs, ours in ((KAFKA_COUNT, COUNT), (KAFKA_TO_PARQUET, TO_PARQUET)):
+            bench.report(measured[theirs].result(limits=(measured[ours].limit(f"Acklog, {ours}"),)))
 
 
 async def _bare(bench: SparkBench, size: Size) -> tuple[int, int, float]:
@@ -187,6 +207,9 @@ def _spark_round(bench: SparkBench, size: Size, measured: dict[str, Measurement]
     timed(TO_PARQUET, lambda: bench.source(size.topic).write.mode("overwrite").parquet(files))
     timed(FROM_PARQUET, lambda: _all_columns_counted(bench.spark.read.parquet(files)))
     timed(PARQUET_TO_PARQUET, lambda: bench.spark.read.parquet(files).write.mode("overwrite").parquet(again))
+    if bench.kafka is not None:
+        timed(KAFKA_COUNT, lambda: bench.kafka_source(size.topic).count())
+        timed(KAFKA_TO_PARQUET, lambda: bench.kafka_source(size.topic).write.mode("overwrite").parquet(again))
 
 
 def _one_column(bench: SparkBench, topic: str) -> DataFrame:

@@ -1,4 +1,4 @@
-"""Messages as Arrow's record batches: one for every ROWS_MAX messages, however small the log's own batches are.
+"""Messages as Arrow's record batches: of a size of the caller's choice, however small the log's own batches are.
 
 pyarrow is optional for clients: it is loaded on first use.
 """
@@ -14,23 +14,20 @@ from acklog.wire.record import Record
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ROWS_MAX = 4096
-BYTES_MAX = 512 * 1024
-"""Of bodies, in one record batch: what is turned into Arrow in one go, while a server does nothing else. About 2 ms."""
 
-
-def record_batches(partition: int, runs: Iterable[Run]) -> "Iterator[pa.RecordBatch]":
-    """partition, offset, key, value, headers, tags, timestamp, appendTime, contentType; as `schema` says."""
+def record_batches(partition: int, runs: Iterable[Run], *, rows_max: int, bytes_max: int) -> "Iterator[pa.RecordBatch]":
+    """partition, offset, key, value, headers, tags, timestamp, appendTime, contentType, as `schema` says; at most
+    `rows_max` messages in each, and about `bytes_max` bytes of bodies."""
     import pyarrow.compute  # noqa: F401 - what `_timestamps` needs
 
-    for chunk in _chunks(runs):
+    for chunk in _chunks(runs, rows_max, bytes_max):
         yield _record_batch(partition, chunk)
 
 
-def _chunks(runs: Iterable[Run]) -> Iterator[list[Run]]:
-    """The runs, cut and joined to ROWS_MAX messages and about BYTES_MAX bytes."""
+def _chunks(runs: Iterable[Run], rows_max: int, bytes_max: int) -> Iterator[list[Run]]:
+    """The runs, cut and joined."""
     chunk: list[Run] = []
-    room, bytes_left = ROWS_MAX, BYTES_MAX
+    room, bytes_left = rows_max, bytes_max
     for header, first, records in runs:
         # What a message of this batch costs on average is enough to know: no body is looked at for it.
         record_bytes = max(1, header.length // header.count)
@@ -43,7 +40,7 @@ def _chunks(runs: Iterable[Run]) -> Iterator[list[Run]]:
             bytes_left -= count * record_bytes
             if room <= 0 or bytes_left <= 0:
                 yield chunk
-                chunk, room, bytes_left = [], ROWS_MAX, BYTES_MAX
+                chunk, room, bytes_left = [], rows_max, bytes_max
     if chunk:
         yield chunk
 

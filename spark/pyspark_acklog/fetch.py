@@ -29,6 +29,9 @@ BATCHES = "application/vnd.acklog.batches"
 PAGES_AHEAD_MAX = 2
 """Pages of one range that wait while the one before is worked on: what bounds a task's memory."""
 BEHIND_PAUSE_S = 0.1
+BATCH_ROWS_MAX = 16 * 1024
+BATCH_BYTES_MAX = 4 * 1024 * 1024
+"""Of what goes to Spark in one piece. Each piece costs Spark about what a thousand rows cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,7 @@ class Page:
         page may be many times as large in memory. Raises SparkSourceError."""
         found = runs(self.content, self.offset, self.next_offset)
         try:
-            yield from record_batches(self.range.partition, found)
+            yield from record_batches(self.range.partition, found, rows_max=BATCH_ROWS_MAX, bytes_max=BATCH_BYTES_MAX)
         except ValueError as error:
             where = f"{self.range.topic}-{self.range.partition}, from {self.offset} on"
             raise SparkSourceError(f"{where}: a batch is damaged: {error}") from None

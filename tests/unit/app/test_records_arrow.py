@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acklog.wire import records_arrow
 from acklog.wire.batch import encode_batch, stamp
 from acklog.wire.record import Record
+from app.services import records_arrow
 from app.services.records import RecordsRead
 from app.services.records_arrow import arrow_stream
 from storage.rpc.messages import RecordsResponse
