@@ -12,7 +12,7 @@ WORKERS ?= auto
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-spark check demo cluster-demo spark-demo openapi faults availability test-thorough test-power-loss sim sim-cluster bench cluster-bench failover-bench load format clean
+.PHONY: help run test test-spark check demo cluster-demo spark-demo openapi faults availability test-thorough test-power-loss sim sim-cluster bench cluster-bench failover-bench spark-bench load format clean
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -72,6 +72,9 @@ cluster-bench: $(VENV)/.dev-installed ## a local cluster's rates and latencies b
 
 failover-bench: $(VENV)/.dev-installed ## 1,000 partitions on nodes that are killed and stopped
 	@$(BIN)/python -m loadtests.failover_bench $(ARGS)
+
+spark-bench: $(VENV)/.dev-installed ## how fast Spark reads topics, beside a bare client and Parquet (needs Java 17)
+	@$(BIN)/python -m loadtests.spark_bench $(ARGS)
 
 load: $(VENV)/.dev-installed ## users against a server of their own (PROFILE=web|batch|workers|dashboards|mixed)
 	@$(BIN)/python -m loadtests.run_load --profile $(or $(PROFILE),mixed) $(ARGS)

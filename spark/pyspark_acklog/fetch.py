@@ -29,6 +29,8 @@ BATCHES = "application/vnd.acklog.batches"
 PAGES_AHEAD_MAX = 2
 """Pages of one range that wait while the one before is worked on: what bounds a task's memory."""
 BEHIND_PAUSE_S = 0.1
+PAGES_PER_SECOND = 20
+"""Of a read with a rate, at least: a rate that is kept in a few large pages is no rate for who shares the server."""
 BATCH_ROWS_MAX = 16 * 1024
 BATCH_BYTES_MAX = 4 * 1024 * 1024
 """Of what goes to Spark in one piece. Each piece costs Spark about what a thousand rows cost."""
@@ -204,7 +206,7 @@ class _Fetching:
         query: list[tuple[str, object | None]] = [
             ("offset", offset),
             ("until", self._range.end),
-            ("maxBytes", self._options.fetch_bytes),
+            ("maxBytes", page_bytes(self._options)),
         ]
         if self._options.read_from is ReadFrom.NEAREST:
             query.append(("readFrom", self._options.read_from.value))
@@ -237,6 +239,12 @@ class _Fetching:
             raise lost(self._range.topic, self._range.partition, start, end, reason=reason)
         if self._on_gap is not None:
             self._on_gap(Gap(self._range.topic, self._range.partition, start, end, reason))
+
+
+def page_bytes(options: FetchOptions) -> int:
+    """How much one request asks for."""
+    rate = options.max_bytes_per_second
+    return options.fetch_bytes if rate is None else min(options.fetch_bytes, max(1, rate // PAGES_PER_SECOND))
 
 
 def changed(topic: str, known: str, found: str) -> TopicChangedError:

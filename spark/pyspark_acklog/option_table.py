@@ -53,7 +53,12 @@ OPTIONS = (
     Option("failOnDataLoss", _R, "true", "whether offsets that retention has removed fail the query, or are skipped"),
     Option("readFrom", _R, "leader", "leader, or nearest: a replica near the gateway may answer"),
     Option("fetchBytes", _R, "4 MiB", "how much one request asks for, 64 KiB to 16 MiB"),
-    Option("maxBytesPerSecond", _R, "", "how much one task fetches per second at most, at least 64 KiB"),
+    Option(
+        "maxBytesPerSecond",
+        _R,
+        "",
+        "how much one task fetches per second at most, at least 64 KiB; in smaller requests then",
+    ),
     Option("maxMessagesPerTrigger", _S, "", "how many messages one micro-batch reads at most"),
     Option("writeId", _W, "", "names a batch write: done again under the same name it adds nothing twice"),
     Option("writeIdentity", _W, "durable", "durable, or window: only the topic's deduplication window guards retries"),

@@ -1,0 +1,92 @@
+"""What a page that came in must be before its messages are believed."""
+
+from typing import Any
+
+import pytest
+
+from acklog.client.call import Response
+from pyspark_acklog import fetch
+from pyspark_acklog.failures import DataLossError, SparkSourceError, TopicChangedError
+from pyspark_acklog.fetch import Gap
+from pyspark_acklog.options import FetchOptions, parse_read
+from pyspark_acklog.ranges import OffsetRange
+from tests.unit.wire.test_log_page import page
+
+TOPIC_ID = "t" * 13
+RANGE = OffsetRange("flights", TOPIC_ID, 2, 0, 20)
+
+
+def options(**given: str) -> FetchOptions:
+    return parse_read({"url": "http://127.0.0.1:9", "topic": "flights", **given}).fetch
+
+
+def checked(
+    content: bytes, *, next_offset: int, offset: int = 0, topic_id: str = TOPIC_ID, gaps: list[Gap] | None = None
+) -> fetch.Page:
+    on_gap: Any = None if gaps is None else gaps.append
+    given = options() if gaps is None else options(failOnDataLoss="false")
+    headers = {"x-acklog-topic-id": topic_id, "x-acklog-next-offset": str(next_offset)}
+    fetching = fetch._Fetching(RANGE, given, on_gap)
+    return fetching._checked(offset, Response(200, content, headers))
+
+
+def offsets(found: fetch.Page) -> list[int]:
+    return [offset for batch in found.batches for offset in batch.column("offset").to_pylist()]
+
+
+def test_a_page_has_what_it_says() -> None:
+    found = checked(page(3, 4), next_offset=7, offset=1)
+    assert (found.offset, found.next_offset, found.size_bytes) == (1, 7, len(page(3, 4)))
+    assert offsets(found) == [1, 2, 3, 4, 5, 6]
+
+
+def test_what_lies_behind_the_range_is_left_out() -> None:
+    found = checked(page(15, 10), next_offset=25)
+    assert found.next_offset == 20
+    assert offsets(found) == list(range(20))
+
+
+@pytest.mark.parametrize(
+    ("content", "missing"),
+    [
+        (page(3, base_offset=2), (0, 2)),  # at its beginning
+        (page(2) + page(3, base_offset=4), (2, 4)),  # between its batches
+        (page(3), (3, 5)),  # at its end
+        (b"", (0, 5)),
+    ],
+)
+def test_no_offset_is_left_out_in_silence(content: bytes, missing: tuple[int, int]) -> None:
+    next_offset = 7 if missing == (2, 4) else 5
+    with pytest.raises(DataLossError, match=f"offsets {missing[0]} to {missing[1] - 1} of flights-2"):
+        checked(content, next_offset=next_offset)
+    gaps: list[Gap] = []
+    found = checked(content, next_offset=next_offset, gaps=gaps)
+    assert [(gap.start, gap.end, gap.reason) for gap in gaps] == [(*missing, "missing")]
+    assert offsets(found) == [offset for offset in range(next_offset) if not missing[0] <= offset < missing[1]]
+
+
+def test_another_topic_of_that_name_is_not_read() -> None:
+    with pytest.raises(TopicChangedError, match="was deleted and made anew"):
+        checked(page(3), next_offset=3, topic_id="u" * 13)
+
+
+def test_damaged_pages_are_one_line() -> None:
+    with pytest.raises(SparkSourceError, match="flights-2, from 0 on: a batch is damaged: only 5 bytes are left"):
+        checked(page(3) + b"12345", next_offset=3)
+    content = bytearray(page(3))
+    content[-1] ^= 1
+    with pytest.raises(SparkSourceError, match="flights-2, from 0 on: a batch is damaged: the checksum"):
+        offsets(checked(bytes(content), next_offset=3))
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, 4 * 1024 * 1024),
+        ({"maxBytesPerSecond": "20m"}, 1024 * 1024),
+        ({"maxBytesPerSecond": "20m", "fetchBytes": "64k"}, 64 * 1024),
+        ({"maxBytesPerSecond": "1g"}, 4 * 1024 * 1024),
+    ],
+)
+def test_a_rate_is_kept_in_small_requests(given: dict[str, str], expected: int) -> None:
+    assert fetch.page_bytes(options(**given)) == expected
