@@ -49,14 +49,15 @@ class AnswerInMaking:
         self._answers: list[PartitionAnswer] = []
         self._batches: list[bytes] = []
         self._is_empty = True
+        self._is_full = False
         self._open: tuple[PartitionAnswer, ServedPartition, FetchVerdict] | None = None
         self._reads: deque[tuple[int, int]] = deque()  # (log, until)
         self._pieces: dict[int, bytes] = {}
 
     def next_read(self) -> Read | None:
-        while not self._reads or self._bytes_left <= 0:
+        while not self._reads or self._is_full:
             self._close_partition()
-            partition_id = self._session.take_from_line() if self._bytes_left > 0 else None
+            partition_id = None if self._is_full else self._session.take_from_line()
             if partition_id is None:
                 return None
             self._open_partition(partition_id)
@@ -74,6 +75,8 @@ class AnswerInMaking:
         answer.logs[read.log].size_bytes = len(batches)
         self._bytes_left -= len(batches)
         self._is_empty &= not batches
+        # What is left may be too little for the next batch. Others might still fit, and then this one never would.
+        self._is_full = self._bytes_left <= 0 or (not batches and not read.takes_one)
 
     def finish(self) -> FetchAnswer:
         self._close_partition()
@@ -104,7 +107,7 @@ class AnswerInMaking:
             partition.told(answer)
             self._answers.append(answer)
         else:
-            self._session.put_back(answer.id, verdict)
+            self._session.put_back(answer.id, verdict, is_next=self._is_full)
         self._open = None
         self._reads.clear()
         self._pieces = {}

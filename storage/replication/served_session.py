@@ -5,6 +5,7 @@ follower (it was given work, and says its new position when that is durable). Wa
 of the others those are remembered whose high watermark the follower was not told.
 """
 
+from collections import OrderedDict
 from itertools import islice
 from typing import NamedTuple
 
@@ -64,7 +65,7 @@ class ServedSession:
     def __init__(self) -> None:
         self._partitions: dict[PartitionId, ServedPartition] = {}
         self._with_follower: dict[PartitionId, None] = {}
-        self._line: dict[PartitionId, None] = {}
+        self._line: OrderedDict[PartitionId, None] = OrderedDict()
         self._news: dict[PartitionId, None] = {}
 
     def __len__(self) -> int:
@@ -122,14 +123,18 @@ class ServedSession:
             self._with_follower[partition_id] = None
         return partition_id
 
-    def put_back(self, partition_id: PartitionId, answered: FetchVerdict) -> None:
-        """Nothing was sent of it after all. It waits for the next change, unless there was one meanwhile."""
+    def put_back(self, partition_id: PartitionId, answered: FetchVerdict, *, is_next: bool) -> None:
+        """Nothing was sent of it after all. It `is_next` where that was for lack of room; else nothing was there, and
+        it waits for the next change, unless there was one meanwhile."""
         partition = self._partitions.get(partition_id)
         if partition is None or partition_id not in self._with_follower:
             return  # it has left the session, or the follower has moved on
         del self._with_follower[partition_id]
         if partition.verdict is not answered:
             self._sort_in(partition_id, partition)
+        elif is_next:
+            self._line[partition_id] = None
+            self._line.move_to_end(partition_id, last=False)
         elif partition.has_news:
             self._news[partition_id] = None
 

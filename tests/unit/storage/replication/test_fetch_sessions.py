@@ -224,6 +224,36 @@ def test_the_first_batch_is_sent_however_large_it_is() -> None:
     assert len(making.finish().batches) == 500
 
 
+def test_what_did_not_fit_any_more_is_first_in_the_next_answer() -> None:
+    """Nothing may have to change for it: a follower that is behind would stay there."""
+    pair = offered(Pair(), *range(3))
+    for number in range(3):
+        pair.grow(number, 90)
+    request = pair.client.next_request(0)
+    assert request is not None
+    pair.arrive(request)
+    making = pair.server.begin_answer()
+    first, second = making.next_read(), None
+    assert first is not None
+    making.add(first, bytes(60))
+    second = making.next_read()
+    assert second is not None
+    assert not second.takes_one
+    making.add(second, b"")  # its first batch has more bytes than are left
+    assert making.next_read() is None, "the answer is full"
+    answer = making.finish()
+    assert [each.id for each in answer.partitions if each.is_work] == [first.id]
+    pair.server.check_invariants()
+    pair.client.answered(answer, 0)
+    request = pair.client.next_request(SETTINGS.fetch_gather_ms)
+    assert request is not None
+    pair.arrive(request)
+    assert pair.server.is_due(0)
+    again = pair.server.begin_answer().next_read()
+    assert again is not None
+    assert (again.id, again.takes_one) == (second.id, True)
+
+
 def test_a_read_that_finds_nothing_is_no_answer() -> None:
     pair = offered(Pair(), 0)
     pair.grow(0, 5)
