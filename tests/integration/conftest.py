@@ -1,5 +1,6 @@
 """Servers for the tests of this folder."""
 
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,6 +10,14 @@ import pytest
 from tests.support.server_process import ServerProcess
 
 ServerMaker = Callable[..., ServerProcess]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interrupts_arrive() -> None:
+    """What a shell runs in the background ignores SIGINT, and so would every command that a test starts and interrupts:
+    a program inherits what is ignored, and not what is handled."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

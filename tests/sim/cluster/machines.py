@@ -14,14 +14,24 @@ from app.node_process_settings import NodeProcessSettings
 from app.settings import Settings
 from cluster.controller.planner_settings import PlannerSettings
 from cluster.controller.settings import ControllerSettings
+from cluster.coordination import CoordinationError
 from cluster.election import ElectionSettings
+from cluster.errors import AcklogError
 from cluster.registration_settings import RegistrationSettings
 from storage.node.settings import NodeSettings
 from storage.replication.settings import ReplicationSettings
 from tests.sim.cluster.coordination import Coordination, StoreConnection
 from tests.sim.cluster.network import Network
 from tests.sim.cluster.options import ClusterOptions
-from tests.sim.environment import FIRST_WALL_MS, DiskSpeed, MachineClock, SimClock, SimEntropy, SimExecutor
+from tests.sim.environment import (
+    FIRST_WALL_MS,
+    DiskSpeed,
+    ExecutorKilledError,
+    MachineClock,
+    SimClock,
+    SimEntropy,
+    SimExecutor,
+)
 from tests.sim.http_client import HttpClient
 from tests.sim.loop import SimLoop
 from tests.sim.machine import ProcessDisk, node_settings
@@ -29,6 +39,15 @@ from tests.sim.process import Process, ProcessDiedError
 from tests.sim.sim_disk import SimDisk, SimulatedPowerLoss
 
 STOP_TIMEOUT_S = 90
+STOP_FAILURES = (
+    AcklogError,
+    OSError,
+    CoordinationError,
+    StorageFailedError,
+    ExecutorKilledError,
+    TimeoutError,
+)
+"""What may go wrong in a stop while faults happen. Anything else is a fault of the program."""
 PORT = 7000
 
 
@@ -186,7 +205,7 @@ class NodeMachine(Host):
         except asyncio.CancelledError:  # whoever ordered it does not wait any longer
             self.end(loses_power=False)
             raise
-        except Exception as error:
+        except STOP_FAILURES as error:
             self._around.coverage[f"stops that failed: {type(error).__name__}"] += 1
             self.end(loses_power=True)
             return
