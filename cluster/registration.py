@@ -85,10 +85,10 @@ class NodeRegistrar:
         says so from its next renewal on in any case."""
         self._registration = replace(self._registration, is_leaving=True)
         failures = 0
-        while self._lease is not None and self.is_registered:
+        while (lease := self._lease) is not None and self.is_registered:
             try:
                 item = await self._store.get(keys.node(self._registration.node_id))
-                if item is None or item.lease_id != self._lease.lease_id:
+                if item is None or item.lease_id != lease.lease_id:
                     return
                 put = Put(item.key, encode(self._registration), item.lease_id)
                 if (await self._store.transact([unchanged(item)], [put])).succeeded:

@@ -307,6 +307,29 @@ async def test_leaving_is_told_and_stays_told(machine: Machine) -> None:
     assert found.is_leaving
 
 
+async def test_leaving_ends_well_where_the_lease_is_lost_meanwhile(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registrar = machine.registrar()
+    await registrar.start()
+    get, gate = machine.store.get, asyncio.Event()
+
+    async def slow_get(key: str) -> KeyValue | None:
+        item = await get(key)
+        await gate.wait()
+        return item
+
+    monkeypatch.setattr(machine.store, "get", slow_get)
+    leaving = asyncio.ensure_future(registrar.announce_leaving())
+    await settle()
+    machine.store.before["grant_lease"] = [CoordinationUnavailableError("down")] * 100
+    machine.store.before["keep_alive"] = [CoordinationUnavailableError("down")] * 100
+    await machine.clock.advance_ms(20_000)
+    assert not registrar.is_registered
+    gate.set()
+    await leaving
+
+
 async def test_leaving_gives_up_on_a_store_that_stays_away(machine: Machine) -> None:
     registrar = machine.registrar()
     await registrar.start()
