@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from acklog.wire.log_page import MEDIA_TYPE
 from examples.latencies import percentile
 from examples.server_process import ServerProcess
 from loadtests.bench_server import ask_once, connected, create_topic, put_answer
@@ -16,7 +17,7 @@ from loadtests.scenarios import BATCHES_TOPIC, FASTAPI, MB, PARTITIONS, Bench
 
 FILL_SECONDS_MAX = 30.0
 PROBE_GROUP = "probe"
-RECORD_TYPES = {"raw": "application/vnd.acklog.batches", "NDJSON": "application/x-ndjson"}
+RECORD_TYPES = {"raw": MEDIA_TYPE, "NDJSON": "application/x-ndjson"}
 
 
 async def fill(bench: Bench) -> None:

@@ -120,7 +120,9 @@ async def _receive(connection: HttpConnection, latencies: list[float], counted_f
         latencies += [now - each.body for each in messages if each.body >= counted_from]
         if messages:
             receipts = msgspec.json.encode({"receipts": [each.receipt for each in messages]})
-            await connection.request(make_request("POST", "/ack", receipts))
+            answer = await connection.request(make_request("POST", "/ack", receipts))
+            if answer.status != 200:
+                raise LoadFailedError(f"ack: {answer.status} {answer.body[:300]!r}")
 
 
 @asynccontextmanager

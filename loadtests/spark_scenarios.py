@@ -10,6 +10,7 @@ from time import perf_counter
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
 
+from acklog.wire.log_page import MEDIA_TYPE
 from examples.server_process import ServerProcess
 from loadtests.bench_server import connected, create_topic
 from loadtests.http_connection import HttpConnection, make_request
@@ -19,7 +20,6 @@ from loadtests.payloads import batch_bodies, posts
 from loadtests.result import Result
 from loadtests.spark_fetch_once import Fetched
 from loadtests.spark_plan import Size, SparkPlan
-from pyspark_acklog.fetch import BATCHES
 
 MB = 1_000_000
 COUNT_TARGET = 500_000
@@ -152,7 +152,7 @@ async def _read(connection: HttpConnection, size: Size, partitions: list[int], p
         offset = 0
         while True:
             where = f"/topics/{size.topic}/partitions/{partition}/records?offset={offset}&maxBytes={plan.page_bytes}"
-            answer = await connection.request(make_request("GET", where, accept=BATCHES))
+            answer = await connection.request(make_request("GET", where, accept=MEDIA_TYPE))
             if answer.status != 200:
                 raise LoadFailedError(f"{where}: {answer.status} {answer.body[:300]!r}")
             following = int(answer.header("x-acklog-next-offset"))

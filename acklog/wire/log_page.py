@@ -6,6 +6,7 @@ from acklog.wire.batch import BatchHeader, decode_records, read_header, verify
 from acklog.wire.compression import Buffer
 from acklog.wire.record import Record
 
+MEDIA_TYPE = "application/vnd.acklog.batches"
 Run = tuple[BatchHeader, int, list[Record]]
 """Messages that were appended together: the header of their batch, the offset of the first of them, and themselves."""
 
@@ -19,15 +20,23 @@ def headers(page: Buffer) -> Iterator[BatchHeader]:
         at += header.length
 
 
+def verified(page: Buffer) -> Iterator[tuple[int, BatchHeader]]:
+    """Where each batch begins in the page, and its header, once its content is known to be unharmed. Raises
+    BatchCorruptError."""
+    at = 0
+    while at < len(page):
+        header = verify(page, at)
+        yield at, header
+        at += header.length
+
+
 def runs(page: Buffer, first_offset: int, until: int | None = None) -> Iterator[Run]:
     """The messages from `first_offset` to below `until`, batch by batch; the first batch may begin before, and the last
     end behind. Nothing of control batches.
 
     Raises ValueError: BatchCorruptError, or for a payload that cannot be unpacked or decoded.
     """
-    at = 0
-    while at < len(page):
-        header = verify(page, at)
+    for at, header in verified(page):
         records = [] if header.is_control else decode_records(page, header, at)
         first = max(header.base_offset, first_offset)
         end = header.base_offset + len(records)
@@ -38,4 +47,3 @@ def runs(page: Buffer, first_offset: int, until: int | None = None) -> Iterator[
             yield header, first, records if is_whole else records[first - header.base_offset : end - header.base_offset]
         if until is not None and header.next_offset >= until:
             return
-        at += header.length

@@ -2,14 +2,14 @@
 
 import msgspec
 
+from acklog.wire import log_page
 from app.message_view import MessageView, encode_line, view_of
 from app.responses import JSON, NDJSON, BytesResponse
 from app.services.records import RecordsRead
 from app.services.records_arrow import arrow_stream
 
-BATCHES = "application/vnd.acklog.batches"
 ARROW = "application/vnd.apache.arrow.stream"
-RECORDS_TYPES = (JSON, NDJSON, ARROW, BATCHES)
+RECORDS_TYPES = (JSON, NDJSON, ARROW, log_page.MEDIA_TYPE)
 _encode = msgspec.json.Encoder().encode
 
 

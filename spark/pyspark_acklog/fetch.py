@@ -17,7 +17,7 @@ from acklog.client.call import Call, Request, Response, raise_for_problem, segme
 from acklog.client.caller import Caller
 from acklog.errors import AcklogError, OffsetOutOfRange, TopicNotFound
 from acklog.runtime import monotonic_ms
-from acklog.wire.log_page import headers, runs
+from acklog.wire.log_page import MEDIA_TYPE, headers, runs
 from acklog.wire.records_arrow import record_batches
 from pyspark_acklog import columns
 from pyspark_acklog.failures import SparkSourceError, TopicChangedError, of_server
@@ -25,7 +25,6 @@ from pyspark_acklog.options import FetchOptions, ReadFrom
 from pyspark_acklog.plan import lost
 from pyspark_acklog.ranges import OffsetRange
 
-BATCHES = "application/vnd.acklog.batches"
 PAGES_AHEAD_MAX = 2
 """Pages of one range that wait while the one before is worked on: what bounds a task's memory."""
 BEHIND_PAUSE_S = 0.1
@@ -33,7 +32,7 @@ PAGES_PER_SECOND = 20
 """Of a read with a rate, at least: a rate that is kept in a few large pages is no rate for who shares the server."""
 BATCH_ROWS_MAX = 16 * 1024
 BATCH_BYTES_MAX = 4 * 1024 * 1024
-"""Of what goes to Spark in one piece. Each piece costs Spark about what a thousand rows cost."""
+"""Of what goes to Spark in one piece. Each piece has a cost of its own there, whatever is in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +210,7 @@ class _Fetching:
         if self._options.read_from is ReadFrom.NEAREST:
             query.append(("readFrom", self._options.read_from.value))
         path = f"/topics/{segment(self._range.topic)}/partitions/{self._range.partition}/records"
-        return Call(Request("GET", target(path, query), headers={"Accept": BATCHES}), _successful)
+        return Call(Request("GET", target(path, query), headers={"Accept": MEDIA_TYPE}), _successful)
 
     def _checked(self, offset: int, response: Response) -> Page:
         """Raises SparkSourceError where it is of another topic, or leaves something out."""

@@ -7,13 +7,13 @@ from typing import Self
 from acklog.client.background import Background
 from acklog.client.call import Call, Request, Response, raise_for_problem, segment, target
 from acklog.errors import AcklogError, OffsetOutOfRange
-from acklog.wire.batch import BatchCorruptError, decode_keys, verify
+from acklog.wire.batch import BatchCorruptError, decode_keys
+from acklog.wire.log_page import MEDIA_TYPE, verified
 from pyspark_acklog.archive.replay_plan import ReplayPlan, stored_keys
 from pyspark_acklog.connection import Connection
 from pyspark_acklog.export.failures import ExportError
 from pyspark_acklog.failures import of_server
 
-BATCHES = "application/vnd.acklog.batches"
 FETCH_BYTES = 4 * 1024 * 1024
 LOOK_AGAIN_AFTER_S_MAX = 60.0
 _PARTS_OF_WINDOW = 4
@@ -73,7 +73,7 @@ class TargetLog:
     def _page(self, partition: int, offset: int) -> Response:
         query: list[tuple[str, object | None]] = [("offset", offset), ("maxBytes", FETCH_BYTES)]
         path = f"/topics/{segment(self._plan.target)}/partitions/{partition}/records"
-        call = Call(Request("GET", target(path, query), headers={"Accept": BATCHES}), _successful)
+        call = Call(Request("GET", target(path, query), headers={"Accept": MEDIA_TYPE}), _successful)
         try:
             return self._background.run(lambda: self._caller.perform(call))
         except OffsetOutOfRange:
@@ -87,16 +87,10 @@ class TargetLog:
 
 def keys_in(batches: bytes) -> list[str]:
     """The idempotency keys of stored batches. Raises ExportError for bytes that are none."""
-    found: list[str] = []
-    at = 0
-    while at < len(batches):
-        try:
-            header = verify(batches, at)
-            found += [key.key for key in decode_keys(batches, header, at)]
-        except BatchCorruptError as error:
-            raise ExportError(f"the server sent a batch that is damaged: {error.reason}") from None
-        at += header.length
-    return found
+    try:
+        return [key.key for at, header in verified(batches) for key in decode_keys(batches, header, at)]
+    except BatchCorruptError as error:
+        raise ExportError(f"the server sent a batch that is damaged: {error.reason}") from None
 
 
 def _successful(response: Response) -> Response:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from acklog.wire import records_arrow
 from pyspark_acklog import columns
 
 SPARK = t.StructType(
@@ -25,19 +26,7 @@ SPARK = t.StructType(
         t.StructField("appendTime", t.TimestampType()),
     ]
 )
-ANSWER = pa.schema(
-    [
-        pa.field("partition", pa.int32(), nullable=False),
-        pa.field("offset", pa.int64(), nullable=False),
-        pa.field("key", pa.string()),
-        pa.field("value", pa.binary(), nullable=False),
-        pa.field("headers", pa.map_(pa.string(), pa.string())),
-        pa.field("tags", pa.list_(pa.string())),
-        pa.field("timestamp", pa.timestamp("ms", tz="UTC"), nullable=False),
-        pa.field("appendTime", pa.timestamp("ms", tz="UTC"), nullable=False),
-        pa.field("contentType", pa.string()),
-    ]
-)
+ANSWER = records_arrow.schema()
 
 
 def answer(**values: list[object]) -> pa.RecordBatch:
