@@ -1,7 +1,7 @@
 """Key to partition as Kafka's default partitioner maps it, so that keys land where a Kafka user expects."""
 
 from collections.abc import Sequence
-from functools import lru_cache
+from typing import cast
 
 from murmurhash2 import murmurhash2
 
@@ -13,10 +13,22 @@ _KAFKA_SEED = 0x9747B28C
 _POSITIVE = 0x7FFFFFFF
 
 
-@lru_cache(maxsize=KEY_HASHES_REMEMBERED_MAX)
+class _KeyHashes(dict[str, int]):
+    """Makes what it is asked for. Forgetting all when full costs less than to note at each use which was the latest."""
+
+    def __missing__(self, key: str) -> int:
+        if len(self) >= KEY_HASHES_REMEMBERED_MAX:
+            self.clear()
+        self[key] = key_hash = int(murmurhash2(key.encode(), _KAFKA_SEED) & _POSITIVE)
+        return key_hash
+
+
+_key_hashes = _KeyHashes()
+
+
 def hash_of_key(key: str) -> int:
     """murmur2 of the key's UTF-8, masked to positive."""
-    return int(murmurhash2(key.encode(), _KAFKA_SEED) & _POSITIVE)
+    return _key_hashes[key]
 
 
 def partition_for_key(key: bytes, partitions: int) -> int:
@@ -29,4 +41,4 @@ def partitions_for_keys(keys: Sequence[str | None], partitions: int) -> list[int
     fifth of one call per key.)"""
     if None in keys:
         return [-1 if key is None else hash_of_key(key) % partitions for key in keys]
-    return [key_hash % partitions for key_hash in map(hash_of_key, keys)]
+    return [key_hash % partitions for key_hash in map(_key_hashes.__getitem__, cast("Sequence[str]", keys))]

@@ -117,7 +117,8 @@ class SendService:
     async def send_plain(
         self, batch: PlainBatch, principal: Principal, idempotency_key: str | None = None
     ) -> SendResult:
-        """As `send`, for a batch in which nothing is at fault: a loop per batch where `send` has one per message."""
+        """As `send`, for a batch in which nothing is at fault: a loop per batch where `send` has one per message. It
+        takes the batch's records; the caller must not use them again."""
         topic, is_created = await self._topic_for(batch.queue, batch.acks, principal)
         result = SendResult(topic, len(batch.records), True, batch.acks, is_created)
         indexes: list[list[int]] = [[] for _ in range(topic.partitions)]
@@ -131,9 +132,14 @@ class SendService:
         records = [list(map(record_at, places)) for places in indexes]
         used = [number for number in range(topic.partitions) if records[number]]
         if idempotency_key is None:
+            batches = [self._appends.encode_plain(records[number]) for number in used]
+            # Freed before the disk is waited for: the next request's records take their places, which the processor's
+            # cache still has.
+            batch.records.clear()
+            records.clear()
             sending = [
-                self._append(number, indexes[number], self._appends.encode_plain(records[number]), result)
-                for number in used
+                self._append(number, indexes[number], encoded, result)
+                for number, encoded in zip(used, batches, strict=True)
             ]
         else:
             key = request_key(idempotency_key)

@@ -57,9 +57,8 @@ def _put_run(run: Run, topic_id: str, texts: list[str]) -> None:
     # As `placed_text` has it, with what is the same for all put together once.
     before = f'{{"messageId":"m-{topic_id}-{run.partition}-{run.epoch}-'
     between = f'","partition":{run.partition},"offset":'
-    placed = [f"{before}{offset}{between}{offset}}}" for offset in range(offset, offset + len(run.indexes))]
-    for index, text in zip(run.indexes, placed, strict=True):
-        texts[index] = text
+    for index, digits in zip(run.indexes, map(str, range(offset, offset + len(run.indexes))), strict=True):
+        texts[index] = f"{before}{digits}{between}{digits}}}"
 
 
 def _items(result: SendResult) -> list[ProblemItem]:
