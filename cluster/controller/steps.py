@@ -43,6 +43,10 @@ class Step:
     operation: Operation
     decisions: tuple[Decision, ...] = ()
 
+    @property
+    def elects_leader(self) -> bool:
+        return any(decision.kind is DecisionKind.LEADER_ELECTED for decision in self.decisions)
+
 
 @dataclass(frozen=True, slots=True)
 class PlannedTransaction:

@@ -9,17 +9,30 @@ UNKNOWN = -1
 
 class FollowerProgress:
     """`matched` has, per log, up to where the follower durably holds what the leader holds; UNKNOWN until it has
-    fetched from a place where the two logs agree."""
+    fetched from a place where the two logs agree. `put_out_ms` is when the controller took it out of the ISR, most
+    often because it is gone: what was heard before tells nothing of whether it lives."""
 
-    __slots__ = ("_ends_at_last_fetch", "_last_fetch_ms", "behind_since_ms", "heard_ms", "identity", "matched")
+    __slots__ = (
+        "_ends_at_last_fetch",
+        "_last_fetch_ms",
+        "behind_since_ms",
+        "heard_ms",
+        "identity",
+        "matched",
+        "put_out_ms",
+    )
 
     def __init__(self, identity: ReplicaIdentity, *, logs: int, now_ms: int) -> None:
         self.identity = identity
         self.matched = [UNKNOWN] * logs
         self.behind_since_ms: int | None = now_ms
         self.heard_ms = now_ms
+        self.put_out_ms = UNKNOWN
         self._last_fetch_ms = now_ms
         self._ends_at_last_fetch: tuple[int, ...] | None = None
+
+    def was_heard_after(self, at_ms: int) -> bool:
+        return self.heard_ms > max(at_ms, self.put_out_ms)
 
     def fetched(self, matched: Sequence[int], *, ends: tuple[int, ...], now_ms: int) -> None:
         """It fetched; `matched` is UNKNOWN where the logs part, `ends` are the leader's.

@@ -1,6 +1,6 @@
 """A leader's followers: one per replica but itself, heard in this epoch or not."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from storage.replication.assignment import IsrMember, ReplicaIdentity
 from storage.replication.follower_progress import UNKNOWN, FollowerProgress
@@ -75,7 +75,25 @@ class Followers:
             if progress is not None:
                 progress.heard_ms = max(progress.heard_ms, heard_ms)
 
+    def note_put_out(self, members: Iterable[IsrMember], now_ms: int) -> None:
+        """The controller has taken them out of the ISR."""
+        for progress in self.members(members):
+            progress.put_out_ms = now_ms
+
     def heard_by(self, count: int, isr: Iterable[IsrMember]) -> int | None:
         """Since when `count` members of `isr` were heard; None if there are fewer."""
         heard = sorted((progress.heard_ms for progress in self.members(isr)), reverse=True)
         return heard[count - 1] if count <= len(heard) else None
+
+
+def without_late(
+    members: Collection[IsrMember], late: Iterable[FollowerProgress], *, least: int
+) -> tuple[IsrMember, ...]:
+    """The members but for the late ones, latest first, as long as `least` are left.
+
+    Below the minimum nothing is committed, so a smaller ISR would gain nothing; and whoever stays in it has all that is
+    committed and may still be elected when the others are lost (what KIP-966 keeps a second list for).
+    """
+    by_lateness = sorted(late, key=lambda progress: progress.behind_since_ms or 0)
+    leaving = [progress.identity.node_id for progress in by_lateness[: max(len(members) - least, 0)]]
+    return tuple(member for member in members if member.node_id not in leaving)

@@ -18,7 +18,7 @@ from storage.replication.acks import ACKS_ALL, WaitingAcks
 from storage.replication.assignment import Assignment, IsrMember, ReplicaIdentity
 from storage.replication.divergence import compare
 from storage.replication.follower_progress import UNKNOWN, FollowerProgress
-from storage.replication.followers import Followers
+from storage.replication.followers import Followers, without_late
 from storage.replication.isr import ChangeOutcome, InSyncReplicas
 from storage.replication.leader_events import (
     AckAwaited,
@@ -87,6 +87,7 @@ class LeaderReplica:
         self._members: dict[int, FollowerProgress] = {}  # of the maximal ISR, those that are heard
         self._is_somebody_missing = False
         self._has_silent_candidates = False
+        self._ask_from_ms: int | None = None  # when to ask once more whether those that were put out are heard
         self._set_replicas(assignment, now_ms)
         self._reconsider(now_ms)
 
@@ -119,7 +120,7 @@ class LeaderReplica:
         """When TimePassed is due."""
         if self.service is Service.STEPPED_DOWN:
             return None
-        deadlines = [self._retry.until_ms, self._next_late_from_ms()]
+        deadlines = [self._retry.until_ms, self._next_late_from_ms(), self._ask_from_ms]
         if not self._is_coordinated and self.service is Service.SERVING:
             deadlines.append(self._isolated_from_ms())
         return min((each for each in deadlines if each is not None), default=None)
@@ -313,30 +314,23 @@ class LeaderReplica:
         self._late = len(late)
         self._late_from_ms = now_ms
         self._has_silent_candidates = False
+        self._ask_from_ms = None
         if not self._is_coordinated or not self.isr.is_settled or self._retry.until_ms is not None:
             return
-        kept = self._without_late(self._followers.known_members(self.isr.committed, but=self._me.node_id), late)
+        known = self._followers.known_members(self.isr.committed, but=self._me.node_id)
+        kept = without_late(known, late, least=self._topic.min_insync_replicas)
         if kept != self.isr.committed:
             self._effects.append(ChangeIsr(self.isr.propose(kept)))
             return
         candidates = [progress for progress in self._followers if self._may_join(progress, now_ms)]
         silent_since_ms = now_ms - self._settings.contact_ms
-        joining = tuple(each.identity for each in candidates if each.heard_ms > silent_since_ms)
+        joining = tuple(each.identity for each in candidates if each.was_heard_after(silent_since_ms))
         self._has_silent_candidates = len(joining) < len(candidates)
+        doubted = (each for each in candidates if each.heard_ms > silent_since_ms and each.identity not in joining)
+        self._ask_from_ms = min((each.put_out_ms + self._settings.contact_ms for each in doubted), default=None)
         if joining:
             members = tuple(IsrMember(each.node_id, each.directory_id) for each in joining)
             self._effects.append(ChangeIsr(self.isr.propose((*kept, *members), joining)))
-
-    def _without_late(self, members: tuple[IsrMember, ...], late: list[FollowerProgress]) -> tuple[IsrMember, ...]:
-        """The members but for the late ones, latest first, as long as enough are left.
-
-        Below the minimum nothing is committed, so a smaller ISR would gain nothing; and whoever stays in it has all
-        that is committed and may still be elected when the others are lost (what KIP-966 keeps a second list for).
-        """
-        may_leave = len(members) - self._topic.min_insync_replicas
-        by_lateness = sorted(late, key=lambda progress: progress.behind_since_ms or 0)
-        leaving = [progress.identity.node_id for progress in by_lateness[: max(may_leave, 0)]]
-        return tuple(member for member in members if member.node_id not in leaving)
 
     def _may_join(self, progress: FollowerProgress, now_ms: int) -> bool:
         """It has all that is committed and all that this leader found at its election, and kept up when last heard."""
@@ -369,7 +363,9 @@ class LeaderReplica:
                 return
             if is_newer:
                 self._set_replicas(assignment, now_ms)
+            before = self.isr.committed
             change = self.isr.seen(assignment)
+            self._followers.note_put_out([each for each in before if not self.isr.has(each.node_id)], now_ms)
             if change is not None:
                 self._effects.append(ChangeIsr(change))
 

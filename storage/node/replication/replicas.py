@@ -73,6 +73,7 @@ class Replicas:
         self._on_changed = on_changed
         self._on_topic_gone = on_topic_gone
         self._hosts: dict[PartitionId, ReplicaHost] = {}
+        self._told_of: dict[PartitionId, tuple[Topic, PartitionState]] = {}
         self._topics: dict[str, dict[int, Partition]] = {}
         self._opened: dict[PartitionKey, asyncio.Future[None]] = {}
         self._leftovers = Leftovers(logs, store, self._node_id)
@@ -165,9 +166,9 @@ class Replicas:
         permits = asyncio.Semaphore(self._settings.partitions_opened_at_once)
         missing = [partition_id for partition_id in wanted if partition_id not in self._hosts]
         await asyncio.gather(*(self._take_up(*wanted[partition_id], permits) for partition_id in missing))
-        for partition_id in wanted:
+        for partition_id, (topic, state) in wanted.items():
             held = self._hosts.get(partition_id)
-            if held is not None:
+            if held is not None and (self.failures or not self._was_told_of(held, topic, state)):
                 self._inform(held)
         if self._leftovers:
             await self._leftovers.remove(set(self._hosts))
@@ -228,12 +229,18 @@ class Replicas:
         """Of a log that was removed and is here again, the checkpoint knows a former life."""
         return min(self._high_watermarks.get(log.key), log.log_end)
 
+    def _was_told_of(self, replica: ReplicaHost, topic: Topic, state: PartitionState) -> bool:
+        """Of these very objects: for what was written anew the metadata has others, were they equal."""
+        told_of = self._told_of.get(replica.id)
+        return told_of is not None and told_of[0] is topic and told_of[1] is state
+
     def _inform(self, replica: ReplicaHost) -> None:
         """State and revision are read together: the metadata moves on while replicas are taken up."""
         topic = self._metadata.topic_by_id(replica.topic.id)
         state = self._metadata.partition(replica.topic.id, replica.number)
         if topic is None or state is None:
             return  # the next round lets it go
+        self._told_of[replica.id] = (topic, state)
         if replica.topic != topic:
             replica.topic_changed(topic)
         revision = self._metadata.revision_of(keys.partition(topic.id, state.partition))
@@ -251,6 +258,7 @@ class Replicas:
         for log in replica.logs:  # what was never committed must not be read in a later life of the log
             self._tools.cache.drop(log.key)
         del self._hosts[replica.id]
+        self._told_of.pop(replica.id, None)
         self._leftovers.add(replica.id)
         if self._metadata.topic_by_id(topic_id) is None:
             self._on_topic_gone(topic_id)

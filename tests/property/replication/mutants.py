@@ -3,7 +3,7 @@
 A mutant is a function that patches the protocol, or the model's disk, store or controller.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from random import Random
 
@@ -17,7 +17,7 @@ from storage.replication.divergence import Diverged, LogPosition, Restart
 from storage.replication.follower_events import Answered, FollowerEffect, TruncateLog
 from storage.replication.follower_progress import FollowerProgress
 from storage.replication.follower_replica import FollowerReplica
-from storage.replication.followers import Followers
+from storage.replication.followers import Followers, without_late
 from storage.replication.isr import ChangeOutcome, InSyncReplicas, IsrChange
 from storage.replication.leader_replica import LeaderReplica
 from storage.replication.replica_log import ReplicaLog
@@ -291,12 +291,12 @@ def role_begins_before_rest(patch: pytest.MonkeyPatch) -> None:
 def isr_shrinks_below_minimum(patch: pytest.MonkeyPatch) -> None:
     """KIP-966: late members leave also when too few are left, and the last replica standing loses its disk."""
 
-    def without_late(
-        self: LeaderReplica, members: tuple[IsrMember, ...], late: list[FollowerProgress]
+    def without_all_late(
+        members: Collection[IsrMember], late: Iterable[FollowerProgress], *, least: int
     ) -> tuple[IsrMember, ...]:
-        return tuple(member for member in members if member.node_id not in [each.identity.node_id for each in late])
+        return without_late(members, late, least=0)
 
-    patch.setattr(LeaderReplica, "_without_late", without_late)
+    patch.setattr(leader_replica, "without_late", without_all_late)
 
 
 def _by_its_harm(patch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 it proves nothing. `python -m tests.sim.cluster.hunt` looks for the first seed that does.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -27,10 +27,12 @@ from storage.node.delivery_host import DeliveryHost
 from storage.node.opening import PartitionOpener
 from storage.node.replication import isr_writer
 from storage.node.replication.producer_mirror import ProducerMirror
+from storage.replication import leader_replica
 from storage.replication.assignment import IsrMember, ReplicaIdentity
 from storage.replication.follower_events import Answered
 from storage.replication.follower_progress import FollowerProgress
 from storage.replication.follower_replica import FollowerReplica
+from storage.replication.followers import without_late
 from storage.replication.isr import ChangeOutcome, InSyncReplicas
 from storage.replication.leader_replica import LeaderReplica
 from tests.property.replication.mutants import (
@@ -162,13 +164,12 @@ def join_without_incarnation(patch: pytest.MonkeyPatch) -> None:
 def isr_shrinks_below_minimum(patch: pytest.MonkeyPatch) -> None:
     """KIP-966: late members leave also when too few are left, and the last replica standing loses its disk."""
 
-    def without_late(
-        self: LeaderReplica, members: tuple[IsrMember, ...], late: list[FollowerProgress]
+    def without_all_late(
+        members: Collection[IsrMember], late: Iterable[FollowerProgress], *, least: int
     ) -> tuple[IsrMember, ...]:
-        leaving = {each.identity.node_id for each in late}
-        return tuple(member for member in members if member.node_id not in leaving)
+        return without_late(members, late, least=0)
 
-    patch.setattr(LeaderReplica, "_without_late", without_late)
+    patch.setattr(leader_replica, "without_late", without_all_late)
     patch.setattr(_Draft, "_isr_floor", property(lambda self: 1))
 
 

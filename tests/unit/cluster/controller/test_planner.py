@@ -57,6 +57,17 @@ def test_elections_do_not_wait_for_the_round(cluster: PlannedCluster) -> None:
     assert all(len(state.replicas) == 2 for state in cluster.states().values()), "nothing is repaired yet"
 
 
+def test_who_has_no_leader_gets_one_before_anything_else_is_decided(cluster: PlannedCluster) -> None:
+    cluster.settle()
+    cluster.decisions.clear()
+    cluster.stop(2)
+    cluster.control()
+    decided = [decision.kind for decision in cluster.decisions]
+    elections = decided.count(DecisionKind.LEADER_ELECTED)
+    assert 0 < elections < len(decided)
+    assert DecisionKind.LEADER_ELECTED not in decided[2 * elections :], "each took the dead one out of the ISR, too"
+
+
 def test_repair_waits_and_leadership_comes_back(cluster: PlannedCluster) -> None:
     cluster.stop(2)
     cluster.control()

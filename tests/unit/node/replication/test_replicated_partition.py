@@ -6,6 +6,8 @@ import pytest
 
 from acklog.wire.batch import decode_records, encode_batch, read_header
 from acklog.wire.record import Record
+from cluster import keys
+from cluster.coordination import Put
 from cluster.errors import AcklogError
 from cluster.model import PartitionLife
 from cluster.steering_desk import SteeringDesk
@@ -92,6 +94,22 @@ def test_leadership_moves_with_everything_that_was_acknowledged() -> None:
         await cluster.start(before.leader)
         await cluster.until(lambda: sorted(cluster.state(topic).isr) == [1, 2, 3])
         assert await cluster.records(before.leader, topic) == await cluster.records(cluster.state(topic).leader, topic)
+
+    with_cluster(main)
+
+
+def test_what_is_written_anew_unchanged_is_taken_up_too() -> None:
+    """A leader guards its changes by the revision of the partition's key: with an old one it could never change it."""
+
+    async def main(cluster: SimulatedCluster) -> None:
+        topic = await cluster.topic()
+        await cluster.send(topic, b"1")
+        key = keys.partition(topic.id, 0)
+        item = await cluster.store.get(key)
+        assert item is not None
+        written = await cluster.store.transact((), (Put(key, item.value),))
+        await cluster.until(lambda: all(node.metadata.revision >= written.revision for node in cluster.nodes.values()))
+        await cluster.until(lambda: cluster.replica(cluster.state(topic).leader, topic).seen_revision == written.revision)
 
     with_cluster(main)
 

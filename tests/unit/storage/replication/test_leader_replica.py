@@ -294,12 +294,39 @@ def test_a_follower_that_was_not_heard_lately_does_not_join_on_its_old_word() ->
     leader = Leader()
     for node_id in (2, 3):
         leader.fetched(identity(node_id), (0, -1))
-    now_ms = 60_000
-    removed = leader.step(AssignmentSeen(assignment(isr=members(1, 2), revision=11)), now_ms)
+    removed = leader.step(AssignmentSeen(assignment(isr=members(1, 2), revision=11)), 50_000)
     assert (changes(removed), removed[-1]) == ([], AskWhoIsHeard())
+    now_ms = 60_000
     assert leader.step(FollowersHeard({3: now_ms - SETTINGS.contact_ms}), now_ms) == [], "asked once"
     [change] = changes(leader.step(FollowersHeard({3: now_ms - SETTINGS.contact_ms + 1}), now_ms))
     assert change.change.isr == members(1, 2, 3)
+
+
+def test_a_follower_that_was_put_out_lives_only_if_it_is_heard_afterwards() -> None:
+    """A node has died, and was heard a moment ago. Each of its partitions would ask in vain to have it back, again and
+    again, and commit nothing meanwhile."""
+    leader = Leader()
+    for node_id in (2, 3):
+        leader.fetched(identity(node_id), (0, -1), now_ms=1_000)
+    put_out = leader.step(AssignmentSeen(assignment(isr=members(1, 2), revision=11)), 1_200)
+    assert (changes(put_out), put_out[-1]) == ([], AskWhoIsHeard())
+    assert changes(leader.step(FollowersHeard({3: 1_200}), 1_300)) == []
+    assert [member.node_id for member in leader.machine.isr.maximal] == [1, 2]
+    [change] = changes(leader.step(FollowersHeard({3: 1_201}), 1_300))
+    assert change.change.isr == members(1, 2, 3)
+
+
+def test_whether_a_follower_that_was_put_out_lives_is_asked_once_more() -> None:
+    """Without news of its own a partition is not told of fetches, unless the node was silent for long."""
+    leader = Leader()
+    for node_id in (2, 3):
+        leader.fetched(identity(node_id), (0, -1), now_ms=1_000)
+    leader.step(AssignmentSeen(assignment(isr=members(1, 2), revision=11)), 1_200)
+    ask_at_ms = 1_200 + SETTINGS.contact_ms
+    assert leader.machine.next_deadline() == ask_at_ms
+    assert leader.step(TimePassed(), ask_at_ms) == [AskWhoIsHeard()]
+    assert leader.step(FollowersHeard({3: 1_000}), ask_at_ms) == []
+    assert leader.machine.next_deadline() is None
 
 
 def test_a_follower_that_comes_back_joins_when_it_fetches() -> None:
