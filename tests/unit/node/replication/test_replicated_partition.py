@@ -109,7 +109,9 @@ def test_what_is_written_anew_unchanged_is_taken_up_too() -> None:
         assert item is not None
         written = await cluster.store.transact((), (Put(key, item.value),))
         await cluster.until(lambda: all(node.metadata.revision >= written.revision for node in cluster.nodes.values()))
-        await cluster.until(lambda: cluster.replica(cluster.state(topic).leader, topic).seen_revision == written.revision)
+        await cluster.until(
+            lambda: cluster.replica(cluster.state(topic).leader, topic).seen_revision == written.revision
+        )
 
     with_cluster(main)
 
