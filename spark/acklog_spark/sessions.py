@@ -1,5 +1,6 @@
 """A Spark session for a command: the one that spark-submit has made, or one of this machine."""
 
+import logging
 import os
 import re
 import shutil
@@ -19,6 +20,7 @@ LOCAL_MASTER = "local[*,4]"
 JAVA_MIN = 17
 JAVA_HINT = "Install it (Debian: apt-get install openjdk-17-jre-headless), or set JAVA_HOME."
 _VERSION = re.compile(r'version "(?:1\.)?([0-9]+)')
+_LOGGERS_OF_FAILURES = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")  # pyspark.errors.exceptions.base
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"  # set by spark-submit, which has chosen the master and started Java
 
 
@@ -84,7 +86,9 @@ def require_java() -> None:
 @contextmanager
 def _java_quiet() -> Iterator[None]:
     """Java and its workers inherit a standard error that goes nowhere: what they log of a failure, with its stack
-    traces, comes to the command as an exception as well."""
+    traces, comes to the command as an exception as well. So does what PySpark logs of one."""
+    for name in _LOGGERS_OF_FAILURES:
+        logging.getLogger(name).disabled = True
     sys.stderr.flush()
     kept = os.dup(2)
     nowhere = os.open(os.devnull, os.O_WRONLY)

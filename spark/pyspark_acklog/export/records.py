@@ -7,6 +7,7 @@ import pyarrow as pa
 from pyspark_acklog import columns
 from pyspark_acklog.export.failures import LayoutError
 from pyspark_acklog.export.layout import DERIVED_COLUMNS, TableLayout
+from pyspark_acklog.failures import one_line
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -46,7 +47,7 @@ def laid_out(rows: "DataFrame", layout: TableLayout) -> "DataFrame":
     found = rows if layout.has_body_text else rows.drop(BODY)
     if layout.body_schema:
         json_text = F.when(F.col("contentType").isNull(), body_text())
-        parsed = found.withColumn("_parsed", F.from_json(json_text, layout.body_schema))
+        parsed = found.withColumn("_parsed", F.from_json(json_text, _parsed_ddl(layout.body_schema)))
         names = parsed.select("_parsed.*").columns
         taken = [name for name in names if name.lower() in {each.lower() for each in found.columns}]
         if taken:
@@ -62,6 +63,19 @@ def laid_out(rows: "DataFrame", layout: TableLayout) -> "DataFrame":
                 f"--partition-by {name}: a table can be partitioned by columns of --schema, and by {possible}"
             )
     return found
+
+
+def _parsed_ddl(ddl: str) -> "StructType":
+    """Raises LayoutError."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql.types import StructType
+
+    try:
+        parsed = StructType.fromDDL(ddl)
+    except PySparkException as error:
+        raise LayoutError(f"--schema {ddl!r} is no list of columns with their types: {one_line(error)}") from None
+    assert isinstance(parsed, StructType)
+    return parsed
 
 
 def schema_of(layout: TableLayout) -> "StructType":

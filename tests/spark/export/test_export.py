@@ -89,6 +89,8 @@ def test_tables_by_columns_of_the_body(
     assert verified(LocalStorage(str(tmp_path)), "by-carrier", lambda: spark).faults == ()
     with pytest.raises(LayoutError, match="--partition-by nowhere"):
         _export(spark, server, "by-carrier", tmp_path / "other", partition_by=("nowhere",))
+    with pytest.raises(LayoutError, match="--schema 'delay intt' is no list of columns with their types"):
+        _export(spark, server, "by-carrier", tmp_path / "another", body_schema="delay intt")
 
 
 def test_small_files_are_joined_and_still_right(
