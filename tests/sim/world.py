@@ -343,7 +343,8 @@ def run_options(options: Options) -> Result:
         await worlds[0].run()
 
     trace_hash = ""
-    logging.getLogger("acklog").setLevel(logging.CRITICAL)
+    for name in ("acklog", "uvicorn.error"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     with structlog.testing.capture_logs() as logs:
         try:
             _, trace_hash = simulate(options.seed, main, shuffle=options.shuffle)
