@@ -101,21 +101,28 @@ class PartitionGroups:
         `since_ms` says that the group reads the topic's other partitions already: this one is new (the topic has
         grown) or was missed, so a group at `latest` starts with what was appended since then, or it would lose that.
         """
-        if self._state.group(group.id) is not None:
-            return
-        starting = self._starting.get(group.id)
-        if starting is not None:
+        while self._state.group(group.id) is None:
+            starting = self._starting.get(group.id)
+            if starting is None:
+                await self._start(group, projected_offset, since_ms)
+                return
             await asyncio.shield(starting)
-            return
+
+    async def _start(self, group: Group, projected_offset: int | None, since_ms: int | None) -> None:
+        """Whoever waits fails as this does; or begins anew, where this was only given up."""
         self._starting[group.id] = starting = asyncio.get_running_loop().create_future()
         try:
             self._check_group_limit()
             offset = await self._start_offset(group, projected_offset, since_ms)
             await self._delivery.commit(Started(group.id, offset))
+        except AcklogError as error:
+            starting.set_exception(error)
+            starting.exception()  # nobody may wait
+            raise
         finally:
-            # Whoever waited looks for the group's state and finds out whether this worked.
             del self._starting[group.id]
-            starting.set_result(None)
+            if not starting.done():
+                starting.set_result(None)
 
     async def _start_offset(self, group: Group, projected_offset: int | None, since_ms: int | None) -> int:
         log = self._host.log

@@ -257,3 +257,36 @@ def test_messages_behind_a_damaged_batch_reach_a_group_whose_consumers_all_wait(
         assert sim.clock.monotonic_ms() < 5_000
 
     with_node(main)
+
+
+def test_two_who_meet_a_full_disk_at_a_groups_first_contact_do_not_lose_it_for_good() -> None:
+    """The one waits for what the other begins. Had it gone on as if that had worked, nobody would begin it again, and
+    the group would get nothing until the next start."""
+
+    async def main(sim: SimulatedNode) -> None:
+        topic, group = await sim.topic(partitions=2), await sim.group()
+        await sim.send(topic, b"1")
+        capacity_bytes, sim.disk.capacity_bytes = sim.disk.capacity_bytes, sim.disk.used_bytes
+        refused = await asyncio.gather(*(sim.receive(topic, group) for _ in range(3)), return_exceptions=True)
+        assert [error.code.name for error in refused if isinstance(error, AcklogError)] == ["STORAGE_FULL"] * 3
+        sim.disk.capacity_bytes = capacity_bytes
+        assert [message.record.body for message in (await sim.receive(topic, group)).messages] == [b"1"]
+
+    log_store = dataclasses.replace(
+        SMALL.log_store, write_behind_bytes_max=0
+    )  # what is appended meets the disk at once
+    with_node(main, dataclasses.replace(SMALL, log_store=log_store))
+
+
+def test_who_waits_for_a_groups_first_contact_goes_on_when_the_other_gives_up() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic, group = await sim.topic(), await sim.group()
+        await sim.send(topic, b"1")
+        first = asyncio.ensure_future(sim.receive(topic, group))
+        second = asyncio.ensure_future(sim.receive(topic, group))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        first.cancel()
+        assert [message.record.body for message in (await second).messages] == [b"1"]
+
+    with_node(main)
