@@ -263,7 +263,7 @@ class StorageNode:
 
     def _look_anew(self) -> None:
         self._has_changed = False
-        self._started_groups.clear()
+        self._started_groups = set()
         self._receiver.wake_everybody()
 
     async def _watch_followers(self) -> None:
@@ -337,6 +337,7 @@ class StorageNode:
 
     async def _start_group(self, group: Group, topic_id: str) -> None:
         """A group's first contact with the topic here: its start positions become durable, in one round."""
+        started = self._started_groups  # where partitions come meanwhile, this is noted in a set that is out of use
         topic = await self._wait_for(lambda: self._metadata.topic_by_id(topic_id))
         if topic is None:
             raise AcklogError(ProblemCode.TOPIC_NOT_FOUND, "There is no topic with this id.", field="queue")
@@ -346,7 +347,7 @@ class StorageNode:
         await asyncio.gather(
             *(partition.groups.start(group, projected.get(partition.number), since_ms) for partition in opened)
         )
-        self._started_groups.add((group.id, topic_id))
+        started.add((group.id, topic_id))
 
     def _reads_since(self, group: Group, topic_id: str) -> int | None:
         """When the group was made, if it reads the topic already; None before its first contact."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from acklog.wire.problems import ProblemCode
 from cluster import keys
 from cluster.coordination import CoordinationUnavailableError, KeyValue
 from cluster.errors import AcklogError
+from storage.node.partition_groups import PartitionGroups
 from storage.rpc import messages
 from tests.sim.sim_disk import DiskOperation, OperationKind
 from tests.support.simulated_node import SMALL, SimulatedNode, with_node
@@ -272,9 +274,8 @@ def test_two_who_meet_a_full_disk_at_a_groups_first_contact_do_not_lose_it_for_g
         sim.disk.capacity_bytes = capacity_bytes
         assert [message.record.body for message in (await sim.receive(topic, group)).messages] == [b"1"]
 
-    log_store = dataclasses.replace(
-        SMALL.log_store, write_behind_bytes_max=0
-    )  # what is appended meets the disk at once
+    # What is appended meets the disk at once.
+    log_store = dataclasses.replace(SMALL.log_store, write_behind_bytes_max=0)
     with_node(main, dataclasses.replace(SMALL, log_store=log_store))
 
 
@@ -288,5 +289,27 @@ def test_who_waits_for_a_groups_first_contact_goes_on_when_the_other_gives_up() 
             await asyncio.sleep(0)
         first.cancel()
         assert [message.record.body for message in (await second).messages] == [b"1"]
+
+    with_node(main)
+
+
+def test_a_partition_that_comes_during_a_groups_first_contact_is_read_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic, group = await sim.topic(), await sim.group()
+        gate, start = asyncio.Event(), PartitionGroups.start
+
+        async def slow_start(self: PartitionGroups, *arguments: Any) -> None:
+            await start(self, *arguments)
+            await gate.wait()
+
+        monkeypatch.setattr(PartitionGroups, "start", slow_start)
+        first = asyncio.ensure_future(sim.receive(topic, group))
+        await sim.clock.sleep(100)
+        await sim.topics.update("orders", partitions=2)
+        await sim.clock.sleep(1_000)
+        gate.set()
+        assert (await first).messages == []
+        await sim.send(topic, b"1", partition=1)
+        assert [message.record.body for message in (await sim.receive(topic, group)).messages] == [b"1"]
 
     with_node(main)
