@@ -331,9 +331,8 @@ class StorageNode:
 
     async def _start_groups(self, group: Group, topic_ids: list[str]) -> None:
         """Before every look: partitions may have come since the last one."""
-        for topic_id in topic_ids:
-            if (group.id, topic_id) not in self._started_groups:
-                await self._start_group(group, topic_id)
+        for topic_id in (each for each in topic_ids if (group.id, each) not in self._started_groups):
+            await self._start_group(group, topic_id)
 
     async def _start_group(self, group: Group, topic_id: str) -> None:
         """A group's first contact with the topic here: its start positions become durable, in one round."""
