@@ -115,6 +115,7 @@ class PartitionGroups:
             self._check_group_limit()
             offset = await self._start_offset(group, projected_offset, since_ms)
             await self._delivery.commit(Started(group.id, offset))
+            self._on_returned(group.id, self._host.partition)  # somebody may have looked here before, for nothing
         except AcklogError as error:
             starting.set_exception(error)
             starting.exception()  # nobody may wait

@@ -29,6 +29,7 @@ class Receiver:
         self._waiting_max = waiting_max
         self._topics: dict[str, TopicReaders] = {}
         self._turn = 0
+        self._changes = 0
         self._is_stopping = False
         self.waiting = 0
 
@@ -42,8 +43,12 @@ class Receiver:
         """Raises AcklogError: TOO_MANY_WAITING, and what the partitions raise if none of them has messages."""
         deadline_ms = self._clock.monotonic_ms() + request.wait_ms
         while True:
-            await self._start_groups(group, request.topic_ids)
+            changes = self._changes
+            if not self._is_stopping:
+                await self._start_groups(group, request.topic_ids)
             waiter = self._join(request, group) if request.wait_ms and not self._is_stopping else None
+            if waiter is not None and changes != self._changes:
+                waiter.wake()  # a partition that came just now may not know the group yet: look again
             try:
                 messages = await self._collect(request, group)
                 left_ms = deadline_ms - self._clock.monotonic_ms()
@@ -60,6 +65,7 @@ class Receiver:
         self.wake_everybody()
 
     def wake_everybody(self) -> None:
+        self._changes += 1
         for readers in self._topics.values():
             readers.wake_everybody()
 

@@ -313,3 +313,25 @@ def test_a_partition_that_comes_during_a_groups_first_contact_is_read_too(monkey
         assert [message.record.body for message in (await sim.receive(topic, group)).messages] == [b"1"]
 
     with_node(main)
+
+
+def test_a_long_poll_reads_the_partition_that_comes_during_its_first_contact(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic, group = await sim.topic(), await sim.group()
+        gate, start = asyncio.Event(), PartitionGroups.start
+
+        async def slow_start(self: PartitionGroups, *arguments: Any) -> None:
+            await start(self, *arguments)
+            await gate.wait()
+
+        monkeypatch.setattr(PartitionGroups, "start", slow_start)
+        poll = asyncio.ensure_future(sim.receive(topic, group, wait_ms=20_000))
+        await sim.clock.sleep(100)
+        await sim.topics.update("orders", partitions=2)
+        await sim.clock.sleep(1_000)
+        await sim.send(topic, b"1", partition=1)
+        gate.set()
+        assert [message.record.body for message in (await poll).messages] == [b"1"]
+        assert sim.clock.monotonic_ms() < 10_000
+
+    with_node(main)
