@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from acklog.wire.partition_mapping import partition_of_hash
-from acklog.wire.partitioner import hash_of_key, partitions_for_keys
+from acklog.wire.partitioner import hash_of_key, places_for_keys
 from cluster.model import Topic
 
 
@@ -14,12 +14,12 @@ def partition_of_key(key: str, topic: Topic) -> int:
     return key_hash % topic.partitions
 
 
-def partitions_of_keys(keys: Sequence[str | None], topic: Topic) -> list[int]:
-    """`partition_of_key` of each, -1 for None."""
-    numbers = partitions_for_keys(keys, topic.partitions)
-    if topic.decommissioned:
-        gone = frozenset(topic.decommissioned)
-        for index, number in enumerate(numbers):
-            if number in gone:
-                numbers[index] = partition_of_key(keys[index] or "", topic)
-    return numbers
+def places_of_keys(keys: Sequence[str | None], topic: Topic) -> list[list[int]]:
+    """Each partition's places in `keys`, in their order, by `partition_of_key`; at the end of the list those of
+    None."""
+    if not topic.decommissioned:
+        return places_for_keys(keys, topic.partitions)
+    places: list[list[int]] = [[] for _ in range(topic.partitions + 1)]
+    for place, key in enumerate(keys):
+        places[-1 if key is None else partition_of_key(key, topic)].append(place)
+    return places

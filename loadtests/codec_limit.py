@@ -7,7 +7,7 @@ from time import perf_counter
 import msgspec
 from crc32c import crc32c
 
-from acklog.wire.partitioner import partitions_for_keys
+from acklog.wire.partitioner import places_for_keys
 
 
 class _Message(msgspec.Struct):
@@ -25,17 +25,14 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 def pack(body: bytes, partitions: int) -> dict[int, tuple[bytes, int]]:
-    """A request's body as it would be stored: by partition the msgpack of its [key, body] records and their CRC-32C.
+    """A request's body as it would be stored: by partition the msgpack of its [body, key] records and their CRC-32C.
 
     Raises msgspec.ValidationError for a body that is no batch with keys.
     """
     messages = _decode(body).messages
-    records: dict[int, list[tuple[str, bytes]]] = {}
-    for message, partition in zip(
-        messages, partitions_for_keys([message.key for message in messages], partitions), strict=True
-    ):
-        records.setdefault(partition, []).append((message.key, bytes(message.body)))
-    packed = {partition: _encode(each) for partition, each in records.items()}
+    places = places_for_keys([message.key for message in messages], partitions)
+    records = [(bytes(message.body), message.key) for message in messages]
+    packed = {partition: _encode([records[place] for place in own]) for partition, own in enumerate(places) if own}
     return {partition: (content, crc32c(content)) for partition, content in packed.items()}
 
 

@@ -31,7 +31,7 @@ from crc32c import crc32c
 
 from acklog.wire.compression import Codec, compress, decompress
 from acklog.wire.limits import BATCH_BYTES_MAX
-from acklog.wire.record import Record, tag_filter_of
+from acklog.wire.record import PlainRecord, Record, tag_filter_of
 
 Buffer = bytes | bytearray | memoryview
 
@@ -162,13 +162,13 @@ def encode_batch(
 
 
 def encode_plain_batch(
-    records: list[Record],
+    records: list[PlainRecord],
     *,
     producer_id: int = NO_PRODUCER,
     producer_epoch: int = NO_PRODUCER,
     base_sequence: int = NO_PRODUCER,
 ) -> bytearray:
-    """As `encode_batch`, for records of which none has tags or a timestamp: nobody looks for them one by one."""
+    """As `encode_batch`, for records without tags and timestamps: nobody looks for them one by one."""
     buffer = bytearray(HEADER_BYTES)
     _encoder.encode_into(records, buffer, HEADER_BYTES)
     producer = (producer_id, producer_epoch, base_sequence)

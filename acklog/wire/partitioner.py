@@ -36,9 +36,14 @@ def partition_for_key(key: bytes, partitions: int) -> int:
     return int(murmurhash2(key, _KAFKA_SEED) & _POSITIVE) % partitions
 
 
-def partitions_for_keys(keys: Sequence[str | None], partitions: int) -> list[int]:
-    """`partition_for_key` of each key's UTF-8, -1 for None. (In one go, and with keys that come again, it costs a
-    fifth of one call per key.)"""
+def places_for_keys(keys: Sequence[str | None], partitions: int) -> list[list[int]]:
+    """Each partition's places in `keys`, in their order, by `partition_for_key` of their UTF-8; at the end of the list
+    those of None. (In one go, and with keys that come again, it costs a fifth of one call per key.)"""
+    places: list[list[int]] = [[] for _ in range(partitions + 1)]
     if None in keys:
-        return [-1 if key is None else hash_of_key(key) % partitions for key in keys]
-    return [key_hash % partitions for key_hash in map(_key_hashes.__getitem__, cast("Sequence[str]", keys))]
+        for place, key in enumerate(keys):
+            places[-1 if key is None else hash_of_key(key) % partitions].append(place)
+    else:
+        for place, key_hash in enumerate(map(_key_hashes.__getitem__, cast("Sequence[str]", keys))):
+            places[key_hash % partitions].append(place)
+    return places

@@ -18,6 +18,10 @@ class Record(msgspec.Struct, array_like=True, gc=False):
     content_type: str | None = None
 
 
+PlainRecord = tuple[bytes, str | None]
+"""Body and key of a record that has nothing else. What is missing at the end of the array counts as nil."""
+
+
 def tag_filter_of(records: list[Record]) -> int:
     """A 64-bit Bloom filter (one hash) over all tags: a zero bit proves that no record has the tag."""
     bits = 0

@@ -91,12 +91,20 @@ class PlainBatch:
     """A batch of which every message is right and has at most a key beside its JSON body."""
 
     queue: str
-    records: list[Record]
+    bodies: list[bytes]
+    keys: list[str | None]
     acks: int
+
+    def records(self) -> list[Record]:
+        return list(map(Record, self.bodies, self.keys))
+
+    def clear(self) -> None:
+        self.bodies.clear()
+        self.keys.clear()
 
     def spelled_out(self) -> SendCommand:
         """The same batch, message by message, for whoever has to add to them."""
-        return SendCommand(self.queue, [Outgoing(record) for record in self.records], self.acks, True)
+        return SendCommand(self.queue, [Outgoing(record) for record in self.records()], self.acks, True)
 
 
 SEND_QUERY = query.QueryTable(
@@ -206,13 +214,12 @@ def _plain_batch(body: bytes, arguments: Arguments) -> PlainBatch | None:
         return None
     bodies = [bytes(fields.body) for fields in envelope.messages]
     keys = [fields.key for fields in envelope.messages]
+    envelope.messages.clear()  # what is made from here on takes their places, which the processor's cache still has
     if max(map(len, filter(None, keys)), default=0) > KEY_SURELY_FITS:
         return None
     if max(map(len, bodies)) > SURELY_SHALLOW_BYTES and any(map(_is_too_much, bodies)):
         return None
-    # `map` makes the records without a turn of the interpreter's loop for each.
-    records = list(map(Record, bodies, keys))
-    return PlainBatch(_queue_of_both(envelope, arguments), records, _acks_of_both(envelope, arguments))
+    return PlainBatch(_queue_of_both(envelope, arguments), bodies, keys, _acks_of_both(envelope, arguments))
 
 
 def _is_too_much(body: bytes) -> bool:

@@ -4,7 +4,7 @@ from typing import Protocol
 
 from acklog.wire.batch import DedupKey, encode_batch, encode_plain_batch
 from acklog.wire.problems import ProblemCode
-from acklog.wire.record import Record
+from acklog.wire.record import PlainRecord, Record
 from app.batching.batch_numbers import BatchNumbers
 from app.routing import PartitionLeaders, Try
 from cluster.errors import AcklogError
@@ -23,7 +23,7 @@ class Appends(Protocol):
         """As `acklog.wire.batch.encode_batch`."""
         ...
 
-    def encode_plain(self, records: list[Record]) -> bytearray:
+    def encode_plain(self, records: list[PlainRecord]) -> bytearray:
         """As `acklog.wire.batch.encode_plain_batch`."""
         ...
 
@@ -55,7 +55,7 @@ class NumberedAppends:
             base_sequence=base_sequence,
         )
 
-    def encode_plain(self, records: list[Record]) -> bytearray:
+    def encode_plain(self, records: list[PlainRecord]) -> bytearray:
         producer_id, producer_epoch, base_sequence = self._numbers.next()
         return encode_plain_batch(
             records, producer_id=producer_id, producer_epoch=producer_epoch, base_sequence=base_sequence

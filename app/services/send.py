@@ -14,7 +14,7 @@ from app.metrics import Metrics
 from app.parsing.message import Outgoing
 from app.parsing.send import Checked, PlainBatch, SendCommand
 from app.parsing.single import SingleMessage
-from app.partition_choice import partition_of_key, partitions_of_keys
+from app.partition_choice import partition_of_key, places_of_keys
 from app.routing import PartitionLeaders
 from app.services.appends import Appends
 from app.services.catalog import Catalog
@@ -118,44 +118,39 @@ class SendService:
         self, batch: PlainBatch, principal: Principal, idempotency_key: str | None = None
     ) -> SendResult:
         """As `send`, for a batch in which nothing is at fault: a loop per batch where `send` has one per message. It
-        takes the batch's records; the caller must not use them again."""
+        takes what is in the batch; the caller must not use it again."""
         topic, is_created = await self._topic_for(batch.queue, batch.acks, principal)
-        result = SendResult(topic, len(batch.records), True, batch.acks, is_created)
-        indexes: list[list[int]] = [[] for _ in range(topic.partitions)]
-        numbers = partitions_of_keys([record.key for record in batch.records], topic)
-        if -1 in numbers:
-            sticky = self._partition_of_keyless(batch.records, topic, idempotency_key)
-            numbers = [sticky if number < 0 else number for number in numbers]
-        for index, number in enumerate(numbers):
-            indexes[number].append(index)
-        record_at = batch.records.__getitem__
-        records = [list(map(record_at, places)) for places in indexes]
-        used = [number for number in range(topic.partitions) if records[number]]
+        result = SendResult(topic, len(batch.keys), True, batch.acks, is_created)
+        indexes = places_of_keys(batch.keys, topic)
+        keyless = indexes.pop()
+        if keyless:
+            sticky = self._partition_of_keyless([batch.bodies[index] for index in keyless], topic, idempotency_key)
+            indexes[sticky] = sorted(indexes[sticky] + keyless)
+        used = [number for number in range(topic.partitions) if indexes[number]]
         if idempotency_key is None:
-            batches = [self._appends.encode_plain(records[number]) for number in used]
+            record_at = list(zip(batch.bodies, batch.keys, strict=True)).__getitem__
+            batches = [self._appends.encode_plain(list(map(record_at, indexes[number]))) for number in used]
             # Freed before the disk is waited for: the next request's records take their places, which the processor's
             # cache still has.
-            batch.records.clear()
-            records.clear()
+            del record_at
+            batch.clear()
             sending = [
                 self._append(number, indexes[number], encoded, result)
                 for number, encoded in zip(used, batches, strict=True)
             ]
         else:
-            key = request_key(idempotency_key)
-            sending = [
-                self._send_runs(number, [request_run(indexes[number], records[number], key)], StoredRuns(), result)
-                for number in used
-            ]
+            key, records = request_key(idempotency_key), batch.records()
+            runs = {number: request_run(indexes[number], [records[i] for i in indexes[number]], key) for number in used}
+            sending = [self._send_runs(number, [run], StoredRuns(), result) for number, run in runs.items()]
         await asyncio.gather(*sending)
         self._count(result)
         return result
 
-    def _partition_of_keyless(self, records: list[Record], topic: Topic, idempotency_key: str | None) -> int:
-        """Where the records without a key go, all of them: as `_partition_of` decides."""
+    def _partition_of_keyless(self, bodies: list[bytes], topic: Topic, idempotency_key: str | None) -> int:
+        """Where the messages without a key go, all of them: as `_partition_of` decides."""
         if idempotency_key is not None:
             return partition_of_key(idempotency_key, topic)
-        chosen = self._sticky.choose(topic, sum(len(record.body) for record in records if record.key is None))
+        chosen = self._sticky.choose(topic, sum(map(len, bodies)))
         self._sticky.end_run(topic.id)
         return chosen
 

@@ -27,8 +27,10 @@ def send_response(result: SendResult) -> BytesResponse:
     created = ',"topicCreated":true' if result.is_topic_created else ""
     if not result.is_batch:
         return json_text_response(f"{texts[0][:-1]}{created}}}\n".encode(), status)
-    joined = ",".join(texts)
-    return json_text_response(f'{{"results":[{joined}],"failed":{len(result.faults)}{created}}}\n'.encode(), status)
+    # A batch's answer is long: it is put together in one go.
+    texts[0] = '{"results":[' + texts[0]
+    texts[-1] += f'],"failed":{len(result.faults)}{created}}}\n'
+    return json_text_response(",".join(texts).encode(), status)
 
 
 def _texts(result: SendResult) -> list[str]:

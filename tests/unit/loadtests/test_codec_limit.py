@@ -16,7 +16,7 @@ def test_packing_keeps_every_message_in_its_partition_and_checksums_it() -> None
     packed = pack(body, 8)
     expected: dict[int, list[list[object]]] = {}
     for message in json.loads(body)["messages"]:
-        stored = [message["key"], json.dumps(message["body"]).encode()]
+        stored = [json.dumps(message["body"]).encode(), message["key"]]
         expected.setdefault(partition_for_key(message["key"].encode(), 8), []).append(stored)
     assert {partition: msgspec.msgpack.decode(content) for partition, (content, _) in packed.items()} == expected
     assert all(crc32c(content) == checksum for content, checksum in packed.values())
