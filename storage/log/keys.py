@@ -1,8 +1,9 @@
 """Which log: a partition has one of messages and one of delivery records, both kept the same way."""
 
 import re
-from dataclasses import dataclass
 from enum import IntEnum
+
+import msgspec
 
 PARTITIONS_DIRECTORY = "partitions"
 DELIVERY_DIRECTORY = "delivery"
@@ -16,9 +17,9 @@ class LogKind(IntEnum):
     DELIVERY = 1
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class LogKey:
-    """The identity of a log within a node. It goes by the topic's id, never by its name (rule R14)."""
+class LogKey(msgspec.Struct, frozen=True, order=True, cache_hash=True, gc=False):
+    """The identity of a log within a node. It goes by the topic's id, never by its name (rule R14). Every append looks
+    things up by it many times, hence the hash that is computed once."""
 
     topic_id: str
     partition: int

@@ -1,9 +1,11 @@
 """The cache of recent batches: found by any of their offsets, bounded in bytes, the least recently used goes first."""
 
+import gc
+
 from acklog.wire.batch import encode_batch, read_header, stamp
 from acklog.wire.record import Record
 from storage.log.keys import LogKey, LogKind
-from storage.node.batch_cache import BatchCache
+from storage.node.batch_cache import BATCH_OVERHEAD_BYTES, BatchCache
 
 KEY = LogKey("0123456789abc", 0, LogKind.MESSAGES)
 OTHER = LogKey("0123456789abc", 1, LogKind.MESSAGES)
@@ -13,6 +15,10 @@ def a_batch(base_offset: int, count: int = 3, body_bytes: int = 100) -> bytearra
     batch = encode_batch([Record(b"x" * body_bytes) for _ in range(count)])
     stamp(batch, base_offset=base_offset, leader_epoch=1, append_time_ms=1)
     return batch
+
+
+def size_of(batch: bytearray) -> int:
+    return len(batch) + BATCH_OVERHEAD_BYTES
 
 
 def put(cache: BatchCache, key: LogKey, base_offset: int, **size: int) -> None:
@@ -40,20 +46,20 @@ def test_batches_put_out_of_order_are_found() -> None:
 
 
 def test_the_least_recently_used_batch_goes_first_and_the_bytes_stay_below_the_limit() -> None:
-    length = len(a_batch(0))
-    cache = BatchCache(bytes_max=3 * length)
+    size = size_of(a_batch(0))
+    cache = BatchCache(bytes_max=3 * size)
     for base in (0, 3, 6):
         put(cache, KEY, base)
     assert cache.find(KEY, 0) is not None
     put(cache, OTHER, 0)
     assert cache.find(KEY, 3) is None
     assert cache.find(KEY, 0) is not None
-    assert cache.size_bytes == 3 * length
+    assert cache.size_bytes == 3 * size
 
 
 def test_a_batch_beyond_the_limit_is_returned_but_not_kept() -> None:
-    cache = BatchCache(bytes_max=200)
     batch = a_batch(0)
+    cache = BatchCache(bytes_max=size_of(batch) - 1)
     assert len(cache.put(KEY, read_header(batch), batch).records()) == 3
     assert cache.find(KEY, 0) is None
     assert cache.size_bytes == 0
@@ -63,7 +69,7 @@ def test_the_same_batch_put_twice_counts_once() -> None:
     cache = BatchCache(bytes_max=1 << 20)
     put(cache, KEY, 0)
     put(cache, KEY, 0)
-    assert cache.size_bytes == len(a_batch(0))
+    assert cache.size_bytes == size_of(a_batch(0))
 
 
 def test_dropping_a_partition_forgets_its_batches_alone() -> None:
@@ -74,5 +80,16 @@ def test_dropping_a_partition_forgets_its_batches_alone() -> None:
     cache.drop(KEY)
     assert cache.find(KEY, 0) is None
     assert cache.find(OTHER, 0) is not None
-    assert cache.size_bytes == len(a_batch(0))
+    assert cache.size_bytes == size_of(a_batch(0))
     cache.drop(KEY)
+
+
+def test_cached_batches_are_none_of_the_garbage_collectors_business() -> None:
+    cache = BatchCache(bytes_max=1 << 20)
+    put(cache, KEY, 0)
+    gc.collect()
+    before = gc.get_count()[0]
+    for number in range(1, 101):
+        put(cache, KEY, number * 3)
+    assert gc.get_count()[0] - before < 50
+    assert not gc.is_tracked(cache.find(KEY, 150))
