@@ -22,7 +22,7 @@ def main(
     pass_bytes: Annotated[int, typer.Option(help="What one pass reads.")],
 ) -> None:
     is_over = threading.Event()
-    threading.Thread(target=_wait_for_the_end, args=(is_over,), daemon=True).start()
+    threading.Thread(target=wait_for_the_end, args=(is_over,), daemon=True).start()
     spark = open_session("acklog-bench-export", master=f"local[{tasks}]", settings={}, is_quiet=True)
     try:
         _read(spark, url, topic, "256m")  # Spark and its workers are warm from here on
@@ -42,7 +42,7 @@ def _read(spark: SparkSession, url: str, topic: str, rate: str) -> None:
     table.write.format("noop").mode("overwrite").save()
 
 
-def _wait_for_the_end(is_over: threading.Event) -> None:
+def wait_for_the_end(is_over: threading.Event) -> None:
     sys.stdin.read()
     is_over.set()
 

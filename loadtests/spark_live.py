@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from time import perf_counter
 
 import msgspec
@@ -14,13 +14,12 @@ from loadtests.load import LoadFailedError, LoadResult
 from loadtests.measurement import Measurement
 from loadtests.spark_export_once import READY
 from loadtests.spark_plan import Size
-from loadtests.spark_scenarios import MB, SparkBench
+from loadtests.spark_scenarios import MB, SparkBench, share_of
 
 TOPIC = "live"
 RECEIVERS = 2
 SENDERS = 32
 RATIO_TARGET = 2.0
-NICE = 10
 EXPORT_TIMEOUT_S = 120.0
 
 
@@ -37,30 +36,30 @@ _decode = msgspec.json.Decoder(_Messages).decode
 
 
 async def live(bench: SparkBench, backlog: Size) -> None:
-    """Alone, beside an export with the same right to the processors, and beside one that stands back, as one on
-    another machine would. Raises LoadFailedError."""
+    """Alone; beside an export whose Spark shares the processors and their caches with server and consumers; and beside
+    what that export's tasks ask of the server, as if Spark were on machines of its own. Raises LoadFailedError."""
     plan = bench.plan
     await create_topic(bench.server, TOPIC, plan.partitions)
     rate = f"{plan.export_bytes_per_s // MB} MB/s"
     alone = Measurement(f"live group at {plan.live_rate}/s, sent to received, p99: alone", "ms")
-    beside = Measurement(f"the same beside an export at {rate}", "ms")
+    beside = Measurement(f"the same beside an export at {rate}, its Spark on the same processors", "ms")
     achieved = Measurement("that export's rate", "MB/s")
-    behind = Measurement(f"the same beside an export at {rate} under nice", "ms")
-    achieved_behind = Measurement("that export's rate, under nice", "MB/s")
+    requested = Measurement(f"the same beside the requests of an export at {rate}", "ms")
+    achieved_requests = Measurement("those requests' rate", "MB/s")
     await _phase(bench, Measurement("warm-up", "ms"))
     for _ in range(plan.rounds):
-        for priority, measurement, rates in ((0, beside, achieved), (NICE, behind, achieved_behind)):
-            if not priority:
-                await _phase(bench, alone)
-            async with _export(bench, backlog, priority, rates):
-                await _phase(bench, measurement)
+        await _phase(bench, alone)
+        async with _reading(_export(bench, backlog), achieved):
+            await _phase(bench, beside)
+        async with _reading(_fetches(bench, backlog), achieved_requests):
+            await _phase(bench, requested)
     limit = alone.limit("alone")
     bench.report(alone.result())
     bench.report(beside.result(limits=(limit,)))
     bench.report(achieved.result())
-    result = behind.result(limits=(limit,), target_text=f"≤ {RATIO_TARGET:g} × alone")
+    result = requested.result(limits=(limit,), target_text=f"≤ {RATIO_TARGET:g} × alone")
     bench.report(result.judged(result.ratio_to(limit).median <= RATIO_TARGET))
-    bench.report(achieved_behind.result())
+    bench.report(achieved_requests.result())
 
 
 async def _phase(bench: SparkBench, measurement: Measurement) -> None:
@@ -125,37 +124,66 @@ async def _receive(connection: HttpConnection, latencies: list[float], counted_f
                 raise LoadFailedError(f"ack: {answer.status} {answer.body[:300]!r}")
 
 
-@asynccontextmanager
-async def _export(bench: SparkBench, backlog: Size, priority: int, rates: Measurement) -> AsyncIterator[None]:
-    """A process that reads the backlog at its rate meanwhile. Raises LoadFailedError."""
+def _export(bench: SparkBench, backlog: Size) -> list[list[object]]:
+    """The command of an export of the backlog."""
     plan = bench.plan
-    arguments = {
-        "--url": bench.server.url,
-        "--topic": backlog.topic,
-        "--tasks": plan.tasks,
-        "--bytes-per-s": plan.export_bytes_per_s,
-        "--pass-bytes": backlog.messages * backlog.body_bytes,
-    }
-    command = [sys.executable, "-m", "loadtests.spark_export_once"]
-    command += [str(part) for pair in arguments.items() for part in pair]
+    size: list[object] = ["--pass-bytes", backlog.messages * backlog.body_bytes, "--tasks", plan.tasks]
+    source: list[object] = ["--url", bench.server.url, "--topic", backlog.topic]
+    return [["loadtests.spark_export_once", *source, *size, "--bytes-per-s", plan.export_bytes_per_s]]
+
+
+def _fetches(bench: SparkBench, backlog: Size) -> list[list[object]]:
+    """A command for each of its tasks, with the task's share of partitions and rate."""
+    plan = bench.plan
+    source: list[object] = ["--url", bench.server.url, "--topic", backlog.topic]
+    return [
+        [
+            "loadtests.spark_fetches_once",
+            *source,
+            *(argument for partition in share_of(plan, task) for argument in ("--partition", partition)),
+            "--bytes-per-s",
+            plan.export_bytes_per_s // plan.tasks,
+        ]
+        for task in range(plan.tasks)
+    ]
+
+
+@asynccontextmanager
+async def _reading(commands: list[list[object]], rates: Measurement) -> AsyncIterator[None]:
+    """Processes that read the backlog at their rates meanwhile. Raises LoadFailedError."""
+    async with AsyncExitStack() as stack:
+        processes = [await stack.enter_async_context(_reader(command)) for command in commands]
+        yield
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.close()
+        bytes_per_s = 0.0
+        async with asyncio.timeout(EXPORT_TIMEOUT_S):
+            for process in processes:
+                assert process.stdout is not None
+                bytes_per_s += float(await process.stdout.readline())
+                await process.wait()
+        rates.add(bytes_per_s / MB)
+
+
+@asynccontextmanager
+async def _reader(command: list[object]) -> AsyncIterator[asyncio.subprocess.Process]:
+    """One that has begun. Raises LoadFailedError."""
     process = await asyncio.create_subprocess_exec(
-        *(["nice", "-n", str(priority), *command] if priority else command),
+        sys.executable,
+        "-m",
+        *map(str, command),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
     )
     try:
-        assert process.stdin is not None
         assert process.stdout is not None
         async with asyncio.timeout(EXPORT_TIMEOUT_S):
             told = await process.stdout.readline()
         if told.decode().strip() != READY:
-            raise LoadFailedError(f"the export did not begin: {told!r}")
-        yield
-        process.stdin.close()
-        async with asyncio.timeout(EXPORT_TIMEOUT_S):
-            rates.add(float(await process.stdout.readline()) / MB)
-            await process.wait()
+            raise LoadFailedError(f"a reader of the backlog did not begin: {told!r}")
+        yield process
     finally:
         if process.returncode is None:
             process.kill()

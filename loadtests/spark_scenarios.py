@@ -132,7 +132,7 @@ def _report(bench: SparkBench, size: Size, measured: dict[str, Measurement]) -> 
 
 async def _bare(bench: SparkBench, size: Size) -> tuple[int, int, float]:
     """Rows, bytes and seconds of as many connections as Spark has tasks; nothing is made of the answers."""
-    shares = [_share(bench.plan, task) for task in range(bench.plan.tasks)]
+    shares = [share_of(bench.plan, task) for task in range(bench.plan.tasks)]
     began = perf_counter()
     async with connected(bench.server, len(shares)) as connections:
         read = await asyncio.gather(
@@ -142,7 +142,8 @@ async def _bare(bench: SparkBench, size: Size) -> tuple[int, int, float]:
     return sum(rows for rows, _ in read), sum(size_bytes for _, size_bytes in read), seconds
 
 
-def _share(plan: SparkPlan, task: int) -> list[int]:
+def share_of(plan: SparkPlan, task: int) -> list[int]:
+    """The partitions that a task reads."""
     return list(range(task, plan.partitions, plan.tasks))
 
 
@@ -172,7 +173,7 @@ async def _fetched(bench: SparkBench, size: Size) -> float:
 
 
 async def _fetch_once(bench: SparkBench, size: Size, task: int) -> Fetched:
-    partitions = [argument for number in _share(bench.plan, task) for argument in ("--partition", str(number))]
+    partitions = [argument for number in share_of(bench.plan, task) for argument in ("--partition", str(number))]
     arguments = ["--url", bench.server.url, "--topic", size.topic, *partitions]
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "loadtests.spark_fetch_once", *arguments, stdout=asyncio.subprocess.PIPE
