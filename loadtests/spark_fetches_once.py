@@ -1,6 +1,7 @@
 """`python -m loadtests.spark_fetches_once --url URL --topic T --partition 0`: what a task of an export asks of the
-server, at a fixed rate, over and over, until its input ends; no Spark makes rows of it. Prints `ready` before it begins,
-and the bytes per second at the end."""
+server, at a fixed rate, over and over, until its input ends; no Spark makes rows of it.
+
+Prints `ready` before it begins, and the bytes per second at the end."""
 
 import sys
 import threading
