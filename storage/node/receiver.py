@@ -13,12 +13,12 @@ from storage.rpc.messages import DeliveredMessage, ReceiveRequest, ReceiveRespon
 
 TOO_MANY_WAITING_RETRY_MS = 1000
 PartitionsOf = Callable[[str], Mapping[int, Partition]]
-StartGroups = Callable[[Group, list[str]], Awaitable[None]]
+StartGroups = Callable[[Group, list[str]], Awaitable[bool]]
 
 
 class Receiver:
     """`partitions_of(topic_id)` are those that the node leads now; `start_groups` gives a group its start position in
-    those that it has not read yet."""
+    those that it has not read yet; False where more of them came meanwhile."""
 
     def __init__(
         self, partitions_of: PartitionsOf, start_groups: StartGroups, *, clock: Clock, waiting_max: int
@@ -29,7 +29,6 @@ class Receiver:
         self._waiting_max = waiting_max
         self._topics: dict[str, TopicReaders] = {}
         self._turn = 0
-        self._changes = 0
         self._is_stopping = False
         self.waiting = 0
 
@@ -43,11 +42,9 @@ class Receiver:
         """Raises AcklogError: TOO_MANY_WAITING, and what the partitions raise if none of them has messages."""
         deadline_ms = self._clock.monotonic_ms() + request.wait_ms
         while True:
-            changes = self._changes
-            if not self._is_stopping:
-                await self._start_groups(group, request.topic_ids)
+            is_known_everywhere = self._is_stopping or await self._start_groups(group, request.topic_ids)
             waiter = self._join(request, group) if request.wait_ms and not self._is_stopping else None
-            if waiter is not None and changes != self._changes:
+            if waiter is not None and not is_known_everywhere:
                 waiter.wake()  # a partition that came just now may not know the group yet: look again
             try:
                 messages = await self._collect(request, group)
@@ -65,7 +62,6 @@ class Receiver:
         self.wake_everybody()
 
     def wake_everybody(self) -> None:
-        self._changes += 1
         for readers in self._topics.values():
             readers.wake_everybody()
 

@@ -329,24 +329,23 @@ class StorageNode:
         self._check_health()
         return await self._receiver.receive(request, group)
 
-    async def _start_groups(self, group: Group, topic_ids: list[str]) -> None:
-        """Before every look: partitions may have come since the last one."""
-        for topic_id in (each for each in topic_ids if (group.id, each) not in self._started_groups):
+    async def _start_groups(self, group: Group, topic_ids: list[str]) -> bool:
+        """Before every look: partitions may have come since the last one. False: some came meanwhile, too."""
+        started = self._started_groups  # where partitions come, another set takes its place
+        for topic_id in (each for each in topic_ids if (group.id, each) not in started):
             await self._start_group(group, topic_id)
+            started.add((group.id, topic_id))
+        return started is self._started_groups
 
     async def _start_group(self, group: Group, topic_id: str) -> None:
         """A group's first contact with the topic here: its start positions become durable, in one round."""
-        started = self._started_groups  # where partitions come meanwhile, this is noted in a set that is out of use
         topic = await self._wait_for(lambda: self._metadata.topic_by_id(topic_id))
         if topic is None:
             raise AcklogError(ProblemCode.TOPIC_NOT_FOUND, "There is no topic with this id.", field="queue")
         opened = [await self._partition(topic_id, number) for number in self._replicas.numbers_to_lead(topic_id)]
         projected = await self._projection.read(group.id, topic_id) if opened else {}
         since_ms = self._reads_since(group, topic_id)
-        await asyncio.gather(
-            *(partition.groups.start(group, projected.get(partition.number), since_ms) for partition in opened)
-        )
-        started.add((group.id, topic_id))
+        await asyncio.gather(*(each.groups.start(group, projected.get(each.number), since_ms) for each in opened))
 
     def _reads_since(self, group: Group, topic_id: str) -> int | None:
         """When the group was made, if it reads the topic already; None before its first contact."""

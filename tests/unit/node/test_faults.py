@@ -293,16 +293,22 @@ def test_who_waits_for_a_groups_first_contact_goes_on_when_the_other_gives_up() 
     with_node(main)
 
 
+def _hold_up_starts(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """A group's first contact with a partition does not end before the event."""
+    gate, start = asyncio.Event(), PartitionGroups.start
+
+    async def slow_start(self: PartitionGroups, *arguments: Any) -> None:
+        await start(self, *arguments)
+        await gate.wait()
+
+    monkeypatch.setattr(PartitionGroups, "start", slow_start)
+    return gate
+
+
 def test_a_partition_that_comes_during_a_groups_first_contact_is_read_too(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main(sim: SimulatedNode) -> None:
         topic, group = await sim.topic(), await sim.group()
-        gate, start = asyncio.Event(), PartitionGroups.start
-
-        async def slow_start(self: PartitionGroups, *arguments: Any) -> None:
-            await start(self, *arguments)
-            await gate.wait()
-
-        monkeypatch.setattr(PartitionGroups, "start", slow_start)
+        gate = _hold_up_starts(monkeypatch)
         first = asyncio.ensure_future(sim.receive(topic, group))
         await sim.clock.sleep(100)
         await sim.topics.update("orders", partitions=2)
@@ -318,13 +324,7 @@ def test_a_partition_that_comes_during_a_groups_first_contact_is_read_too(monkey
 def test_a_long_poll_reads_the_partition_that_comes_during_its_first_contact(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main(sim: SimulatedNode) -> None:
         topic, group = await sim.topic(), await sim.group()
-        gate, start = asyncio.Event(), PartitionGroups.start
-
-        async def slow_start(self: PartitionGroups, *arguments: Any) -> None:
-            await start(self, *arguments)
-            await gate.wait()
-
-        monkeypatch.setattr(PartitionGroups, "start", slow_start)
+        gate = _hold_up_starts(monkeypatch)
         poll = asyncio.ensure_future(sim.receive(topic, group, wait_ms=20_000))
         await sim.clock.sleep(100)
         await sim.topics.update("orders", partitions=2)
