@@ -16,7 +16,7 @@ from acklog.wire.batch import (
     BatchCorruptError,
     BatchHeader,
     decode_keys,
-    read_header,
+    stamped_header,
     verify_unstamped,
 )
 from acklog.wire.problems import ProblemCode
@@ -41,22 +41,12 @@ OVERLOADED_RETRY_MS = 1000
 UNAVAILABLE_RETRY_MS = 200
 
 
-class _Uncommitted:
-    """A durable append that waits for the high watermark to pass it. `waiter` waits for just that, `token` holds its
-    idempotency keys."""
-
-    __slots__ = ("appended", "token", "waiter")
-
-    def __init__(self, appended: Appended, token: int | None, waiter: "asyncio.Future[Appended] | None") -> None:
-        self.appended = appended
-        self.token = token
-        self.waiter = waiter
-
-
 class _Append:
-    """What the log tells of an append: the one place where its outcome is noted."""
+    """An append until it is committed, or nobody will know: the one place where its outcome is noted. `waiter` waits
+    for it, `token` holds its idempotency keys, `appended` is known when it is durable here."""
 
-    __slots__ = ("_host", "acks", "batch", "source", "token", "waiter")
+    __slots__ = ("_host", "acks", "appended", "batch", "source", "token", "waiter")
+    appended: Appended
 
     def __init__(
         self,
@@ -114,7 +104,7 @@ class PartitionHost:
         self._settings = settings
         self._on_high_watermark = on_high_watermark
         self._inbox_bytes = 0
-        self._uncommitted: deque[_Uncommitted] = deque()
+        self._uncommitted: deque[_Append] = deque()
         self._counted: dict[int, tuple[Appended, asyncio.Future[Appended]]] = {}
         self._last_counted = 0
         self._moved_to = self.log.log_end
@@ -244,16 +234,18 @@ class PartitionHost:
             self._end(append.token, append.waiter)
             self._tell_settled()
             return
-        self._cache.put(self.log.key, read_header(append.batch), append.batch)
-        is_counted = append.waiter is not None and append.acks != ACKS_ALL
-        self._uncommitted.append(_Uncommitted(appended, append.token, None if is_counted else append.waiter))
-        if append.waiter is not None and is_counted:
-            self._count(appended, append.acks, append.waiter)
+        self._cache.put(self.log.key, stamped_header(append.batch), append.batch)
+        del append.batch  # the cache has a limit, and what waits for followers has none in bytes
+        append.appended = appended
+        self._uncommitted.append(append)
+        if append.waiter is not None and append.acks != ACKS_ALL:
+            waiter, append.waiter = append.waiter, None
+            self._count(appended, append.acks, waiter)
         if appended.next_offset > self._moved_to:  # else it was told of together with another one of the same round
             self._moved_to = self.log.log_end
             self._leadership.log_moved()
-        # The high watermark may have passed it already.
-        self._complete()
+        if self._uncommitted:  # the high watermark may have passed it before
+            self._complete()
 
     def _count(self, appended: Appended, acks: int, waiter: "asyncio.Future[Appended]") -> None:
         """Whoever asked for a number of replicas waits for these, committed or not."""

@@ -16,6 +16,9 @@ class Followers:
         self._logs = logs
         self._by_node: dict[int, FollowerProgress] = {}
 
+    def __len__(self) -> int:
+        return len(self._by_node)
+
     def __iter__(self) -> Iterator[FollowerProgress]:
         return iter(self._by_node.values())
 

@@ -135,12 +135,13 @@ class LeaderReplica:
         """One that has stepped down refuses fetches, knows nothing of appends, and does nothing else."""
         if self.service is Service.STEPPED_DOWN:
             return self._after_the_end(event)
-        if isinstance(event, AckAwaited):
+        if isinstance(event, LogsMoved):
+            if self._followers:
+                self._followers.leader_grew(self._written_ends(), now_ms)
+            self._go_on(now_ms)
+        elif isinstance(event, AckAwaited):
             self._waiting[event.log].add(event.acks, event.next_offset, event.token)
             self._complete_acks(event.log)
-        elif isinstance(event, LogsMoved):
-            self._followers.leader_grew(self._written_ends(), now_ms)
-            self._go_on(now_ms)
         elif isinstance(event, FollowerFetched) and self._fetched(event, now_ms):
             self._go_on(now_ms)
         else:
@@ -273,7 +274,8 @@ class LeaderReplica:
             if end > self._high_watermarks[number]:
                 self._high_watermarks[number] = end
                 self._effects.append(HighWatermarkAdvanced(number, end))
-            self._complete_acks(number)
+            if self._waiting[number]:
+                self._complete_acks(number)
 
     def _committed_end(self, number: int) -> int:
         """The least durable end over the maximal ISR; UNKNOWN while somebody in it has not been heard."""
@@ -292,8 +294,6 @@ class LeaderReplica:
 
     def _complete_acks(self, number: int) -> None:
         waiting = self._waiting[number]
-        if not waiting:
-            return
         for level in waiting.levels:
             end = self._high_watermarks[number] if level == ACKS_ALL else self._end_on(level, number)
             tokens = waiting.take(level, end)

@@ -23,6 +23,7 @@ from storage.replication.leader_events import (
     FollowerFetched,
     LeaderEffect,
     LeaderEvent,
+    LogsMoved,
     TopicChanged,
 )
 from storage.replication.leader_replica import LeaderReplica
@@ -111,6 +112,8 @@ class PartitionReplica:
     def step(self, event: Event, now_ms: int) -> list[Effect]:
         """Events of a role that this replica does not have (any more) change nothing; fetches are always answered, and
         who waits for an append always hears of it."""
+        if isinstance(event, LogsMoved):  # one of every append, so it goes first
+            return [] if self.leader is None else [*self.leader.step(event, now_ms)]
         match event:
             case AssignmentSeen():
                 return self._seen(event, now_ms)
