@@ -66,6 +66,14 @@ class PartitionLeaders:
         state = self._metadata.partition(topic_id, partition)
         return -1 if state is None else state.leader
 
+    def remaining_ms(self, deadline_ms: int) -> int:
+        return deadline_ms - self._clock.monotonic_ms()
+
+    def node_that_leads(self, topic_id: str, partition: int) -> NodeApi | None:
+        """As far as this gateway knows."""
+        state = self._metadata.partition(topic_id, partition)
+        return None if state is None or state.leader < 0 else self._nodes.client(state.leader)
+
     async def wait_for_leaders(self, topic_ids: list[str], *, deadline_ms: int) -> list[int]:
         """The nodes that lead some partition of these topics, by number, once there is one: a topic that was created
         just now has none for a moment. Raises AcklogError UNAVAILABLE."""
@@ -164,7 +172,7 @@ class PartitionLeaders:
                     raise self._nobody_leads(topic_id, partition)
                 return await call(self._nodes.client(state.leader), remaining_ms)
             except AcklogError as error:
-                if not self._is_undone(error):
+                if not self.is_undone(error):
                     raise
                 failure = error
             pauses = pauses or Pauses(self._entropy.fraction)
@@ -253,7 +261,7 @@ class PartitionLeaders:
             return AcklogError(ProblemCode.TOPIC_NOT_FOUND, "the topic was deleted")
         return AcklogError(ProblemCode.UNAVAILABLE, f"partition {partition} has no leader now")
 
-    def _is_undone(self, error: AcklogError) -> bool:
+    def is_undone(self, error: AcklogError) -> bool:
         """Whether nothing was done, and may be done a little later."""
         if error.code is ProblemCode.SHUTTING_DOWN:
             return not self._shutdown.has_begun  # a node of its own; this gateway's stop is for the client to know
@@ -262,7 +270,7 @@ class PartitionLeaders:
     def _is_worth_another_try(self, error: AcklogError, target: _Target | None, *, is_unknown: bool) -> bool:
         if is_unknown and error.code is ProblemCode.OVERLOADED:
             return True  # the client cannot be told that it was refused
-        return _may_have_happened(error, target) or self._is_undone(error)
+        return _may_have_happened(error, target) or self.is_undone(error)
 
     async def _is_led_anew(self, topic_id: str, partition: int, epoch: int, *, wait_ms: float) -> bool:
         """Wait, but not longer than until the partition has a leader of a later epoch; whether it has."""

@@ -11,23 +11,32 @@ A message completes when its batch does; a failure of the batch is the failure o
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from acklog.wire.record import Record
 from cluster.errors import AcklogError
 from storage.rpc.messages import ProduceResponse
+from storage.rpc.node_api import ProduceWaiter
 
 RECORD_OVERHEAD_BYTES = 192  # of a record's framing, timestamp and content type
 
 
 class Append(Protocol):
-    """Stores one batch. Raises AcklogError."""
+    """Begins to store one batch; `waiter` is told in a later turn what became of it."""
 
     def __call__(
-        self, topic_id: str, partition: int, acks: int, records: list[Record], *, deadline_ms: int
-    ) -> Awaitable[ProduceResponse]: ...
+        self,
+        topic_id: str,
+        partition: int,
+        acks: int,
+        records: list[Record],
+        waiter: ProduceWaiter,
+        *,
+        deadline_ms: int,
+    ) -> None: ...
 
 
 Place = tuple[str, int, int]
@@ -82,6 +91,34 @@ class _Wave:
     timer: asyncio.TimerHandle | None = None
 
 
+class _Flight:
+    """A batch under way. `ended` is called before its messages are told."""
+
+    __slots__ = ("_ended", "_waiting")
+
+    def __init__(self, waiting: list[Waiter], ended: Callable[[], None]) -> None:
+        self._waiting = waiting
+        self._ended = ended
+
+    def done(self) -> bool:
+        return False
+
+    def set_result(self, response: ProduceResponse, /) -> None:
+        self._ended()
+        epoch, offset = response.leader_epoch, response.base_offset
+        step = 1 if offset >= 0 else 0
+        for waiter in self._waiting:
+            if not waiter.done():
+                waiter.set_result(Placed(epoch, offset))
+            offset += step
+
+    def set_exception(self, error: BaseException, /) -> None:
+        self._ended()
+        for waiter in self._waiting:
+            if not waiter.done():
+                _fail(waiter, error)
+
+
 class Coalescer:
     """`leader_of` says which node leads a topic's partition (any number where none does), `deadline()` until when a
     message that comes now has to be stored. `on_flush` is told of a topic whose messages went out, or would have, were
@@ -110,7 +147,6 @@ class Coalescer:
         self._lanes: dict[Place, _Lane] = {}
         self._waves: dict[int, _Wave] = {}
         self._due: dict[int, _Wave] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
 
     @property
     def places(self) -> int:
@@ -191,28 +227,12 @@ class Coalescer:
         lane.in_flight += 1
         wave.in_flight += 1
         self._on_flush(place[0])
-        task = asyncio.get_running_loop().create_task(self._store(place, lane, pending, wave))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _store(self, place: Place, lane: _Lane, pending: _Pending, wave: _Wave) -> None:
         topic_id, partition, acks = place
+        flight = _Flight(pending.waiting, partial(self._ended, place, lane, wave))
         try:
-            answer = await self._append(topic_id, partition, acks, pending.records, deadline_ms=pending.deadline_ms)
-        except AcklogError as error:
-            _fail(pending, error)
-            return
-        except BaseException as error:
-            _fail(pending, error)
-            raise
-        finally:
-            self._ended(place, lane, wave)
-        offset = answer.base_offset
-        step = 1 if offset >= 0 else 0
-        for waiter in pending.waiting:
-            if not waiter.done():
-                waiter.set_result(Placed(answer.leader_epoch, offset))
-            offset += step
+            self._append(topic_id, partition, acks, pending.records, flight, deadline_ms=pending.deadline_ms)
+        except Exception as error:  # nobody else would tell who waits
+            asyncio.get_running_loop().call_soon(flight.set_exception, error)
 
     def _ended(self, place: Place, lane: _Lane, wave: _Wave) -> None:
         """What waited for a batch of its partition to end goes out; so does the next wave, where this was the last
@@ -245,16 +265,13 @@ def _size_of(record: Record) -> int:
     return size
 
 
-def _fail(pending: _Pending, error: BaseException) -> None:
-    for waiter in pending.waiting:
-        if waiter.done():
-            continue
-        if isinstance(error, asyncio.CancelledError):
-            waiter.cancel()
-        elif isinstance(error, AcklogError):
-            # One exception object raised in many tasks would collect all of their tracebacks.
-            waiter.set_exception(
-                AcklogError(error.code, error.detail, field=error.field, retry_after_ms=error.retry_after_ms)
-            )
-        else:
-            waiter.set_exception(error)
+def _fail(waiter: Waiter, error: BaseException) -> None:
+    if isinstance(error, asyncio.CancelledError):
+        waiter.cancel()
+    elif isinstance(error, AcklogError):
+        # One exception object raised in many tasks would collect all of their tracebacks.
+        waiter.set_exception(
+            AcklogError(error.code, error.detail, field=error.field, retry_after_ms=error.retry_after_ms)
+        )
+    else:
+        waiter.set_exception(error)

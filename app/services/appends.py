@@ -1,5 +1,8 @@
 """Batches on their way to the log: how they are made, and what is done while it is not known what became of one."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Protocol
 
 from acklog.wire.batch import DedupKey, encode_batch, encode_plain_batch
@@ -9,9 +12,11 @@ from app.batching.batch_numbers import BatchNumbers
 from app.routing import PartitionLeaders, Try
 from cluster.errors import AcklogError
 from storage.rpc.messages import ProduceRequest, ProduceResponse
-from storage.rpc.node_api import NodeApi
+from storage.rpc.node_api import NodeApi, ProduceWaiter
 
 DECOMMISSIONED_RETRY_MS = 100
+
+Appending = Callable[[], Awaitable[ProduceResponse]]
 
 
 class Appends(Protocol):
@@ -33,6 +38,36 @@ class Appends(Protocol):
         """Raises AcklogError: OUTCOME_UNKNOWN if the batch may be stored, else why it is not."""
         ...
 
+    def begin(
+        self, topic_id: str, partition: int, batch: bytearray, acks: int, waiter: ProduceWaiter, *, deadline_ms: int
+    ) -> None:
+        """As `append`; `waiter` is told in a later turn what became of it, whether it is `done` or not."""
+        ...
+
+
+class _Tasks:
+    """Appends that are waited for by a task each."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, appending: Awaitable[ProduceResponse], waiter: ProduceWaiter) -> None:
+        task = asyncio.get_running_loop().create_task(_tell(waiter, appending))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+async def _tell(waiter: ProduceWaiter, appending: Awaitable[ProduceResponse]) -> None:
+    try:
+        response = await appending
+    except AcklogError as error:
+        waiter.set_exception(error)
+    except BaseException as error:
+        waiter.set_exception(error)
+        raise
+    else:
+        waiter.set_result(response)
+
 
 class NumberedAppends:
     """Of a gateway that reaches its nodes over connections. Every batch has a number, so the same bytes are sent again,
@@ -41,6 +76,7 @@ class NumberedAppends:
     def __init__(self, leaders: PartitionLeaders, numbers: BatchNumbers) -> None:
         self._leaders = leaders
         self._numbers = numbers
+        self._tasks = _Tasks()
 
     def encode(
         self, records: list[Record], *, payload: bytes | None = None, keys: list[DedupKey] | None = None
@@ -73,6 +109,11 @@ class NumberedAppends:
         except AcklogError as error:
             raise _told_to_client(error) from None
 
+    def begin(
+        self, topic_id: str, partition: int, batch: bytearray, acks: int, waiter: ProduceWaiter, *, deadline_ms: int
+    ) -> None:
+        self._tasks.start(self.append(topic_id, partition, batch, acks, deadline_ms=deadline_ms), waiter)
+
 
 class LocalAppends:
     """Of a gateway whose only node is in its own process: no answer is ever lost on the way."""
@@ -82,6 +123,7 @@ class LocalAppends:
 
     def __init__(self, leaders: PartitionLeaders) -> None:
         self._leaders = leaders
+        self._tasks = _Tasks()
 
     async def append(
         self, topic_id: str, partition: int, batch: bytearray, acks: int, *, deadline_ms: int
@@ -97,6 +139,55 @@ class LocalAppends:
             )
         except AcklogError as error:
             raise _told_to_client(error) from None
+
+    def begin(
+        self, topic_id: str, partition: int, batch: bytearray, acks: int, waiter: ProduceWaiter, *, deadline_ms: int
+    ) -> None:
+        """Without a task, unless it has to wait for something: that would be half of what a small append costs."""
+        appending = partial(self.append, topic_id, partition, batch, acks, deadline_ms=deadline_ms)
+        remaining_ms = self._leaders.remaining_ms(deadline_ms)
+        try:
+            node = self._leaders.node_that_leads(topic_id, partition)
+            if node is not None and remaining_ms > 0:
+                request = ProduceRequest(topic_id, partition, batch, acks, remaining_ms)
+                if node.begin_produce(request, _Outcome(self, appending, waiter)):
+                    return
+        except AcklogError:
+            pass  # nothing was done: the task waits until it can be, or finds the same error
+        self.start_task(appending, waiter)
+
+    def start_task(self, appending: Appending, waiter: ProduceWaiter) -> None:
+        self._tasks.start(appending(), waiter)
+
+    def is_undone(self, error: BaseException) -> bool:
+        """Whether nothing was done, and may be done a little later."""
+        return isinstance(error, AcklogError) and self._leaders.is_undone(error)
+
+
+class _Outcome:
+    """What the node tells of an append that it began with. `waiter` is told in a turn of its own, because the node is
+    about to tell others, too; what was not done after all is tried again with a task."""
+
+    __slots__ = ("_appending", "_appends", "_loop", "_waiter")
+
+    def __init__(self, appends: LocalAppends, appending: Appending, waiter: ProduceWaiter) -> None:
+        self._appends = appends
+        self._appending = appending
+        self._waiter = waiter
+        self._loop = asyncio.get_running_loop()
+
+    def done(self) -> bool:
+        return False
+
+    def set_result(self, response: ProduceResponse, /) -> None:
+        self._loop.call_soon(self._waiter.set_result, response)
+
+    def set_exception(self, error: BaseException, /) -> None:
+        if self._appends.is_undone(error):
+            self._appends.start_task(self._appending, self._waiter)
+        else:
+            told = _told_to_client(error) if isinstance(error, AcklogError) else error
+            self._loop.call_soon(self._waiter.set_exception, told)
 
 
 def _told_to_client(error: AcklogError) -> AcklogError:

@@ -1,7 +1,7 @@
 """Sending: from checked messages to a result for each of them."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass, field
 
 from acklog.wire.batch import DedupKey
@@ -19,38 +19,13 @@ from app.routing import PartitionLeaders
 from app.services.appends import Appends
 from app.services.catalog import Catalog
 from app.services.keyed_batch import KeyedRun, StoredRuns, request_key, request_run, runs_of, store_runs
+from app.services.parts_under_way import PartsUnderWay
+from app.services.send_result import Run, SendResult
 from app.sticky_partitions import StickyPartitions
 from cluster.errors import AcklogError
 from cluster.model import Topic
 from storage.rpc.messages import ACKS_ALL, ProduceResponse
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """Messages that were stored one behind the other: the one at `indexes[i]` of the request is at
-    `base_offset` + i. `base_offset` is -1 where `acks` 0 asked for no offsets."""
-
-    partition: int
-    epoch: int
-    base_offset: int
-    indexes: list[int]
-
-
-@dataclass(slots=True)
-class SendResult:
-    """Every message of the request is in one of `runs`, or in `faults` by its index."""
-
-    topic: Topic
-    count: int
-    is_batch: bool
-    acks: int
-    is_topic_created: bool = False
-    runs: list[Run] = field(default_factory=list)
-    faults: dict[int, AcklogError] = field(default_factory=dict)
-
-    @property
-    def first_fault(self) -> AcklogError:
-        return self.faults[min(self.faults)]
+from storage.rpc.node_api import ProduceWaiter
 
 
 @dataclass(slots=True)
@@ -76,7 +51,7 @@ class SendService:
             leaders.has_leader, run_bytes=settings.sticky_bytes, topics_max=settings.sticky_topics_max
         )
         self._coalescer = Coalescer(
-            self._append_plain,
+            self._begin_plain,
             messages_max=settings.coalesced_messages_max,
             bytes_max=settings.coalesced_bytes_max,
             in_flight_max=settings.coalesced_batches_in_flight_max,
@@ -134,17 +109,23 @@ class SendService:
             # cache still has.
             del record_at
             batch.clear()
-            sending = [
-                self._append(number, indexes[number], encoded, result)
-                for number, encoded in zip(used, batches, strict=True)
-            ]
+            await self._append_parts(zip(used, map(indexes.__getitem__, used), batches, strict=True), result)
         else:
             key, records = request_key(idempotency_key), batch.records()
             runs = {number: request_run(indexes[number], [records[i] for i in indexes[number]], key) for number in used}
             sending = [self._send_runs(number, [run], StoredRuns(), result) for number, run in runs.items()]
-        await asyncio.gather(*sending)
+            await asyncio.gather(*sending)
         self._count(result)
         return result
+
+    async def _append_parts(self, parts: Iterable[tuple[int, list[int], bytearray]], result: SendResult) -> None:
+        """Each part is a partition, the messages' indexes, and their batch."""
+        deadline_ms = self._leaders.deadline_in(self._settings.request_timeout_ms)
+        under_way = PartsUnderWay(result)
+        for partition, indexes, batch in parts:
+            waiter = under_way.add(partition, indexes)
+            self._appends.begin(result.topic.id, partition, batch, result.acks, waiter, deadline_ms=deadline_ms)
+        await under_way.all_done
 
     def _partition_of_keyless(self, bodies: list[bytes], topic: Topic, idempotency_key: str | None) -> int:
         """Where the messages without a key go, all of them: as `_partition_of` decides."""
@@ -274,11 +255,18 @@ class SendService:
         result.faults.update(stored.faults)
         result.runs.extend(Run(partition, place.epoch, place.offset, indexes) for indexes, place in stored.placed)
 
-    async def _append_plain(
-        self, topic_id: str, partition: int, acks: int, records: list[Record], *, deadline_ms: int
-    ) -> ProduceResponse:
+    def _begin_plain(
+        self,
+        topic_id: str,
+        partition: int,
+        acks: int,
+        records: list[Record],
+        waiter: ProduceWaiter,
+        *,
+        deadline_ms: int,
+    ) -> None:
         batch = self._appends.encode(records)
-        return await self._appends.append(topic_id, partition, batch, acks, deadline_ms=deadline_ms)
+        self._appends.begin(topic_id, partition, batch, acks, waiter, deadline_ms=deadline_ms)
 
 
 def _highest_partition(messages: list[Checked]) -> int:

@@ -6,7 +6,7 @@ import msgspec
 from app.problem_item import ProblemItem, problem_item
 from app.problems import problem_response
 from app.responses import BytesResponse, json_text_response
-from app.services.send import Run, SendResult
+from app.services.send_result import Run, SendResult
 
 _encode = msgspec.json.Encoder().encode
 

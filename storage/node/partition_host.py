@@ -31,21 +31,22 @@ from storage.log.round import Appended
 from storage.node.batch_cache import BatchCache
 from storage.node.commit_waiters import CommitWaiters
 from storage.node.keyed_runs import KeyedRuns
+from storage.node.produce_outcome import OVERLOADED_RETRY_MS, ProduceOutcome, unconfirmed
 from storage.node.replication.leading import Leadership
 from storage.node.sent_batches import SentBatches, SourceKey
 from storage.node.settings import NodeSettings
 from storage.replication.leader_events import Refusal
 from storage.rpc.messages import ACKS_ALL, KeyedResult, ProduceRequest, ProduceResponse
+from storage.rpc.node_api import ProduceWaiter
 
-OVERLOADED_RETRY_MS = 1000
 UNAVAILABLE_RETRY_MS = 200
 
 
 class _Append:
-    """An append until it is committed, or nobody will know: the one place where its outcome is noted. `waiter` waits
-    for it, `token` holds its idempotency keys, `appended` is known when it is durable here."""
+    """An append until it is committed, or nobody will know: the one place where its outcome is noted. `token` holds its
+    idempotency keys; `appended` is known when it is durable here."""
 
-    __slots__ = ("_host", "acks", "appended", "batch", "source", "token", "waiter")
+    __slots__ = ("_host", "acks", "appended", "batch", "outcome", "source", "token")
     appended: Appended
 
     def __init__(
@@ -55,14 +56,13 @@ class _Append:
         acks: int,
         source: SourceKey | None,
         token: int | None,
-        waiter: "asyncio.Future[Appended] | None",
     ) -> None:
         self._host = host
         self.batch = batch
         self.acks = acks
         self.source = source
         self.token = token
-        self.waiter = waiter
+        self.outcome: ProduceOutcome | None = None
 
     def done(self) -> bool:
         return False
@@ -105,7 +105,7 @@ class PartitionHost:
         self._on_high_watermark = on_high_watermark
         self._inbox_bytes = 0
         self._uncommitted: deque[_Append] = deque()
-        self._counted: dict[int, tuple[Appended, asyncio.Future[Appended]]] = {}
+        self._counted: dict[int, tuple[Appended, ProduceOutcome]] = {}
         self._last_counted = 0
         self._moved_to = self.log.log_end
         self._settled: asyncio.Future[None] | None = None
@@ -131,22 +131,33 @@ class PartitionHost:
             if before is not None:
                 return before
             self._sent.begin(source)  # before any other wait: the same batch may come again meanwhile
+        answer: asyncio.Future[ProduceResponse] = asyncio.get_running_loop().create_future()
         try:
-            taken = await self._take(request, header, source)
+            known_keys = await self._take(request, header, source, answer)
         except BaseException:
             if source is not None:
                 self._sent.refused(source)
             raise
-        if isinstance(taken, list):
+        if known_keys:
             if source is not None:
                 self._sent.refused(source)
-            return ProduceResponse(-1, self.leader_epoch, -1, taken)
-        return await self._outcome(taken, request.timeout_ms)
+            return ProduceResponse(-1, self.leader_epoch, -1, known_keys)
+        return await answer
+
+    def begin(self, request: ProduceRequest, waiter: ProduceWaiter) -> bool:
+        """As `produce`, without a task, for a batch that has neither idempotency keys nor a producer. False, and
+        nothing was done, for others."""
+        header = self._validate(request)
+        if header.is_keyed or header.producer_id != NO_PRODUCER:
+            return False
+        self._check_leadership(request.acks)
+        self._append(request, header, None, None, waiter)
+        return True
 
     async def _take(
-        self, request: ProduceRequest, header: BatchHeader, source: SourceKey | None
-    ) -> "list[KeyedResult] | asyncio.Future[Appended] | None":
-        """What the window knows of its keys; else the batch is on its way to the log, and whoever waits for it."""
+        self, request: ProduceRequest, header: BatchHeader, source: SourceKey | None, waiter: ProduceWaiter
+    ) -> list[KeyedResult]:
+        """What the window knows of its keys; if that is nothing the batch is on its way to the log."""
         self._check_leadership(request.acks)
         token: int | None = None
         if header.is_keyed:
@@ -154,23 +165,13 @@ class PartitionHost:
             try:
                 known_keys = await self._keyed.known(keys, header.count, request.timeout_ms)
             except TimeoutError:
-                raise _unconfirmed(request.timeout_ms) from None
+                raise unconfirmed(request.timeout_ms) from None
             if known_keys:
                 return known_keys
             self._check_leadership(request.acks)
             token = self._keyed.reserve(keys)
-        return self._append(request, header, source, token)
-
-    async def _outcome(self, waiter: "asyncio.Future[Appended] | None", timeout_ms: int) -> ProduceResponse:
-        if waiter is None:
-            return ProduceResponse(-1, self.leader_epoch, -1)
-        # A timer of the loop costs a tenth of an `asyncio.timeout`, and every send has one.
-        timer = asyncio.get_running_loop().call_later(timeout_ms / 1000, _time_out, waiter, timeout_ms)
-        try:
-            appended = await waiter
-        finally:
-            timer.cancel()
-        return ProduceResponse(appended.base_offset, self.leader_epoch, appended.append_time_ms)
+        self._append(request, header, source, token, waiter)
+        return []
 
     def _validate(self, request: ProduceRequest) -> BatchHeader:
         try:
@@ -212,18 +213,25 @@ class PartitionHost:
             raise AcklogError(ProblemCode.OVERLOADED, detail, retry_after_ms=OVERLOADED_RETRY_MS)
 
     def _append(
-        self, request: ProduceRequest, header: BatchHeader, source: SourceKey | None, token: int | None
-    ) -> "asyncio.Future[Appended] | None":
+        self,
+        request: ProduceRequest,
+        header: BatchHeader,
+        source: SourceKey | None,
+        token: int | None,
+        waiter: ProduceWaiter,
+    ) -> None:
         batch = request.batch if isinstance(request.batch, bytearray) else bytearray(request.batch)
-        waiter = None if request.acks == 0 else asyncio.get_running_loop().create_future()
-        append = _Append(self, batch, request.acks, source, token, waiter)
+        append = _Append(self, batch, request.acks, source, token)
         try:
             self.log.append_and_tell(batch, append, leader_epoch=self.leader_epoch)
         except Exception:
             self._keyed.release(token)
             raise
         self._inbox_bytes += header.length
-        return waiter
+        if request.acks == 0:
+            waiter.set_result(ProduceResponse(-1, self.leader_epoch, -1))
+        else:
+            append.outcome = ProduceOutcome(waiter, leader_epoch=self.leader_epoch, timeout_ms=request.timeout_ms)
 
     def flushed(self, append: "_Append", appended: Appended) -> None:
         """The leader's own copy is durable."""
@@ -231,26 +239,26 @@ class PartitionHost:
         if append.source is not None:
             self._sent.stored(append.source, appended, self.leader_epoch)
         if self._has_ended:
-            self._end(append.token, append.waiter)
+            self._end(append.token, append.outcome)
             self._tell_settled()
             return
         self._cache.put(self.log.key, stamped_header(append.batch), append.batch)
         del append.batch  # the cache has a limit, and what waits for followers has none in bytes
         append.appended = appended
         self._uncommitted.append(append)
-        if append.waiter is not None and append.acks != ACKS_ALL:
-            waiter, append.waiter = append.waiter, None
-            self._count(appended, append.acks, waiter)
+        if append.outcome is not None and append.acks != ACKS_ALL:
+            outcome, append.outcome = append.outcome, None
+            self._count(appended, append.acks, outcome)
         if appended.next_offset > self._moved_to:  # else it was told of together with another one of the same round
             self._moved_to = self.log.log_end
             self._leadership.log_moved()
         if self._uncommitted:  # the high watermark may have passed it before
             self._complete()
 
-    def _count(self, appended: Appended, acks: int, waiter: "asyncio.Future[Appended]") -> None:
+    def _count(self, appended: Appended, acks: int, outcome: ProduceOutcome) -> None:
         """Whoever asked for a number of replicas waits for these, committed or not."""
         self._last_counted += 1
-        self._counted[self._last_counted] = (appended, waiter)
+        self._counted[self._last_counted] = (appended, outcome)
         self._leadership.await_acks(LogKind.MESSAGES, appended.next_offset, acks, self._last_counted)
 
     def acks_reached(self, tokens: Iterable[int]) -> None:
@@ -265,8 +273,8 @@ class PartitionHost:
         if append.source is not None:
             self._sent.refused(append.source)
         self._keyed.release(append.token)
-        if append.waiter is not None and not append.waiter.done():
-            append.waiter.set_exception(error)
+        if append.outcome is not None and not append.outcome.done():
+            append.outcome.set_exception(error)
         self._tell_settled()
 
     # --- batches that are sent again -----------------------------------------------------------------------------
@@ -281,12 +289,12 @@ class PartitionHost:
             async with asyncio.timeout(request.timeout_ms / 1000):
                 found = await self._sent.find((header.producer_id, header.base_sequence), is_retry=request.is_retry)
         except TimeoutError:
-            raise _unconfirmed(request.timeout_ms) from None
+            raise unconfirmed(request.timeout_ms) from None
         if found is None:
             return None
         left_ms = deadline_ms - self._clock.monotonic_ms()
         if not await self._waiters.wait_beyond(found.base_offset + header.count - 1, left_ms):
-            raise self._unknown() if self._has_ended else _unconfirmed(request.timeout_ms)
+            raise self._unknown() if self._has_ended else unconfirmed(request.timeout_ms)
         return ProduceResponse(found.base_offset, found.leader_epoch, found.append_time_ms)
 
     # --- what is committed ---------------------------------------------------------------------------------------
@@ -303,8 +311,8 @@ class PartitionHost:
             done = self._uncommitted.popleft()
             if done.token is not None:
                 self._keyed.stored(done.token, done.appended.base_offset, self.leader_epoch)
-            if done.waiter is not None and not done.waiter.done():
-                done.waiter.set_result(done.appended)
+            if done.outcome is not None and not done.outcome.done():
+                done.outcome.set_result(done.appended)
         self._tell_settled()
 
     async def wait_until_committed(self) -> None:
@@ -327,16 +335,16 @@ class PartitionHost:
         uncommitted, self._uncommitted = self._uncommitted, deque()
         counted, self._counted = self._counted, {}
         for each in uncommitted:
-            self._end(each.token, each.waiter)
-        for _, waiter in counted.values():
-            self._end(None, waiter)
+            self._end(each.token, each.outcome)
+        for _, outcome in counted.values():
+            self._end(None, outcome)
         self.stop_waiting()
         self._tell_settled()
 
-    def _end(self, token: int | None, waiter: "asyncio.Future[Appended] | None") -> None:
+    def _end(self, token: int | None, outcome: ProduceOutcome | None) -> None:
         self._keyed.release(token)
-        if waiter is not None and not waiter.done():
-            waiter.set_exception(self._unknown())
+        if outcome is not None and not outcome.done():
+            outcome.set_exception(self._unknown())
 
     def _unknown(self) -> AcklogError:
         detail = f"Partition {self.partition} of {self.topic.name} has got another leader; the append may be kept."
@@ -360,13 +368,3 @@ class PartitionHost:
     def stop_waiting(self) -> None:
         """The node stops, or another leads: whoever waits for records gets what there is."""
         self._waiters.end()
-
-
-def _time_out(waiter: "asyncio.Future[Appended]", timeout_ms: int) -> None:
-    if not waiter.done():
-        waiter.set_exception(_unconfirmed(timeout_ms))
-
-
-def _unconfirmed(timeout_ms: int) -> AcklogError:
-    detail = f"The append was not confirmed within {timeout_ms} ms; it may still be stored."
-    return AcklogError(ProblemCode.OUTCOME_UNKNOWN, detail, retry_after_ms=OVERLOADED_RETRY_MS)

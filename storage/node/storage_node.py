@@ -41,6 +41,7 @@ from storage.replication.assignment import ReplicaIdentity
 from storage.replication.messages import FetchAnswer, FetchRequest, SnapshotAnswer, SnapshotRequest
 from storage.replication.settings import ReplicationSettings
 from storage.rpc import messages
+from storage.rpc.node_api import ProduceWaiter
 from storage.rpc.peer_api import ProbeAnswer, ProbeRequest
 
 _Found = TypeVar("_Found")
@@ -109,11 +110,7 @@ class StorageNode:
         changed = asyncio.Event()
         self._unsubscribe = self._metadata.subscribe(changed.set)
         changed.set()  # for what changed between the first look and the subscription
-        for activity in (
-            self._replicas.follow(changed),
-            self._make_housekeeping().run(),
-            self._watch_followers(),
-        ):
+        for activity in (self._replicas.follow(changed), self._make_housekeeping().run(), self._watch_followers()):
             task = asyncio.get_running_loop().create_task(activity)
             task.add_done_callback(self._task_ended)
             self._tasks.append(task)
@@ -323,6 +320,10 @@ class StorageNode:
     async def produce(self, request: messages.ProduceRequest) -> messages.ProduceResponse:
         partition = await self._partition(request.topic_id, request.partition)
         return await partition.host.produce(request)
+
+    def begin_produce(self, request: messages.ProduceRequest, waiter: ProduceWaiter) -> bool:
+        partition = None if self._is_closing else self._replicas.find(request.topic_id, request.partition)
+        return partition is not None and partition.host.begin(request, waiter)
 
     async def receive(self, request: messages.ReceiveRequest) -> messages.ReceiveResponse:
         group = await self._group(request.group_id)

@@ -46,6 +46,10 @@ class LogsMoved:
     """Something was written to the logs or made durable."""
 
 
+LOGS_MOVED = LogsMoved()
+"""One of every append."""
+
+
 @dataclass(frozen=True, slots=True)
 class AckAwaited:
     """The append that ends at `next_offset` is written. `acks` is ACKS_ALL or a number of replicas, at least 1."""

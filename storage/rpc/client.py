@@ -11,6 +11,7 @@ from storage.rpc import messages, methods
 from storage.rpc.caller import Caller
 from storage.rpc.framing import Frame, FrameKind
 from storage.rpc.methods import MalformedMessageError
+from storage.rpc.node_api import ProduceWaiter
 from storage.rpc.release import release_requests
 from storage.rpc.settings import RpcClientSettings
 from storage.rpc.transport import Transport
@@ -49,6 +50,9 @@ class RemoteNode:
     async def produce(self, request: messages.ProduceRequest) -> messages.ProduceResponse:
         timeout_ms = request.timeout_ms + self._settings.produce_margin_ms
         return await self._caller.call(methods.PRODUCE, request, timeout_ms=timeout_ms)
+
+    def begin_produce(self, request: messages.ProduceRequest, waiter: ProduceWaiter) -> bool:
+        return False
 
     async def receive(self, request: messages.ReceiveRequest) -> messages.ReceiveResponse:
         return await self._caller.call(

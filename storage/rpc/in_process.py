@@ -3,7 +3,7 @@
 import msgspec
 
 from storage.rpc import messages
-from storage.rpc.node_api import NodeApi
+from storage.rpc.node_api import NodeApi, ProduceWaiter
 
 
 class InProcessNode:
@@ -20,6 +20,12 @@ class InProcessNode:
 
     async def produce(self, request: messages.ProduceRequest) -> messages.ProduceResponse:
         return await self._node.produce(msgspec.structs.replace(request, batch=bytearray(request.batch)))
+
+    def begin_produce(self, request: messages.ProduceRequest, waiter: ProduceWaiter) -> bool:
+        own = messages.ProduceRequest(
+            request.topic_id, request.partition, bytearray(request.batch), request.acks, request.timeout_ms
+        )
+        return not request.is_retry and self._node.begin_produce(own, waiter)
 
     async def receive(self, request: messages.ReceiveRequest) -> messages.ReceiveResponse:
         return await self._node.receive(request)

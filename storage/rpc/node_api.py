@@ -5,6 +5,17 @@ from typing import Protocol
 from storage.rpc import messages
 
 
+class ProduceWaiter(Protocol):
+    """Who is told what became of a produced batch: a future is one. Exactly one of the other two is called, at most
+    once, unless it is `done`; what it does must be short, and must not fail."""
+
+    def done(self) -> bool: ...
+
+    def set_result(self, response: messages.ProduceResponse, /) -> None: ...
+
+    def set_exception(self, error: BaseException, /) -> None: ...
+
+
 class NodeApi(Protocol):
     """Every call raises AcklogError: UNAVAILABLE when this node does not lead the partition (ask again elsewhere),
     OVERLOADED, STORAGE_FULL, STORAGE_FAILED, TIMED_OUT, SHUTTING_DOWN and what each request's docstring names.
@@ -13,6 +24,11 @@ class NodeApi(Protocol):
     """
 
     async def produce(self, request: messages.ProduceRequest) -> messages.ProduceResponse: ...
+
+    def begin_produce(self, request: messages.ProduceRequest, waiter: ProduceWaiter) -> bool:
+        """As `produce`, without a task, where it can begin at once: True, and `waiter` is told what became of it, at
+        the earliest when this has returned, unless `acks` is 0. False: nothing was done, `produce` is for it."""
+        ...
 
     async def receive(self, request: messages.ReceiveRequest) -> messages.ReceiveResponse: ...
 

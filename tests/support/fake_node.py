@@ -7,6 +7,7 @@ from typing import Any
 from acklog.wire.identifiers import Receipt
 from acklog.wire.record import Record
 from storage.rpc import messages
+from storage.rpc.node_api import ProduceWaiter
 
 TOPIC_ID = "0123456789abc"
 GROUP_ID = "cba9876543210"
@@ -84,6 +85,9 @@ class FakeNode:
 
     async def produce(self, request: messages.ProduceRequest) -> messages.ProduceResponse:
         return await self._call("produce", request)  # type: ignore[no-any-return]
+
+    def begin_produce(self, request: messages.ProduceRequest, waiter: ProduceWaiter) -> bool:
+        return False
 
     async def receive(self, request: messages.ReceiveRequest) -> messages.ReceiveResponse:
         return await self._call("receive", request)  # type: ignore[no-any-return]

@@ -12,6 +12,7 @@ from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from cluster.errors import AcklogError
 from storage.rpc import messages
+from storage.rpc.node_api import ProduceWaiter
 
 LEADER_EPOCH = 3
 APPEND_TIME_MS = 1_700_000_000_000
@@ -108,6 +109,9 @@ class MemoryNode:
         self._appended.set()
         self._appended = asyncio.Event()
         return messages.ProduceResponse(-1 if request.acks == 0 else base, LEADER_EPOCH, APPEND_TIME_MS)
+
+    def begin_produce(self, request: messages.ProduceRequest, waiter: ProduceWaiter) -> bool:
+        return False
 
     async def receive(self, request: messages.ReceiveRequest) -> messages.ReceiveResponse:
         self._note("receive", request)

@@ -46,8 +46,6 @@ from storage.replication.settings import TopicReplication
 
 logger = structlog.get_logger(__name__)
 
-_LOGS_MOVED = leader_events.LogsMoved()
-
 
 class ReplicaHost:
     """Create it, show it the partition's assignments, `close` it. The logs belong to it."""
@@ -154,7 +152,7 @@ class ReplicaHost:
 
     def log_moved(self) -> None:
         self._has_news = True
-        self.step(_LOGS_MOVED)
+        self.step(leader_events.LOGS_MOVED)
 
     def await_acks(self, log: LogKind, next_offset: int, acks: int, token: int) -> None:
         self.step(leader_events.AckAwaited(int(log), next_offset, acks, token))

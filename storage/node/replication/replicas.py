@@ -106,15 +106,20 @@ class Replicas:
             if self._is_mine(state) and (topic_id, state.partition) not in self.failures
         ]
 
+    def find(self, topic_id: str, number: int) -> Partition | None:
+        """The partition, if it is open here."""
+        topic = self._topics.get(topic_id)
+        return None if topic is None else topic.get(number)
+
     async def get(self, topic_id: str, number: int) -> Partition:
         """The partition, waiting while it is being opened.
 
         Raises AcklogError: UNAVAILABLE for one that is led elsewhere, and why one of its own could not be opened.
         """
-        partition = self._topics.get(topic_id, {}).get(number)
+        partition = self.find(topic_id, number)
         if partition is None:
             await self._wait_until_open(topic_id, number)
-            partition = self._topics.get(topic_id, {}).get(number)
+            partition = self.find(topic_id, number)
         if partition is None:
             raise self.failures.get((topic_id, number)) or AcklogError(
                 ProblemCode.UNAVAILABLE,

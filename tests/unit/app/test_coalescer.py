@@ -14,6 +14,7 @@ from app.settings import Settings
 from cluster.errors import AcklogError
 from storage.rpc.messages import ACKS_ALL, ProduceResponse
 from tests.support.manual_clock import settle
+from tests.support.telling_append import telling
 
 TOPIC = "t" * 13
 
@@ -53,7 +54,7 @@ def appends() -> Appends:
 def coalescer(appends: Appends) -> Coalescer:
     now_ms = count(1)
     return Coalescer(
-        appends.append,
+        telling(appends.append),
         messages_max=3,
         bytes_max=2000,
         in_flight_max=2,
@@ -106,7 +107,7 @@ def test_the_largest_headers_cannot_make_a_batch_too_large() -> None:
 
         async def fill() -> None:
             coalescer = Coalescer(
-                append,
+                telling(append),
                 messages_max=settings.coalesced_messages_max,
                 bytes_max=settings.coalesced_bytes_max,
                 in_flight_max=settings.coalesced_batches_in_flight_max,
@@ -189,7 +190,7 @@ async def test_what_waited_for_a_batch_that_fails_is_tried_all_the_same() -> Non
         return ProduceResponse(0, 5, 1)
 
     coalescer = Coalescer(
-        append,
+        telling(append),
         messages_max=3,
         bytes_max=2000,
         in_flight_max=1,

@@ -12,6 +12,7 @@ from app.batching.coalescer import Coalescer, Placed
 from cluster.errors import AcklogError
 from storage.rpc.messages import ACKS_ALL, ProduceResponse
 from tests.sim.loop import SimLoop, simulate
+from tests.support.telling_append import telling
 
 TOPIC = "t" * 13
 WAIT_MS = 8
@@ -36,7 +37,7 @@ class Nodes:
         self.moved: dict[int, int] = {}
         self.sent: list[Sent] = []
         self.coalescer = Coalescer(
-            self._append,
+            telling(self._append),
             messages_max=100,
             bytes_max=100_000,
             in_flight_max=2,

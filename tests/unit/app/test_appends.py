@@ -1,0 +1,190 @@
+"""Batches that go to the node in the same process without a task: when they do, and who is told what."""
+
+import asyncio
+
+import pytest
+
+from acklog.wire.batch import encode_batch
+from acklog.wire.problems import ProblemCode
+from acklog.wire.record import Record
+from app.routing import PartitionLeaders
+from app.services.appends import LocalAppends
+from cluster.errors import AcklogError
+from storage.rpc.messages import ACKS_ALL, ProduceRequest, ProduceResponse
+from storage.rpc.node_api import ProduceWaiter
+from tests.support.led_cluster import TOPIC_ID, LedCluster, with_led_cluster
+
+RESPONSE = ProduceResponse(7, 3, 1_000)
+NOT_OPEN = AcklogError(ProblemCode.UNAVAILABLE, "the partition is not open")
+
+
+class Node:
+    """`refusals` come first, at `begin_produce`; `declines` leaves it to `produce`. What has begun is in `begun`."""
+
+    def __init__(self, *refusals: AcklogError, declines: bool = False) -> None:
+        self.refusals = list(refusals)
+        self.declines = declines
+        self.begun: list[tuple[ProduceRequest, ProduceWaiter]] = []
+        self.produced: list[ProduceRequest] = []
+
+    def begin_produce(self, request: ProduceRequest, waiter: ProduceWaiter) -> bool:
+        if self.refusals:
+            raise self.refusals.pop(0)
+        if self.declines:
+            return False
+        self.begun.append((request, waiter))
+        return True
+
+    async def produce(self, request: ProduceRequest) -> ProduceResponse:
+        if self.refusals:
+            raise self.refusals.pop(0)
+        self.produced.append(request)
+        return RESPONSE
+
+
+class Waiting:
+    """Notes what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[ProduceResponse | BaseException] = []
+
+    def done(self) -> bool:
+        return False
+
+    def set_result(self, response: ProduceResponse, /) -> None:
+        self.told.append(response)
+
+    def set_exception(self, error: BaseException, /) -> None:
+        self.told.append(error)
+
+    def error(self) -> AcklogError:
+        (error,) = self.told
+        assert isinstance(error, AcklogError)
+        return error
+
+
+def begin(cluster: LedCluster, waiter: ProduceWaiter, *, timeout_ms: int = 2_000) -> LocalAppends:
+    appends = LocalAppends(PartitionLeaders(cluster.gateway))
+    batch = encode_batch([Record(b"1")])
+    appends.begin(TOPIC_ID, 0, batch, ACKS_ALL, waiter, deadline_ms=cluster.clock.monotonic_ms() + timeout_ms)
+    return appends
+
+
+async def _turn() -> None:
+    await asyncio.sleep(0)
+
+
+def test_the_node_begins_at_once_and_the_waiter_is_told_in_a_turn_of_its_own() -> None:
+    async def main(cluster: LedCluster) -> None:
+        node = cluster.nodes[1] = Node()
+        waiting = Waiting()
+        appends = begin(cluster, waiting)
+        ((request, outcome),) = node.begun
+        assert (request.topic_id, request.partition, request.acks, request.timeout_ms) == (TOPIC_ID, 0, ACKS_ALL, 2_000)
+        outcome.set_result(RESPONSE)
+        assert not waiting.told, "the node's log is not to wait for what the waiter does, or to fail with it"
+        await _turn()
+        assert waiting.told == [RESPONSE]
+        assert not node.produced
+        assert appends
+
+    with_led_cluster(main)
+
+
+@pytest.mark.parametrize("node", [Node(declines=True), Node(NOT_OPEN), Node(NOT_OPEN, NOT_OPEN)])
+def test_what_the_node_does_not_begin_with_waits_for_it(node: Node) -> None:
+    async def main(cluster: LedCluster) -> None:
+        cluster.nodes[1] = node
+        waiting = Waiting()
+        begin(cluster, waiting)
+        await cluster.pass_ms(500)
+        assert waiting.told == [RESPONSE]
+        assert (len(node.begun), len(node.produced)) == (0, 1)
+
+    with_led_cluster(main)
+
+
+def test_without_a_leader_it_waits_for_one() -> None:
+    async def main(cluster: LedCluster) -> None:
+        cluster.nodes[1] = Node()
+        cluster.metadata.lead(0, -1, 1)
+        waiting = Waiting()
+        begin(cluster, waiting)
+        cluster.later(100, lambda: cluster.metadata.lead(0, 1, 2))
+        await cluster.pass_ms(500)
+        assert waiting.told == [RESPONSE]
+
+    with_led_cluster(main)
+
+
+def test_a_node_that_is_not_there_yet_is_waited_for() -> None:
+    async def main(cluster: LedCluster) -> None:
+        waiting = Waiting()
+        begin(cluster, waiting)
+        cluster.later(100, lambda: cluster.nodes.update({1: Node()}))
+        await cluster.pass_ms(500)
+        assert waiting.told == [RESPONSE]
+
+    with_led_cluster(main)
+
+
+def test_the_time_is_up_where_nobody_can_be_asked() -> None:
+    async def main(cluster: LedCluster) -> None:
+        waiting = Waiting()
+        begin(cluster, waiting, timeout_ms=300)
+        await cluster.pass_ms(500)
+        assert waiting.error().code is ProblemCode.UNAVAILABLE
+
+    with_led_cluster(main)
+
+
+def test_what_was_begun_and_not_done_is_done_again() -> None:
+    async def main(cluster: LedCluster) -> None:
+        node = cluster.nodes[1] = Node()
+        waiting = Waiting()
+        begin(cluster, waiting)
+        node.begun[0][1].set_exception(AcklogError(ProblemCode.UNAVAILABLE, "led elsewhere now"))
+        await cluster.pass_ms(500)
+        assert waiting.told == [RESPONSE]
+        assert bytes(node.produced[0].batch) == bytes(node.begun[0][0].batch)
+
+    with_led_cluster(main)
+
+
+def test_what_may_have_been_done_is_not_done_again() -> None:
+    async def main(cluster: LedCluster) -> None:
+        node = cluster.nodes[1] = Node()
+        waiting = Waiting()
+        begin(cluster, waiting)
+        node.begun[0][1].set_exception(AcklogError(ProblemCode.OUTCOME_UNKNOWN, "not confirmed within 2000 ms"))
+        await cluster.pass_ms(500)
+        assert waiting.error().code is ProblemCode.OUTCOME_UNKNOWN
+        assert "may be stored all the same" in waiting.error().detail
+        assert not node.produced
+
+    with_led_cluster(main)
+
+
+def test_a_partition_that_was_just_decommissioned_is_said_to_be_unavailable() -> None:
+    async def main(cluster: LedCluster) -> None:
+        node = cluster.nodes[1] = Node()
+        waiting = Waiting()
+        begin(cluster, waiting)
+        node.begun[0][1].set_exception(AcklogError(ProblemCode.PARTITION_DECOMMISSIONED, "no more"))
+        await _turn()
+        assert waiting.error().code is ProblemCode.UNAVAILABLE
+
+    with_led_cluster(main)
+
+
+def test_an_error_that_nobody_foresaw_is_told_as_it_is() -> None:
+    async def main(cluster: LedCluster) -> None:
+        node = cluster.nodes[1] = Node()
+        waiting = Waiting()
+        begin(cluster, waiting)
+        error = ZeroDivisionError()
+        node.begun[0][1].set_exception(error)
+        await _turn()
+        assert waiting.told == [error]
+
+    with_led_cluster(main)
