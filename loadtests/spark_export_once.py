@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from pyspark.sql import SparkSession
 
+from acklog_spark.background import give_way
 from acklog_spark.sessions import open_session
 
 READY = "ready"
@@ -20,7 +21,10 @@ def main(
     tasks: Annotated[int, typer.Option()],
     bytes_per_s: Annotated[int, typer.Option()],
     pass_bytes: Annotated[int, typer.Option(help="What one pass reads.")],
+    is_in_background: Annotated[bool, typer.Option("--background")] = False,
 ) -> None:
+    if is_in_background:
+        give_way()
     is_over = threading.Event()
     threading.Thread(target=wait_for_the_end, args=(is_over,), daemon=True).start()
     spark = open_session("acklog-bench-export", master=f"local[{tasks}]", settings={}, is_quiet=True)

@@ -36,14 +36,17 @@ _decode = msgspec.json.Decoder(_Messages).decode
 
 
 async def live(bench: SparkBench, backlog: Size) -> None:
-    """Alone; beside an export whose Spark shares the processors and their caches with server and consumers; and beside
-    what that export's tasks ask of the server, as if Spark were on machines of its own. Raises LoadFailedError."""
+    """Alone; beside an export whose Spark shares the processors and their caches with server and consumers; beside one
+    that gives way to them (`acklog export --background`); and beside what that export's tasks ask of the server, as if
+    Spark were on machines of its own. Raises LoadFailedError."""
     plan = bench.plan
     await create_topic(bench.server, TOPIC, plan.partitions)
     rate = f"{plan.export_bytes_per_s // MB} MB/s"
     alone = Measurement(f"live group at {plan.live_rate}/s, sent to received, p99: alone", "ms")
     beside = Measurement(f"the same beside an export at {rate}, its Spark on the same processors", "ms")
     achieved = Measurement("that export's rate", "MB/s")
+    giving_way = Measurement(f"the same beside an export at {rate} in the background", "ms")
+    achieved_giving_way = Measurement("the rate of the export in the background", "MB/s")
     requested = Measurement(f"the same beside the requests of an export at {rate}", "ms")
     achieved_requests = Measurement("those requests' rate", "MB/s")
     await _phase(bench, Measurement("warm-up", "ms"))
@@ -51,15 +54,18 @@ async def live(bench: SparkBench, backlog: Size) -> None:
         await _phase(bench, alone)
         async with _reading(_export(bench, backlog), achieved):
             await _phase(bench, beside)
+        async with _reading([[*command, "--background"] for command in _export(bench, backlog)], achieved_giving_way):
+            await _phase(bench, giving_way)
         async with _reading(_fetches(bench, backlog), achieved_requests):
             await _phase(bench, requested)
     limit = alone.limit("alone")
     bench.report(alone.result())
     bench.report(beside.result(limits=(limit,)))
     bench.report(achieved.result())
-    result = requested.result(limits=(limit,), target_text=f"≤ {RATIO_TARGET:g} × alone")
-    bench.report(result.judged(result.ratio_to(limit).median <= RATIO_TARGET))
-    bench.report(achieved_requests.result())
+    for measurement, rates in ((giving_way, achieved_giving_way), (requested, achieved_requests)):
+        result = measurement.result(limits=(limit,), target_text=f"≤ {RATIO_TARGET:g} × alone")
+        bench.report(result.judged(result.ratio_to(limit).median <= RATIO_TARGET))
+        bench.report(rates.result())
 
 
 async def _phase(bench: SparkBench, measurement: Measurement) -> None:

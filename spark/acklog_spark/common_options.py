@@ -29,6 +29,9 @@ MasterOption = Annotated[
 SettingsOption = Annotated[
     list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark; may repeat.")
 ]
+BackgroundOption = Annotated[
+    bool, typer.Option("--background", help="Give way to whatever else wants a processor of this machine.")
+]
 GatewaysOption = Annotated[
     list[str] | None,
     typer.Option("--gateway", metavar="URL", help="Another gateway beside --server, to share the work; may repeat."),

@@ -15,7 +15,9 @@ from acklog.command.session import Session, session_of
 from acklog.command.times import ago_text, duration_text
 from acklog.command.tree import Group
 from acklog.command.views import Cell, Column, Sentence, Table
+from acklog_spark.background import give_way
 from acklog_spark.common_options import (
+    BackgroundOption,
     CaFileOption,
     GatewaysOption,
     MasterOption,
@@ -73,6 +75,7 @@ def run(
     is_joining: CompactOption = True,
     read_from: ReadFromOption = READ_FROM[0],
     rate: MaxRateOption = None,
+    is_in_background: BackgroundOption = False,
     gateways: GatewaysOption = None,
     ca_file: CaFileOption = None,
     master: MasterOption = "",
@@ -83,6 +86,8 @@ def run(
     A run that was killed is finished by the next one, with the same files. What is there now is read; what comes while
     the run goes on is left for the next. Exit code 0: all topics are exported, also where nothing was new.
     """
+    if is_in_background:
+        give_way()
     session = session_of(context)
     spark_settings = parse_settings(settings or [])
     with told():

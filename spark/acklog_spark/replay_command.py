@@ -10,7 +10,9 @@ from acklog.command.quantities import count_text, parse_numbers
 from acklog.command.session import session_of
 from acklog.command.times import parse_moment
 from acklog.command.views import Fields
+from acklog_spark.background import give_way
 from acklog_spark.common_options import (
+    BackgroundOption,
     CaFileOption,
     GatewaysOption,
     MasterOption,
@@ -71,6 +73,7 @@ def replay(
     topic_id: TopicIdOption = "",
     placing: PlaceOption = None,
     name: NameOption = "",
+    is_in_background: BackgroundOption = False,
     gateways: GatewaysOption = None,
     ca_file: CaFileOption = None,
     master: MasterOption = "",
@@ -82,6 +85,8 @@ def replay(
     same command line, and adds nothing twice. Retention goes by the time of appending, so the messages stay as long as
     new ones.
     """
+    if is_in_background:
+        give_way()
     session = session_of(context)
     spark_settings = parse_settings(settings or [])
     if placing is not None and placing not in PLACINGS:

@@ -24,6 +24,11 @@ _LOGGERS_OF_FAILURES = ("DataFrameQueryContextLogger", "SQLQueryContextLogger") 
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"  # set by spark-submit, which has chosen the master and started Java
 
 
+def is_submitted() -> bool:
+    """Whether spark-submit has started this process."""
+    return _SUBMITTED in os.environ
+
+
 def parse_settings(given: Sequence[str]) -> dict[str, str]:
     """`key=value` of each --conf. Raises UsageError."""
     found: dict[str, str] = {}
@@ -37,7 +42,7 @@ def parse_settings(given: Sequence[str]) -> dict[str, str]:
 
 def open_session(name: str, *, master: str, settings: Mapping[str, str], is_quiet: bool) -> "SparkSession":
     """Raises CommandError where there is no Java that Spark can use."""
-    if _SUBMITTED not in os.environ:
+    if not is_submitted():
         require_java()
         for variable in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
             os.environ.setdefault(variable, sys.executable)
@@ -45,7 +50,7 @@ def open_session(name: str, *, master: str, settings: Mapping[str, str], is_quie
 
     # Parquet's own times; Spark's default is a form that is out of use, and that readers cannot skip by.
     builder = SparkSession.builder.appName(name).config("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
-    if _SUBMITTED not in os.environ:
+    if not is_submitted():
         local = {
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
