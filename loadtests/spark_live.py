@@ -12,6 +12,7 @@ from loadtests.bench_server import connected, create_topic
 from loadtests.http_connection import HttpConnection, make_request
 from loadtests.load import LoadFailedError, LoadResult
 from loadtests.measurement import Measurement
+from loadtests.result import Limit
 from loadtests.spark_export_once import READY
 from loadtests.spark_plan import Size
 from loadtests.spark_scenarios import MB, SparkBench, share_of
@@ -50,21 +51,23 @@ async def live(bench: SparkBench, backlog: Size) -> None:
     requested = Measurement(f"the same beside the requests of an export at {rate}", "ms")
     achieved_requests = Measurement("those requests' rate", "MB/s")
     await _phase(bench, Measurement("warm-up", "ms"))
-    for _ in range(plan.rounds):
+    export = _export(bench, backlog)
+    for number in range(max(plan.rounds, plan.live_rounds)):
         await _phase(bench, alone)
-        async with _reading(_export(bench, backlog), achieved):
-            await _phase(bench, beside)
-        async with _reading([[*command, "--background"] for command in _export(bench, backlog)], achieved_giving_way):
-            await _phase(bench, giving_way)
         async with _reading(_fetches(bench, backlog), achieved_requests):
             await _phase(bench, requested)
-    limit = alone.limit("alone")
+        if number < plan.rounds:
+            async with _reading(export, achieved):
+                await _phase(bench, beside)
+            async with _reading([[*command, "--background"] for command in export], achieved_giving_way):
+                await _phase(bench, giving_way)
     bench.report(alone.result())
-    bench.report(beside.result(limits=(limit,)))
-    bench.report(achieved.result())
-    for measurement, rates in ((giving_way, achieved_giving_way), (requested, achieved_requests)):
-        result = measurement.result(limits=(limit,), target_text=f"≤ {RATIO_TARGET:g} × alone")
-        bench.report(result.judged(result.ratio_to(limit).median <= RATIO_TARGET))
+    result = requested.result(limits=(alone.limit("alone"),), target_text=f"≤ {RATIO_TARGET:g} × alone")
+    bench.report(result.judged(result.ratio_to(alone.limit()).median <= RATIO_TARGET))
+    bench.report(achieved_requests.result())
+    limit = Limit("alone", tuple(alone.values[: plan.rounds]))
+    for measurement, rates in ((beside, achieved), (giving_way, achieved_giving_way)):
+        bench.report(measurement.result(limits=(limit,)))
         bench.report(rates.result())
 
 
