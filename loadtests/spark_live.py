@@ -65,7 +65,7 @@ async def live(bench: SparkBench, backlog: Size) -> None:
     result = requested.result(limits=(alone.limit("alone"),), target_text=f"≤ {RATIO_TARGET:g} × alone")
     bench.report(result.judged(result.ratio_to(alone.limit()).median <= RATIO_TARGET))
     bench.report(achieved_requests.result())
-    limit = Limit("alone", tuple(alone.values[: plan.rounds]))
+    limit = Limit(name="alone", values=tuple(alone.values[: plan.rounds]))
     for measurement, rates in ((beside, achieved), (giving_way, achieved_giving_way)):
         bench.report(measurement.result(limits=(limit,)))
         bench.report(rates.result())
