@@ -52,11 +52,11 @@ async def live(bench: SparkBench, backlog: Size) -> None:
     achieved_requests = Measurement("those requests' rate", "MB/s")
     await _phase(bench, Measurement("warm-up", "ms"))
     export = _export(bench, backlog)
-    for number in range(max(plan.rounds, plan.live_rounds)):
+    for number in range(plan.live_rounds):
         await _phase(bench, alone)
         async with _reading(_fetches(bench, backlog), achieved_requests):
             await _phase(bench, requested)
-        if number < plan.rounds:
+        if number < plan.live_spark_rounds:
             async with _reading(export, achieved):
                 await _phase(bench, beside)
             async with _reading([[*command, "--background"] for command in export], achieved_giving_way):
@@ -65,7 +65,7 @@ async def live(bench: SparkBench, backlog: Size) -> None:
     result = requested.result(limits=(alone.limit("alone"),), target_text=f"≤ {RATIO_TARGET:g} × alone")
     bench.report(result.judged(result.ratio_to(alone.limit()).median <= RATIO_TARGET))
     bench.report(achieved_requests.result())
-    limit = Limit(name="alone", values=tuple(alone.values[: plan.rounds]))
+    limit = Limit(name="alone", values=tuple(alone.values[: plan.live_spark_rounds]))
     for measurement, rates in ((beside, achieved), (giving_way, achieved_giving_way)):
         bench.report(measurement.result(limits=(limit,)))
         bench.report(rates.result())
