@@ -12,7 +12,7 @@ from acklog.wire.problems import ProblemCode
 from cluster import keys
 from cluster.coordination import CoordinationUnavailableError, KeyValue
 from cluster.errors import AcklogError
-from storage.node.partition_groups import PartitionGroups
+from storage.node.partition_groups import PartitionGroups, Share
 from storage.rpc import messages
 from tests.sim.sim_disk import DiskOperation, OperationKind
 from tests.support.simulated_node import SMALL, SimulatedNode, with_node
@@ -333,5 +333,42 @@ def test_a_long_poll_reads_the_partition_that_comes_during_its_first_contact(mon
         gate.set()
         assert [message.record.body for message in (await poll).messages] == [b"1"]
         assert sim.clock.monotonic_ms() < 10_000
+
+    with_node(main)
+
+
+def test_a_partition_that_was_looked_at_before_it_knew_the_group_is_looked_at_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two polls in a group's first contact: one looks at the partition that comes meanwhile, and is slow to go on; the
+    other one does not look again while somebody waits, unless there is news."""
+
+    async def main(sim: SimulatedNode) -> None:
+        topic, group = await sim.topic(), await sim.group()
+        gate, receive = _hold_up_starts(monkeypatch), PartitionGroups.receive
+        may_go_on, looks = asyncio.Event(), []
+
+        async def slow_receive(self: PartitionGroups, *arguments: Any) -> Share:
+            share = await receive(self, *arguments)
+            if self is new.groups:
+                looks.append((len(share.messages), sim.clock.monotonic_ms()))
+                if len(looks) == 2:
+                    await may_go_on.wait()
+            return share
+
+        polls = [asyncio.ensure_future(sim.receive(topic, group, wait_ms=20_000)) for _ in range(2)]
+        await sim.clock.sleep(100)
+        await sim.topics.update("orders", partitions=2)
+        await sim.clock.sleep(1_000)
+        await sim.send(topic, b"1", partition=1)
+        (new,) = [each for each in sim.node.partitions_led() if each.number == 1]
+        monkeypatch.setattr(PartitionGroups, "receive", slow_receive)
+        gate.set()
+        await sim.clock.sleep(1_000)
+        may_go_on.set()
+        answers = await asyncio.gather(*polls)
+        assert [message.record.body for answer in answers for message in answer.messages] == [b"1"]
+        assert [found for found, _ in looks[:3]] == [0, 0, 1], "both looked before the group was known there"
+        assert looks[2][1] < 10_000, "a poll whose time is up looks once more, too"
 
     with_node(main)
