@@ -61,7 +61,10 @@ class FailoverPlan:
     topics: int = 1
     partitions: int = 1000
     """Of all topics together."""
-    kills: int = 2
+    kills: int = 3
+    balanced_kills: int = 2
+    """Before so many, each node leads its share again, as the controller sees to it within a minute. What is killed
+    after them leads whatever it has got."""
     stops: int = 1
     steady_rate: float = 100.0
     steady_connections: int = 256
@@ -76,6 +79,7 @@ class FailoverPlan:
     first_write_timeout_s: float = 60.0
     next_write_timeout_s: float = 30.0
     in_sync_timeout_s: float = 40.0
+    balance_timeout_s: float = 120.0
 
 
 QUICK_FAILOVER = FailoverPlan(partitions=60, kills=1, calm_s=0.5)

@@ -6,6 +6,7 @@ import signal
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from math import ceil
 from time import perf_counter
 
 from app.local_cluster.member import Member
@@ -18,6 +19,7 @@ from loadtests.load import LoadFailedError
 from loadtests.steady_load import SteadyLoad
 
 IN_SYNC_POLL_S = 0.1
+BALANCE_POLL_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +51,34 @@ async def prepare(bench: FailoverBench) -> float:
 
 
 async def run_events(bench: FailoverBench) -> None:
-    """Kills first, then planned stops. The node that leads most is the one each time, but the first to be killed is
-    not the controller, so that there are both. Raises LoadFailedError."""
+    """Kills first, then planned stops. The first to be killed is not the controller, the second is, then it is the node
+    that leads most. Raises LoadFailedError."""
     plan = bench.plan
     for number in range(plan.kills + plan.stops):
         await asyncio.sleep(plan.calm_s)
+        if number < min(plan.kills, plan.balanced_kills):
+            await _balance(bench)
         led, controller = await _led(bench), await controller_of(bench.cluster.gateway)
-        spared = controller if number == 0 and len(led) > 1 else None
-        node = max((each for each in led if each != spared), key=lambda each: len(led[each]))
+        node = _chosen(number, led, controller)
         kind = EventKind.KILL if number < plan.kills else EventKind.STOP
         bench.report(await _event(bench, kind, bench.cluster.node(node), led[node], was_controller=node == controller))
+
+
+def _chosen(number: int, led: dict[int, list[Place]], controller: int | None) -> int:
+    if number == 1 and controller is not None and controller in led:
+        return controller
+    spared = controller if number == 0 and len(led) > 1 else None
+    return max((each for each in led if each != spared), key=lambda each: len(led[each]))
+
+
+async def _balance(bench: FailoverBench) -> None:
+    """Until each node leads its share. Raises LoadFailedError."""
+    plan, deadline_s = bench.plan, perf_counter() + bench.plan.balance_timeout_s
+    share = ceil(plan.partitions / plan.nodes)
+    while (most := max(map(len, (await _led(bench)).values()))) > share:
+        if perf_counter() > deadline_s:
+            raise LoadFailedError(f"a node still leads {most:,} partitions after {plan.balance_timeout_s:.0f} s")
+        await asyncio.sleep(BALANCE_POLL_S)
 
 
 async def _event(
