@@ -8,7 +8,7 @@ from cluster.entropy import Entropy
 from cluster.errors import AcklogError
 from storage.disk.executor import IoExecutor
 from storage.disk.port import Disk
-from storage.log.checkpoint import CheckpointDamagedError
+from storage.log.checkpoint import CheckpointDamagedError, parent_of
 from storage.log.data_directory import DirectoryMeta, open_data_directory
 from storage.log.engine import Engine
 from storage.log.group_commit import GroupCommit
@@ -26,7 +26,7 @@ from storage.log.opening import (
 )
 from storage.log.partition_log import PartitionLog
 from storage.log.recovery import LogRecovery
-from storage.log.recovery_points import RecoveryPoint, RecoveryPoints, read_recovery_points
+from storage.log.recovery_points import RECOVERY_POINTS_PATH, RecoveryPoint, RecoveryPoints, read_recovery_points
 from storage.log.report import RecoveryReport
 from storage.log.segment import Segment
 from storage.log.settings import LogSettings, LogStoreSettings
@@ -102,6 +102,8 @@ class LogStore:
     async def _recover(self) -> int:
         """Load, verify and replay; the sequence of the journal's last frame."""
         disk, io, key = self._engine.disk, self._engine.io, self._meta.journal_key
+        # Files are removed for what it says, and the process before may have ended between its rename and the sync.
+        await io.run(partial(disk.sync_directory, parent_of(RECOVERY_POINTS_PATH)))
         points = await io.run(partial(read_recovery_points, disk))
         scan = await io.run(partial(scan_journal, disk, journal_key=key, covered_sequence=points.covered_sequence))
         found = await io.run(partial(find_logs, disk, points))
