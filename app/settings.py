@@ -71,10 +71,13 @@ class Settings:
     coalescing_wait_ms: int = number(
         8, 0, 1_000, "how long single messages wait at most for those before them to come back from the same node"
     )
-    sticky_bytes: int = number(
-        16 * 1024, 1, limits.REQUEST_BODY_BYTES_MAX, "bytes without a key that stay on one partition in a row"
+    keyless_batches_in_flight_max: int = number(
+        32,
+        1,
+        1_000,
+        "shared batches of a topic's messages without a key under way, before the next one waits and grows",
     )
-    sticky_topics_max: int = number(10_000, 1, 1_000_000, "topics whose balance of keyless messages is remembered")
+    keyless_topics_max: int = number(10_000, 1, 1_000_000, "topics whose balance of keyless messages is remembered")
     send_rounds_max: int = number(4, 1, 100, "times a keyed batch is sent again without the messages known already")
     metric_names_max: int = number(100, 1, 10_000, "topics and groups with metrics of their own; the rest is 'other'")
 

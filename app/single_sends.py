@@ -85,12 +85,12 @@ class SingleSends:
             return False
         send = SingleSend(self, hold, answer)
         try:
-            place = self._send.begin(single, self._principal_of(headers), send)
+            topic = self._send.begin(single, self._principal_of(headers), send)
         except AcklogError:
             return False
-        if place is None:
+        if topic is None:
             return False
-        send.topic, send.partition = place
+        send.topic = topic
         return True
 
     def count(self, topic: Topic, status: int, seconds: float) -> None:
@@ -111,9 +111,8 @@ class SingleSends:
 class SingleSend:
     """One message on its way; the coalescer tells it what became of it, and it answers."""
 
-    __slots__ = ("_answer", "_begin", "_hold", "_is_done", "_loop", "_sends", "partition", "topic")
+    __slots__ = ("_answer", "_begin", "_hold", "_is_done", "_loop", "_sends", "topic")
     topic: Topic
-    partition: int
 
     def __init__(self, sends: SingleSends, hold: Hold, answer: Answer) -> None:
         self._sends = sends
@@ -127,7 +126,7 @@ class SingleSend:
         return self._is_done
 
     def set_result(self, placed: Placed, /) -> None:
-        text = placed_text(self.topic.id, self.partition, placed.epoch, placed.offset)
+        text = placed_text(self.topic.id, placed.partition, placed.epoch, placed.offset)
         body = f"{text}\n".encode()
         self._finish(201, [(b"content-length", b"%d" % len(body)), (b"content-type", b"application/json")], body)
 

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import product
 
 import msgspec
 
@@ -14,7 +15,7 @@ from loadtests.cluster_under_test import ClusterUnderTest, partitions_of
 from loadtests.http_connection import make_request
 from loadtests.load import LoadFailedError, LoadResult, closed_loop, open_loop
 from loadtests.measurement import Measurement
-from loadtests.payloads import batch_bodies, posts, single_bodies
+from loadtests.payloads import batch_bodies, keyless_bodies, posts, single_bodies
 from loadtests.process_costs import Costs, measured_by_role
 from loadtests.reading import drain
 
@@ -64,12 +65,14 @@ class _Side:
 
 
 async def open_loops(bench: ClusterBench) -> None:
-    """Latencies at fixed rates, counted from when each request was due."""
+    """Latencies at fixed rates, counted from when each request was due. Messages with keys go to all partitions, so
+    they take a batch for each of them at a time; those without share one."""
     plan = bench.plan
     await _create_topic(bench, "steady", plan.partitions)
-    requests = posts(single_bodies("steady"))
-    for rate in plan.open_loop_rates:
-        ours, embedded = _sides(bench, f"open loop, {rate:,} single sends/s: p99", "ms", bench.spread_roles())
+    kinds = {"without keys": posts(keyless_bodies("steady")), "with keys": posts(single_bodies("steady"))}
+    for (kind, requests), rate in product(kinds.items(), plan.open_loop_rates):
+        name = f"open loop, {rate:,} single sends/s {kind}: p99"
+        ours, embedded = _sides(bench, name, "ms", bench.spread_roles())
         await _take_turns(bench, ours, embedded, partial(_keep_to, plan=plan, requests=requests, rate=rate))
         target = f"< {OPEN_LOOP_P99_TARGET_MS:g} ms"
         _report(bench, ours, embedded, target_text=target, p99_max_ms=OPEN_LOOP_P99_TARGET_MS)

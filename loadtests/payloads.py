@@ -12,13 +12,25 @@ KEYS = 5000
 
 def single_bodies(queue: str) -> list[bytes]:
     """Single messages, about 200 bytes of JSON each, with different keys."""
-    return [_single(queue, number) for number in range(SINGLE_VARIANTS)]
+    return [
+        json.dumps({"queue": queue, "key": f"customer-{number % KEYS:05}", "body": _order(number)}).encode()
+        for number in range(SINGLE_VARIANTS)
+    ]
 
 
-def _single(queue: str, number: int) -> bytes:
-    body = {"orderId": 100_000 + number, "customer": f"customer-{number % KEYS}", "total": "129.90", "currency": "EUR"}
-    body["items"] = [{"sku": f"A-{number:05}", "count": 2}]
-    return json.dumps({"queue": queue, "key": f"customer-{number % KEYS:05}", "body": body}).encode()
+def keyless_bodies(queue: str) -> list[bytes]:
+    """The same messages without keys."""
+    return [json.dumps({"queue": queue, "body": _order(number)}).encode() for number in range(SINGLE_VARIANTS)]
+
+
+def _order(number: int) -> dict[str, object]:
+    return {
+        "orderId": 100_000 + number,
+        "customer": f"customer-{number % KEYS}",
+        "total": "129.90",
+        "currency": "EUR",
+        "items": [{"sku": f"A-{number:05}", "count": 2}],
+    }
 
 
 def batch_bodies(queue: str, messages: int, *, body_bytes: int = 100) -> list[bytes]:

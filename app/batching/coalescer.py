@@ -7,6 +7,10 @@ the group commit of databases; it needs no rate to be configured, and one client
 to come back holds the next one up for `wait_ms` only, and a partition with `in_flight_max` batches under way keeps
 nobody waiting but its own messages.
 
+Which partition messages without a key go to is chosen when their batch goes out. So they make one batch, where
+spreading them would make one per leader at a time, each with a round of the disk on every replica (KIP-480, taken
+further).
+
 A message completes when its batch does; a failure of the batch is the failure of each of its messages.
 """
 
@@ -39,13 +43,17 @@ class Append(Protocol):
     ) -> None: ...
 
 
+ANY_PARTITION = -1
+"""Of messages without a key."""
+
 Place = tuple[str, int, int]
-"""Topic id, partition, acks."""
+"""Topic id, partition or ANY_PARTITION, acks."""
 
 
 class Placed(NamedTuple):
     """Where a message was stored; `offset` is -1 where `acks` 0 asked for no offset."""
 
+    partition: int
     epoch: int
     offset: int
 
@@ -76,16 +84,21 @@ class _Pending:
 class _Lane:
     """One place's messages: those that wait, and how many batches are under way."""
 
+    in_flight_max: int
     pending: _Pending | None = None
     in_flight: int = 0
 
 
+Destination = int | str
+"""A node's number, or the id of a topic any of whose partitions will do."""
+
+
 @dataclass(slots=True)
 class _Wave:
-    """What goes to one leader: the places with messages to go out next, and how many batches are under way. `timer`
-    runs while the former wait for the latter."""
+    """What goes to one destination: the places with messages to go out next, and how many batches are under way.
+    `timer` runs while the former wait for the latter."""
 
-    leader: int
+    destination: Destination
     places: dict[Place, None] = field(default_factory=dict)
     in_flight: int = 0
     timer: asyncio.TimerHandle | None = None
@@ -94,9 +107,10 @@ class _Wave:
 class _Flight:
     """A batch under way. `ended` is called before its messages are told."""
 
-    __slots__ = ("_ended", "_waiting")
+    __slots__ = ("_ended", "_partition", "_waiting")
 
-    def __init__(self, waiting: list[Waiter], ended: Callable[[], None]) -> None:
+    def __init__(self, partition: int, waiting: list[Waiter], ended: Callable[[], None]) -> None:
+        self._partition = partition
         self._waiting = waiting
         self._ended = ended
 
@@ -105,11 +119,11 @@ class _Flight:
 
     def set_result(self, response: ProduceResponse, /) -> None:
         self._ended()
-        epoch, offset = response.leader_epoch, response.base_offset
+        partition, epoch, offset = self._partition, response.leader_epoch, response.base_offset
         step = 1 if offset >= 0 else 0
         for waiter in self._waiting:
             if not waiter.done():
-                waiter.set_result(Placed(epoch, offset))
+                waiter.set_result(Placed(partition, epoch, offset))
             offset += step
 
     def set_exception(self, error: BaseException, /) -> None:
@@ -120,9 +134,9 @@ class _Flight:
 
 
 class Coalescer:
-    """`leader_of` says which node leads a topic's partition (any number where none does), `deadline()` until when a
-    message that comes now has to be stored. `on_flush` is told of a topic whose messages went out, or would have, were
-    there not `in_flight_max` batches of their partition under way."""
+    """`destination_of` says with what a topic's partition shares its waves, `choose` where a batch of so many bytes
+    goes that may go to any partition (raising AcklogError where the topic is gone), `deadline()` until when a message
+    that comes now has to be stored. `any_in_flight_max` is of a topic's batches that could go anywhere."""
 
     def __init__(
         self,
@@ -131,22 +145,24 @@ class Coalescer:
         messages_max: int,
         bytes_max: int,
         in_flight_max: int,
+        any_in_flight_max: int,
         wait_ms: int,
-        leader_of: Callable[[str, int], int],
+        destination_of: Callable[[str, int], Destination],
+        choose: Callable[[str, int], int],
         deadline: Callable[[], int],
-        on_flush: Callable[[str], None],
     ) -> None:
         self._append = append
         self._messages_max = messages_max
         self._bytes_max = bytes_max
         self._in_flight_max = in_flight_max
+        self._any_in_flight_max = any_in_flight_max
         self._wait_seconds = wait_ms / 1000
-        self._leader_of = leader_of
+        self._destination_of = destination_of
+        self._choose = choose
         self._deadline = deadline
-        self._on_flush = on_flush
         self._lanes: dict[Place, _Lane] = {}
-        self._waves: dict[int, _Wave] = {}
-        self._due: dict[int, _Wave] = {}
+        self._waves: dict[Destination, _Wave] = {}
+        self._due: dict[Destination, _Wave] = {}
 
     @property
     def places(self) -> int:
@@ -155,7 +171,7 @@ class Coalescer:
 
     @property
     def waves(self) -> int:
-        """To how many leaders messages wait, or are under way."""
+        """To how many destinations messages wait, or are under way."""
         return len(self._waves)
 
     def add(self, topic_id: str, partition: int, acks: int, record: Record) -> "asyncio.Future[Placed]":
@@ -170,8 +186,9 @@ class Coalescer:
         size = _size_of(record)
         lane = self._lanes.get(place)
         if lane is None:
-            lane = self._lanes[place] = _Lane()
-        wave = self._wave_to(self._leader_of(topic_id, partition))
+            in_flight_max = self._any_in_flight_max if partition == ANY_PARTITION else self._in_flight_max
+            lane = self._lanes[place] = _Lane(in_flight_max)
+        wave = self._wave_to(self._destination_of(topic_id, partition))
         if lane.pending is not None and lane.pending.size_bytes + size > self._bytes_max:
             self._send(place, lane, lane.pending, wave)
         pending = lane.pending
@@ -187,17 +204,17 @@ class Coalescer:
         if wave.timer is None:
             self._look_at(wave)
 
-    def _wave_to(self, leader: int) -> _Wave:
-        wave = self._waves.get(leader)
+    def _wave_to(self, destination: Destination) -> _Wave:
+        wave = self._waves.get(destination)
         if wave is None:
-            wave = self._waves[leader] = _Wave(leader)
+            wave = self._waves[destination] = _Wave(destination)
         return wave
 
     def _look_at(self, wave: _Wave) -> None:
         """At the end of the turn."""
         if not self._due:
             asyncio.get_running_loop().call_soon(self._look)
-        self._due[wave.leader] = wave
+        self._due[wave.destination] = wave
 
     def _look(self) -> None:
         due, self._due = self._due, {}
@@ -216,22 +233,23 @@ class Coalescer:
             lane = self._lanes.get(place)
             if lane is None or lane.pending is None:
                 continue  # it was full, and went out
-            if lane.in_flight < self._in_flight_max:
+            if lane.in_flight < lane.in_flight_max:
                 self._send(place, lane, lane.pending, wave)
-            else:
-                self._on_flush(place[0])
         self._forget_if_idle(wave)
 
     def _send(self, place: Place, lane: _Lane, pending: _Pending, wave: _Wave) -> None:
         lane.pending = None
         lane.in_flight += 1
         wave.in_flight += 1
-        self._on_flush(place[0])
         topic_id, partition, acks = place
-        flight = _Flight(pending.waiting, partial(self._ended, place, lane, wave))
+        ended = partial(self._ended, place, lane, wave)
         try:
+            if partition == ANY_PARTITION:
+                partition = self._choose(topic_id, pending.size_bytes)
+            flight = _Flight(partition, pending.waiting, ended)
             self._append(topic_id, partition, acks, pending.records, flight, deadline_ms=pending.deadline_ms)
         except Exception as error:  # nobody else would tell who waits
+            flight = _Flight(partition, pending.waiting, ended)
             asyncio.get_running_loop().call_soon(flight.set_exception, error)
 
     def _ended(self, place: Place, lane: _Lane, wave: _Wave) -> None:
@@ -249,8 +267,8 @@ class Coalescer:
             self._forget_if_idle(wave)
 
     def _forget_if_idle(self, wave: _Wave) -> None:
-        if not wave.in_flight and not wave.places and self._waves.get(wave.leader) is wave:
-            del self._waves[wave.leader]
+        if not wave.in_flight and not wave.places and self._waves.get(wave.destination) is wave:
+            del self._waves[wave.destination]
 
 
 def _size_of(record: Record) -> int:

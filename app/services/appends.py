@@ -9,6 +9,7 @@ from acklog.wire.batch import DedupKey, encode_batch, encode_plain_batch
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import PlainRecord, Record
 from app.batching.batch_numbers import BatchNumbers
+from app.batching.coalescer import ANY_PARTITION, Destination
 from app.routing import PartitionLeaders, Try
 from cluster.errors import AcklogError
 from storage.rpc.messages import ProduceRequest, ProduceResponse
@@ -42,6 +43,10 @@ class Appends(Protocol):
         self, topic_id: str, partition: int, batch: bytearray, acks: int, waiter: ProduceWaiter, *, deadline_ms: int
     ) -> None:
         """As `append`; `waiter` is told in a later turn what became of it, whether it is `done` or not."""
+        ...
+
+    def destination(self, topic_id: str, partition: int) -> Destination:
+        """What batches of this partition, or of ANY_PARTITION, share a way with."""
         ...
 
 
@@ -114,6 +119,10 @@ class NumberedAppends:
     ) -> None:
         self._tasks.start(self.append(topic_id, partition, batch, acks, deadline_ms=deadline_ms), waiter)
 
+    def destination(self, topic_id: str, partition: int) -> Destination:
+        """Messages without a key wait for those of their topic only: whoever leads what they go to is one of many."""
+        return topic_id if partition == ANY_PARTITION else self._leaders.leader_of(topic_id, partition)
+
 
 class LocalAppends:
     """Of a gateway whose only node is in its own process: no answer is ever lost on the way."""
@@ -155,6 +164,10 @@ class LocalAppends:
         except AcklogError:
             pass  # nothing was done: the task waits until it can be, or finds the same error
         self.start_task(appending, waiter)
+
+    def destination(self, topic_id: str, partition: int) -> Destination:
+        """One disk stores everything."""
+        return 0
 
     def start_task(self, appending: Appending, waiter: ProduceWaiter) -> None:
         self._tasks.start(appending(), waiter)

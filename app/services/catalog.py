@@ -132,6 +132,13 @@ class Catalog:
         topic = self._metadata.topic_by_id(topic_id)
         return topic is not None and partition < topic.partitions
 
+    def by_id(self, topic_id: str) -> Topic:
+        """By what the view shows. Raises AcklogError TOPIC_NOT_FOUND."""
+        topic = self._metadata.topic_by_id(topic_id)
+        if topic is None:
+            raise AcklogError(ProblemCode.TOPIC_NOT_FOUND, "the topic was deleted")
+        return topic
+
     def topic_at(self, place: PartitionPlace, principal: Principal, *, field: str | None = None) -> Topic:
         """By what the view shows. Raises AcklogError FORBIDDEN, TOPIC_NOT_FOUND, PARTITION_NOT_FOUND."""
         topic_id, partition = place

@@ -8,13 +8,13 @@ batch, and a batch holds whatever one request can bring.
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b, sha256
+from typing import NamedTuple
 
 import msgspec
 
 from acklog.wire.batch import DedupKey, encode_records
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
-from app.batching.coalescer import Placed
 from app.parsing.message import TRACE_HEADERS, Outgoing
 from cluster.errors import AcklogError
 from storage.rpc.messages import ProduceResponse
@@ -25,6 +25,13 @@ _encode_content = msgspec.msgpack.Encoder(order="deterministic").encode
 
 Store = Callable[[list[Record], list[DedupKey], bytes | None], Awaitable[ProduceResponse]]
 """Appends one batch of records with their keys; where the records are encoded already, their payload is given."""
+
+
+class Placed(NamedTuple):
+    """Where a run begins; `offset` is -1 where `acks` 0 asked for no offset."""
+
+    epoch: int
+    offset: int
 
 
 @dataclass(slots=True)

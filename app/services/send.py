@@ -8,8 +8,9 @@ from acklog.wire.batch import DedupKey
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from app.auth.principal import Principal, Scope
-from app.batching.coalescer import Coalescer, Placed, Waiter
+from app.batching.coalescer import ANY_PARTITION, Coalescer, Placed, Waiter
 from app.dependencies import Gateway
+from app.keyless_partitions import KeylessPartitions
 from app.metrics import Metrics
 from app.parsing.message import Outgoing
 from app.parsing.send import Checked, PlainBatch, SendCommand
@@ -21,7 +22,6 @@ from app.services.catalog import Catalog
 from app.services.keyed_batch import KeyedRun, StoredRuns, request_key, request_run, runs_of, store_runs
 from app.services.parts_under_way import PartsUnderWay
 from app.services.send_result import Run, SendResult
-from app.sticky_partitions import StickyPartitions
 from cluster.errors import AcklogError
 from cluster.model import Topic
 from storage.rpc.messages import ACKS_ALL, ProduceResponse
@@ -47,18 +47,17 @@ class SendService:
         self._leaders = leaders
         self._appends = appends
         self._metrics = metrics
-        self._sticky = StickyPartitions(
-            leaders.has_leader, run_bytes=settings.sticky_bytes, topics_max=settings.sticky_topics_max
-        )
+        self._keyless = KeylessPartitions(leaders.has_leader, topics_max=settings.keyless_topics_max)
         self._coalescer = Coalescer(
             self._begin_plain,
             messages_max=settings.coalesced_messages_max,
             bytes_max=settings.coalesced_bytes_max,
             in_flight_max=settings.coalesced_batches_in_flight_max,
+            any_in_flight_max=settings.keyless_batches_in_flight_max,
             wait_ms=settings.coalescing_wait_ms,
-            leader_of=leaders.leader_of,
+            destination_of=appends.destination,
+            choose=self._choose_for_keyless,
             deadline=lambda: leaders.deadline_in(settings.request_timeout_ms),
-            on_flush=self._sticky.end_run,
         )
 
     async def send(self, command: SendCommand, principal: Principal, idempotency_key: str | None) -> SendResult:
@@ -75,11 +74,11 @@ class SendService:
         self._count(result)
         return result
 
-    def begin(self, single: SingleMessage, principal: Principal, waiter: Waiter) -> tuple[Topic, int] | None:
+    def begin(self, single: SingleMessage, principal: Principal, waiter: Waiter) -> Topic | None:
         """Have one plain message stored, without a task; `waiter` is told where, or why not.
 
-        Topic and partition that it goes to; None, with nothing begun, where the topic does not exist. Raises
-        AcklogError where the request is at fault.
+        The topic that it goes to; None, with nothing begun, where it does not exist. Raises AcklogError where the
+        request is at fault.
         """
         principal.require(Scope.WRITE)
         topic = self._catalog.existing(single.queue, principal)
@@ -87,7 +86,7 @@ class SendService:
             return None
         partition = self._partition_of(single.message, topic)
         self._coalescer.enqueue(topic.id, partition, ACKS_ALL, single.message.record, waiter)
-        return topic, partition
+        return topic
 
     async def send_plain(
         self, batch: PlainBatch, principal: Principal, idempotency_key: str | None = None
@@ -99,8 +98,8 @@ class SendService:
         indexes = places_of_keys(batch.keys, topic)
         keyless = indexes.pop()
         if keyless:
-            sticky = self._partition_of_keyless([batch.bodies[index] for index in keyless], topic, idempotency_key)
-            indexes[sticky] = sorted(indexes[sticky] + keyless)
+            chosen = self._partition_of_keyless([batch.bodies[index] for index in keyless], topic, idempotency_key)
+            indexes[chosen] = sorted(indexes[chosen] + keyless)
         used = [number for number in range(topic.partitions) if indexes[number]]
         if idempotency_key is None:
             record_at = list(zip(batch.bodies, batch.keys, strict=True)).__getitem__
@@ -128,12 +127,14 @@ class SendService:
         await under_way.all_done
 
     def _partition_of_keyless(self, bodies: list[bytes], topic: Topic, idempotency_key: str | None) -> int:
-        """Where the messages without a key go, all of them: as `_partition_of` decides."""
+        """Where the messages without a key go, all of them."""
         if idempotency_key is not None:
             return partition_of_key(idempotency_key, topic)
-        chosen = self._sticky.choose(topic, sum(map(len, bodies)))
-        self._sticky.end_run(topic.id)
-        return chosen
+        return self._keyless.choose(topic, sum(map(len, bodies)))
+
+    def _choose_for_keyless(self, topic_id: str, size_bytes: int) -> int:
+        """Where a batch of single messages without a key goes. Raises AcklogError TOPIC_NOT_FOUND."""
+        return self._keyless.choose(self._catalog.by_id(topic_id), size_bytes)
 
     def _count(self, result: SendResult) -> None:
         self._metrics.count_sent(result.topic.name, result.count - len(result.faults))
@@ -171,7 +172,7 @@ class SendService:
         except AcklogError as fault:
             result.faults[0] = fault
         else:
-            result.runs.append(Run(partition, placed.epoch, placed.offset, [0]))
+            result.runs.append(Run(placed.partition, placed.epoch, placed.offset, [0]))
 
     async def _send_many(self, messages: list[Checked], result: SendResult) -> None:
         parts = self._split(messages, result)
@@ -214,15 +215,14 @@ class SendService:
             if message.dedup_key is not None:
                 part.is_keyed = True
         if keyless:
-            part = parts.setdefault(self._sticky.choose(topic, keyless_bytes), _Part())
-            self._sticky.end_run(topic.id)
+            part = parts.setdefault(self._keyless.choose(topic, keyless_bytes), _Part())
             part.indexes.extend(keyless)
             part.messages.extend([messages[index] for index in keyless])  # type: ignore[misc]
         return parts
 
     def _partition_of(self, message: Outgoing, topic: Topic) -> int:
         """The message's own choice, else by its key, else by its idempotency key (so that a retry lands where the
-        first try did), else where messages without a key go now.
+        first try did), else ANY_PARTITION.
 
         Raises AcklogError PARTITION_NOT_FOUND, PARTITION_DECOMMISSIONED.
         """
@@ -234,7 +234,7 @@ class SendService:
             return partition_of_key(record.key, topic)
         if message.sticks_to is not None:
             return partition_of_key(message.sticks_to, topic)
-        return self._sticky.choose(topic, len(record.body))
+        return ANY_PARTITION
 
     async def _send_part(self, partition: int, part: _Part, result: SendResult) -> None:
         if not part.is_keyed:

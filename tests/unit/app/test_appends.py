@@ -7,11 +7,14 @@ import pytest
 from acklog.wire.batch import encode_batch
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
+from app.batching.batch_numbers import BatchNumbers
+from app.batching.coalescer import ANY_PARTITION
 from app.routing import PartitionLeaders
-from app.services.appends import LocalAppends
+from app.services.appends import LocalAppends, NumberedAppends
 from cluster.errors import AcklogError
 from storage.rpc.messages import ACKS_ALL, ProduceRequest, ProduceResponse
 from storage.rpc.node_api import ProduceWaiter
+from tests.support.counting_entropy import CountingEntropy
 from tests.support.led_cluster import TOPIC_ID, LedCluster, with_led_cluster
 
 RESPONSE = ProduceResponse(7, 3, 1_000)
@@ -186,5 +189,18 @@ def test_an_error_that_nobody_foresaw_is_told_as_it_is() -> None:
         node.begun[0][1].set_exception(error)
         await _turn()
         assert waiting.told == [error]
+
+    with_led_cluster(main)
+
+
+def test_what_waits_for_each_other_on_its_way() -> None:
+    async def main(cluster: LedCluster) -> None:
+        cluster.metadata.lead(0, 2, 1)
+        leaders = PartitionLeaders(cluster.gateway)
+        numbered = NumberedAppends(leaders, BatchNumbers(CountingEntropy()))
+        assert numbered.destination(TOPIC_ID, 0) == 2
+        assert numbered.destination(TOPIC_ID, ANY_PARTITION) == TOPIC_ID
+        local = LocalAppends(leaders)
+        assert local.destination(TOPIC_ID, 0) == local.destination("another", ANY_PARTITION)
 
     with_led_cluster(main)

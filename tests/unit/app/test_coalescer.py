@@ -13,8 +13,8 @@ from app.batching.coalescer import Coalescer, Placed
 from app.settings import Settings
 from cluster.errors import AcklogError
 from storage.rpc.messages import ACKS_ALL, ProduceResponse
+from tests.support.coalescing import coalescer_of
 from tests.support.manual_clock import settle
-from tests.support.telling_append import telling
 
 TOPIC = "t" * 13
 
@@ -27,7 +27,6 @@ class Appends:
         self.is_open.set()
         self.deadlines_ms: list[int] = []
         self.batches: list[tuple[int, int, list[bytes]]] = []
-        self.ended: list[str] = []
         self.failures: list[BaseException] = []
         self._next: dict[int, int] = {}
 
@@ -53,16 +52,7 @@ def appends() -> Appends:
 @pytest.fixture
 def coalescer(appends: Appends) -> Coalescer:
     now_ms = count(1)
-    return Coalescer(
-        telling(appends.append),
-        messages_max=3,
-        bytes_max=2000,
-        in_flight_max=2,
-        wait_ms=0,
-        leader_of=lambda _topic, _partition: 0,
-        deadline=lambda: next(now_ms),
-        on_flush=appends.ended.append,
-    )
+    return coalescer_of(appends.append, messages_max=3, bytes_max=2000, deadline=lambda: next(now_ms))
 
 
 async def test_one_turns_messages_share_a_batch_per_partition_and_acks(coalescer: Coalescer, appends: Appends) -> None:
@@ -70,8 +60,7 @@ async def test_one_turns_messages_share_a_batch_per_partition_and_acks(coalescer
     futures = [coalescer.add(TOPIC, *place, Record(b"%d" % number)) for number, place in enumerate(places)]
     placed = await asyncio.gather(*futures)
     assert appends.batches == [(0, ACKS_ALL, [b"0", b"2"]), (1, ACKS_ALL, [b"1"]), (0, 1, [b"3"])]
-    assert placed == [Placed(5, 0), Placed(5, 0), Placed(5, 1), Placed(5, 2)]
-    assert appends.ended == [TOPIC] * 3
+    assert placed == [Placed(0, 5, 0), Placed(1, 5, 0), Placed(0, 5, 1), Placed(0, 5, 2)]
 
 
 async def test_the_next_turn_gets_a_batch_of_its_own(coalescer: Coalescer, appends: Appends) -> None:
@@ -106,15 +95,11 @@ def test_the_largest_headers_cannot_make_a_batch_too_large() -> None:
             return ProduceResponse(0, 1, 1)
 
         async def fill() -> None:
-            coalescer = Coalescer(
-                telling(append),
+            coalescer = coalescer_of(
+                append,
                 messages_max=settings.coalesced_messages_max,
                 bytes_max=settings.coalesced_bytes_max,
                 in_flight_max=settings.coalesced_batches_in_flight_max,
-                wait_ms=settings.coalescing_wait_ms,
-                leader_of=lambda _topic, _partition: 0,
-                deadline=lambda: 0,
-                on_flush=lambda _topic: None,
             )
             await asyncio.gather(*[coalescer.add(TOPIC, 0, ACKS_ALL, record) for _ in range(100)])
 
@@ -142,7 +127,7 @@ async def test_a_message_that_nobody_waits_for_any_more_does_not_disturb_the_oth
     gone = coalescer.add(TOPIC, 0, ACKS_ALL, Record(b"gone"))
     other = coalescer.add(TOPIC, 0, ACKS_ALL, Record(b"other"))
     gone.cancel()
-    assert await other == Placed(5, 1)
+    assert await other == Placed(0, 5, 1)
     appends.failures.append(AcklogError(ProblemCode.OVERLOADED, "full"))
     coalescer.add(TOPIC, 0, ACKS_ALL, Record(b"gone")).cancel()
     await settle()
@@ -159,9 +144,8 @@ async def test_behind_batches_under_way_a_partitions_next_one_waits_and_grows(
     other = coalescer.add(TOPIC, 1, ACKS_ALL, Record(b"elsewhere"))
     await settle()
     assert [bodies for _, _, bodies in appends.batches] == [[b"0"], [b"1"], [b"elsewhere"]]
-    assert appends.ended == [TOPIC] * 5, "messages without a key go elsewhere after each turn, as ever"
     appends.is_open.set()
-    assert await asyncio.gather(*futures) == [Placed(5, offset) for offset in range(4)]
+    assert await asyncio.gather(*futures) == [Placed(0, 5, offset) for offset in range(4)]
     assert appends.batches[3:] == [(0, ACKS_ALL, [b"2", b"3"])]
     assert appends.deadlines_ms == [1, 2, 4, 3], "a batch has the time of its first message, wherever that waited"
     await other
@@ -175,7 +159,7 @@ async def test_a_full_batch_waits_for_nobody(coalescer: Coalescer, appends: Appe
         await settle()
     assert [len(bodies) for _, _, bodies in appends.batches] == [1, 1, 3]
     appends.is_open.set()
-    assert await asyncio.gather(*futures) == [Placed(5, offset) for offset in range(6)]
+    assert await asyncio.gather(*futures) == [Placed(0, 5, offset) for offset in range(6)]
 
 
 async def test_what_waited_for_a_batch_that_fails_is_tried_all_the_same() -> None:
@@ -189,23 +173,14 @@ async def test_what_waited_for_a_batch_that_fails_is_tried_all_the_same() -> Non
             raise AcklogError(ProblemCode.OVERLOADED, "full")
         return ProduceResponse(0, 5, 1)
 
-    coalescer = Coalescer(
-        telling(append),
-        messages_max=3,
-        bytes_max=2000,
-        in_flight_max=1,
-        wait_ms=0,
-        leader_of=lambda _topic, _partition: 0,
-        deadline=lambda: 0,
-        on_flush=lambda _topic: None,
-    )
+    coalescer = coalescer_of(append, messages_max=3, bytes_max=2000, in_flight_max=1)
     failing = coalescer.add(TOPIC, 0, ACKS_ALL, Record(b"fails"))
     await settle()
     waiting = coalescer.add(TOPIC, 0, ACKS_ALL, Record(b"waits"))
     await settle()
     assert not waiting.done()
     gate.set()
-    assert await waiting == Placed(5, 0)
+    assert await waiting == Placed(0, 5, 0)
     with pytest.raises(AcklogError, match="full"):
         await failing
 
@@ -218,4 +193,4 @@ async def test_nothing_is_kept_of_a_partition_that_is_at_rest(coalescer: Coalesc
 
 async def test_without_offsets_there_is_none_to_give(coalescer: Coalescer) -> None:
     futures = [coalescer.add(TOPIC, 0, 0, Record(b"")) for _ in range(2)]
-    assert await asyncio.gather(*futures) == [Placed(5, -1), Placed(5, -1)]
+    assert await asyncio.gather(*futures) == [Placed(0, 5, -1), Placed(0, 5, -1)]

@@ -8,11 +8,11 @@ import pytest
 
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
-from app.batching.coalescer import Coalescer, Placed
+from app.batching.coalescer import ANY_PARTITION, Destination, Placed
 from cluster.errors import AcklogError
 from storage.rpc.messages import ACKS_ALL, ProduceResponse
 from tests.sim.loop import SimLoop, simulate
-from tests.support.telling_append import telling
+from tests.support.coalescing import coalescer_of
 
 TOPIC = "t" * 13
 WAIT_MS = 8
@@ -36,20 +36,28 @@ class Nodes:
         self._offsets: dict[int, int] = {}
         self.moved: dict[int, int] = {}
         self.sent: list[Sent] = []
-        self.coalescer = Coalescer(
-            telling(self._append),
-            messages_max=100,
-            bytes_max=100_000,
-            in_flight_max=2,
+        self.next_choices: list[int] = []
+        self.coalescer = coalescer_of(
+            self._append,
+            any_in_flight_max=3,
             wait_ms=WAIT_MS,
-            leader_of=lambda _topic, partition: self.moved.get(partition, 1 if partition < 4 else 2),
-            deadline=lambda: 0,
-            on_flush=lambda _topic: None,
+            destination_of=self._destination_of,
+            choose=self._choose,
         )
 
     @property
     def now_ms(self) -> float:
         return round(self._loop.time() * 1000, 3)
+
+    def _destination_of(self, topic_id: str, partition: int) -> Destination:
+        if partition == ANY_PARTITION:
+            return topic_id
+        return self.moved.get(partition, 1 if partition < 4 else 2)
+
+    def _choose(self, topic_id: str, size_bytes: int) -> int:
+        if not self.next_choices:
+            raise AcklogError(ProblemCode.TOPIC_NOT_FOUND, "the topic was deleted")
+        return self.next_choices.pop(0)
 
     def add(self, partition: int, body: bytes = b"") -> "asyncio.Future[Placed]":
         return self.coalescer.add(TOPIC, partition, ACKS_ALL, Record(body))
@@ -86,7 +94,9 @@ def test_what_comes_behind_a_wave_goes_out_together_when_it_is_back() -> None:
             await nodes.pass_ms(1)
             futures.append(nodes.add(0, body))
         futures.append(nodes.add(2, b"f"))
-        assert await asyncio.gather(*futures) == [Placed(5, offset) for offset in (0, 0, 1, 2, 3, 0)]
+        assert await asyncio.gather(*futures) == [
+            Placed(partition, 5, offset) for partition, offset in ((0, 0), (1, 0), (0, 1), (0, 2), (0, 3), (2, 0))
+        ]
         assert nodes.sent == [
             Sent(0, 0, [b"a"]),
             Sent(0, 1, [b"b"]),
@@ -167,7 +177,66 @@ def test_a_partition_that_moves_meanwhile_has_its_messages_sent_once_and_in_orde
         futures.append(nodes.add(0, b"b"))
         nodes.moved[0] = 2
         futures.append(nodes.add(0, b"c"))
-        assert await asyncio.gather(*futures) == [Placed(5, offset) for offset in range(3)]
+        assert await asyncio.gather(*futures) == [Placed(0, 5, offset) for offset in range(3)]
         assert [body for sent in nodes.sent for body in sent.bodies] == [b"a", b"b", b"c"]
+
+    on_nodes(test, duration_ms=5)
+
+
+def test_messages_that_may_go_anywhere_gather_whoever_leads_what_they_go_to() -> None:
+    async def test(nodes: Nodes) -> None:
+        nodes.next_choices = [0, 5]
+        futures = [nodes.add(ANY_PARTITION, b"a")]
+        for body in (b"b", b"c"):
+            await nodes.pass_ms(1)
+            futures.append(nodes.add(ANY_PARTITION, body))
+        assert await asyncio.gather(*futures) == [Placed(0, 5, 0), Placed(5, 5, 0), Placed(5, 5, 1)]
+        assert nodes.sent == [Sent(0, 0, [b"a"]), Sent(5, 5, [b"b", b"c"])]
+
+    on_nodes(test, duration_ms=5)
+
+
+def test_they_wait_for_none_that_have_a_partition() -> None:
+    async def test(nodes: Nodes) -> None:
+        nodes.next_choices = [0]
+        with_key = nodes.add(0, b"a")
+        await nodes.pass_ms(1)
+        await asyncio.gather(with_key, nodes.add(ANY_PARTITION, b"b"))
+        assert nodes.sent == [Sent(0, 0, [b"a"]), Sent(1, 0, [b"b"])]
+
+    on_nodes(test, duration_ms=5)
+
+
+def test_a_partition_that_is_slow_holds_them_up_for_the_wait_and_they_go_elsewhere() -> None:
+    async def test(nodes: Nodes) -> None:
+        nodes.next_choices = [SLOW, 0]
+        slow = nodes.add(ANY_PARTITION)
+        await nodes.pass_ms(1)
+        assert await nodes.add(ANY_PARTITION) == Placed(0, 5, 0)
+        assert nodes.now_ms == 1 + WAIT_MS + 5
+        await slow
+
+    on_nodes(test, duration_ms=5)
+
+
+def test_no_more_of_their_batches_are_under_way_than_allowed() -> None:
+    async def test(nodes: Nodes) -> None:
+        nodes.next_choices = [SLOW] * 4
+        futures = []
+        for _ in range(4 * (WAIT_MS + 1)):
+            futures.append(nodes.add(ANY_PARTITION))
+            await nodes.pass_ms(1)
+        assert len(nodes.sent) == 3
+        await asyncio.gather(*futures)
+        assert (len(nodes.sent), nodes.sent[3].at_ms) == (4, 50), "when the first is back"
+
+    on_nodes(test, duration_ms=5)
+
+
+def test_where_nothing_can_be_chosen_they_are_told_why() -> None:
+    async def test(nodes: Nodes) -> None:
+        with pytest.raises(AcklogError, match="deleted"):
+            await nodes.add(ANY_PARTITION)
+        assert nodes.sent == []
 
     on_nodes(test, duration_ms=5)

@@ -1,0 +1,66 @@
+"""Coalescers for tests, with what a test does not care about filled in."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from acklog.wire.record import Record
+from app.batching.coalescer import Append, Coalescer, Destination
+from storage.rpc.messages import ProduceResponse
+from storage.rpc.node_api import ProduceWaiter
+
+
+class Appending(Protocol):
+    """An append that a test writes as a coroutine."""
+
+    def __call__(
+        self, topic_id: str, partition: int, acks: int, records: list[Record], *, deadline_ms: int
+    ) -> Awaitable[ProduceResponse]: ...
+
+
+def coalescer_of(
+    append: Appending,
+    *,
+    messages_max: int = 100,
+    bytes_max: int = 100_000,
+    in_flight_max: int = 2,
+    any_in_flight_max: int = 2,
+    wait_ms: int = 0,
+    destination_of: Callable[[str, int], Destination] = lambda _topic, _partition: 0,
+    choose: Callable[[str, int], int] = lambda _topic, _size_bytes: 0,
+    deadline: Callable[[], int] = lambda: 0,
+) -> Coalescer:
+    """One whose batches `append` stores."""
+    return Coalescer(
+        _telling(append),
+        messages_max=messages_max,
+        bytes_max=bytes_max,
+        in_flight_max=in_flight_max,
+        any_in_flight_max=any_in_flight_max,
+        wait_ms=wait_ms,
+        destination_of=destination_of,
+        choose=choose,
+        deadline=deadline,
+    )
+
+
+def _telling(append: Appending) -> Append:
+    """Runs `append` as a task, and tells the waiter how it ended."""
+    tasks: set[asyncio.Task[None]] = set()
+
+    def begin(
+        topic_id: str, partition: int, acks: int, records: list[Record], waiter: ProduceWaiter, *, deadline_ms: int
+    ) -> None:
+        async def tell() -> None:
+            try:
+                response = await append(topic_id, partition, acks, records, deadline_ms=deadline_ms)
+            except Exception as error:
+                waiter.set_exception(error)
+            else:
+                waiter.set_result(response)
+
+        task = asyncio.get_running_loop().create_task(tell())
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    return begin
