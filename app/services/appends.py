@@ -65,11 +65,10 @@ class _Tasks:
 async def _tell(waiter: ProduceWaiter, appending: Awaitable[ProduceResponse]) -> None:
     try:
         response = await appending
-    except AcklogError as error:
-        waiter.set_exception(error)
     except BaseException as error:
         waiter.set_exception(error)
-        raise
+        if not isinstance(error, AcklogError):
+            raise
     else:
         waiter.set_result(response)
 

@@ -22,10 +22,12 @@ class InProcessNode:
         return await self._node.produce(msgspec.structs.replace(request, batch=bytearray(request.batch)))
 
     def begin_produce(self, request: messages.ProduceRequest, waiter: ProduceWaiter) -> bool:
+        if request.is_retry:
+            return False
         own = messages.ProduceRequest(
             request.topic_id, request.partition, bytearray(request.batch), request.acks, request.timeout_ms
         )
-        return not request.is_retry and self._node.begin_produce(own, waiter)
+        return self._node.begin_produce(own, waiter)
 
     async def receive(self, request: messages.ReceiveRequest) -> messages.ReceiveResponse:
         return await self._node.receive(request)

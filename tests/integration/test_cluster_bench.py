@@ -67,10 +67,10 @@ async def test_every_scenario_is_measured_beside_the_embedded_server_with_its_co
     await cluster_scenarios.roles(bench)
 
     compared = [each for each in results if each.result.limits]
-    assert len({each.result.name for each in results}) == len(results) == 8
-    assert [each.result.errors for each in results] == [0] * 8
+    assert len({each.result.name for each in results}) == len(results) == 9
+    assert [each.result.errors for each in results] == [0] * 9
     assert all(len(each.result.values) == PLAN.rounds and min(each.result.values) > 0 for each in results)
-    assert [[limit.name for limit in each.result.limits] for each in compared] == [[EMBEDDED]] * 6
+    assert [[limit.name for limit in each.result.limits] for each in compared] == [[EMBEDDED]] * 7
     assert all(each.embedded_cpu_us is not None for each in compared)
     assert {frozenset(cost.role for cost in each.costs) for each in compared} == {
         frozenset({GATEWAY, NODES, ETCD, LOAD})
