@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -107,8 +108,10 @@ class EtcdProcess:
             self._process.wait()
 
     def pause(self) -> None:
-        """SIGSTOP: connections stay, nothing answers."""
+        """SIGSTOP: connections stay, nothing answers. Returns once it stands still: until then it may answer."""
         self._signal(signal.SIGSTOP)
+        assert self._process is not None
+        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WNOWAIT)
 
     def resume(self) -> None:
         self._signal(signal.SIGCONT)
