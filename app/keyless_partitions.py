@@ -7,9 +7,14 @@ from heapq import heapify, heappop, heappush
 from cluster.model import Topic
 
 
+def _never_busy(partition: int) -> bool:
+    return False
+
+
 class KeylessPartitions:
-    """Batch by batch to one partition, and over time the same number of bytes to each (KIP-794). Partitions without a
-    leader are passed over while others have one; decommissioned ones get nothing."""
+    """Batch by batch to one partition, and over time the same number of bytes to each (KIP-794). Partitions that are
+    busy are passed over while others are not, and those without a leader while others have one; decommissioned ones get
+    nothing."""
 
     def __init__(self, has_leader: Callable[[str, int], bool], *, topics_max: int) -> None:
         self._has_leader = has_leader
@@ -19,7 +24,7 @@ class KeylessPartitions:
     def __len__(self) -> int:
         return len(self._balances)
 
-    def choose(self, topic: Topic, size_bytes: int) -> int:
+    def choose(self, topic: Topic, size_bytes: int, is_busy: Callable[[int], bool] = _never_busy) -> int:
         """The partition of the next batch, which has `size_bytes`."""
         balance = self._balances.get(topic.id)
         if balance is None or balance.partitions != topic.partitions or balance.without != topic.decommissioned:
@@ -27,7 +32,12 @@ class KeylessPartitions:
             self._balances[topic.id] = balance
             if len(self._balances) > self._topics_max:
                 self._balances.popitem(last=False)
-        return balance.take(size_bytes, lambda number: self._has_leader(topic.id, number))
+        self._balances.move_to_end(topic.id)
+
+        def has_leader(number: int) -> bool:
+            return self._has_leader(topic.id, number)
+
+        return balance.take(size_bytes, lambda number: has_leader(number) and not is_busy(number), has_leader)
 
 
 class _Balance:
@@ -39,21 +49,29 @@ class _Balance:
         self._loads = [(0, number) for number in range(partitions) if number not in without]
         heapify(self._loads)
 
-    def take(self, size_bytes: int, is_usable: Callable[[int], bool]) -> int:
-        load, chosen = self._next(is_usable)
+    def take(self, size_bytes: int, *preferences: Callable[[int], bool]) -> int:
+        """By the first of the preferences that some partition fulfils, or by none."""
+        load, chosen = self._least(preferences)
         heappush(self._loads, (load + size_bytes + 1, chosen))  # empty messages count, too
         return chosen
 
-    def _next(self, is_usable: Callable[[int], bool]) -> tuple[int, int]:
-        """The least loaded one that is usable, or of all if none is. What the others miss meanwhile they are not given
-        later: a node that comes back would get everything at once."""
+    def _least(self, preferences: tuple[Callable[[int], bool], ...]) -> tuple[int, int]:
+        for is_preferred in preferences:
+            found = self._first(is_preferred)
+            if found is not None:
+                return found
+        return heappop(self._loads)
+
+    def _first(self, is_preferred: Callable[[int], bool]) -> tuple[int, int] | None:
+        """Taken from the heap. What those passed over miss they are not given later: a partition that comes back would
+        get everything at once."""
         passed_over: list[tuple[int, int]] = []
         while self._loads:
             load, number = heappop(self._loads)
-            if is_usable(number):
+            if is_preferred(number):
                 for _, other in passed_over:
                     heappush(self._loads, (load, other))
                 return load, number
             passed_over.append((load, number))
-        self._loads = passed_over[1:]  # in ascending order, so it is a heap
-        return passed_over[0]
+        self._loads = passed_over  # in ascending order, so it is a heap
+        return None

@@ -69,7 +69,10 @@ class Settings:
         2, 1, 1_000, "shared batches of a partition under way, before the next one waits and grows"
     )
     coalescing_wait_ms: int = number(
-        8, 0, 1_000, "how long single messages wait at most for those before them to come back from the same node"
+        8,
+        0,
+        1_000,
+        "how long single messages wait at most for those before them, of the same node or without a key, to come back",
     )
     keyless_batches_in_flight_max: int = number(
         32,

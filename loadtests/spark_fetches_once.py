@@ -1,7 +1,9 @@
 """`python -m loadtests.spark_fetches_once --url URL --topic T --partition 0`: what a task of an export asks of the
 server, at a fixed rate, over and over, until its input ends; no Spark makes rows of it.
 
-Prints `ready` before it begins, and the bytes per second at the end."""
+It stands for a task on another machine, so it runs while nothing else wants a processor: what the server does for such
+tasks is to be seen, and not what they take from it here. Prints `ready` before it begins, and the bytes per second at
+the end."""
 
 import sys
 import threading
@@ -11,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from acklog_spark.background import give_way
 from loadtests.spark_export_once import READY, wait_for_the_end
 from pyspark_acklog import fetch
 from pyspark_acklog.fetch import Page
@@ -24,6 +27,7 @@ def main(
     partition: Annotated[list[int], typer.Option()],
     bytes_per_s: Annotated[int, typer.Option()],
 ) -> None:
+    give_way()
     is_over = threading.Event()
     threading.Thread(target=wait_for_the_end, args=(is_over,), daemon=True).start()
     options = parse_read({"url": url, "topic": topic, "maxBytesPerSecond": str(bytes_per_s)})

@@ -39,7 +39,7 @@ _decode = msgspec.json.Decoder(_Messages).decode
 async def live(bench: SparkBench, backlog: Size) -> None:
     """Alone; beside an export whose Spark shares the processors and their caches with server and consumers; beside one
     that gives way to them (`acklog export --background`); and beside what that export's tasks ask of the server, as if
-    Spark were on machines of its own. Raises LoadFailedError."""
+    Spark were on machines of its own (they give way, too). Raises LoadFailedError."""
     plan = bench.plan
     await create_topic(bench.server, TOPIC, plan.partitions)
     rate = f"{plan.export_bytes_per_s // MB} MB/s"

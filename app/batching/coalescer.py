@@ -5,7 +5,7 @@ comes in for any of its partitions waits until they have come back, and then goe
 batch and a round of the disk cost as much as a dozen messages do, so load makes them larger instead of more. This is
 the group commit of databases; it needs no rate to be configured, and one client alone never waits. A wave that is slow
 to come back holds the next one up for `wait_ms` only, and a partition with `in_flight_max` batches under way keeps
-nobody waiting but its own messages.
+nobody waiting but the messages that have to go there.
 
 Which partition messages without a key go to is chosen when their batch goes out. So they make one batch, where
 spreading them would make one per leader at a time, each with a round of the disk on every replica (KIP-480, taken
@@ -41,6 +41,13 @@ class Append(Protocol):
         *,
         deadline_ms: int,
     ) -> None: ...
+
+
+class Choose(Protocol):
+    """The partition of a batch of so many bytes; one that `is_busy` only where all are. Raises AcklogError where the
+    topic is gone."""
+
+    def __call__(self, topic_id: str, size_bytes: int, is_busy: Callable[[int], bool], /) -> int: ...
 
 
 ANY_PARTITION = -1
@@ -134,9 +141,9 @@ class _Flight:
 
 
 class Coalescer:
-    """`destination_of` says with what a topic's partition shares its waves, `choose` where a batch of so many bytes
-    goes that may go to any partition (raising AcklogError where the topic is gone), `deadline()` until when a message
-    that comes now has to be stored. `any_in_flight_max` is of a topic's batches that could go anywhere."""
+    """`destination_of` says with what a topic's partition shares its waves, `choose` where a batch goes that may go to
+    any partition, `deadline()` until when a message that comes now has to be stored. `any_in_flight_max` is of batches
+    of a topic that could go anywhere."""
 
     def __init__(
         self,
@@ -148,7 +155,7 @@ class Coalescer:
         any_in_flight_max: int,
         wait_ms: int,
         destination_of: Callable[[str, int], Destination],
-        choose: Callable[[str, int], int],
+        choose: Choose,
         deadline: Callable[[], int],
     ) -> None:
         self._append = append
@@ -161,6 +168,7 @@ class Coalescer:
         self._choose = choose
         self._deadline = deadline
         self._lanes: dict[Place, _Lane] = {}
+        self._chosen: dict[tuple[str, int], int] = {}  # how many batches that could go anywhere each partition has
         self._waves: dict[Destination, _Wave] = {}
         self._due: dict[Destination, _Wave] = {}
 
@@ -245,12 +253,30 @@ class Coalescer:
         ended = partial(self._ended, place, lane, wave)
         try:
             if partition == ANY_PARTITION:
-                partition = self._choose(topic_id, pending.size_bytes)
+                partition = self._choose_any(topic_id, pending.size_bytes)
+                ended = partial(self._ended_anywhere, (topic_id, partition), ended)
             flight = _Flight(partition, pending.waiting, ended)
             self._append(topic_id, partition, acks, pending.records, flight, deadline_ms=pending.deadline_ms)
         except Exception as error:  # nobody else would tell who waits
             flight = _Flight(partition, pending.waiting, ended)
             asyncio.get_running_loop().call_soon(flight.set_exception, error)
+
+    def _choose_any(self, topic_id: str, size_bytes: int) -> int:
+        """Not where `in_flight_max` such batches are under way already: one that hangs, behind a leader that is silent
+        or has too few replicas, must not draw the others after it."""
+
+        def is_busy(partition: int) -> bool:
+            return self._chosen.get((topic_id, partition), 0) >= self._in_flight_max
+
+        chosen = self._choose(topic_id, size_bytes, is_busy)
+        self._chosen[topic_id, chosen] = self._chosen.get((topic_id, chosen), 0) + 1
+        return chosen
+
+    def _ended_anywhere(self, chosen: tuple[str, int], ended: Callable[[], None]) -> None:
+        self._chosen[chosen] -= 1
+        if not self._chosen[chosen]:
+            del self._chosen[chosen]
+        ended()
 
     def _ended(self, place: Place, lane: _Lane, wave: _Wave) -> None:
         """What waited for a batch of its partition to end goes out; so does the next wave, where this was the last

@@ -1,7 +1,7 @@
 """Sending: from checked messages to a result for each of them."""
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 
 from acklog.wire.batch import DedupKey
@@ -132,9 +132,9 @@ class SendService:
             return partition_of_key(idempotency_key, topic)
         return self._keyless.choose(topic, sum(map(len, bodies)))
 
-    def _choose_for_keyless(self, topic_id: str, size_bytes: int) -> int:
+    def _choose_for_keyless(self, topic_id: str, size_bytes: int, is_busy: Callable[[int], bool]) -> int:
         """Where a batch of single messages without a key goes. Raises AcklogError TOPIC_NOT_FOUND."""
-        return self._keyless.choose(self._catalog.by_id(topic_id), size_bytes)
+        return self._keyless.choose(self._catalog.by_id(topic_id), size_bytes, is_busy)
 
     def _count(self, result: SendResult) -> None:
         self._metrics.count_sent(result.topic.name, result.count - len(result.faults))

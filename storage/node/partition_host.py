@@ -24,7 +24,7 @@ from cluster.clock import Clock
 from cluster.errors import AcklogError
 from cluster.model import Topic
 from storage.delivery.dedup_window import DedupWindow
-from storage.delivery.producer_window import ProducerWindow
+from storage.delivery.producer_window import Known, ProducerWindow
 from storage.log.keys import LogKind
 from storage.log.partition_log import PartitionLog
 from storage.log.round import Appended
@@ -293,9 +293,25 @@ class PartitionHost:
         if found is None:
             return None
         left_ms = deadline_ms - self._clock.monotonic_ms()
-        if not await self._waiters.wait_beyond(found.base_offset + header.count - 1, left_ms):
-            raise self._unknown() if self._has_ended else unconfirmed(request.timeout_ms)
-        return ProduceResponse(found.base_offset, found.leader_epoch, found.append_time_ms)
+        return await self._confirm(found, found.base_offset + header.count, request.acks, left_ms)
+
+    async def _confirm(self, found: Known, next_offset: int, acks: int, timeout_ms: int) -> ProduceResponse:
+        """The answer for a batch that is here, once as many copies are durable as `acks` asks for.
+
+        Raises AcklogError OUTCOME_UNKNOWN.
+        """
+        if acks == 0:
+            return ProduceResponse(-1, found.leader_epoch, -1)
+        if acks == ACKS_ALL:
+            if not await self._waiters.wait_beyond(next_offset - 1, timeout_ms):
+                raise self._unknown() if self._has_ended else unconfirmed(timeout_ms)
+            return ProduceResponse(found.base_offset, found.leader_epoch, found.append_time_ms)
+        if self._has_ended:
+            raise self._unknown()
+        answer: asyncio.Future[ProduceResponse] = asyncio.get_running_loop().create_future()
+        outcome = ProduceOutcome(answer, leader_epoch=found.leader_epoch, timeout_ms=timeout_ms)
+        self._count(Appended(found.base_offset, found.append_time_ms, next_offset), acks, outcome)
+        return await answer
 
     # --- what is committed ---------------------------------------------------------------------------------------
 

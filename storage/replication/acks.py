@@ -12,7 +12,8 @@ class _Waiting(NamedTuple):
 
 
 class WaitingAcks:
-    """Of one log. `token` is the host's name for an append; appends come in the order of their offsets."""
+    """Of one log. `token` is the host's name for an append; they come in the order of their offsets, but for those that
+    are sent again."""
 
     __slots__ = ("_count", "_queues")
 
@@ -29,7 +30,11 @@ class WaitingAcks:
         return [level for level, queue in self._queues.items() if queue]
 
     def add(self, level: int, next_offset: int, token: int) -> None:
-        self._queues.setdefault(level, deque()).append(_Waiting(next_offset, token))
+        queue = self._queues.setdefault(level, deque())
+        at = len(queue)
+        while at and queue[at - 1].next_offset > next_offset:
+            at -= 1
+        queue.insert(at, _Waiting(next_offset, token))
         self._count += 1
 
     def take(self, level: int, end: int) -> list[int]:

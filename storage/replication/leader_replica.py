@@ -107,8 +107,8 @@ class LeaderReplica:
             return Refusal.NOT_SERVING
         if acks == ACKS_ALL and self.isr.minimal_size - self._late < self._topic.min_insync_replicas:
             return Refusal.NOT_ENOUGH_REPLICAS
-        if acks and self.waiting_acks >= self._settings.waiting_acks_max:
-            return Refusal.TOO_MANY_WAITING
+        if acks > 0 and self.waiting_acks >= self._settings.waiting_acks_max:
+            return Refusal.TOO_MANY_WAITING  # who asks for all waits for the high watermark, and not for a number
         return None
 
     def is_heard(self, now_ms: int) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from acklog.wire.record import Record
-from app.batching.coalescer import Append, Coalescer, Destination
+from app.batching.coalescer import Append, Choose, Coalescer, Destination
 from storage.rpc.messages import ProduceResponse
 from storage.rpc.node_api import ProduceWaiter
 
@@ -27,7 +27,7 @@ def coalescer_of(
     any_in_flight_max: int = 2,
     wait_ms: int = 0,
     destination_of: Callable[[str, int], Destination] = lambda _topic, _partition: 0,
-    choose: Callable[[str, int], int] = lambda _topic, _size_bytes: 0,
+    choose: Choose = lambda _topic, _size_bytes, _is_busy: 0,
     deadline: Callable[[], int] = lambda: 0,
 ) -> Coalescer:
     """One whose batches `append` stores."""

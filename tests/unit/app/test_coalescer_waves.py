@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from itertools import pairwise
 from typing import NamedTuple
 
 import pytest
@@ -54,10 +55,12 @@ class Nodes:
             return topic_id
         return self.moved.get(partition, 1 if partition < 4 else 2)
 
-    def _choose(self, topic_id: str, size_bytes: int) -> int:
+    def _choose(self, topic_id: str, size_bytes: int, is_busy: Callable[[int], bool]) -> int:
         if not self.next_choices:
             raise AcklogError(ProblemCode.TOPIC_NOT_FOUND, "the topic was deleted")
-        return self.next_choices.pop(0)
+        chosen = next((choice for choice in self.next_choices if not is_busy(choice)), self.next_choices[0])
+        self.next_choices.remove(chosen)
+        return chosen
 
     def add(self, partition: int, body: bytes = b"") -> "asyncio.Future[Placed]":
         return self.coalescer.add(TOPIC, partition, ACKS_ALL, Record(body))
@@ -215,6 +218,23 @@ def test_a_partition_that_is_slow_holds_them_up_for_the_wait_and_they_go_elsewhe
         assert await nodes.add(ANY_PARTITION) == Placed(0, 5, 0)
         assert nodes.now_ms == 1 + WAIT_MS + 5
         await slow
+
+    on_nodes(test, duration_ms=5)
+
+
+def test_one_that_hangs_draws_no_more_of_them_after_it_than_its_share() -> None:
+    async def test(nodes: Nodes) -> None:
+        nodes.next_choices = [SLOW] * 5 + [0] * 50
+        futures = [nodes.add(ANY_PARTITION)]
+        for _ in range(100):
+            await nodes.pass_ms(1)
+            futures.append(nodes.add(ANY_PARTITION))
+        await asyncio.gather(*futures)
+        first, second, third, *_ = [sent.at_ms for sent in nodes.sent if sent.partition == SLOW]
+        assert (first, second) == (0, WAIT_MS + 1)
+        assert third >= 50, "two at a time"
+        others = [sent.at_ms for sent in nodes.sent if sent.partition == 0]
+        assert max(later - earlier for earlier, later in pairwise(others)) <= 2 * (WAIT_MS + 1)
 
     on_nodes(test, duration_ms=5)
 

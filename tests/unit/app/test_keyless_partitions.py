@@ -43,6 +43,24 @@ def test_a_partition_that_is_back_gets_its_share_and_not_what_it_missed() -> Non
     assert Counter(partitions.choose(topic(), 1000) for _ in range(40))[2] in range(9, 12)
 
 
+def test_busy_partitions_are_passed_over_while_others_are_not() -> None:
+    partitions = keyless({0})
+    chosen = Counter(partitions.choose(topic(), 2000, lambda number: number == 1) for _ in range(8))
+    assert chosen == {2: 4, 3: 4}
+    all_are = keyless({0})
+    chosen = Counter(all_are.choose(topic(), 2000, lambda _number: True) for _ in range(9))
+    assert chosen == {1: 3, 2: 3, 3: 3}, "rather a busy one than one without a leader"
+
+
+def test_a_topic_in_use_is_not_forgotten_for_others() -> None:
+    partitions = keyless(topics_max=2)
+    chosen = []
+    for number in range(2, 10):
+        chosen.append(partitions.choose(topic(4, 1), 1))
+        partitions.choose(topic(4, number), 1)
+    assert chosen == [0, 1, 2, 3] * 2
+
+
 def test_new_partitions_are_used() -> None:
     partitions = keyless()
     partitions.choose(topic(1), 5)

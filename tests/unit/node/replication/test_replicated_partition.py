@@ -129,6 +129,36 @@ def test_a_batch_that_is_sent_again_to_the_next_leader_is_there_once() -> None:
     with_cluster(main)
 
 
+def test_a_batch_that_is_sent_again_waits_for_as_many_copies_as_it_asks_for() -> None:
+    async def main(cluster: SimulatedCluster) -> None:
+        topic = await cluster.topic(min_insync_replicas=1, max_replica_lag_ms=1_000)
+        await cluster.send(topic, b"1")
+        away = next(number for number in cluster.nodes if number != cluster.state(topic).leader)
+        await cluster.stop(away)
+        await cluster.until(lambda: len(cluster.state(topic).isr) == 2)
+        for is_retry in (False, True):
+            with pytest.raises(AcklogError) as caught:
+                await cluster.send(topic, b"2", acks=3, source=(77, 0), is_retry=is_retry, timeout_ms=500)
+            assert code_of(caught.value) == "OUTCOME_UNKNOWN"
+        await cluster.start(away)
+        assert (await cluster.send(topic, b"2", acks=3, source=(77, 0), is_retry=True)).base_offset == 1
+
+    with_cluster(main)
+
+
+@pytest.mark.parametrize("acks", [0, 1])
+def test_a_batch_that_is_sent_again_waits_for_no_more_copies_than_it_asks_for(acks: int) -> None:
+    async def main(cluster: SimulatedCluster) -> None:
+        topic = await cluster.topic(min_insync_replicas=2)
+        await cluster.send(topic, b"1")
+        cluster.cut()
+        for is_retry in (False, True):
+            answer = await cluster.send(topic, b"2", acks=acks, source=(77, 0), is_retry=is_retry, timeout_ms=500)
+            assert answer.base_offset == (1 if acks else -1)
+
+    with_cluster(main)
+
+
 @pytest.mark.parametrize("is_started_again", [False, True])
 def test_a_next_leader_whose_clock_is_far_ahead_knows_what_was_sent_just_now(is_started_again: bool) -> None:
     async def main(cluster: SimulatedCluster) -> None:
