@@ -234,7 +234,9 @@ def test_one_that_hangs_draws_no_more_of_them_after_it_than_its_share() -> None:
         assert (first, second) == (0, WAIT_MS + 1)
         assert third >= 50, "two at a time"
         others = [sent.at_ms for sent in nodes.sent if sent.partition == 0]
-        assert max(later - earlier for earlier, later in pairwise(others)) <= 2 * (WAIT_MS + 1)
+        assert max(later - earlier for earlier, later in pairwise(others)) <= 3 * (WAIT_MS + 1), (
+            "the hanging one takes turns, no more"
+        )
 
     on_nodes(test, duration_ms=5)
 
