@@ -100,7 +100,7 @@ def run(
         options = FetchOptions(
             connection=connection_of(session, gateways, ca_file),
             read_from=ReadFrom(read_from),
-            max_bytes_per_second=None if rate is None else parse_size_bytes(rate, field="--max-rate"),
+            max_bytes_per_second=None if rate is None else _parse_rate(rate),
         )
         with _shown_progress(session) as watcher:
             exporter = Exporter(
@@ -201,6 +201,16 @@ def history(
 
 
 # --- options ---------------------------------------------------------------------------------------------------------
+
+
+def _parse_rate(text: str) -> int:
+    """Raises UsageError."""
+    from pyspark_acklog.options import BYTES_PER_SECOND_MIN
+
+    rate = parse_size_bytes(text, field="--max-rate")
+    if rate < BYTES_PER_SECOND_MIN:
+        raise UsageError(f"{text!r} is too little to get anywhere", field="--max-rate", hint="At least 64KiB.")
+    return rate
 
 
 def _layout(

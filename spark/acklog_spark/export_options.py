@@ -39,7 +39,7 @@ TargetFileSizeOption = Annotated[
     str, typer.Option("--target-file-size", metavar="SIZE", help="About how large files become, at most.")
 ]
 AllowGapsOption = Annotated[
-    bool, typer.Option("--allow-gaps", help="Go on where retention was faster; the gaps are recorded.")
+    bool, typer.Option("--allow-gaps", help="Go on where messages are gone; the gaps are recorded.")
 ]
 CompactOption = Annotated[bool, typer.Option("--compact/--no-compact", help="Join small files of earlier runs.")]
 ReadFromOption = Annotated[

@@ -35,6 +35,7 @@ _PLAIN: dict[type[spark_types.DataType], Any] = {
     spark_types.DecimalType: Decimal,
     spark_types.BinaryType: bytes,  # base64, as JSON carries bytes
 }
+_decode_text = msgspec.json.Decoder(str).decode
 
 
 @dataclass(slots=True)
@@ -65,7 +66,7 @@ class BodyParser:
         bad: list[str | None] = []
         for number, value in enumerate(records.column("value").to_pylist()):
             try:
-                rows.append(self._decode(value))
+                rows.append(self._decode(_unwrapped(value)))
                 bad.append(None)
             except (msgspec.MsgspecError, UnicodeDecodeError) as error:
                 if self._policy is BadBodies.FAIL:
@@ -79,6 +80,11 @@ class BodyParser:
                 values = [None if value is None else plain(value) for value in values]
             columns[field.name] = _array(values, field, records, topic)
         return ParsedBodies(columns, pa.array(bad, pa.string()))
+
+
+def _unwrapped(value: bytes) -> bytes | str:
+    """A body that is a JSON string holds its JSON as text: senders that have text already send it like that."""
+    return _decode_text(value) if value[:1] == b'"' else value
 
 
 def _array(values: Sequence[Any], field: pa.Field, records: pa.RecordBatch, topic: str) -> pa.Array:

@@ -13,6 +13,7 @@ from pyspark_acklog.failures import OptionError
 from pyspark_acklog.positions import AtOffsets, Bound, OfGroup, Position, parse_offsets, parse_time
 
 KIB, MIB, GIB, TIB = 1 << 10, 1 << 20, 1 << 30, 1 << 40
+BYTES_PER_SECOND_MIN = 64 * KIB
 _UNITS = {"": 1, "b": 1, "k": KIB, "kib": KIB, "m": MIB, "mib": MIB, "g": GIB, "gib": GIB, "t": TIB, "tib": TIB}
 _SIZE = re.compile(r"([0-9]{1,15})\s*([a-zA-Z]{0,3})")
 TOPICS_MAX = 1_000
@@ -113,7 +114,7 @@ def parse_read(given: Mapping[str, str]) -> ReadOptions:
             fail_on_data_loss=_boolean(options, "failOnDataLoss", default=True),
             read_from=_choice(options, "readFrom", ReadFrom, ReadFrom.LEADER),
             fetch_bytes=_size(options, "fetchBytes", 64 * KIB, 16 * MIB, default=4 * MIB),
-            max_bytes_per_second=_size(options, "maxBytesPerSecond", 64 * KIB, TIB) or None,
+            max_bytes_per_second=_size(options, "maxBytesPerSecond", BYTES_PER_SECOND_MIN, TIB) or None,
             tags=tags,
         ),
         topics=tuple(dict.fromkeys(topics)),

@@ -57,14 +57,21 @@ class PinnedPartition:
 def split(
     whole: OffsetRange, *, bytes_per_offset: float, bytes_max: int, tail_fraction: float = 0.25
 ) -> list[OffsetRange]:
-    """The range in slices of about `bytes_max` bytes, cut at offsets that depend on the arguments only.
+    """The range in slices of about `bytes_max` bytes, cut at offsets that depend on the arguments only."""
+    length = slice_length(bytes_per_offset=bytes_per_offset, bytes_max=bytes_max)
+    return split_evenly(whole, length, tail_fraction=tail_fraction)
 
-    The slices have the same length but for the last one. A last one shorter than `tail_fraction` of the others is
-    joined with the one before.
-    """
+
+def slice_length(*, bytes_per_offset: float, bytes_max: int) -> int:
+    """How many offsets have about `bytes_max` bytes, at least 1."""
+    return max(1, int(bytes_max / max(bytes_per_offset, 1e-9)))
+
+
+def split_evenly(whole: OffsetRange, length: int, *, tail_fraction: float = 0.25) -> list[OffsetRange]:
+    """The range in slices of `length` offsets but for the last one. One shorter than `tail_fraction` of the others is
+    joined with the one before."""
     if whole.is_empty:
         return []
-    length = max(1, int(bytes_max / max(bytes_per_offset, 1e-9)))
     cuts = list(range(whole.start, whole.end, length))
     if len(cuts) > 1 and whole.end - cuts[-1] < length * tail_fraction:
         cuts.pop()

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from time import monotonic
 from typing import Any
 
 import pyarrow as pa
@@ -16,14 +17,17 @@ from pyspark.sql.types import StructType
 
 from acklog import Client
 from pyspark_acklog import plan, ranges, stream_offsets
-from pyspark_acklog.failures import OptionError
+from pyspark_acklog.failures import DataLossError, OptionError
 from pyspark_acklog.filters import Pushed
 from pyspark_acklog.options import ReadOptions
 from pyspark_acklog.positions import Bound, Position
-from pyspark_acklog.ranges import OffsetRange, PinnedPartition
+from pyspark_acklog.ranges import OffsetRange
 from pyspark_acklog.reader import RangePartition, read_range
 from pyspark_acklog.rows import Rows
-from pyspark_acklog.stream_offsets import TopicOffsets
+from pyspark_acklog.stream_offsets import StreamOffsets, TopicOffsets
+
+ASSUMED_MESSAGE_BYTES = 1_000.0
+"""Where a checkpoint of an earlier version does not say how its micro-batches are cut."""
 
 _Bounds = tuple[dict[str, TopicOffsets], dict[str, TopicOffsets]]
 
@@ -40,6 +44,7 @@ class AcklogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._last: _Bounds | None = None
         self._density: dict[tuple[str, int], float] = {}
         self._client: Client | None = None
+        self._lost_since_s: float | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # What workers get: connections stay here.
@@ -63,21 +68,54 @@ class AcklogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         log_starts, now = self._bounds() if self._last is None else self._last
         messages_max = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         first = stream_offsets.of_document(start)
-        return stream_offsets.to_document(stream_offsets.advanced(first, log_starts, now, messages_max=messages_max))
+        self._check_the_log_is_there(first, now)
+        # What came after the query's begin is to be read whole: from 0 on, or it fails where retention was faster.
+        begins = {} if self._options.fetch.fail_on_data_loss else log_starts
+        ends = stream_offsets.advanced(first, begins, now, messages_max=messages_max)
+        if stream_offsets.is_same_place(ends, first):
+            return start  # anything else would be a new micro-batch to Spark
+        return stream_offsets.to_document(stream_offsets.with_slices(ends, self._slice_lengths()))
+
+    def _check_the_log_is_there(self, first: StreamOffsets, now: StreamOffsets) -> None:
+        """Raises DataLossError when a log has ended before the query's place for longer than a leader that has just
+        taken over needs to know of everything: what it stores there from now on would be passed over."""
+        lost = stream_offsets.beyond_the_log(first, now)
+        if not lost or not self._options.fetch.fail_on_data_loss:
+            self._lost_since_s = None
+            return
+        if self._lost_since_s is None:
+            self._lost_since_s = monotonic()
+        if monotonic() - self._lost_since_s > self._options.connection.timeout_s:
+            raise DataLossError(
+                f"{lost[0]} was read already, and the log ends before it: has the server been restored from a copy? "
+                "Begin a new query with a new checkpoint, or set failOnDataLoss=false to wait until the log is there"
+            )
+
+    def _slice_lengths(self) -> dict[str, int]:
+        """By topic, for its largest messages."""
+        bytes_max = self._options.max_bytes_per_partition
+        densities: dict[str, float] = {}
+        for (topic, _), bytes_per_offset in self._density.items():
+            densities[topic] = max(bytes_per_offset, densities.get(topic, 0.0))
+        return {
+            topic: ranges.slice_length(bytes_per_offset=density, bytes_max=bytes_max)
+            for topic, density in densities.items()
+        }
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
         """For the query's progress: where the topics end."""
         return stream_offsets.to_document(self._bounds()[1])
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """The same for the same two offsets, but for where large ranges are cut."""
-        whole = stream_offsets.between(stream_offsets.of_document(start), stream_offsets.of_document(end))
-        pinned = [
-            PinnedPartition(each, self._density.get((each.topic, each.partition), 1_000.0), each.start, each.end)
-            for each in whole
-        ]
+        """The same for the same two offsets."""
+        last = stream_offsets.of_document(end)
+        default = ranges.slice_length(
+            bytes_per_offset=ASSUMED_MESSAGE_BYTES, bytes_max=self._options.max_bytes_per_partition
+        )
         return [
-            RangePartition(each) for each in ranges.split_all(pinned, bytes_max=self._options.max_bytes_per_partition)
+            RangePartition(each)
+            for whole in stream_offsets.between(stream_offsets.of_document(start), last)
+            for each in ranges.split_evenly(whole, last[whole.topic].slice_length or default)
         ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

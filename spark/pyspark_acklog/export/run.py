@@ -245,9 +245,12 @@ class Run:
                 f"{plan.topic} {unexplained[0]} is not in the files, and the server does not say why:"
                 " nothing was committed"
             )
-        removed = [gap for gap in gaps if gap.reason == "retention"]
-        if removed and not self._settings.has_gaps_allowed:
-            raise _removed(plan.topic, removed)
+        if not self._settings.has_gaps_allowed:
+            removed = [gap for gap in gaps if gap.reason == "retention"]
+            if removed:
+                raise _removed(plan.topic, removed)
+            if gaps:
+                raise _hole(plan.topic, gaps)
         return gaps
 
 
@@ -289,10 +292,11 @@ def new_spans(topic: str, bounds: TopicBounds, positions: Sequence[Span]) -> tup
     """What has come since `positions`, and what of it is gone already. Raises ExportError for a log that is shorter
     than what was exported of it."""
     known = {(span.topic_id, span.partition): span.end for span in positions}
+    is_first = not positions  # later, a partition or a topic that is new is expected whole
     spans: list[Span] = []
     gaps: list[Gap] = []
     for partition, log_start, high_watermark in bounds.partitions:
-        start = known.get((bounds.topic_id, partition), log_start)
+        start = known.get((bounds.topic_id, partition), log_start if is_first else 0)
         if high_watermark < start:
             raise ExportError(
                 f"{topic} partition {partition} ends at {high_watermark}, and offsets up to {start} were exported"
@@ -303,6 +307,14 @@ def new_spans(topic: str, bounds: TopicBounds, positions: Sequence[Span]) -> tup
         if log_start > start:
             gaps.append(Gap(Span(bounds.topic_id, partition, start, min(log_start, high_watermark)), "retention"))
     return spans, gaps
+
+
+def _hole(topic: str, gaps: Sequence[Gap]) -> RemovedOffsetsError:
+    count = total_length(gap.span for gap in gaps)
+    return RemovedOffsetsError(
+        f"{count:,} offsets in the middle of {topic} have no message ({gaps[0].span}): the log may be damaged; acklog"
+        " fsck says so. Go on with --allow-gaps, which records them as gaps"
+    )
 
 
 def _removed(topic: str, gaps: Sequence[Gap]) -> RemovedOffsetsError:

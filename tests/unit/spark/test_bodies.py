@@ -39,6 +39,15 @@ def test_fields_become_columns() -> None:
     }
 
 
+def test_json_that_was_sent_as_text_is_parsed_as_well() -> None:
+    """As the flights are, and as `acklog export --schema` has it."""
+    assert parsed(FLAT, b'"{\\"n\\":1,\\"c d\\":\\"x\\"}"', b'"no JSON"', policy=BadBodies.COLUMN) == {
+        "n": [1, None],
+        "c d": ["x", None],
+        "bad": [None, '"no JSON"'],
+    }
+
+
 @pytest.mark.parametrize(
     ("kind", "text", "value"),
     [

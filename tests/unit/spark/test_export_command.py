@@ -30,6 +30,7 @@ def test_the_help_needs_no_spark() -> None:
         (["--format", "csv"], "'csv' is no format (--format)"),
         (["--target-file-size", "1kB"], "files of 1000 B are not possible: 64 KiB to 64 GiB"),
         (["--target-file-size", "large"], "'large' is not a size"),
+        (["--max-rate", "0"], "'0' is too little to get anywhere (--max-rate)"),
         (["--read-from", "follower"], "'follower' is no replica"),
         (["--conf", "spark.driver.memory"], "'spark.driver.memory' is no setting"),
         (["--partition-by", "date,date"], "names a column twice"),

@@ -137,9 +137,21 @@ def test_removed_offsets_fail_the_run_unless_gaps_are_allowed() -> None:
     assert ExportDirectory(MemoryStorage(files), "flights").table().faults == []
 
 
+def test_a_new_partition_or_a_topic_made_anew_is_expected_whole() -> None:
+    files = MemoryFiles()
+    run(files, MemoryLog({0: (5, 100)}))
+    for log in (MemoryLog({0: (5, 100), 1: (20, 30)}), MemoryLog({0: (20, 30)}, topic_id="z123456789abc")):
+        with pytest.raises(RemovedOffsetsError, match=r"20 messages of flights"):
+            run(files, log)
+
+
 def test_offsets_without_a_message_are_recorded_as_such() -> None:
     files, log = MemoryFiles(), MemoryLog({0: (0, 100)}, empty={(0, 7), (0, 8), (0, 55)})
-    [manifest] = run(files, log)
+    with pytest.raises(RemovedOffsetsError, match=r"3 offsets in the middle of flights .*p0 \[7, 9\).*--allow-gaps"):
+        run(files, log)
+    assert visible_rows(files, "flights") == []
+    allowed = RunSettings(target_file_bytes=TARGET_BYTES, has_gaps_allowed=True)
+    [manifest] = run(files, log, settings=allowed)
     assert [str(gap) for gap in manifest.gaps] == ["p0 [7, 9): compaction", "p0 [55, 56): compaction"]
     check(files, log)
 

@@ -8,7 +8,17 @@ from hypothesis import strategies as st
 
 from pyspark_acklog.failures import SparkSourceError, TopicChangedError
 from pyspark_acklog.ranges import OffsetRange
-from pyspark_acklog.stream_offsets import TopicOffsets, advanced, between, of_document, of_ranges, to_document
+from pyspark_acklog.stream_offsets import (
+    TopicOffsets,
+    advanced,
+    between,
+    beyond_the_log,
+    is_same_place,
+    of_document,
+    of_ranges,
+    to_document,
+    with_slices,
+)
 
 OFFSETS = st.dictionaries(st.integers(0, 12), st.integers(0, 50), max_size=4)
 
@@ -80,3 +90,21 @@ def test_ranges_have_two_ends() -> None:
     ranges = [OffsetRange("a", "id-a", 0, 1, 2), OffsetRange("a", "id-a", 1, 3, 4)]
     assert of_ranges(ranges, at_end=False) == at(a={0: 1, 1: 3})
     assert of_ranges(ranges, at_end=True) == at(a={0: 2, 1: 4})
+
+
+def test_how_a_micro_batch_is_cut_goes_with_its_end() -> None:
+    places = with_slices(at(a={0: 5}, b={1: 2}), {"a": 100})
+    document = json.loads(json.dumps(to_document(places)))
+    assert document == {
+        "a": {"id": "id-a", "offsets": {"0": 5}, "slice": 100},
+        "b": {"id": "id-b", "offsets": {"1": 2}},
+    }
+    assert of_document(document) == places
+    assert is_same_place(places, at(a={0: 5}, b={1: 2}))
+    assert not is_same_place(places, at(a={0: 6}, b={1: 2}))
+
+
+def test_what_a_query_has_read_and_the_log_has_not() -> None:
+    start = at(a={0: 5, 1: 3, 2: 9}, gone={0: 1})
+    assert beyond_the_log(start, at(a={0: 4, 1: 3})) == [OffsetRange("a", "id-a", 0, 4, 5)]
+    assert beyond_the_log(start, {"a": TopicOffsets("other", {0: 0})}) == [], "that is said elsewhere"

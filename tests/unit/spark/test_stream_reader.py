@@ -1,0 +1,83 @@
+"""What the driver of a streaming query tells Spark. What the topics have is given; no server is asked."""
+
+from typing import Any
+
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+from pyspark.sql.types import StructType
+
+from pyspark_acklog import plan, stream_reader
+from pyspark_acklog.failures import DataLossError
+from pyspark_acklog.options import ReadOptions, parse_read
+from pyspark_acklog.ranges import OffsetRange, PinnedPartition
+from pyspark_acklog.stream_reader import AcklogStreamReader
+
+SCHEMA = StructType()
+ALL = ReadAllAvailable()
+
+
+class Topic:
+    """One partition with messages of `message_bytes` up to `end`."""
+
+    def __init__(self, end: int, message_bytes: float) -> None:
+        self.end = end
+        self.message_bytes = message_bytes
+
+    def pin(self, _client: object, _options: ReadOptions) -> list[PinnedPartition]:
+        return [PinnedPartition(OffsetRange("a", "id", 0, 0, self.end), self.message_bytes, 0, self.end)]
+
+
+@pytest.fixture
+def topic(monkeypatch: pytest.MonkeyPatch) -> Topic:
+    given = Topic(100_000, 200.0)
+    monkeypatch.setattr(plan, "pin_partitions", given.pin)
+    return given
+
+
+def reader(**options: str) -> AcklogStreamReader:
+    return AcklogStreamReader(parse_read({"url": "http://127.0.0.1:1", "topic": "a", **options}), SCHEMA)
+
+
+def place(offset: int, **more: int) -> dict[str, Any]:
+    return {"a": {"id": "id", "offsets": {"0": offset}, **more}}
+
+
+def test_a_micro_batch_that_is_read_again_has_the_same_tasks(topic: Topic) -> None:
+    first = reader(maxBytesPerPartition="4m")
+    end = first.latestOffset(place(0), ALL)
+    tasks = [each.value for each in first.partitions(place(0), end)]
+    assert len(tasks) == 5
+    topic.message_bytes, topic.end = 900.0, 500_000
+    again = reader(maxBytesPerPartition="8m")
+    again.latestOffset(end, ALL)
+    assert [each.value for each in again.partitions(place(0), end)] == tasks
+    fresh = reader()
+    assert [each.value for each in fresh.partitions(place(0), end)] == tasks, "it has seen nothing of the topic"
+
+
+def test_a_checkpoint_that_does_not_say_how_it_is_cut_is_cut_by_what_is_assumed(topic: Topic) -> None:
+    tasks = reader(maxBytesPerPartition="1m").partitions(place(0), place(3_000))
+    assert [each.value.length for each in tasks] == [1_048, 1_048, 904]
+
+
+def test_without_anything_new_spark_gets_the_place_that_it_has(topic: Topic) -> None:
+    start = place(100_000, slice=7)
+    assert reader().latestOffset(start, ALL) == start
+
+
+def test_a_log_that_ends_before_the_query_fails_it_after_a_while(topic: Topic, monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 1_000.0
+    monkeypatch.setattr(stream_reader, "monotonic", lambda: now_s)
+    waiting = reader(timeoutSeconds="60")
+    start = place(100_001)
+    assert waiting.latestOffset(start, ALL) == start, "a leader that took over just now may not know it yet"
+    now_s += 61
+    with pytest.raises(DataLossError, match=r"a-0\[100000, 100001\) was read already"):
+        waiting.latestOffset(start, ALL)
+    topic.end = 100_002
+    assert waiting.latestOffset(start, ALL)["a"]["offsets"] == {"0": 100_002}
+    topic.end = 5
+    patient = reader(timeoutSeconds="60", failOnDataLoss="false")
+    for _ in range(2):
+        now_s += 61
+        assert patient.latestOffset(start, ALL) == start
