@@ -41,7 +41,7 @@ def parse_settings(given: Sequence[str]) -> dict[str, str]:
 
 
 def open_session(name: str, *, master: str, settings: Mapping[str, str], is_quiet: bool) -> "SparkSession":
-    """Raises CommandError where there is no Java that Spark can use."""
+    """Raises CommandError where there is no Java that Spark can use, or Spark cannot be started."""
     if not is_submitted():
         require_java()
         for variable in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
@@ -67,7 +67,18 @@ def open_session(name: str, *, master: str, settings: Mapping[str, str], is_quie
         for key, value in settings.items():
             builder = builder.config(key, value)
     with _java_quiet() if is_quiet else _as_it_is():
+        return _started(builder)
+
+
+def _started(builder: "SparkSession.Builder") -> "SparkSession":
+    """Raises CommandError."""
+    from pyspark_acklog.failures import one_line
+
+    try:
         return builder.getOrCreate()
+    except Exception as error:  # whatever Py4J, Spark and Java make of it
+        hint = "Look at --master and --conf; --debug shows all that Spark says."
+        raise CommandError(f"Spark cannot be started: {one_line(error)}", hint=hint) from error
 
 
 def require_java() -> None:

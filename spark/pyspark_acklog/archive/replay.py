@@ -136,8 +136,8 @@ class Replay:
     def _send(self, table: Table, plan: ReplayPlan, *, is_resumed: bool) -> tuple[int, int]:
         from pyspark.sql import functions as F  # noqa: N812
 
+        spark = self._open_spark()
         try:
-            spark = self._open_spark()
             rows = rows_of(spark, self._storage, table, plan.spans)
             if plan.selection.since_ms >= 0:
                 rows = rows.where(F.unix_millis("appendTime") >= plan.selection.since_ms)

@@ -52,7 +52,8 @@ class SparkWorkshop:
 
     @cached_property
     def _spark(self) -> "SparkSession":
-        """Begun when it is needed: a run that finds nothing new does without."""
+        """Begun when it is needed: a run that finds nothing new does without. Why it cannot be begun is the opener's to
+        say."""
         return self._open_spark()
 
     def row_bytes(self, topic: str, span: Span, layout: TableLayout) -> float:
@@ -66,9 +67,10 @@ class SparkWorkshop:
         # What the log leaves out is judged when the files are read again.
         options = replace(self._options, fail_on_data_loss=False, tags=())
         source = source_of(plan.topic, plan.pieces, options, has_body=layout.has_body_text)
+        spark = self._spark
         with _one_line_each(), self._watched(plan):
-            self._spark.dataSource.register(source)
-            rows = laid_out(self._spark.read.format(source.name()).load(), layout)
+            spark.dataSource.register(source)
+            rows = laid_out(spark.read.format(source.name()).load(), layout)
             observation = Observation()
             watched = rows.observe(
                 observation,
@@ -96,9 +98,10 @@ class SparkWorkshop:
         return Found(tuple(files), inspection.seen, inspection.twice)
 
     def join(self, layout: TableLayout, join: Join, directory: str) -> FoundFile:
+        spark = self._spark
         with _one_line_each():
             urls = [self._storage.url(file.path) for file in join.files]
-            rows = self._spark.read.format(layout.format).schema(schema_of(layout)).load(urls)
+            rows = spark.read.format(layout.format).schema(schema_of(layout)).load(urls)
             # In the order of their offsets, so that readers of a range skip what they do not need.
             self._save(rows.coalesce(1).sortWithinPartitions("partition", "offset"), layout, directory, ())
         inspection = self._inspected(layout, directory, join.files[0].spans[0].topic_id)
@@ -108,12 +111,14 @@ class SparkWorkshop:
         return FoundFile(file.path, "", 0, file.size_bytes, file.figures)
 
     def publish(self, layout: TableLayout, topic: str, number: int, sources: Iterable[str]) -> None:
+        spark = self._spark
         with _one_line_each():
-            publish_to_delta(self._spark, self._storage, layout, topic, number, list(sources))
+            publish_to_delta(spark, self._storage, layout, topic, number, list(sources))
 
     def _inspected(self, layout: TableLayout, directory: str, topic_id: str) -> Inspection:
+        spark = self._spark
         with _one_line_each():
-            return inspected(self._spark, layout, self._storage.url(directory), directory, topic_id=topic_id)
+            return inspected(spark, layout, self._storage.url(directory), directory, topic_id=topic_id)
 
     def _save(self, rows: "DataFrame", layout: TableLayout, directory: str, partition_by: Sequence[str]) -> None:
         writer = rows.write.format("parquet" if layout.format == "delta" else layout.format).mode("errorifexists")
@@ -158,6 +163,7 @@ class SparkWorkshop:
 
 @contextmanager
 def _one_line_each() -> Iterator[None]:
+    """Around what Spark does."""
     try:
         yield
     except SparkSourceError:

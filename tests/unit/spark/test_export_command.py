@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from acklog_spark import sessions
 from pyspark_acklog.archive.replay_plan import Lanes, ReplayPlan, Selection, TargetPartition, stored_keys
@@ -43,6 +44,14 @@ def test_options_that_cannot_be_right(arguments: list[str], told: str, tmp_path:
     assert told in done.stderr.splitlines()[0]
 
 
+@pytest.mark.parametrize("command", [("export", "run", "flights", "--to"), ("export", "flights", "--to")])
+def test_no_server_is_one_line_and_leaves_nothing(command: tuple[str, ...], tmp_path: Path) -> None:
+    done = run_command(*command, str(tmp_path), "--server", AWAY, "--timeout", "1")
+    assert done.exit_code == 3
+    assert f"no server can be reached at {AWAY}" in done.stderr.splitlines()[0]
+    assert list(tmp_path.rglob("*.parquet")) == []
+
+
 def test_a_format_without_its_package_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from pyspark_acklog.export import delta
 
@@ -70,6 +79,19 @@ def test_java_that_is_none(says: str, told: str, tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(sessions.CommandError, match=told):
         sessions.require_java()
+
+
+def test_a_spark_that_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_builder: object) -> None:
+        raise RuntimeError("Could not parse Master URL: 'nowhere'\n\tat org.apache.spark.SparkContext$.create")
+
+    monkeypatch.setattr(sessions, "require_java", lambda: None)
+    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", refuse)
+    with pytest.raises(sessions.CommandError) as failed:
+        sessions.open_session("acklog export", master="nowhere", settings={}, is_quiet=False)
+    assert str(failed.value) == "Spark cannot be started: Could not parse Master URL: 'nowhere'"
+    assert failed.value.hint is not None
+    assert "--master" in failed.value.hint
 
 
 def test_history_and_verify_of_nothing(tmp_path: Path) -> None:

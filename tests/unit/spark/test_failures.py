@@ -50,7 +50,7 @@ def test_a_line_is_not_endless() -> None:
 def test_of_the_server() -> None:
     error = of_server(CannotConnect("refused"), ("http://a:1", "http://b:2"), "planning the read")
     assert error.line == (
-        "planning the read: no server can be reached at http://a:1, http://b:2: is it running, is option 'url' right?"
+        "planning the read: no server can be reached at http://a:1, http://b:2: is it running, and is that its address?"
     )
 
 
