@@ -12,7 +12,7 @@ WORKERS ?= auto
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-spark check demo cluster-demo spark-demo openapi faults availability test-thorough test-power-loss sim sim-cluster bench cluster-bench failover-bench spark-bench load format clean
+.PHONY: help run test test-spark check demo cluster-demo spark-demo openapi faults availability test-thorough sim sim-cluster bench cluster-bench failover-bench spark-bench load format clean
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18

@@ -25,7 +25,7 @@ class RetentionMode(Enum):
     UNTIL_ACKED = "untilAcked"  # frees what all registered groups have done, capped by age
 
 
-class TopicConfig(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+class TopicConfig(msgspec.Struct, frozen=True, rename="camel"):
     """Settings of a topic. `retention_bytes` counts per partition; -1 means no limit, as does `retention_ms`."""
 
     retention: RetentionMode = RetentionMode.TIME
@@ -102,7 +102,7 @@ class PartitionState(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
         return self.directories[self.replicas.index(node_id)]
 
 
-class GroupSettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+class GroupSettings(msgspec.Struct, frozen=True, rename="camel"):
     """How a group reads. `dead_letter_topic` None means `<topic>.<group>.dlq`."""
 
     start_position: StartPosition = StartPosition.EARLIEST

@@ -8,8 +8,8 @@ NO_EPOCH = -1
 
 
 class ReplicaIdentity(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A node in one of its lives, with the data directory that it lives in. A directory that lost something that was
-    durable (wiped, damaged, restored from a copy) has a new id: what was said of the old one is not true of it."""
+    """A node in one of its lives, with the data directory that it lives in. An empty directory gets a new id: what was
+    said of the old one is not true of it. An old copy of a directory keeps its id, so it must never be put back."""
 
     node_id: int
     incarnation: int

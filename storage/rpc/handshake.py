@@ -32,7 +32,7 @@ class Welcome(msgspec.Struct, array_like=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class ProtocolVersions:
-    """What a process speaks. Lower `newest` in the settings to keep the way back to the release before open."""
+    """What a process speaks."""
 
     oldest: int = OLDEST_VERSION
     newest: int = NEWEST_VERSION

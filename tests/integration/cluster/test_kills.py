@@ -56,7 +56,7 @@ async def test_fifty_leaders_are_killed_under_load(tmp_path: Path, etcd_program:
 
 @pytest.mark.faults
 async def test_every_node_is_killed_at_once(shared_cluster: RealCluster) -> None:
-    """What all of them had in memory only is gone; page caches stay (power losses are in `test_power_loss`)."""
+    """What all of them had in memory only is gone; page caches stay (power losses are in `test_disks`)."""
     cluster = shared_cluster
     async with under_load(cluster, "killed-nodes") as load:
         for _ in range(3):

@@ -4,7 +4,15 @@ import msgspec
 import pytest
 
 from cluster.codec import decode, encode
-from cluster.model import NodeRegistration, PartitionLife, PartitionState, Topic
+from cluster.model import (
+    Group,
+    GroupSettings,
+    NodeRegistration,
+    PartitionLife,
+    PartitionState,
+    Topic,
+    TopicConfig,
+)
 
 OLD_PARTITION = (
     b'{"topicId":"t","partition":3,"replicas":[1],"isr":[1],"leader":1,"leaderIncarnation":4,"leaderEpoch":9}'
@@ -51,6 +59,28 @@ def test_every_field_survives() -> None:
     assert state.directory_of(9) == ""
     topic = Topic("t", "orders", 8, 1, 5, decommissioned=(1, 7))
     assert decode(Topic, encode(topic)) == topic
+
+
+STORED = [
+    Topic("0123456789abc", "orders", 3, 2, 5, TopicConfig(retention_ms=7)),
+    PartitionState("0123456789abc", 1, (1, 2), (1,), 1, 7, 3),
+    Group("1123456789abc", "workers", 5, settings=GroupSettings(max_attempts=3)),
+    NodeRegistration(node_id=1, incarnation=2, address="a:1", directory_id="d"),
+]
+
+
+@pytest.mark.parametrize("stored", STORED, ids=lambda stored: type(stored).__name__)
+def test_a_newer_writer_is_understood(stored: msgspec.Struct) -> None:
+    """In a rolling upgrade a process reads what the next version has written: a field more must not make the topic
+    disappear for it."""
+
+    def with_more(value: object) -> object:
+        if not isinstance(value, dict):
+            return value
+        return {**{name: with_more(each) for name, each in value.items()}, "ofTheNextVersion": 1}
+
+    newer = msgspec.json.encode(with_more(msgspec.json.decode(encode(stored))))
+    assert decode(type(stored), newer) == stored
 
 
 def test_directories_that_do_not_fit_the_replicas_are_refused() -> None:
