@@ -34,9 +34,14 @@ class _Lease:
     until_ms: float
 
 
+CLOCK_GRAINS_MS = 2
+"""One of the leader's clock, and one of the history's."""
+
+
 class OneLeaseAtATime:
     """7. Within a leader epoch, no message is delivered again while a lease of it surely lives, nor any attempt
-    twice. Leases go by the leader's clock, whose second may be `clock_drift` shorter than the history's."""
+    twice. Leases go by the leader's clock, whose second may be `clock_drift` shorter than the history's, and which as
+    the history's knows whole milliseconds."""
 
     def __init__(self, *, clock_drift: float = 0.0) -> None:
         self._clock_drift = clock_drift
@@ -70,7 +75,7 @@ class OneLeaseAtATime:
     def _is_within(lease: _Lease, other: Delivered) -> bool:
         mine = lease.delivered
         same_term = (mine.generation, mine.leader_epoch) == (other.generation, other.leader_epoch)
-        is_within = lease.from_ms < other.began_ms and other.ended_ms < lease.until_ms
+        is_within = lease.from_ms < other.began_ms and other.ended_ms + CLOCK_GRAINS_MS < lease.until_ms
         return same_term and mine.attempt != other.attempt and is_within
 
 

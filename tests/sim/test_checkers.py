@@ -312,6 +312,7 @@ GOOD_AND_BAD: list[tuple[Checker, dict[str, list[Event]], dict[str, list[Event]]
             "another group": [delivered(), later(delivered(group="h"), 50)],
             "after a failover": [delivered(), later(delivered(leader_epoch=2), 50)],
             "at the same time as the answer": [delivered(), later(delivered(attempt=2), 1)],
+            "earlier by what clocks leave out": [delivered(), later(delivered(attempt=2), 97)],
             "extended to a shorter time": [
                 delivered(),
                 settled("extend", visibility_ms=5),
@@ -320,6 +321,7 @@ GOOD_AND_BAD: list[tuple[Checker, dict[str, list[Event]], dict[str, list[Event]]
         },
         {
             "again at once": [delivered(), AGAIN],
+            "too early by a millisecond more than that": [delivered(), later(delivered(attempt=2), 96)],
             "given back in vain": [delivered(), settled("nack", outcome=Outcome.FAILED), AGAIN],
             "again within an extension": [delivered(), settled("extend", visibility_ms=1000), EXPIRED],
             "one attempt twice": [delivered(), later(delivered(), 500)],
