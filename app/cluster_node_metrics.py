@@ -1,4 +1,5 @@
-"""What a node of a cluster has to tell beside its storage: its registration, its office, its connections."""
+"""What a node of a cluster has to tell beside its storage: its registration, its office, its connections, how the
+cluster's partitions are and how its own replicas follow."""
 
 from collections.abc import Iterable
 
@@ -6,10 +7,12 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from app.cluster_node import ClusterNode
+from cluster.model import NO_LEADER, PartitionLife
+from storage.replication.partition_replica import Role
 
 
 class ClusterNodeCollector(Collector):
-    """Labels are those of the controller's decisions, a closed list."""
+    """What it says of the cluster's partitions is what this node has read of them."""
 
     def __init__(self, node: ClusterNode) -> None:
         self._node = node
@@ -33,6 +36,38 @@ class ClusterNodeCollector(Collector):
         yield _counter("acklog_controller_transactions", "Transactions of this node's terms", figures.transactions)
         yield _counter("acklog_controller_conflicts", "Of these, those that were out of date", figures.conflicts)
         yield _counter("acklog_controller_fenced", "Terms that another controller's ended", figures.fenced)
+        yield from self._partitions()
+        yield from self._replicas()
+
+    def _partitions(self) -> Iterable[Metric]:
+        metadata = self._node.metadata
+        alive = {node.node_id for node in metadata.nodes()}
+        leaderless = lacking = short = 0
+        for topic in metadata.topics():
+            for state in metadata.partitions(topic.id):
+                if state.life is PartitionLife.GONE:
+                    continue
+                in_sync = len(alive.intersection(state.isr))  # who is gone keeps its place until it lacks something
+                leaderless += state.leader == NO_LEADER
+                lacking += in_sync < len(state.replicas)
+                short += in_sync < topic.config.min_insync_replicas
+        yield _gauge("acklog_cluster_partitions_without_leader", "Partitions that nobody serves", leaderless)
+        yield _gauge(
+            "acklog_cluster_partitions_under_replicated",
+            "Partitions with a replica that is gone or not in sync",
+            lacking,
+        )
+        yield _gauge(
+            "acklog_cluster_partitions_below_minimum", "Partitions with fewer in sync than acks=all needs", short
+        )
+
+    def _replicas(self) -> Iterable[Metric]:
+        followers = [each for each in self._node.node.replicas() if each.role is Role.FOLLOWER]
+        still = sum(each.contradiction is not None for each in followers)
+        lag = max((each.lag_records() for each in followers), default=0)
+        yield _gauge("acklog_node_replicas", "Replicas that the node holds", len(self._node.node.replicas()))
+        yield _gauge("acklog_node_replicas_standing_still", "Those that contradict their leader, and wait", still)
+        yield _gauge("acklog_node_uncommitted_records", "Stored and not known to be committed, at most", lag)
 
 
 def _gauge(name: str, text: str, value: float) -> Metric:

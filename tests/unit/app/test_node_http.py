@@ -1,12 +1,15 @@
 import httpx2
 import pytest
+from prometheus_client import CollectorRegistry, generate_latest
 
 from acklog.command.server_metrics import ServerMetrics
 from acklog.wire.problems import ProblemCode
+from app.cluster_node import ClusterNode
+from app.cluster_node_metrics import ClusterNodeCollector
 from app.node_http import create_node_app
 from app.nodes_with_self import NodesWithSelf
 from cluster.errors import AcklogError
-from tests.support.memory_cluster import MemoryCluster, with_cluster
+from tests.support.memory_cluster import MemoryCluster, client_of, with_cluster
 
 
 def test_health_readiness_and_metrics_of_a_node() -> None:
@@ -35,6 +38,33 @@ def test_health_readiness_and_metrics_of_a_node() -> None:
             assert (leaving.status_code, leaving.json()["code"]) == (503, "SHUTTING_DOWN")
             assert (await client.get("/healthz")).status_code == 200
         await cluster.stop(node)
+
+    with_cluster(main)
+
+
+def figures_of(node: ClusterNode) -> dict[str, float]:
+    registry = CollectorRegistry()
+    registry.register(ClusterNodeCollector(node))
+    metrics = ServerMetrics(generate_latest(registry).decode())
+    names = ("without_leader", "under_replicated", "below_minimum")
+    found = {name: metrics.value(f"acklog_cluster_partitions_{name}") for name in names}
+    return found | {name: metrics.value(f"acklog_node_{name}") for name in ("replicas", "replicas_standing_still")}
+
+
+def test_partitions_and_replicas_that_are_not_well_are_counted() -> None:
+    async def main(cluster: MemoryCluster) -> None:
+        nodes = [await cluster.node(number) for number in (1, 2)]
+        gateway = await cluster.gateway()
+        async with client_of(gateway) as client:
+            topic = {"partitions": 3, "replicationFactor": 2, "config": {"minInsyncReplicas": 2}}
+            assert (await client.put("/topics/orders", json=topic)).status_code == 201
+            well = {"without_leader": 0, "under_replicated": 0, "below_minimum": 0}
+            well |= {"replicas": 3, "replicas_standing_still": 0}
+            await cluster.until(lambda: figures_of(nodes[0]) == well)
+            await cluster.stop(nodes[1])
+            await cluster.until(lambda: figures_of(nodes[0]) == {**well, "under_replicated": 3, "below_minimum": 3})
+        await gateway.close()
+        await cluster.stop(nodes[0])
 
     with_cluster(main)
 
