@@ -1,6 +1,7 @@
 """`python -m tests.sim --seed N` repeats one seed; `--seeds A..B --processes P` looks for one that fails.
 
-With `--cluster` it is a whole cluster, else a single server. The exit status is 1 if any seed failed.
+With `--cluster` it is a whole cluster, else a single server. The exit status is 1 if any seed failed, or if many seeds
+of a cluster never came to what they are for.
 """
 
 import argparse
@@ -21,8 +22,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from tests.sim.cluster.world import run_cluster_seed
+from tests.sim.cluster.world import FAULTS_MIN, run_cluster_seed
 from tests.sim.history import History
+from tests.sim.reached import never_reached, too_little
 from tests.sim.world import run_seed
 
 HASH_SEED = "0"
@@ -129,6 +131,8 @@ def _summarise(seed: int, is_cluster: bool, is_twice: bool) -> _Summary:
     run = _runner(is_cluster)
     result = run(seed)
     violations = list(result.violations)
+    if is_cluster:
+        violations += too_little(result.coverage, faults_min=FAULTS_MIN)
     if is_twice and run(seed).trace_hash != result.trace_hash:
         violations.append("a second run of the seed went another way")
     signal.alarm(0)
@@ -164,7 +168,10 @@ def _run_many(seeds: range, arguments: argparse.Namespace) -> int:
     console.print(
         f"{len(seeds)} seeds, {totals.failed} failed, {elapsed_s:.1f} s, {len(seeds) / elapsed_s:.2f} seeds/s"
     )
-    return 1 if totals.failed else 0
+    missing = never_reached(totals.coverage, seeds=len(seeds)) if arguments.cluster else []
+    for name in missing:
+        console.print(f"NEVER REACHED: {name}", markup=False)
+    return 1 if totals.failed or missing else 0
 
 
 def _print_table(console: Console, totals: _Totals, seeds: int) -> None:

@@ -1,0 +1,37 @@
+"""What simulated seeds must have come to, so that finding nothing means something."""
+
+from collections.abc import Mapping
+
+SEEDS_MIN = 500
+"""With fewer seeds something rare may be missing by chance."""
+
+OPERATIONS = ("send OK", "ack OK")
+"""Of every seed."""
+
+STATES = (
+    "elections of another node",
+    "ISR growths",
+    "ISR of one",
+    "ISR shrinks",
+    "double failovers",
+    "journal replays",
+    "log: log_truncated",
+    "power losses",
+    "recoveries",
+    "redeliveries",
+    "torn tails",
+    "wiped disks",
+)
+"""Of many seeds of a cluster together."""
+
+
+def too_little(coverage: Mapping[str, int], *, faults_min: int) -> list[str]:
+    """What a seed of a cluster lacks."""
+    faults = sum(count for name, count in coverage.items() if name.startswith("fault: "))
+    lacking = [f"not a single {name!r}" for name in OPERATIONS if not coverage.get(name)]
+    return lacking if faults >= faults_min else [*lacking, f"only {faults} faults"]
+
+
+def never_reached(coverage: Mapping[str, int], *, seeds: int) -> list[str]:
+    """What so many seeds of a cluster should have come to, and did not."""
+    return [] if seeds < SEEDS_MIN else [name for name in STATES if not coverage.get(name)]
