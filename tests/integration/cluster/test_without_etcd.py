@@ -23,6 +23,7 @@ REFUSALS = 5
 SENDS_FROM_ISLAND = 10  # every other request goes to a gateway that reaches nobody, and waits there in vain
 LAG_MS = 2000
 MINUTE_S = 60
+STALL_MAX_S = 15  # for SENDS and ACKS, which take a second or two
 
 
 async def etcd_leader(cluster: RealCluster) -> EtcdProcess:
@@ -101,7 +102,8 @@ async def test_etcd_is_gone_for_a_minute(shared_cluster: RealCluster) -> None:
         until_s = time.monotonic() + MINUTE_S
         try:
             while time.monotonic() < until_s:
-                await goes_on(load)
+                async with asyncio.timeout(STALL_MAX_S):
+                    await goes_on(load)
         finally:
             await bring_back(cluster, cluster.etcd.members)
         await load.healed()
