@@ -48,6 +48,7 @@ VISIBILITY_SECONDS = 3
 WITHOUT_EFFECT = frozenset(
     {"OVERLOADED", "UNAVAILABLE", "SHUTTING_DOWN", "STORAGE_FULL", "DEDUP_WINDOW_FULL", "NOT_ENOUGH_REPLICAS"}
 )
+MAY_HAVE_HAPPENED = frozenset({"OUTCOME_UNKNOWN", "TIMED_OUT", "INTERNAL", "STORAGE_FAILED"})
 KEYS_OF_A_SENDER = 7
 LOST = (aiohttp.ClientError, TimeoutError, ConnectionError)
 
@@ -79,7 +80,10 @@ class Reply:
             return Outcome.UNKNOWN, ""
         if not code:
             return Outcome.OK, ""
-        return Outcome.FAILED if self.status < 500 or code in WITHOUT_EFFECT else Outcome.UNKNOWN, code
+        if code in WITHOUT_EFFECT:
+            return Outcome.FAILED, code
+        is_unknown = self.status >= 500 or code in MAY_HAVE_HAPPENED  # one item of several, with 207
+        return Outcome.UNKNOWN if is_unknown else Outcome.FAILED, code
 
 
 class Traffic:
