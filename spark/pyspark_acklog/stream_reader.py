@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 import pyarrow as pa
@@ -26,6 +26,7 @@ from pyspark_acklog.reader import RangePartition, read_range
 from pyspark_acklog.rows import Rows
 from pyspark_acklog.stream_offsets import StreamOffsets, TopicOffsets
 
+BEHIND_PAUSE_S = 1.0
 ASSUMED_MESSAGE_BYTES = 1_000.0
 """Where a checkpoint of an earlier version does not say how its micro-batches are cut."""
 
@@ -65,10 +66,12 @@ class AcklogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """The end of the next micro-batch."""
-        log_starts, now = self._bounds() if self._last is None else self._last
         messages_max = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         first = stream_offsets.of_document(start)
-        self._check_the_log_is_there(first, now)
+        log_starts, now = self._bounds() if self._last is None else self._last
+        while self._is_behind(first, now) and self._last is not None:
+            sleep(BEHIND_PAUSE_S)  # it is not asked again, as other queries are: it would end as if all were well
+            log_starts, now = self._last = self._bounds()
         # What came after the query's begin is to be read whole: from 0 on, or it fails where retention was faster.
         begins = {} if self._options.fetch.fail_on_data_loss else log_starts
         ends = stream_offsets.advanced(first, begins, now, messages_max=messages_max)
@@ -76,13 +79,16 @@ class AcklogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return start  # anything else would be a new micro-batch to Spark
         return stream_offsets.to_document(stream_offsets.with_slices(ends, self._slice_lengths()))
 
-    def _check_the_log_is_there(self, first: StreamOffsets, now: StreamOffsets) -> None:
-        """Raises DataLossError when a log has ended before the query's place for longer than a leader that has just
-        taken over needs to know of everything: what it stores there from now on would be passed over."""
+    def _is_behind(self, first: StreamOffsets, now: StreamOffsets) -> bool:
+        """Whether a log ends before the query's place: what it stores there from now on would be passed over. A leader
+        that has just taken over may need a moment to know of everything.
+
+        Raises DataLossError when it has been so for longer.
+        """
         lost = stream_offsets.beyond_the_log(first, now)
         if not lost or not self._options.fetch.fail_on_data_loss:
             self._lost_since_s = None
-            return
+            return False
         if self._lost_since_s is None:
             self._lost_since_s = monotonic()
         if monotonic() - self._lost_since_s > self._options.connection.timeout_s:
@@ -90,6 +96,7 @@ class AcklogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 f"{lost[0]} was read already, and the log ends before it: has the server been restored from a copy? "
                 "Begin a new query with a new checkpoint, or set failOnDataLoss=false to wait until the log is there"
             )
+        return True
 
     def _slice_lengths(self) -> dict[str, int]:
         """By topic, for its largest messages."""

@@ -145,7 +145,7 @@ class Run:
         joins = joins_of(small, target_bytes=target, suffix=wanted.layout.suffix)
         if wanted.layout.format == "delta":
             joins = ()  # Delta's own OPTIMIZE does that
-        if not spans and not joins:
+        if not total_length(spans) and not joins:
             return None
         row_bytes = 1.0 if last is None else last[0].row_bytes
         if left and (last is None or last[0].row_bytes <= 0):
@@ -302,7 +302,8 @@ def new_spans(topic: str, bounds: TopicBounds, positions: Sequence[Span]) -> tup
                 f"{topic} partition {partition} ends at {high_watermark}, and offsets up to {start} were exported"
                 " before: is this another server, or one that was restored from an old copy?"
             )
-        if high_watermark > start:
+        # A log that is new and empty is noted as well: what it gets later has no beginning that is missed.
+        if high_watermark > start or (bounds.topic_id, partition) not in known:
             spans.append(Span(bounds.topic_id, partition, start, high_watermark))
         if log_start > start:
             gaps.append(Gap(Span(bounds.topic_id, partition, start, min(log_start, high_watermark)), "retention"))

@@ -145,6 +145,22 @@ def test_a_new_partition_or_a_topic_made_anew_is_expected_whole() -> None:
             run(files, log)
 
 
+def test_a_partition_that_was_empty_at_the_first_run_misses_nothing() -> None:
+    files, log = MemoryFiles(), MemoryLog({0: (0, 50), 1: (100, 100)})
+    run(files, log)
+    log.partitions = {0: (0, 50), 1: (100, 110)}
+    [*_, manifest] = run(files, log)
+    assert (manifest.gaps, manifest.rows_added) == ((), 10)
+    check(files, log, starts={1: 100})
+    assert run(files, log) == [], "there is nothing new"
+
+
+def test_a_topic_without_messages_has_no_run() -> None:
+    files = MemoryFiles()
+    assert run(files, MemoryLog({0: (7, 7)})) == []
+    assert files.contents == {}
+
+
 def test_offsets_without_a_message_are_recorded_as_such() -> None:
     files, log = MemoryFiles(), MemoryLog({0: (0, 100)}, empty={(0, 7), (0, 8), (0, 55)})
     with pytest.raises(RemovedOffsetsError, match=r"3 offsets in the middle of flights .*p0 \[7, 9\).*--allow-gaps"):

@@ -65,6 +65,30 @@ def test_without_anything_new_spark_gets_the_place_that_it_has(topic: Topic) -> 
     assert reader().latestOffset(start, ALL) == start
 
 
+def test_a_query_of_what_is_there_now_waits_for_a_log_that_ends_before_it_and_fails(
+    topic: Topic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is asked once only, and would end as if there were nothing new."""
+    now_s = 1_000.0
+
+    def pass_s(duration_s: float) -> None:
+        nonlocal now_s
+        now_s += duration_s
+        if now_s == 1_010:
+            topic.end = 100_005
+
+    monkeypatch.setattr(stream_reader, "monotonic", lambda: now_s)
+    monkeypatch.setattr(stream_reader, "sleep", pass_s)
+    catching_up = reader(timeoutSeconds="60")
+    catching_up.prepareForTriggerAvailableNow()
+    assert catching_up.latestOffset(place(100_001), ALL)["a"]["offsets"] == {"0": 100_005}
+    topic.end = 5
+    restored = reader(timeoutSeconds="60")
+    restored.prepareForTriggerAvailableNow()
+    with pytest.raises(DataLossError, match="was read already"):
+        restored.latestOffset(place(100_001), ALL)
+
+
 def test_a_log_that_ends_before_the_query_fails_it_after_a_while(topic: Topic, monkeypatch: pytest.MonkeyPatch) -> None:
     now_s = 1_000.0
     monkeypatch.setattr(stream_reader, "monotonic", lambda: now_s)
