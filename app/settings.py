@@ -75,10 +75,7 @@ class Settings:
         "how long single messages wait at most for those before them, of the same node or without a key, to come back",
     )
     keyless_batches_in_flight_max: int = number(
-        32,
-        1,
-        1_000,
-        "shared batches of a topic's messages without a key under way, before the next one waits and grows",
+        1_000, 1, 100_000, "shared batches of a topic's messages without a key under way, before the next one waits"
     )
     keyless_topics_max: int = number(10_000, 1, 1_000_000, "topics whose balance of keyless messages is remembered")
     send_rounds_max: int = number(4, 1, 100, "times a keyed batch is sent again without the messages known already")

@@ -308,6 +308,8 @@ class PartitionHost:
             return ProduceResponse(found.base_offset, found.leader_epoch, found.append_time_ms)
         if self._has_ended:
             raise self._unknown()
+        if self._leadership.refusal(acks) is Refusal.TOO_MANY_WAITING:
+            raise unconfirmed(timeout_ms)
         answer: asyncio.Future[ProduceResponse] = asyncio.get_running_loop().create_future()
         outcome = ProduceOutcome(answer, leader_epoch=found.leader_epoch, timeout_ms=timeout_ms)
         self._count(Appended(found.base_offset, found.append_time_ms, next_offset), acks, outcome)
