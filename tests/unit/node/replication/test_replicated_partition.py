@@ -15,6 +15,7 @@ from cluster.topics import Topics
 from storage.log.keys import LogKind
 from storage.node.settings import NodeSettings
 from storage.replication.partition_replica import Role
+from storage.replication.settings import ReplicationSettings
 from storage.rpc.messages import ProduceRequest, RecordsRequest
 from tests.sim.environment import SimEntropy
 from tests.support.simulated_cluster import SimulatedCluster, with_cluster
@@ -144,6 +145,25 @@ def test_a_batch_that_is_sent_again_waits_for_as_many_copies_as_it_asks_for() ->
         assert (await cluster.send(topic, b"2", acks=3, source=(77, 0), is_retry=True)).base_offset == 1
 
     with_cluster(main)
+
+
+def test_batches_that_are_sent_again_and_wait_in_vain_are_bounded() -> None:
+    async def main(cluster: SimulatedCluster) -> None:
+        topic = await cluster.topic(min_insync_replicas=1, max_replica_lag_ms=1_000)
+        await cluster.send(topic, b"1")
+        await cluster.stop(next(number for number in cluster.nodes if number != cluster.state(topic).leader))
+        await cluster.until(lambda: len(cluster.state(topic).isr) == 2)
+        waited_ms = []
+        for is_retry in (False, True, True):
+            began_ms = cluster.clock.monotonic_ms()
+            with pytest.raises(AcklogError) as caught:
+                await cluster.send(topic, b"2", acks=3, source=(77, 0), is_retry=is_retry, timeout_ms=500)
+            assert code_of(caught.value) == "OUTCOME_UNKNOWN"
+            waited_ms.append(cluster.clock.monotonic_ms() - began_ms)
+        assert waited_ms[:2] == [500, 500]
+        assert waited_ms[2] < 500, "two wait already"
+
+    with_cluster(main, replication=ReplicationSettings(waiting_acks_max=2))
 
 
 @pytest.mark.parametrize("acks", [0, 1])
