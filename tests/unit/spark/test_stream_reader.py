@@ -17,14 +17,17 @@ ALL = ReadAllAvailable()
 
 
 class Topic:
-    """One partition with messages of `message_bytes` up to `end`."""
+    """One partition with messages of `message_bytes` up to `end`; more of them in `grown`."""
 
     def __init__(self, end: int, message_bytes: float) -> None:
         self.end = end
         self.message_bytes = message_bytes
 
+        self.grown: list[OffsetRange] = []
+
     def pin(self, _client: object, _options: ReadOptions) -> list[PinnedPartition]:
-        return [PinnedPartition(OffsetRange("a", "id", 0, 0, self.end), self.message_bytes, 0, self.end)]
+        ranges = [OffsetRange("a", "id", 0, 0, self.end), *self.grown]
+        return [PinnedPartition(each, self.message_bytes, each.start, each.end) for each in ranges]
 
 
 @pytest.fixture
@@ -63,6 +66,15 @@ def test_a_checkpoint_that_does_not_say_how_it_is_cut_is_cut_by_what_is_assumed(
 def test_without_anything_new_spark_gets_the_place_that_it_has(topic: Topic) -> None:
     start = place(100_000, slice=7)
     assert reader().latestOffset(start, ALL) == start
+
+
+@pytest.mark.parametrize(("fails", "first"), [("true", 0), ("false", 20)])
+def test_a_partition_that_came_later_is_read_whole_unless_losses_are_passed_over(
+    topic: Topic, fails: str, first: int
+) -> None:
+    topic.grown = [OffsetRange("a", "id", 1, 20, 30)]
+    end = reader(failOnDataLoss=fails).latestOffset(place(100_000), ALL)
+    assert end["a"]["offsets"] == {"0": 100_000, "1": first}
 
 
 def test_a_query_of_what_is_there_now_waits_for_a_log_that_ends_before_it_and_fails(

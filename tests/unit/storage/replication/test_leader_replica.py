@@ -184,6 +184,15 @@ def test_what_waits_when_the_leadership_ends_is_unknown() -> None:
     assert leader.step(AckAwaited(0, 2, 1, 3)) == [AcksUnknown((3,))]
 
 
+def test_an_append_that_is_waited_for_again_does_not_wait_for_later_ones() -> None:
+    leader = Leader()
+    leader.append(3)
+    for next_offset, token in ((3, 7), (1, 8), (2, 9)):
+        leader.step(AckAwaited(0, next_offset, 2, token))
+    assert AcksReached((8, 9)) in leader.fetched(identity(2), (2, 5))
+    assert AcksReached((7,)) in leader.fetched(identity(2), (3, 5))
+
+
 def test_only_so_many_may_wait() -> None:
     leader = Leader(messages=log_of())
     leader.fetched(identity(2), (0, -1))
