@@ -4,14 +4,14 @@ The leader counts a replica that it wants to add as in sync from before it write
 wants to remove as in sync until the removal is known to be done.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Container
 from dataclasses import dataclass
 
 from msgspec.structs import replace
 
 from cluster.codec import decode, encode
 from cluster.coordination import Compare, KeyValue, Put, unchanged
-from cluster.model import NodeRegistration, PartitionLife, PartitionState
+from cluster.model import NO_LEADER, NodeRegistration, PartitionLife, PartitionState
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,23 @@ def isr_without(partition: KeyValue, node_ids: Collection[int], *, min_insync_re
     if not removed:
         return None
     return _change(partition, replace(state, isr=tuple(node for node in state.isr if node not in removed)))
+
+
+def without_damaged(partition: KeyValue, node_id: int, *, living: Container[int], others_min: int) -> IsrChange | None:
+    """Take out of the ISR a replica whose copy is damaged, and the leadership from it if it leads. None where fewer
+    than `others_min` of the other members are `living`; one of them is enough for a replica that is no member.
+
+    It takes the next leader epoch in any case: what the leader knows of the replica's log is of before. So a leader
+    that is another node begins anew as well; where the damaged one led, the controller elects from who is left.
+    """
+    state = decode(PartitionState, partition.value)
+    others = tuple(node for node in state.isr if node != node_id)
+    least = others_min if node_id in state.isr else 1
+    if node_id not in state.replicas or sum(node in living for node in others) < least:
+        return None
+    if state.leader == node_id:
+        state = replace(state, leader=NO_LEADER, leader_incarnation=0)
+    return _change(partition, replace(state, isr=others, leader_epoch=state.leader_epoch + 1))
 
 
 def found_empty(partition: KeyValue) -> IsrChange | None:

@@ -51,9 +51,13 @@ class Engine:
 
     def check(self, state: LogState) -> None:
         """Raise what keeps the log from being served."""
+        self.check_present(state)
+        if state.refused:
+            raise AcklogError(ProblemCode.RECORDS_CORRUPT, f"log {state.key} is not served: {state.refused}")
+
+    def check_present(self, state: LogState) -> None:
+        """Raise what keeps the log from being replaced by a new one."""
         if self.failure is not None:
             raise self.failed()
         if state.is_removed:
             raise AcklogError(ProblemCode.TOPIC_NOT_FOUND, state.refused)
-        if state.refused:
-            raise AcklogError(ProblemCode.RECORDS_CORRUPT, f"log {state.key} is not served: {state.refused}")

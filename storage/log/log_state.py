@@ -23,6 +23,7 @@ class LogState:
     """Segments in order (never none; the last one is the active one), bounds, epochs, and what is not synced yet."""
 
     __slots__ = (
+        "damage",
         "dirty_segments",
         "epochs",
         "is_removed",
@@ -50,6 +51,7 @@ class LogState:
         self.recovery_place = (point.segment, point.position)
         self.journal_floor = point.journal_floor
         self.refused = point.refused
+        self.damage = ""  # why something that was durable cannot be read; "" while nothing is known of any
         self.is_removed = False
         self.is_void = point.is_void
         self.epochs = LeaderEpochs()

@@ -1,7 +1,7 @@
 """One log: append, read, find by time, cut at either end."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from enum import Enum
 from functools import partial
@@ -56,6 +56,8 @@ class PartitionLog:
         self._state = state
         self._queue = LogQueue(state)
         self._index_loading = asyncio.Lock()  # two at a time would write the same file
+        self.on_damaged: Callable[[], None] = lambda: None
+        """Called when `damage` is found."""
 
     @property
     def key(self) -> LogKey:
@@ -78,6 +80,11 @@ class PartitionLog:
     @property
     def size_bytes(self) -> int:
         return self._state.size_bytes
+
+    @property
+    def damage(self) -> str:
+        """Why something durable cannot be read, "" where none was found so; only `reset_to` ends it."""
+        return self._state.refused or self._state.damage
 
     @property
     def append_bytes_max(self) -> int:
@@ -251,12 +258,13 @@ class PartitionLog:
         no leader epochs.
 
         Appends that wait are appended behind `offset`, stamped ones if they begin there. Durable on return. After a
-        crash in the middle the log is as it was, or empty at `offset`. Raises ValueError for a negative offset, and
-        STORAGE_FULL where there is no space for the checkpoint; then nothing has changed.
+        crash in the middle the log is as it was, or empty at `offset`. Damage is gone with what was damaged. Raises
+        ValueError for a negative offset, and STORAGE_FULL where there is no space for the checkpoint; then nothing has
+        changed.
         """
         if offset < 0:
             raise ValueError(f"a log cannot begin at offset {offset}")
-        self._engine.check(self._state)
+        self._engine.check_present(self._state)
         async with self._changing():
             await uncancelled(reset_to(self._engine, self._commit, self._maintenance, self._queue, offset))
 
@@ -328,6 +336,9 @@ class PartitionLog:
         )
 
     def _corrupt(self, damage: Damage) -> AcklogError:
+        if not self._state.damage:
+            self._state.damage = damage.reason
+            self.on_damaged()
         return AcklogError(
             ProblemCode.RECORDS_CORRUPT,
             f"log {self.key} is damaged at offset {damage.offset}: {damage.reason}",

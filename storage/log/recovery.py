@@ -347,3 +347,4 @@ class LogRecovery:
 
     def _note_damage(self, offset: int, next_offset: int, reason: str) -> None:
         self._report.corrupt_places.append(CorruptPlace(self.state.key, offset, next_offset, reason))
+        self.state.damage = reason

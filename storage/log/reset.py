@@ -1,4 +1,5 @@
-"""Begin a log anew somewhere else: what a follower does whose leader has removed what the two would have to compare."""
+"""Begin a log anew somewhere else: what a follower does whose leader has removed what the two would have to compare,
+or whose own log is damaged."""
 
 from functools import partial
 
@@ -10,7 +11,7 @@ from storage.log.log_state import LogState
 from storage.log.maintenance import Maintenance
 from storage.log.open_files import OpenFiles
 from storage.log.round import LogQueue
-from storage.log.segment import NO_TIME, Segment
+from storage.log.segment import NO_TIME, Segment, segment_base
 from storage.log.truncation import changing
 
 
@@ -18,7 +19,8 @@ async def reset_to(engine: Engine, commit: GroupCommit, maintenance: Maintenance
     """See `PartitionLog.reset_to`."""
     async with changing(engine, commit, maintenance, log):
         state = log.state
-        if (state.log_start, state.log_end, state.epochs.last_epoch) != (offset, offset, -1):
+        is_so_already = (state.log_start, state.log_end, state.epochs.last_epoch) == (offset, offset, -1)
+        if not is_so_already or state.refused or state.damage:
             await _reset(engine, maintenance, state, offset)
 
 
@@ -27,6 +29,7 @@ async def _reset(engine: Engine, maintenance: Maintenance, state: LogState, offs
     empty, whatever a power loss makes of the files, because recovery drops those that it finds then. A full disk is
     met there, and changes nothing; what follows needs no space."""
     before = state.recovery_point, state.recovery_place, state.next_log_start, state.journal_floor, state.is_void
+    refused, state.refused = state.refused, ""
     state.recovery_point, state.recovery_place = offset, (offset, 0)
     state.next_log_start = offset
     state.journal_floor = maintenance.journal_sequence
@@ -35,9 +38,11 @@ async def _reset(engine: Engine, maintenance: Maintenance, state: LogState, offs
         await maintenance.write_points()
     except AcklogError:
         state.recovery_point, state.recovery_place, state.next_log_start, state.journal_floor, state.is_void = before
+        state.refused = refused
         raise
 
     state.version += 1
+    state.damage = ""
     removed = state.segments.copy()
     for each in removed:
         engine.indexes.forget(each)
@@ -56,14 +61,22 @@ async def _reset(engine: Engine, maintenance: Maintenance, state: LogState, offs
     engine.dirty[state] = None  # the next checkpoint says that the segments count again
 
 
+def _bases_found(disk: Disk, directory: str) -> list[int]:
+    """Of every segment that has a file, also of those that recovery did not take."""
+    return sorted(base for name in disk.list_directory(directory) if (base := segment_base(name)) is not None)
+
+
 def _replace_files(disk: Disk, files: OpenFiles, state: LogState, segment: Segment, removed: list[Segment]) -> None:
     """The last segment becomes the new one, as its name and its inode are there already."""
-    for path in (*(each.index_path for each in removed), state.epochs_path):
-        if disk.exists(path):
-            disk.remove(path)
     for each in removed:
         files.forget(each.path)
-    present = [each.path for each in removed if disk.exists(each.path)]
+    if disk.exists(state.epochs_path):
+        disk.remove(state.epochs_path)
+    found = [Segment(state.key.directory, base) for base in _bases_found(disk, state.key.directory)]
+    for each in found:
+        if disk.exists(each.index_path):
+            disk.remove(each.index_path)
+    present = [each.path for each in found]
     for path in present[:-1]:
         disk.remove(path)
     if not present:

@@ -22,18 +22,19 @@ async def truncate_to(
 ) -> None:
     """See `PartitionLog.truncate_to`."""
     async with changing(engine, commit, maintenance, log):
+        engine.check(log.state)
         if offset < log.state.log_end:
             await _truncate(engine, maintenance, log.state, offset)
 
 
 @asynccontextmanager
 async def changing(engine: Engine, commit: GroupCommit, maintenance: Maintenance, log: LogQueue) -> AsyncIterator[None]:
-    """What the block does to the log it does alone, with no append on its way. Raises what keeps the log from being
-    served."""
+    """What the block does to the log it does alone, with no append on its way. Raises what keeps the data directory
+    from being written to, or says that the log was removed."""
     try:
         await commit.hold(log)
         async with maintenance.exclusive():
-            engine.check(log.state)
+            engine.check_present(log.state)
             yield
     finally:
         commit.recount([log])

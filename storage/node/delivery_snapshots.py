@@ -24,6 +24,7 @@ from storage.log.partition_log import PartitionLog
 
 logger = structlog.get_logger(__name__)
 
+SNAPSHOT_NAME = "snapshot"
 _READ_BYTES = 4 * 1024 * 1024
 _OFFSET_BYTES = 8
 
@@ -109,7 +110,7 @@ class DeliverySnapshots:
 
 
 def path_of(log: PartitionLog) -> str:
-    return f"{log.key.directory}/snapshot"
+    return f"{log.key.directory}/{SNAPSHOT_NAME}"
 
 
 def _offset_of(payload: bytes) -> int:

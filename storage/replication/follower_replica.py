@@ -9,7 +9,7 @@ The log is cut by epoch, never by high watermark (rule R1), and never below what
 Sources: KIP-101, KIP-279, KIP-320, KIP-595 (divergence told in the answer to a fetch).
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from storage.replication.assignment import Assignment, ReplicaIdentity
 from storage.replication.divergence import position_of, truncation_offset
@@ -37,7 +37,8 @@ from storage.replication.settings import ReplicationSettings
 
 class FollowerReplica:
     """`high_watermarks` are the checkpointed ones. The logs must be at rest when it is made. `serial` numbers effects
-    on logs, so that completions of an earlier role are not mistaken for its own."""
+    on logs, so that completions of an earlier role are not mistaken for its own. `damaged` logs are dropped before
+    anything is fetched, whatever is committed in them: this replica is out of the ISR for that."""
 
     def __init__(
         self,
@@ -48,6 +49,7 @@ class FollowerReplica:
         high_watermarks: Sequence[int],
         settings: ReplicationSettings,
         serial: int = 0,
+        damaged: Collection[int] = (),
     ) -> None:
         if assignment.is_led_by(me) or not assignment.has_leader:
             raise ValueError(f"{me} cannot follow {assignment}")
@@ -56,8 +58,12 @@ class FollowerReplica:
         self.mode = FetchMode.LIVE
         self.serial = serial
         self.contradiction: Contradiction | None = None
+        self.damaged = set(damaged)
+        """What is not dropped yet."""
         self._logs = tuple(logs)
         self._high_watermarks = known_high_watermarks(logs, high_watermarks)
+        for number in self.damaged:
+            self._high_watermarks[number] = 0  # of a log that begins anew, nothing is known to be committed
         self._leader_high_watermarks = [0] * len(self._logs)
         self._leader_ends = [0] * len(self._logs)
         self._leader_starts = [0] * len(self._logs)
@@ -73,13 +79,13 @@ class FollowerReplica:
     @property
     def is_fetching(self) -> bool:
         """Nothing is on its way into the logs, so their ends are positions."""
-        return not self._busy and self._retry_at_ms is None and self.contradiction is None
+        return not self._busy and not self.damaged and self._retry_at_ms is None and self.contradiction is None
 
     def next_deadline(self) -> int | None:
         return self._retry_at_ms
 
     def start(self) -> list[FollowerEffect]:
-        self._fetch()
+        self._go_on()
         return self._take_effects()
 
     def step(self, event: FollowerEvent, now_ms: int) -> list[FollowerEffect]:
@@ -95,7 +101,7 @@ class FollowerReplica:
             case TimePassed():
                 if self._retry_at_ms is not None and self._retry_at_ms <= now_ms:
                     self._retry_at_ms = None
-                    self._fetch()
+                    self._go_on()
         return self._take_effects()
 
     def check_invariants(self) -> None:
@@ -103,6 +109,7 @@ class FollowerReplica:
         for number, log in enumerate(self._logs):
             assert log.log_start <= log.durable_end <= log.written_end
             assert self._high_watermarks[number] <= log.durable_end, "more is committed than there is"
+            assert number not in self.damaged or not self._high_watermarks[number], "a damaged log counts"
             assert number in self._busy or log.durable_end == log.written_end, "somebody else writes to the log"
 
     def _take_effects(self) -> list[FollowerEffect]:
@@ -177,9 +184,10 @@ class FollowerReplica:
         if self._busy.get(event.log) != event.serial:
             return
         del self._busy[event.log]
+        self.damaged.discard(event.log)
         self._learn(event.log)
         self._choose_mode()
-        self._fetch()
+        self._go_on()
 
     def _learn(self, number: int) -> None:
         """What the leader has committed is committed here as far as it is durable here; so is what was removed."""
@@ -195,6 +203,13 @@ class FollowerReplica:
             self.mode = FetchMode.CATCH_UP
         elif max(lags) <= 0:
             self.mode = FetchMode.LIVE
+
+    def _go_on(self) -> None:
+        """Ask for what is missing, or first drop what is damaged: until then no position is told."""
+        for number in sorted(self.damaged - self._busy.keys()):
+            if self._retry_at_ms is None:
+                self._effects.append(RestartLog(number, self._begin(number), 0))
+        self._fetch()
 
     def _fetch(self) -> None:
         if self.is_fetching:

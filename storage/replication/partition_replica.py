@@ -27,6 +27,7 @@ from storage.replication.leader_events import (
     TopicChanged,
 )
 from storage.replication.leader_replica import LeaderReplica
+from storage.replication.repair import Repair
 from storage.replication.replica_log import ReplicaLog
 from storage.replication.settings import ReplicationSettings, TopicReplication
 
@@ -45,6 +46,13 @@ class LogsAtRest:
 
 
 @dataclass(frozen=True, slots=True)
+class LogDamaged:
+    """Something of the log that was durable cannot be read."""
+
+    log: int
+
+
+@dataclass(frozen=True, slots=True)
 class ComeToRest:
     """Begin nothing more on the logs, wait for what is under way, forget fetches; then answer with LogsAtRest."""
 
@@ -57,8 +65,17 @@ class RoleTaken:
     leader_epoch: int
 
 
-Event = LeaderEvent | FollowerEvent | LogsAtRest
-Effect = LeaderEffect | FollowerEffect | ComeToRest | RoleTaken
+@dataclass(frozen=True, slots=True)
+class GiveUpPlace:
+    """Take this replica out of the ISR, and its leadership from it, in a transaction that takes the next leader epoch;
+    but only where at least `others_min` other members of the ISR live. What came of it the assignments tell; until then
+    it is asked for again."""
+
+    others_min: int
+
+
+Event = LeaderEvent | FollowerEvent | LogsAtRest | LogDamaged
+Effect = LeaderEffect | FollowerEffect | ComeToRest | RoleTaken | GiveUpPlace
 
 _FOLLOWER_EVENTS = (
     follower_events.Answered,
@@ -93,6 +110,13 @@ class PartitionReplica:
         self._rest_serial = 0
         self._log_serial = 0
         self._is_coordinated = True
+        self._repair = Repair(me, retry_ms=settings.repair_retry_ms)
+        self._assignment: Assignment | None = None  # the last one seen of this epoch
+
+    @property
+    def damaged(self) -> frozenset[int]:
+        """Logs that cannot be read everywhere, and are not replaced yet."""
+        return frozenset(self._repair.damaged)
 
     @property
     def role(self) -> Role:
@@ -107,7 +131,10 @@ class PartitionReplica:
 
     def next_deadline(self) -> int | None:
         role = self.leader or self.follower
-        return None if role is None else role.next_deadline()
+        if role is None:
+            return None
+        deadlines = (role.next_deadline(), self._repair.next_deadline())
+        return min((each for each in deadlines if each is not None), default=None)
 
     def step(self, event: Event, now_ms: int) -> list[Effect]:
         """Events of a role that this replica does not have (any more) change nothing; fetches are always answered, and
@@ -119,6 +146,8 @@ class PartitionReplica:
                 return self._seen(event, now_ms)
             case LogsAtRest():
                 return self._at_rest(event.serial, now_ms)
+            case LogDamaged():
+                return self._log_damaged(event.log, now_ms)
             case TopicChanged():
                 self._topic = event.topic
             case CoordinationChanged():
@@ -128,14 +157,19 @@ class PartitionReplica:
             case AckAwaited() if self.leader is None:
                 return [AcksUnknown((event.token,))]
         if isinstance(event, _FOLLOWER_EVENTS):
-            return [] if self.follower is None else [*self.follower.step(event, now_ms)]
+            return self._step_follower(event, now_ms)
         return [] if self.leader is None else [*self.leader.step(event, now_ms)]
 
     def time_passed(self, now_ms: int) -> list[Effect]:
-        """The deadline of the present role is due."""
+        """A deadline is due."""
+        effects: list[Effect] = []
+        if self._repair.is_to_be_asked(now_ms):
+            effects += self._ask_to_give_up(now_ms)
         if self.leader is not None:
-            return [*self.leader.step(leader_events.TimePassed(), now_ms)]
-        return [] if self.follower is None else [*self.follower.step(follower_events.TimePassed(), now_ms)]
+            return [*effects, *self.leader.step(leader_events.TimePassed(), now_ms)]
+        if self.follower is not None:
+            effects += self.follower.step(follower_events.TimePassed(), now_ms)
+        return effects
 
     def check_invariants(self) -> None:
         """Raises AssertionError."""
@@ -152,6 +186,10 @@ class PartitionReplica:
         assignment = event.assignment
         if assignment.leader_epoch < self.leader_epoch:
             return []
+        if self._assignment is None:
+            self._repair.first_seen(assignment)
+        if self._assignment is None or assignment.revision >= self._assignment.revision:
+            self._assignment = assignment
         if assignment.leader_epoch == self.leader_epoch:
             return self._seen_again(event, now_ms)
         return self._change_role(assignment)
@@ -160,7 +198,10 @@ class PartitionReplica:
         """Within an epoch a replica may be added or taken away; who leads it never changes."""
         assignment = event.assignment
         if self.leader is not None:
-            return [*self.leader.step(event, now_ms)]
+            effects: list[Effect] = [*self.leader.step(event, now_ms)]
+            if self._repair.next_deadline() is None:  # nobody else held it until now
+                effects += self._ask_to_give_up(now_ms)
+            return effects
         if assignment.revision <= self._revision:
             return []
         self._revision = assignment.revision
@@ -192,7 +233,7 @@ class PartitionReplica:
             case Role.LEADER:
                 return self._lead(assignment, now_ms)
             case Role.FOLLOWER:
-                return self._follow(assignment)
+                return self._follow(assignment, now_ms)
             case Role.NONE:
                 return [RoleTaken(Role.NONE, self.leader_epoch)]
 
@@ -216,9 +257,10 @@ class PartitionReplica:
         effects: list[Effect] = [RoleTaken(Role.LEADER, self.leader_epoch), *self.leader.start()]
         if not self._is_coordinated:
             effects += self.leader.step(CoordinationChanged(False), now_ms)
-        return effects
+        return [*effects, *self._ask_to_give_up(now_ms)]
 
-    def _follow(self, assignment: Assignment) -> list[Effect]:
+    def _follow(self, assignment: Assignment, now_ms: int) -> list[Effect]:
+        begins_anew = self._repair.may_begin(assignment)
         self.follower = FollowerReplica(
             self._me,
             assignment,
@@ -226,8 +268,43 @@ class PartitionReplica:
             high_watermarks=self._resting_high_watermarks,
             settings=self._settings,
             serial=self._log_serial,
+            damaged=self._repair.damaged if begins_anew else (),
         )
-        return [RoleTaken(Role.FOLLOWER, self.leader_epoch), *self.follower.start()]
+        effects: list[Effect] = [RoleTaken(Role.FOLLOWER, self.leader_epoch), *self.follower.start()]
+        if begins_anew:
+            self._repair.stop_asking()
+            return effects
+        return [*effects, *self._ask_to_give_up(now_ms)]
+
+    # --- damaged logs ------------------------------------------------------------------------------------------------
+
+    def _log_damaged(self, log: int, now_ms: int) -> list[Effect]:
+        if not self._repair.found(log, leader_epoch=self.leader_epoch) or self.role is Role.NONE:
+            return []
+        return self._ask_to_give_up(now_ms)
+
+    def _ask_to_give_up(self, now_ms: int) -> list[Effect]:
+        """A damaged leader goes as soon as anybody can follow it: it can neither serve all that it has nor fill others.
+        A damaged follower harms nobody before it is elected, so it waits until writes can do without it."""
+        assignment = self._assignment
+        if not self._repair.damaged or assignment is None or len(assignment.replicas) < 2:
+            return []
+        self._repair.ask(now_ms)
+        if not self._is_coordinated:
+            return []
+        least = 1 if self.leader is not None else self._topic.min_insync_replicas
+        return [GiveUpPlace(max(1, min(least, len(assignment.replicas) - 1)))]
+
+    def _step_follower(self, event: FollowerEvent, now_ms: int) -> list[Effect]:
+        if self.follower is None:
+            return []
+        if not self.follower.damaged:
+            return [*self.follower.step(event, now_ms)]
+        before = set(self.follower.damaged)
+        effects: list[Effect] = [*self.follower.step(event, now_ms)]
+        for log in before - self.follower.damaged:
+            self._repair.done(log)
+        return effects
 
     def _not_leading(self, event: FollowerFetched) -> FetchVerdict:
         if event.leader_epoch < self.leader_epoch:

@@ -15,6 +15,7 @@ STATES = (
     "ISR shrinks",
     "double failovers",
     "journal replays",
+    "log: damaged_replica_left",
     "log: log_truncated",
     "power losses",
     "recoveries",

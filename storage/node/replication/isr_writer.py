@@ -18,6 +18,7 @@ from cluster.coordination import (
     OutcomeUnknownError,
     Put,
 )
+from cluster.isr_change import without_damaged
 from cluster.metadata_view import MetadataView
 from cluster.model import PartitionState
 from storage.node.replication.joint_transactions import JointTransactions
@@ -58,6 +59,25 @@ class IsrWriter:
             except (CoordinationError, msgspec.DecodeError):
                 return AssignmentUnreadable()
         return AssignmentSeen(assignment_of(state, revision=item.mod_revision))
+
+    async def give_up(self, partition: PartitionId, replica: ReplicaIdentity, *, others_min: int) -> bool:
+        """Take the replica out of the ISR, as its copy is damaged. False: it was not done, or nobody knows; the
+        partition's key will tell."""
+        guard = self._registered(replica)
+        if guard is None:
+            return False
+        async with self._permits:
+            try:
+                item = await self._store.get(keys.partition(partition.topic_id, partition.partition))
+                if item is None:
+                    return False
+                living = {registration.node_id for registration in self._metadata.nodes()}
+                change = without_damaged(item, replica.node_id, living=living, others_min=others_min)
+                if change is None:
+                    return False
+                return (await self._transactions.transact([*change.compares, guard], change.put)).succeeded
+            except (CoordinationError, msgspec.DecodeError):
+                return False
 
     async def _change(self, partition: PartitionId, change: IsrChange) -> tuple[ChangeOutcome, int]:
         key = keys.partition(partition.topic_id, partition.partition)

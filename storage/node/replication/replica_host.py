@@ -17,6 +17,7 @@ from storage.log.keys import LogKind
 from storage.log.partition_log import PartitionLog
 from storage.node.partition import Partition
 from storage.node.partition_host import UNAVAILABLE_RETRY_MS
+from storage.node.replication.damaged_logs import DamagedLogs
 from storage.node.replication.deadline_timer import DeadlineTimer
 from storage.node.replication.errand_tasks import ErrandTasks
 from storage.node.replication.follower_errands import FollowerErrands
@@ -25,17 +26,18 @@ from storage.node.replication.partition_service import PartitionService, Service
 from storage.node.replication.producer_mirror import ProducerMirror
 from storage.node.replication.replica_logs import ReplicaPartitionLog
 from storage.node.replication.served_logs import ServedLogs
+from storage.node.replication.store_errands import StoreErrands
 from storage.node.replication.tools import ReplicaTools
 from storage.replication import follower_events, leader_events
 from storage.replication.assignment import Assignment
 from storage.replication.fetch_answer import Read
-from storage.replication.isr import ChangeOutcome
 from storage.replication.leader_events import FetchRefusal, FetchVerdict, FollowerFetched, Refusal, Service
 from storage.replication.messages import PartitionFetch, PartitionId, SnapshotAnswer, SnapshotRequest
 from storage.replication.partition_replica import (
     ComeToRest,
     Effect,
     Event,
+    GiveUpPlace,
     LogsAtRest,
     PartitionReplica,
     Role,
@@ -80,6 +82,7 @@ class ReplicaHost:
         self._served = ServedLogs(self.logs, tools.cache)
         self._replicas = 1  # of the last assignment
         self._tasks = ErrandTasks(tools.on_crashed)
+        self._store_errands = StoreErrands(topic, self.id, tools, self._tasks, self.step)
         self.reads: FollowerReads | None = None  # what readers may have of it while it follows
         self._service = PartitionService(self, tools.opener, tools.cache, self._tasks, listener)
         self._resting: asyncio.Task[None] | None = None
@@ -89,6 +92,8 @@ class ReplicaHost:
         self._events: deque[Event] = deque()
         self._is_stepping = False
         self._has_news = False
+        self.damaged_logs = DamagedLogs(topic, self.id, self.logs, self.step)
+        self.damaged_logs.watch()
 
     # --- asking ----------------------------------------------------------------------------------------------------
 
@@ -126,6 +131,11 @@ class ReplicaHost:
         if follower is None or follower.contradiction is None:
             return None
         return follower.contradiction.reason
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether one of its logs cannot be read everywhere, and is not replaced yet."""
+        return bool(self._replica.damaged)
 
     def lag_records(self) -> int:
         """How many records of the messages are not committed here."""
@@ -231,12 +241,10 @@ class ReplicaHost:
                 pass  # the partition's host knows by the end of the leadership
             case leader_events.ServiceChanged():
                 self._service_changed(effect.service)
-            case leader_events.ChangeIsr():
-                self._tasks.start(self._change_isr(effect))
             case leader_events.AskWhoIsHeard():
                 self.tell_who_is_heard()
-            case leader_events.ReadAssignment():
-                self._tasks.start(self._read_assignment())
+            case leader_events.ChangeIsr() | leader_events.ReadAssignment() | GiveUpPlace():
+                self._store_errands.begin(effect)
             case ComeToRest():
                 self._come_to_rest(effect.serial)
             case RoleTaken():
@@ -363,21 +371,6 @@ class ReplicaHost:
             await log.come_to_rest(self._not_led())
 
     # --- the leader's errands -----------------------------------------------------------------------------------------
-
-    async def _change_isr(self, effect: leader_events.ChangeIsr) -> None:
-        ended = await self._tools.isr_writer.change(self.id, effect.change)
-        log = logger.info if ended.outcome is ChangeOutcome.DONE else logger.debug
-        log(
-            "isr_change",
-            topic=self.topic.name,
-            partition=self.number,
-            isr=[member.node_id for member in effect.change.isr],
-            outcome=ended.outcome.value,
-        )
-        self.step(ended)
-
-    async def _read_assignment(self) -> None:
-        self.step(await self._tools.isr_writer.read(self.id))
 
     async def read(self, read: Read) -> bytes:
         """Whole batches for a follower."""

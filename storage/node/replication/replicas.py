@@ -215,11 +215,15 @@ class Replicas:
                 (LogKind.DELIVERY, self._settings.delivery_segment_bytes),
             )
         ]
+        is_state_readable = True
         if len(state.replicas) > 1:
-            await self._tools.snapshots.finish_restart(delivery)
+            try:
+                await self._tools.snapshots.finish_restart(delivery)
+            except CheckpointDamagedError:  # others have it, too
+                is_state_readable = False
         producers = ProducerMirror(self._tools.producers, self._tools.clock)
         await producers.rebuild(messages, bytes_max=self._settings.producers_read_bytes_max)
-        return ReplicaHost(
+        replica = ReplicaHost(
             topic,
             number,
             messages=messages,
@@ -229,6 +233,9 @@ class Replicas:
             tools=self._tools,
             listener=self,
         )
+        if not is_state_readable:
+            replica.damaged_logs.state_is_unreadable()
+        return replica
 
     def _known_of(self, log: PartitionLog) -> int:
         """Of a log that was removed and is here again, the checkpoint knows a former life."""
@@ -287,6 +294,9 @@ class Replicas:
 
     def not_opened(self, replica: ServingReplica, error: AcklogError) -> None:
         self._not_held(replica.topic, replica.number, error)
+        host = self._hosts.get(PartitionId(replica.topic.id, replica.number))
+        if host is not None and error.code is ProblemCode.RECORDS_CORRUPT:
+            host.damaged_logs.state_is_unreadable()
 
     def _not_held(self, topic: Topic, number: int, error: AcklogError) -> None:
         logger.error("partition_not_opened", topic=topic.name, partition=number, reason=str(error))
@@ -369,7 +379,9 @@ class Replicas:
                 continue
             try:
                 await replica.compact_delivery()
-            except (AcklogError, CheckpointDamagedError, DiskFullError, DiskFailedError) as error:
+            except CheckpointDamagedError:
+                replica.damaged_logs.state_is_unreadable()
+            except (AcklogError, DiskFullError, DiskFailedError) as error:
                 logger.warning(
                     "delivery_not_compacted", topic=replica.topic.name, partition=replica.number, reason=str(error)
                 )

@@ -107,6 +107,14 @@ class Checks:
             return self._may_lose_a_disk
         return any(member.node_id != node.node_id for member in self._intact_members())
 
+    def may_rot(self, node: "ModelNode") -> bool:
+        """As a disk that is lost, and one at a time; with a minimum of one it may be the last that is in sync."""
+        is_anybody_rotten = any(each.is_rotten for each in self.cluster.nodes.values())
+        return self.cluster.options.min_insync_replicas > 1 and self.may_wipe(node) and not is_anybody_rotten
+
+    def rotten(self) -> None:
+        self._may_lose_a_disk = False
+
     def _intact_members(self) -> list[IsrMember]:
         nodes = self.cluster.nodes
         isr = self.cluster.store.assignment.isr
@@ -151,7 +159,8 @@ class Checks:
         if versions == self._versions:
             return
         self._versions = versions
-        self._may_lose_a_disk |= 1 < len(self._intact_members()) == len(self.cluster.store.assignment.isr)
+        is_whole = 1 < len(self._intact_members()) == len(self.cluster.store.assignment.isr)
+        self._may_lose_a_disk |= is_whole and not any(node.is_rotten for node in nodes)
         self._in_sync_replicas_have_everything()
         self._logs_match()
         self._leader_counts_with_every_member()
@@ -201,6 +210,8 @@ class Checks:
         assignment = self.cluster.store.assignment
         nodes = [*self.cluster.nodes.values()]
         if len(assignment.isr) < len(nodes) or not all(node.is_up for node in nodes):
+            return False
+        if not assignment.has_leader or any(each.is_rotten for each in nodes):
             return False
         node = self.cluster.nodes[assignment.leader]
         leader = node.replica.leader

@@ -221,6 +221,23 @@ class ModelCluster:
 
         self.at(self.random.randint(0, 3), arrive)
 
+    def give_up(self, node: ModelNode, others_min: int) -> None:
+        """Nobody tells what came of it but the assignment."""
+        identity = node.identity
+
+        def arrive() -> None:
+            if self._reaches_store(node):
+                now = self.store.assignment
+                is_late = not self.is_healed and self.random.random() < self.options.store_trouble
+                self.at(self.random.choice([5, 40, 150]) if is_late else 0, lambda: write(now))
+
+        def write(now: Assignment) -> None:
+            if self.store.give_up(identity, now, others_min=others_min):
+                self.count("place given up")
+                self.assignment_changed()
+
+        self.at(self.random.randint(0, 3), arrive)
+
     # --- clients -----------------------------------------------------------------------------------------------------
 
     def _client(self) -> None:
@@ -271,6 +288,9 @@ class ModelCluster:
                 self.at(duration_ms, self._store_up)
             case "move":
                 self.random.choice(self.controllers).move_leadership()
+            case "rot" if self.checks.may_rot(node):
+                self.checks.rotten()
+                node.rot()
             case "slow_replica":
                 self.slow_replica = node.node_id
                 self.at(duration_ms, self._nobody_is_slow)
@@ -310,3 +330,5 @@ class ModelCluster:
         for node in self.nodes.values():
             if node.is_up and node.is_paused:
                 node.resume()
+            if node.is_up:
+                node.later(0, node.notice_rot)

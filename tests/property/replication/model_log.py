@@ -31,6 +31,10 @@ class ModelLog:
         self.ever_durable: set[tuple[int, Record]] = set()
         self.cut_tail: list[Record] = []  # what the last truncation cut, for a journal that replays it
         self.version = 0
+        self.rotten: int | None = None
+        """An offset that cannot be read any more."""
+        self.has_met_rot = False
+        """Whether a read has come upon it."""
 
     @property
     def written_end(self) -> int:
@@ -66,6 +70,8 @@ class ModelLog:
     def restart(self, records: list[Record]) -> None:
         """A snapshot of everything below its offset replaces the log."""
         self.records = list(records)
+        self.rotten = None
+        self.has_met_rot = False
         self.log_start = self._durable_end = len(records)
         self.epochs = LeaderEpochs()
         self.epochs.log_end = len(records)
@@ -76,6 +82,8 @@ class ModelLog:
         if offset > self.log_start:
             self.log_start = self.records[offset].batch_start if offset < len(self.records) else offset
             self.epochs.remove_before(self.log_start)
+            if self.rotten is not None and self.rotten < self.log_start:
+                self.rotten = None
             self.version += 1
 
     def crash(self, random: Random, *, is_power_loss: bool) -> None:
@@ -97,6 +105,9 @@ class ModelLog:
             end = offset
             while end < len(self.records) and self.records[end].batch_start == offset:
                 end += 1
+            if self.rotten is not None and offset <= self.rotten < end:
+                self.has_met_rot = True
+                break
             values = [record.value for record in self.records[offset:end]]
             encoded = msgspec.msgpack.encode(Batch(offset, first.epoch, values))
             encoded = len(encoded).to_bytes(4, "big") + encoded
@@ -112,6 +123,8 @@ class ModelLog:
     def _cut(self, end: int) -> None:
         del self.records[end:]
         self._durable_end = min(self._durable_end, end)
+        if self.rotten is not None and self.rotten >= end:
+            self.rotten = None
         self.epochs.truncate_to(end)
         self.epochs.log_end = end
         self.version += 1

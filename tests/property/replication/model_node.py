@@ -39,6 +39,8 @@ from storage.replication.partition_replica import (
     ComeToRest,
     Effect,
     Event,
+    GiveUpPlace,
+    LogDamaged,
     LogsAtRest,
     PartitionReplica,
     Role,
@@ -110,6 +112,8 @@ class ModelNode:
             topic=topic_of(self.cluster.options),
             settings=SETTINGS,
         )
+        if self.cluster.is_healed or self.cluster.random.random() < 0.7:  # recovery does not look at everything
+            self.notice_rot()
 
     def stop(self, *, is_power_loss: bool) -> None:
         self.is_up = False
@@ -169,6 +173,8 @@ class ModelNode:
                     self._come_to_rest(effect.serial)
                 case ServiceChanged():
                     self.cluster.count(effect.service.value)
+                case GiveUpPlace():
+                    self.cluster.give_up(self, effect.others_min)
                 case RoleTaken():
                     self.cluster.checks.role_taken(self, effect.role, effect.leader_epoch)
                 case FetchFrom():
@@ -219,7 +225,7 @@ class ModelNode:
                 self.cluster.count("truncation")
                 self.io(lambda: self._changed(effect, lambda: log.truncate(effect.offset)))
             case RestartLog():
-                self.cluster.count("restart")
+                self.cluster.count("restart" if log.rotten is None else "repair")
                 self._restart_log(effect)
             case RaiseLogStart():
                 log.remove_before(effect.offset)
@@ -262,6 +268,22 @@ class ModelNode:
         end = self.replica.leader.high_watermarks[log_number]
         if end > log.log_start:
             log.remove_before(self.cluster.random.randint(log.log_start, end))
+
+    @property
+    def is_rotten(self) -> bool:
+        return any(log.rotten is not None for log in self.disk.logs)
+
+    def rot(self) -> None:
+        number = self.cluster.random.randrange(LOGS)
+        log = self.disk.logs[number]
+        if log.log_start < log.durable_end:
+            log.rotten = self.cluster.random.randrange(log.log_start, log.durable_end)
+            self.cluster.count("rotten")
+
+    def notice_rot(self, *, only_met: bool = False) -> None:
+        for number, log in enumerate(self.disk.logs):
+            if log.rotten is not None and (log.has_met_rot or not only_met):
+                self.step(LogDamaged(number))
 
     # --- sessions ----------------------------------------------------------------------------------------------------
 
@@ -340,6 +362,8 @@ class ModelNode:
             log = self.disk.logs[read.log]
             data = log.read(read.position.offset, read.until, read.bytes_max, takes_one=read.takes_one)
             making.add(read, data)
+            if log.has_met_rot:
+                self.later(0, lambda: self.notice_rot(only_met=True))
         self._send_answers((follower, mode), [making.finish()])
 
     def _send_answers(self, session: tuple[int, FetchMode], answers: list[FetchAnswer]) -> None:

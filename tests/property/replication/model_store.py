@@ -1,5 +1,6 @@
 """The coordination store as the model needs it: one partition's key, the registrations of nodes, compare-and-set."""
 
+from cluster.model import NO_LEADER
 from storage.replication.assignment import Assignment, IsrMember, ReplicaIdentity
 from storage.replication.isr import ChangeOutcome, IsrChange
 
@@ -27,6 +28,22 @@ class ModelStore:
         if any(self.registrations.get(each.node_id) != each for each in change.registered):
             return ChangeOutcome.REFUSED, -1
         return self._write_isr(change.isr, change.expected_revision)
+
+    def give_up(self, replica: ReplicaIdentity, now: Assignment, *, others_min: int) -> bool:
+        """What a damaged replica asks for, decided on `now`: its place in the ISR, and the leadership, for an epoch."""
+        others = tuple(member for member in now.isr if member.node_id != replica.node_id)
+        living = [member for member in others if member.node_id in self.registrations]
+        least = others_min if len(others) < len(now.isr) else 1
+        if self.registrations.get(replica.node_id) != replica or len(living) < least:
+            return False
+        leader = NO_LEADER if now.leader == replica.node_id else now.leader
+        epoch = self.next_epoch(now)
+        return self.write(
+            Assignment(leader, now.leader_incarnation, epoch, now.replicas, others, -1), expected_revision=now.revision
+        )
+
+    def next_epoch(self, now: Assignment) -> int:
+        return now.leader_epoch + 1
 
     def _write_isr(self, isr: tuple[IsrMember, ...], expected_revision: int) -> tuple[ChangeOutcome, int]:
         now = self.assignment

@@ -19,7 +19,10 @@ from storage.replication.follower_progress import FollowerProgress
 from storage.replication.follower_replica import FollowerReplica
 from storage.replication.followers import Followers, without_late
 from storage.replication.isr import ChangeOutcome, InSyncReplicas, IsrChange
+from storage.replication.leader_events import AssignmentSeen
 from storage.replication.leader_replica import LeaderReplica
+from storage.replication.partition_replica import Effect, PartitionReplica
+from storage.replication.repair import Repair
 from storage.replication.replica_log import ReplicaLog
 from tests.property.replication.model_checks import Checks
 from tests.property.replication.model_controller import Controller
@@ -299,6 +302,34 @@ def isr_shrinks_below_minimum(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(leader_replica, "without_late", without_all_late)
 
 
+def repair_within_the_epoch(patch: pytest.MonkeyPatch) -> None:
+    """A damaged replica that is out of the ISR begins anew in the epoch in which its leader knows the old log."""
+    patch.setattr(
+        Repair,
+        "may_begin",
+        lambda self, assignment: (
+            bool(self.damaged) and all(each.node_id != self._me.node_id for each in assignment.isr)
+        ),
+    )
+    patch.setattr(ModelStore, "next_epoch", lambda self, now: now.leader_epoch)
+    original = PartitionReplica._seen_again
+
+    def seen_again(self: PartitionReplica, event: AssignmentSeen, now_ms: int) -> list[Effect]:
+        is_due = self.follower is not None and not self.follower.damaged and self._repair.may_begin(event.assignment)
+        return self._change_role(event.assignment) if is_due else original(self, event, now_ms)
+
+    patch.setattr(PartitionReplica, "_seen_again", seen_again)
+
+
+def repair_in_the_isr(patch: pytest.MonkeyPatch) -> None:
+    """A damaged replica begins anew with the next epoch, whether it counts as in sync or not."""
+    patch.setattr(
+        Repair,
+        "may_begin",
+        lambda self, assignment: bool(self.damaged) and assignment.leader_epoch > self._told_in_epoch,
+    )
+
+
 def _by_its_harm(patch: pytest.MonkeyPatch) -> None:
     """The bug shows in what the leader takes for possible; it is to be found by what is lost."""
     patch.setattr(Checks, "_leader_counts_with_every_member", lambda self: None)
@@ -331,4 +362,6 @@ MUTANTS: tuple[Mutant, ...] = (
     recovery_reports_page_cache,
     role_begins_before_rest,
     isr_shrinks_below_minimum,
+    repair_within_the_epoch,
+    repair_in_the_isr,
 )

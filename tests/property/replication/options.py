@@ -27,7 +27,19 @@ class Options:
     keeps_dead_in_isr: float
 
 
-FAULTS = ("crash", "power", "wipe", "pause", "cut", "cut_store", "store_down", "move", "quick_restart", "slow_replica")
+FAULTS = (
+    "crash",
+    "power",
+    "wipe",
+    "pause",
+    "cut",
+    "cut_store",
+    "store_down",
+    "move",
+    "quick_restart",
+    "slow_replica",
+    "rot",
+)
 
 SETTINGS = ReplicationSettings(
     fetch_wait_ms=40,
@@ -39,6 +51,7 @@ SETTINGS = ReplicationSettings(
     retry_ms=15,
     waiting_acks_max=12,
     contact_ms=150,
+    repair_retry_ms=60,
 )
 
 

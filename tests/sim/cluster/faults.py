@@ -55,6 +55,7 @@ class Misfortune:
             ClusterFault.SLOW_DISK: self._slow_disk,
             ClusterFault.WALL_JUMP: self._wall_jump,
             ClusterFault.DRAIN: self._drain,
+            ClusterFault.BIT_ROT: self._bit_rot,
         }
 
     def inflict(self, kind: ClusterFault) -> None:
@@ -287,6 +288,11 @@ class Misfortune:
             await self._sleep(0, 3)
         finally:
             executor.speed = machine.speed
+
+    async def _bit_rot(self) -> None:
+        machine = self._hardware.may_rot(self._hardware.leader_of_some_partition() or self._node())
+        if machine is not None and machine.rot():
+            self._hardware.rotten = machine
 
     async def _wall_jump(self) -> None:
         self._host().clock.jump(self._random.choice((-1, 1)) * self._random.choice((1_000, 60_000, 3_600_000)))

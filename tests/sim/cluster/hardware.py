@@ -38,6 +38,8 @@ class Hardware:
         self.restart_at_once: set[str] = set()
         self.kept_down: set[str] = set()
         """Hosts that nobody starts for now."""
+        self.rotten: NodeMachine | None = None
+        """Whose disk has lost bits. One at a time is what replication is for, and it is the same one to the end."""
         self._around = around
         self._store = store
         self._violations = violations
@@ -96,7 +98,7 @@ class Hardware:
         except START_FAILURES as error:
             self._around.coverage[f"start {type(error).__name__}"] += 1
         else:
-            if isinstance(host, NodeMachine) and host.problems:
+            if isinstance(host, NodeMachine) and host.problems and host is not self.rotten:
                 self._violations.append(f"recovery of {host.name} found damage that no fault explains: {host.problems}")
 
     async def _end_if_over(self, machine: NodeMachine) -> None:
@@ -135,6 +137,11 @@ class Hardware:
         leaders = [leader for state in states if (leader := self.leader_of(state)) is not None]
         return self._random.choice(leaders) if leaders else None
 
+    def may_rot(self, machine: NodeMachine) -> NodeMachine | None:
+        """The one whose disk may lose a bit now."""
+        machine = self.rotten or machine
+        return machine if self.may_lose_disk(machine) else None
+
     def may_lose_disk(self, machine: NodeMachine) -> bool:
         """Whether nothing committed is on this disk alone, also after a change of the ISR that is on its way."""
         if self._around.options.min_insync_replicas < 2:
@@ -143,7 +150,9 @@ class Hardware:
             others = [
                 node_id
                 for node_id in state.isr
-                if node_id != machine.node_id and self.nodes[node_id].directory_id == state.directory_of(node_id)
+                if node_id != machine.node_id
+                and self.nodes[node_id] is not self.rotten
+                and self.nodes[node_id].directory_id == state.directory_of(node_id)
             ]
             if machine.node_id in state.replicas and len(others) < 2:
                 return False

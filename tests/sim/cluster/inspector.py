@@ -12,6 +12,7 @@ from app.cluster_node import ClusterNode
 from cluster.errors import AcklogError
 from storage.disk.port import Buffer
 from storage.log.keys import LogKind
+from storage.log.partition_log import PartitionLog
 from storage.node.replication.replica_host import ReplicaHost
 from storage.replication.partition_replica import Role
 from tests.sim.cluster.machines import NodeMachine
@@ -51,6 +52,15 @@ def replicas_of(node: ClusterNode) -> list[ReplicaHost]:
     return node.node._replicas.hosts()
 
 
+async def _read_to_the_end(log: PartitionLog) -> None:
+    offset = log.log_start
+    while offset < log.log_end:
+        found = await log.read(offset, max_bytes=READ_BYTES)
+        if not found:
+            return
+        offset = found[-1].header.next_offset
+
+
 class Inspector:
     """1, 4. What is committed is the same on every replica, and each elected leader has all of it."""
 
@@ -70,6 +80,18 @@ class Inspector:
             for kind in LogKind:
                 try:
                     await process.call(self._compare(machine, host, kind))
+                except (ProcessDiedError, AcklogError) as error:
+                    self._coverage[f"inspection {type(error).__name__}"] += 1
+
+    async def read_everything(self, machine: NodeMachine) -> None:
+        """So that whatever is damaged is found, wherever nobody has looked for a while."""
+        node, process = machine.node, machine.process
+        if node is None or process is None:
+            return
+        for host in replicas_of(node):
+            for log in host.logs:
+                try:
+                    await process.call(_read_to_the_end(log))
                 except (ProcessDiedError, AcklogError) as error:
                     self._coverage[f"inspection {type(error).__name__}"] += 1
 

@@ -18,6 +18,9 @@ from cluster.coordination import CoordinationError
 from cluster.election import ElectionSettings
 from cluster.errors import AcklogError
 from cluster.registration_settings import RegistrationSettings
+from storage.log.keys import PARTITIONS_DIRECTORY
+from storage.log.segment import SEGMENT_SUFFIX
+from storage.node.delivery_snapshots import SNAPSHOT_NAME
 from storage.node.settings import NodeSettings
 from storage.replication.settings import ReplicationSettings
 from tests.sim.cluster.coordination import Coordination, StoreConnection
@@ -222,6 +225,17 @@ class NodeMachine(Host):
         self.directory_id = ""
         self._around.coverage["wiped disks"] += 1
 
+    def rot(self) -> bool:
+        """Flip a bit of a log, or of the state behind one; False where there is none yet."""
+        contents = {path: len(content) for path, content in sorted(self.disk.files().items()) if _is_replicated(path)}
+        paths = [path for path, size in contents.items() if size]
+        if not paths:
+            return False
+        path = self._random.choice(paths)
+        self.disk.bit_rot(path, self._random.randrange(contents[path]), self._random.randrange(8))
+        self._around.coverage["bits that rotted"] += 1
+        return True
+
     def end_after_operations(self, count: int, *, loses_power: bool) -> None:
         """End at a disk operation, in its middle, instead of at a time."""
         self._loses_power = loses_power
@@ -281,6 +295,11 @@ class GatewayMachine(Host):
         self.http = None
         self._around.coverage["gateway kills"] += 1
         self._process_ended(loses_power=False)
+
+
+def _is_replicated(path: str) -> bool:
+    """Whether other nodes have what is in the file; where the rest is damaged, the node does not serve at all."""
+    return path.startswith(f"{PARTITIONS_DIRECTORY}/") and path.endswith((SEGMENT_SUFFIX, f"/{SNAPSHOT_NAME}"))
 
 
 async def _leave_and_close(node: ClusterNode) -> None:

@@ -39,6 +39,7 @@ class ClusterFault(Enum):
     SLOW_DISK = "slow disk"
     WALL_JUMP = "wall jump"
     DRAIN = "drain a node"
+    BIT_ROT = "bit rot"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,10 @@ def draw_cluster_options(seed: int) -> ClusterOptions:
     """The options of `seed`."""
     rng = random.Random(f"cluster options {seed}")
     share = rng.choice((0.1, 0.25, 0.5))
-    faults = tuple(kind for kind in ClusterFault if rng.random() < share) or (ClusterFault.KILL,)
+    faults = tuple(kind for kind in ClusterFault if kind is not ClusterFault.BIT_ROT and rng.random() < share)
+    faults = faults or (ClusterFault.KILL,)
+    if random.Random(f"bit rot {seed}").random() < share:
+        faults = (*faults, ClusterFault.BIT_ROT)
     nodes = rng.choice((3, 3, 3, 3, 4, 5, 2, 1))
     replication_factor = min(nodes, rng.choice((3, 3, 3, 3, 2, 1)))
     min_insync_replicas = rng.choice((2, 2, 2, 1)) if replication_factor >= 3 else 1

@@ -22,7 +22,7 @@ from tests.sim.clients import Surroundings
 from tests.sim.cluster.coordination import NO_FAULTS, Coordination
 from tests.sim.cluster.faults import Misfortune
 from tests.sim.cluster.hardware import Hardware
-from tests.sim.cluster.inspector import Inspector
+from tests.sim.cluster.inspector import Inspector, replicas_of
 from tests.sim.cluster.judgement import checkers_for
 from tests.sim.cluster.links import Links
 from tests.sim.cluster.machines import Surrounding
@@ -256,7 +256,9 @@ class ClusterWorld:
             self.violations.append("no message was taken after everything was healed")
 
     async def _converge(self) -> None:
-        """All replicas of every partition in sync, and every group at the end of every partition of the topic."""
+        """All replicas of every partition in sync and whole, and every group at the end of every partition."""
+        if self.hardware.rotten is not None:
+            await self.inspector.read_everything(self.hardware.rotten)
         deadline_s = self._loop.time() + CONVERGENCE_TIMEOUT_S
         found: list[ProgressRead] = []
         while self._loop.time() < deadline_s:
@@ -280,6 +282,16 @@ class ClusterWorld:
             f"{place}: leader {state.leader}, ISR {state.isr} of {state.replicas}, epoch {state.leader_epoch}"
             for place, state in self.store.partitions.items()
             if set(state.isr) != set(state.replicas) or state.is_moving or self.hardware.leader_of(state) is None
+        ] + self._damaged()
+
+    def _damaged(self) -> list[str]:
+        """What recovery or a read found, and is not replaced yet."""
+        return [
+            f"{host.id} on {machine.name} is damaged"
+            for machine in self.hardware.nodes.values()
+            if machine.node is not None
+            for host in replicas_of(machine.node)
+            if host.is_damaged
         ]
 
     async def _verify(self) -> None:

@@ -1,0 +1,57 @@
+"""Tells a replica's machine of damage in its logs."""
+
+from collections.abc import Callable
+from functools import partial
+
+import structlog
+
+from cluster.model import Topic
+from storage.log.keys import LogKind
+from storage.log.partition_log import PartitionLog
+from storage.replication.messages import PartitionId
+from storage.replication.partition_replica import LogDamaged
+
+logger = structlog.get_logger(__name__)
+
+UNREADABLE_STATE = "the state behind the log cannot be read"
+
+
+class DamagedLogs:
+    """`report` is called once for each log that is found damaged, until it is replaced."""
+
+    def __init__(
+        self,
+        topic: Topic,
+        partition: PartitionId,
+        logs: tuple[PartitionLog, PartitionLog],
+        report: Callable[[LogDamaged], None],
+    ) -> None:
+        self._topic_name = topic.name
+        self._partition = partition
+        self._logs = logs
+        self._report = report
+
+    def watch(self) -> None:
+        """Report what recovery found, and from now on what reads find."""
+        for kind in LogKind:
+            log = self._logs[kind]
+            log.on_damaged = partial(self._found, kind)
+            if log.damage:
+                self._found(kind)
+
+    def state_is_unreadable(self) -> None:
+        """The partition could not be opened. Where no log is known to be damaged, it is the snapshot of the delivery
+        state."""
+        for kind in [kind for kind in LogKind if self._logs[kind].damage] or [LogKind.DELIVERY]:
+            self._found(kind)
+
+    def _found(self, kind: LogKind) -> None:
+        log = self._logs[kind]
+        logger.error(
+            "replica_damaged",
+            topic=self._topic_name,
+            partition=self._partition.partition,
+            log=str(log.key),
+            reason=log.damage or UNREADABLE_STATE,
+        )
+        self._report(LogDamaged(kind))

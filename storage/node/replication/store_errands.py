@@ -1,0 +1,67 @@
+"""What a replica's machine wants done in the coordination store, done."""
+
+from collections.abc import Callable
+
+import structlog
+
+from cluster.model import Topic
+from storage.node.replication.errand_tasks import ErrandTasks
+from storage.node.replication.tools import ReplicaTools
+from storage.replication.isr import ChangeOutcome
+from storage.replication.leader_events import ChangeIsr, LeaderEvent, ReadAssignment
+from storage.replication.messages import PartitionId
+from storage.replication.partition_replica import GiveUpPlace
+
+logger = structlog.get_logger(__name__)
+
+
+class StoreErrands:
+    """Of one replica. `report` hears what came of each; what becomes of a place that is given up, the assignments
+    tell."""
+
+    def __init__(
+        self,
+        topic: Topic,
+        partition: PartitionId,
+        tools: ReplicaTools,
+        tasks: ErrandTasks,
+        report: Callable[[LeaderEvent], None],
+    ) -> None:
+        self._topic_name = topic.name
+        self._partition = partition
+        self._tools = tools
+        self._tasks = tasks
+        self._report = report
+
+    def begin(self, effect: ChangeIsr | ReadAssignment | GiveUpPlace) -> None:
+        match effect:
+            case ChangeIsr():
+                self._tasks.start(self._change_isr(effect))
+            case ReadAssignment():
+                self._tasks.start(self._read_assignment())
+            case GiveUpPlace():
+                self._tasks.start(self._give_up_place(effect))
+
+    async def _change_isr(self, effect: ChangeIsr) -> None:
+        ended = await self._tools.isr_writer.change(self._partition, effect.change)
+        log = logger.info if ended.outcome is ChangeOutcome.DONE else logger.debug
+        log(
+            "isr_change",
+            topic=self._topic_name,
+            partition=self._partition.partition,
+            isr=[member.node_id for member in effect.change.isr],
+            outcome=ended.outcome.value,
+        )
+        self._report(ended)
+
+    async def _read_assignment(self) -> None:
+        self._report(await self._tools.isr_writer.read(self._partition))
+
+    async def _give_up_place(self, effect: GiveUpPlace) -> None:
+        tools = self._tools
+        is_done = await tools.isr_writer.give_up(self._partition, tools.me, others_min=effect.others_min)
+        place = {"topic": self._topic_name, "partition": self._partition.partition}
+        if is_done:
+            logger.warning("damaged_replica_left", **place)
+        else:
+            logger.info("damaged_replica_stays", **place, others_min=effect.others_min)
