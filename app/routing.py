@@ -270,6 +270,8 @@ class PartitionLeaders:
     def _is_worth_another_try(self, error: AcklogError, target: _Target | None, *, is_unknown: bool) -> bool:
         if is_unknown and error.code is ProblemCode.OVERLOADED:
             return True  # the client cannot be told that it was refused
+        if error.code is ProblemCode.RECORDS_CORRUPT and target is not None:
+            return target.has_others  # the damaged replica makes room for one of them
         return _may_have_happened(error, target) or self.is_undone(error)
 
     async def _is_led_anew(self, topic_id: str, partition: int, epoch: int, *, wait_ms: float) -> bool:

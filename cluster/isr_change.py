@@ -4,14 +4,14 @@ The leader counts a replica that it wants to add as in sync from before it write
 wants to remove as in sync until the removal is known to be done.
 """
 
-from collections.abc import Collection, Container
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from msgspec.structs import replace
 
 from cluster.codec import decode, encode
 from cluster.coordination import Compare, KeyValue, Put, unchanged
-from cluster.model import NO_LEADER, NodeRegistration, PartitionLife, PartitionState
+from cluster.model import NodeRegistration, PartitionLife, PartitionState
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,21 +53,41 @@ def isr_without(partition: KeyValue, node_ids: Collection[int], *, min_insync_re
     return _change(partition, replace(state, isr=tuple(node for node in state.isr if node not in removed)))
 
 
-def without_damaged(partition: KeyValue, node_id: int, *, living: Container[int], others_min: int) -> IsrChange | None:
-    """Take out of the ISR a replica whose copy is damaged, and the leadership from it if it leads. None where fewer
-    than `others_min` of the other members are `living`; one of them is enough for a replica that is no member.
+def without_damaged(
+    state: PartitionState, node_id: int, *, living: Mapping[int, NodeRegistration], isr_floor: int
+) -> PartitionState | None:
+    """What becomes of a partition when the node's copy of it is damaged; None where nothing can be done now.
 
-    It takes the next leader epoch in any case: what the leader knows of the replica's log is of before. So a leader
-    that is another node begins anew as well; where the damaged one led, the controller elects from who is left.
+    The node leaves the ISR where at least `isr_floor` other members are `living`. A leader goes in any case, as soon as
+    another member lives: it can neither serve all that it has nor fill those that lack it. Either takes the next leader
+    epoch: what the leader of this one knows of the damaged log will not be true any more.
     """
-    state = decode(PartitionState, partition.value)
-    others = tuple(node for node in state.isr if node != node_id)
-    least = others_min if node_id in state.isr else 1
-    if node_id not in state.replicas or sum(node in living for node in others) < least:
+    if node_id not in state.replicas:
         return None
-    if state.leader == node_id:
-        state = replace(state, leader=NO_LEADER, leader_incarnation=0)
-    return _change(partition, replace(state, isr=others, leader_epoch=state.leader_epoch + 1))
+    others = [node for node in state.replicas if node != node_id and node in state.isr and _is_in(living, state, node)]
+    isr = state.isr
+    if node_id in isr and len(others) >= isr_floor:
+        isr = tuple(node for node in isr if node != node_id)
+    leads = state.leader == node_id
+    if not others or (node_id in isr and not leads):
+        return None
+    leader, incarnation = state.leader, state.leader_incarnation
+    if leads:
+        leader, incarnation = others[0], living[others[0]].incarnation
+    return replace(
+        state,
+        isr=isr,
+        leader=leader,
+        leader_incarnation=incarnation,
+        leader_epoch=state.leader_epoch + 1,
+        partition_epoch=state.partition_epoch + 1,
+    )
+
+
+def _is_in(living: Mapping[int, NodeRegistration], state: PartitionState, node_id: int) -> bool:
+    """With the directory that earned the place."""
+    registration = living.get(node_id)
+    return registration is not None and state.directory_of(node_id) in {"", registration.directory_id}
 
 
 def found_empty(partition: KeyValue) -> IsrChange | None:

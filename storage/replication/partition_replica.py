@@ -67,11 +67,11 @@ class RoleTaken:
 
 @dataclass(frozen=True, slots=True)
 class GiveUpPlace:
-    """Take this replica out of the ISR, and its leadership from it, in a transaction that takes the next leader epoch;
-    but only where at least `others_min` other members of the ISR live. What came of it the assignments tell; until then
-    it is asked for again."""
+    """Take this replica out of the ISR, if at least `isr_floor` other members live, and its leadership from it, if any
+    other does, in a transaction that takes the next leader epoch. What came of it the assignments tell; until then it
+    is asked for again."""
 
-    others_min: int
+    isr_floor: int
 
 
 Event = LeaderEvent | FollowerEvent | LogsAtRest | LogDamaged
@@ -284,16 +284,14 @@ class PartitionReplica:
         return self._ask_to_give_up(now_ms)
 
     def _ask_to_give_up(self, now_ms: int) -> list[Effect]:
-        """A damaged leader goes as soon as anybody can follow it: it can neither serve all that it has nor fill others.
-        A damaged follower harms nobody before it is elected, so it waits until writes can do without it."""
+        """Writes go on meanwhile: the ISR keeps its minimum, and a damaged member counts until others are enough."""
         assignment = self._assignment
         if not self._repair.damaged or assignment is None or len(assignment.replicas) < 2:
             return []
         self._repair.ask(now_ms)
         if not self._is_coordinated:
             return []
-        least = 1 if self.leader is not None else self._topic.min_insync_replicas
-        return [GiveUpPlace(max(1, min(least, len(assignment.replicas) - 1)))]
+        return [GiveUpPlace(max(1, min(self._topic.min_insync_replicas, len(assignment.replicas) - 1)))]
 
     def _step_follower(self, event: FollowerEvent, now_ms: int) -> list[Effect]:
         if self.follower is None:

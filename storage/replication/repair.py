@@ -1,8 +1,9 @@
 """What a replica does about logs of its own that are damaged (rule R12): it gives up its place, and begins them anew.
 
 A damaged log is never cut or patched where it stands: what is below the damage may be all that is left of something
-committed. So the replica first leaves the ISR, and with it the leadership if it has that, in one transaction that takes
-the next leader epoch. Only then, in that epoch or a later one, it drops the log and fetches all of it from the leader.
+committed. So the replica first gives up the leadership, if it has that, and its place in the ISR, where enough others
+are in it, in a transaction that takes the next leader epoch. Only when it is out, and in an epoch that knows nothing of
+its log yet, it drops the log and fetches all of it from the leader.
 
 Why the epoch: whoever leads in it knows nothing of where this replica was, and every fetch of before is fenced. Within
 the old epoch the leader could count an old position, of a log that is gone by now, and let the replica join with it.

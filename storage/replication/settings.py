@@ -48,8 +48,8 @@ class ReplicationSettings:
     """Pause after an answer that says no, or after the coordination store did; changes of the ISR that fail one after
     the other wait up to 32 times as long."""
 
-    repair_retry_ms: int = 5_000
-    """How often a replica with a damaged log asks to give up its place, until enough others are in sync."""
+    repair_retry_ms: int = 1_000
+    """How often a replica with a damaged log looks whether enough others are in sync to give up its place."""
 
     waiting_acks_max: int = 100_000
     """Appends of one partition that wait for replicas; beyond it appends are refused as OVERLOADED."""

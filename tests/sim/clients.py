@@ -36,6 +36,8 @@ class Surroundings:
     coverage: Counter[str]
     http: Callable[[], HttpClient | None]
     unexpected: list[str] = field(default_factory=list)
+    also_expected: frozenset[str] = frozenset()
+    """Codes that these faults, and no others, lead to."""
     stopping: bool = False
     calm: bool = False
 
@@ -44,7 +46,7 @@ class Surroundings:
 
     def code_of(self, item: dict[str, Any], what: str) -> str:
         code = str(item.get("code", ""))
-        if code and code not in EXPECTED_CODES:
+        if code and code not in EXPECTED_CODES | self.also_expected:
             self.unexpected.append(f"{what} was answered with {item}")
         return code
 

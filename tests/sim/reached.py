@@ -15,7 +15,7 @@ STATES = (
     "ISR shrinks",
     "double failovers",
     "journal replays",
-    "log: damaged_replica_left",
+    "log: damaged_replica_gave_way",
     "log: log_truncated",
     "power losses",
     "recoveries",

@@ -60,24 +60,32 @@ class IsrWriter:
                 return AssignmentUnreadable()
         return AssignmentSeen(assignment_of(state, revision=item.mod_revision))
 
-    async def give_up(self, partition: PartitionId, replica: ReplicaIdentity, *, others_min: int) -> bool:
-        """Take the replica out of the ISR, as its copy is damaged. False: it was not done, or nobody knows; the
-        partition's key will tell."""
-        guard = self._registered(replica)
-        if guard is None:
+    async def give_up(self, partition: PartitionId, replica: ReplicaIdentity, *, isr_floor: int) -> bool:
+        """Take the replica out of the ISR and its leadership from it, as its copy is damaged. False: it was not done,
+        or nobody knows; the partition's key will tell."""
+        key = keys.partition(partition.topic_id, partition.partition)
+        state = self._metadata.partition(partition.topic_id, partition.partition)
+        if state is None:
             return False
-        async with self._permits:
-            try:
-                item = await self._store.get(keys.partition(partition.topic_id, partition.partition))
-                if item is None:
-                    return False
-                living = {registration.node_id for registration in self._metadata.nodes()}
-                change = without_damaged(item, replica.node_id, living=living, others_min=others_min)
-                if change is None:
-                    return False
-                return (await self._transactions.transact([*change.compares, guard], change.put)).succeeded
-            except (CoordinationError, msgspec.DecodeError):
-                return False
+        living = {registration.node_id: registration for registration in self._metadata.nodes()}
+        changed = without_damaged(state, replica.node_id, living=living, isr_floor=isr_floor)
+        if changed is None:
+            return False
+        compares = [
+            Compare(key, CompareTarget.MOD_REVISION, self._metadata.revision_of(key)),
+            self._registered(replica),
+        ]
+        if changed.leader != state.leader:
+            successor = living[changed.leader]
+            identity = ReplicaIdentity(successor.node_id, successor.incarnation, successor.directory_id)
+            compares.append(self._registered(identity))
+        guards = [each for each in compares if each is not None]
+        if len(guards) < len(compares):
+            return False  # this node is not registered as it is
+        try:
+            return (await self._transactions.transact(guards, Put(key, encode(changed)))).succeeded
+        except CoordinationError:
+            return False
 
     async def _change(self, partition: PartitionId, change: IsrChange) -> tuple[ChangeOutcome, int]:
         key = keys.partition(partition.topic_id, partition.partition)

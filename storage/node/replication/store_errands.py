@@ -59,9 +59,9 @@ class StoreErrands:
 
     async def _give_up_place(self, effect: GiveUpPlace) -> None:
         tools = self._tools
-        is_done = await tools.isr_writer.give_up(self._partition, tools.me, others_min=effect.others_min)
+        is_done = await tools.isr_writer.give_up(self._partition, tools.me, isr_floor=effect.isr_floor)
         place = {"topic": self._topic_name, "partition": self._partition.partition}
         if is_done:
-            logger.warning("damaged_replica_left", **place)
+            logger.warning("damaged_replica_gave_way", **place)
         else:
-            logger.info("damaged_replica_stays", **place, others_min=effect.others_min)
+            logger.info("damaged_replica_stays", **place, isr_floor=effect.isr_floor)

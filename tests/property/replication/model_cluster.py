@@ -221,7 +221,7 @@ class ModelCluster:
 
         self.at(self.random.randint(0, 3), arrive)
 
-    def give_up(self, node: ModelNode, others_min: int) -> None:
+    def give_up(self, node: ModelNode, isr_floor: int) -> None:
         """Nobody tells what came of it but the assignment."""
         identity = node.identity
 
@@ -232,7 +232,7 @@ class ModelCluster:
                 self.at(self.random.choice([5, 40, 150]) if is_late else 0, lambda: write(now))
 
         def write(now: Assignment) -> None:
-            if self.store.give_up(identity, now, others_min=others_min):
+            if self.store.give_up(identity, now, isr_floor=isr_floor):
                 self.count("place given up")
                 self.assignment_changed()
 

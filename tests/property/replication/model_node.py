@@ -174,7 +174,7 @@ class ModelNode:
                 case ServiceChanged():
                     self.cluster.count(effect.service.value)
                 case GiveUpPlace():
-                    self.cluster.give_up(self, effect.others_min)
+                    self.cluster.give_up(self, effect.isr_floor)
                 case RoleTaken():
                     self.cluster.checks.role_taken(self, effect.role, effect.leader_epoch)
                 case FetchFrom():

@@ -1,6 +1,5 @@
 """The coordination store as the model needs it: one partition's key, the registrations of nodes, compare-and-set."""
 
-from cluster.model import NO_LEADER
 from storage.replication.assignment import Assignment, IsrMember, ReplicaIdentity
 from storage.replication.isr import ChangeOutcome, IsrChange
 
@@ -29,17 +28,26 @@ class ModelStore:
             return ChangeOutcome.REFUSED, -1
         return self._write_isr(change.isr, change.expected_revision)
 
-    def give_up(self, replica: ReplicaIdentity, now: Assignment, *, others_min: int) -> bool:
-        """What a damaged replica asks for, decided on `now`: its place in the ISR, and the leadership, for an epoch."""
-        others = tuple(member for member in now.isr if member.node_id != replica.node_id)
-        living = [member for member in others if member.node_id in self.registrations]
-        least = others_min if len(others) < len(now.isr) else 1
-        if self.registrations.get(replica.node_id) != replica or len(living) < least:
+    def give_up(self, replica: ReplicaIdentity, now: Assignment, *, isr_floor: int) -> bool:
+        """What a damaged replica asks for, decided on `now`: its leadership to another, its place in the ISR to nobody,
+        for an epoch."""
+        if self.registrations.get(replica.node_id) != replica:
             return False
-        leader = NO_LEADER if now.leader == replica.node_id else now.leader
-        epoch = self.next_epoch(now)
+        living = [
+            identity
+            for member in now.isr
+            if (identity := self.registrations.get(member.node_id)) is not None
+            and (identity.directory_id, identity.node_id)
+            == (member.directory_id, member.node_id)
+            != (replica.directory_id, replica.node_id)
+        ]
+        isr = tuple(member for member in now.isr if member.node_id != replica.node_id or len(living) < isr_floor)
+        leads = now.leader == replica.node_id
+        if not living or (not leads and any(member.node_id == replica.node_id for member in isr)):
+            return False
+        leader = (living[0].node_id, living[0].incarnation) if leads else (now.leader, now.leader_incarnation)
         return self.write(
-            Assignment(leader, now.leader_incarnation, epoch, now.replicas, others, -1), expected_revision=now.revision
+            Assignment(*leader, self.next_epoch(now), now.replicas, isr, -1), expected_revision=now.revision
         )
 
     def next_epoch(self, now: Assignment) -> int:

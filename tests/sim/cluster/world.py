@@ -28,7 +28,7 @@ from tests.sim.cluster.links import Links
 from tests.sim.cluster.machines import Surrounding
 from tests.sim.cluster.network import Network
 from tests.sim.cluster.observer import ClusterObserver, NobodyLeadsError
-from tests.sim.cluster.options import ClusterOptions, draw_cluster_options
+from tests.sim.cluster.options import ClusterFault, ClusterOptions, draw_cluster_options
 from tests.sim.cluster.store_observer import StoreObserver, watching
 from tests.sim.consumer import Consumer
 from tests.sim.environment import ExecutorKilledError, MachineClock
@@ -84,7 +84,14 @@ class ClusterWorld:
         )
         self.hardware = Hardware(machine_around, self.store, self.violations)
         self.misfortune = Misfortune(machine_around, self.hardware, self.store)
-        self.around = Surroundings(options.server, clock, self.history, self.coverage, http=self.hardware.some_gateway)
+        self.around = Surroundings(
+            options.server,
+            clock,
+            self.history,
+            self.coverage,
+            http=self.hardware.some_gateway,
+            also_expected=frozenset({"RECORDS_CORRUPT"} if ClusterFault.BIT_ROT in options.faults else ()),
+        )
         self.observer = ClusterObserver(self.hardware, self.store, self.around)
         self.inspector = Inspector(self.store, self.coverage)
         self._groups = [f"group-{number}" for number in range(options.server.groups)]
