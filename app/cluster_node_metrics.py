@@ -62,10 +62,13 @@ class ClusterNodeCollector(Collector):
         )
 
     def _replicas(self) -> Iterable[Metric]:
-        followers = [each for each in self._node.node.replicas() if each.role is Role.FOLLOWER]
+        replicas = self._node.node.replicas()
+        followers = [each for each in replicas if each.role is Role.FOLLOWER]
         still = sum(each.contradiction is not None for each in followers)
         lag = max((each.lag_records() for each in followers), default=0)
-        yield _gauge("acklog_node_replicas", "Replicas that the node holds", len(self._node.node.replicas()))
+        yield _gauge("acklog_node_replicas", "Replicas that the node holds", len(replicas))
+        damaged = sum(each.is_damaged for each in replicas)
+        yield _gauge("acklog_node_replicas_damaged", "Those with a damaged log, which is not replaced yet", damaged)
         yield _gauge("acklog_node_replicas_standing_still", "Those that contradict their leader, and wait", still)
         yield _gauge("acklog_node_uncommitted_records", "Stored and not known to be committed, at most", lag)
 

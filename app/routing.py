@@ -172,7 +172,8 @@ class PartitionLeaders:
                     raise self._nobody_leads(topic_id, partition)
                 return await call(self._nodes.client(state.leader), remaining_ms)
             except AcklogError as error:
-                if not self.is_undone(error):
+                has_others = state is not None and len(state.replicas) > 1
+                if not self.is_undone(error) and not _is_anothers_to_answer(error, has_others=has_others):
                     raise
                 failure = error
             pauses = pauses or Pauses(self._entropy.fraction)
@@ -270,8 +271,8 @@ class PartitionLeaders:
     def _is_worth_another_try(self, error: AcklogError, target: _Target | None, *, is_unknown: bool) -> bool:
         if is_unknown and error.code is ProblemCode.OVERLOADED:
             return True  # the client cannot be told that it was refused
-        if error.code is ProblemCode.RECORDS_CORRUPT and target is not None:
-            return target.has_others  # the damaged replica makes room for one of them
+        if target is not None and _is_anothers_to_answer(error, has_others=target.has_others):
+            return True
         return _may_have_happened(error, target) or self.is_undone(error)
 
     async def _is_led_anew(self, topic_id: str, partition: int, epoch: int, *, wait_ms: float) -> bool:
@@ -328,6 +329,12 @@ def _may_have_happened(error: AcklogError, target: _Target | None) -> bool:
     if error.code is ProblemCode.STORAGE_FAILED:
         return target is not None and target.has_others  # else the answer is final, and says more than "unknown"
     return error.code in _NOBODY_KNOWS
+
+
+def _is_anothers_to_answer(error: AcklogError, *, has_others: bool) -> bool:
+    """A damaged replica did nothing, and makes room for another one. Where none can take over, the damage is what the
+    client is told in the end."""
+    return has_others and error.code is ProblemCode.RECORDS_CORRUPT
 
 
 def _hint_of(error: AcklogError, epoch: int) -> _Target | None:

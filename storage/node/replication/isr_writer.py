@@ -5,6 +5,7 @@ the copy is behind, the change is refused and proposed anew.
 """
 
 import asyncio
+from collections.abc import Container
 
 import msgspec
 
@@ -60,14 +61,20 @@ class IsrWriter:
                 return AssignmentUnreadable()
         return AssignmentSeen(assignment_of(state, revision=item.mod_revision))
 
-    async def give_up(self, partition: PartitionId, replica: ReplicaIdentity, *, isr_floor: int) -> bool:
+    async def give_up(
+        self, partition: PartitionId, replica: ReplicaIdentity, *, isr_floor: int, followers: Container[int]
+    ) -> bool:
         """Take the replica out of the ISR and its leadership from it, as its copy is damaged. False: it was not done,
-        or nobody knows; the partition's key will tell."""
+        or nobody knows; the partition's key will tell.
+
+        A leader makes room only for `followers` that it has heard lately: who has just died is registered for a while.
+        """
         key = keys.partition(partition.topic_id, partition.partition)
         state = self._metadata.partition(partition.topic_id, partition.partition)
         if state is None:
             return False
-        living = {registration.node_id: registration for registration in self._metadata.nodes()}
+        leads = state.leader == replica.node_id
+        living = {each.node_id: each for each in self._metadata.nodes() if not leads or each.node_id in followers}
         changed = without_damaged(state, replica.node_id, living=living, isr_floor=isr_floor)
         if changed is None:
             return False

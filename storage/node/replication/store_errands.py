@@ -59,7 +59,14 @@ class StoreErrands:
 
     async def _give_up_place(self, effect: GiveUpPlace) -> None:
         tools = self._tools
-        is_done = await tools.isr_writer.give_up(self._partition, tools.me, isr_floor=effect.isr_floor)
+        heard_ms = tools.service.followers_heard(self._partition)
+        since_ms = tools.clock.monotonic_ms() - tools.settings.contact_ms
+        is_done = await tools.isr_writer.give_up(
+            self._partition,
+            tools.me,
+            isr_floor=effect.isr_floor,
+            followers={node_id for node_id, at_ms in heard_ms.items() if at_ms > since_ms},
+        )
         place = {"topic": self._topic_name, "partition": self._partition.partition}
         if is_done:
             logger.warning("damaged_replica_gave_way", **place)

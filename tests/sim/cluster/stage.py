@@ -54,6 +54,10 @@ class Stage:
         """The nodes that are not these."""
         return [machine for machine in self.hardware.nodes.values() if machine not in machines]
 
+    def is_up(self, machine: NodeMachine) -> bool:
+        """It runs, and holds its replica."""
+        return machine.node is not None and any(host.topic.name == QUEUE for host in replicas_of(machine.node))
+
     def replica(self, machine: NodeMachine) -> ReplicaHost:
         return next(host for host in replicas_of(running(machine)) if host.topic.name == QUEUE)
 
@@ -121,6 +125,14 @@ class Stage:
                     return acknowledged
             await self.sleep(0.2)
         raise AssertionError(f"{len(acknowledged)} of {count} messages were acknowledged")
+
+    async def first_contact(self) -> None:
+        """A group begins to read, which is a record in the delivery log. Before anything is sent, so that nothing is
+        delivered."""
+        http = self.hardware.gateways[0].http
+        assert http is not None
+        answer = await http.get("/messages", {"queue": QUEUE, "group": "group-0"})
+        assert (answer.status, answer.json["messages"]) == (200, [])
 
     def kill(self, machine: NodeMachine, *, loses_power: bool = False) -> None:
         """And keep it down until `start`."""

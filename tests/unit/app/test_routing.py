@@ -303,6 +303,37 @@ def test_a_failed_disk_is_left_for_a_replica() -> None:
     with_led_cluster(main)
 
 
+@pytest.mark.parametrize("way", ["call", "change", "once"])
+def test_a_damaged_replica_is_left_for_another(way: str) -> None:
+    async def main(cluster: LedCluster) -> None:
+        asked = Asked(cluster, n1=Node(fault(_P.RECORDS_CORRUPT)), n2=Node("done"))
+        cluster.later(500, lambda: cluster.metadata.lead(0, 2, 2))
+        assert await getattr(asked, way)() == "done"
+        assert not asked.tries[-1][2], "a damaged replica has done nothing"
+
+    with_led_cluster(main)
+
+
+@pytest.mark.parametrize("way", ["call", "change", "once"])
+def test_damage_that_nobody_makes_good_is_what_the_client_is_told(way: str) -> None:
+    async def main(cluster: LedCluster) -> None:
+        asked = Asked(cluster, n1=Node(fault(_P.RECORDS_CORRUPT)))
+        assert await code_of(getattr(asked, way)()) is _P.RECORDS_CORRUPT
+        assert len(asked.tries) > 10
+
+    with_led_cluster(main)
+
+
+@pytest.mark.parametrize("way", ["call", "change", "once"])
+def test_the_only_damaged_copy_is_asked_once(way: str) -> None:
+    async def main(cluster: LedCluster) -> None:
+        asked = Asked(cluster, n1=Node(fault(_P.RECORDS_CORRUPT)))
+        assert await code_of(getattr(asked, way)()) is _P.RECORDS_CORRUPT
+        assert len(asked.tries) == 1
+
+    with_led_cluster(main, replicas=1)
+
+
 def test_the_only_disk_that_failed_is_what_the_client_is_told() -> None:
     async def main(cluster: LedCluster) -> None:
         asked = Asked(cluster, n1=Node(fault(_P.STORAGE_FAILED)))

@@ -259,3 +259,53 @@ def test_a_crash_at_any_point_leaves_the_log_as_it_was_or_empty_there(place: str
             assert after > 30
             return
         after += 1
+
+
+def test_damage_is_told_once_and_ends_with_a_new_beginning(harness: LogHarness) -> None:
+    log = log_of(harness)
+    harness.run(fill(log, range(12)))
+    harness.close()
+    path = next(path for path in sorted(harness.disk.files()) if path.startswith(KEY.directory) and ".log" in path)
+    harness.disk.bit_rot(path, 90, 1)
+    harness.open()
+    log = log_of(harness)
+    told: list[str] = []
+    log.on_damaged = lambda: told.append(log.damage)
+    assert log.damage == "", "a start after an orderly stop does not read what is synced"
+
+    async def main() -> None:
+        for _ in range(2):
+            with pytest.raises(AcklogError, match="RECORDS_CORRUPT"):
+                await log.read(0, max_bytes=1)
+        assert told == [log.damage] != [""]
+        await log.reset_to(0)
+        assert log.damage == ""
+        await log.append_stamped(stamped_run(0, range(3), leader_epoch=2))
+        assert len(await log.read(0, max_bytes=10_000)) == 3
+
+    harness.run(main())
+
+
+def test_a_log_that_recovery_refused_is_served_again(harness: LogHarness) -> None:
+    """Whatever segments it found and did not take are gone, too: the next start must not come upon them."""
+    log = log_of(harness)
+    harness.run(fill(log, range(30)))
+    harness.close()
+    first, second, *_ = sorted(
+        path for path in harness.disk.files() if path.startswith(KEY.directory) and ".log" in path
+    )
+    harness.disk.remove(first)
+    file = harness.disk.create(f"{second.rpartition('/')[0]}/{1:020d}.log")  # begins before its turn
+    content = harness.disk.files()[second]
+    file.write(0, [content])
+    file.sync()
+    harness.open()
+    log = log_of(harness)
+    assert log.damage
+    harness.run(log.reset_to(4))
+    assert log.damage == ""
+    harness.run(fill(log, range(40, 43), leader_epoch=7))
+    harness.lose_power()
+    report = harness.open().report
+    assert (report.refused, report.corrupt_places) == ({}, [])
+    assert bounds(log_of(harness)) == (4, 7, [(7, 4)])

@@ -1,0 +1,145 @@
+"""Bits that rot on one node's disk, played by whole nodes and gateways (rule R12); every checker judges each."""
+
+from collections.abc import Callable
+
+import pytest
+
+from storage.log.keys import LogKind
+from storage.node.delivery_snapshots import SNAPSHOT_NAME
+from tests.sim.cluster.machines import NodeMachine
+from tests.sim.cluster.stage import Stage, play
+
+
+def flip_a_bit(stage: Stage, machine: NodeMachine, kind: LogKind, *, name: str = ".log") -> None:
+    """In the first file of the log that there is; nobody has noticed yet."""
+    directory = stage.replica(machine).logs[kind].key.directory
+    rot(stage, machine, lambda path: path.rpartition("/")[0] == directory and path.endswith(name))
+
+
+def rot(stage: Stage, machine: NodeMachine, is_meant: Callable[[str], bool]) -> None:
+    stage.hardware.rotten = machine
+    path, content = next(
+        (path, content) for path, content in sorted(machine.disk.files().items()) if is_meant(path) and content
+    )
+    machine.disk.bit_rot(path, min(100, len(content) - 1), 3)
+
+
+async def read_everything(stage: Stage, machine: NodeMachine) -> None:
+    await stage.world.inspector.read_everything(machine)
+
+
+async def replaced(stage: Stage, machine: NodeMachine, kind: LogKind) -> None:
+    """The replica has begun its log anew, and is in sync again."""
+    await stage.until(lambda: stage.is_up(machine) and not stage.replica(machine).is_damaged, "it is whole")
+    await stage.all_in_sync()
+    assert stage.replica(machine).logs[kind].damage == ""
+    leader = stage.replica(stage.leader)
+    assert stage.replica(machine).logs[kind].log_end == leader.logs[kind].log_end
+
+
+@pytest.mark.parametrize("kind", list(LogKind))
+def test_a_follower_leaves_and_begins_anew(kind: LogKind) -> None:
+    async def script(stage: Stage) -> None:
+        await stage.first_contact()
+        await stage.send_acknowledged(5)
+        await stage.all_in_sync()
+        leader, epoch = stage.leader, stage.state.leader_epoch
+        follower = stage.others(leader)[0]
+        await stage.until(lambda: stage.replica(follower).logs[kind].log_end > 0, "there is something to rot")
+        flip_a_bit(stage, follower, kind)
+        await read_everything(stage, follower)
+        await stage.until(lambda: stage.state.leader_epoch > epoch, "it has left")
+        assert stage.leader is leader, "its leader goes on, in an epoch that knows nothing of the old log"
+        await stage.send_acknowledged(3)
+        await replaced(stage, follower, kind)
+
+    play(script)
+
+
+@pytest.mark.parametrize("kind", list(LogKind))
+def test_a_leader_hands_over_and_begins_anew(kind: LogKind) -> None:
+    async def script(stage: Stage) -> None:
+        await stage.first_contact()
+        await stage.send_acknowledged(5)
+        await stage.all_in_sync()
+        leader = stage.leader
+        await stage.until(lambda: stage.replica(leader).logs[kind].log_end > 0, "there is something to rot")
+        flip_a_bit(stage, leader, kind)
+        await read_everything(stage, leader)
+        await stage.until(lambda: stage.state.leader != leader.node_id, "another leads")
+        await stage.send_acknowledged(3)
+        await replaced(stage, leader, kind)
+
+    play(script)
+
+
+def test_a_leader_that_cannot_open_its_partition_is_followed_by_one_that_can() -> None:
+    """The state behind the delivery log is read when a leadership begins, and without it nobody knows what is done."""
+
+    async def script(stage: Stage) -> None:
+        await stage.first_contact()
+        await stage.send_acknowledged(5)
+        await stage.all_in_sync()
+        victim = stage.leader
+        log = stage.replica(victim).logs[LogKind.DELIVERY]
+        await stage.until(lambda: log._state.recovery_point == log.log_end, "its journal is not needed any more")
+        flip_a_bit(stage, victim, LogKind.DELIVERY)
+        for machine in stage.others(victim):
+            stage.kill(machine)
+        stage.kill(victim)
+        stage.start(victim)
+        await stage.until(lambda: stage.is_up(victim), "the victim runs, and is alone")
+        await stage.sleep(3)
+        for machine in stage.others(victim):
+            stage.start(machine)
+        await stage.until(lambda: stage.state.leader not in {victim.node_id, -1}, "another leads")
+        await stage.send_acknowledged(3)
+        await replaced(stage, victim, LogKind.DELIVERY)
+
+    play(script)
+
+
+def test_the_last_one_that_may_lead_goes_on() -> None:
+    """There is nobody to take its place: what can be read is served, nothing is thrown away, and who comes back gets
+    it."""
+
+    async def script(stage: Stage) -> None:
+        await stage.send_acknowledged(2)
+        await stage.all_in_sync()
+        leader = stage.leader
+        for machine in stage.others(leader):
+            stage.kill(machine)
+        await stage.sleep(1)
+        log_end = stage.log_end(leader)
+        flip_a_bit(stage, leader, LogKind.MESSAGES)
+        await read_everything(stage, leader)
+        await stage.until(lambda: stage.replica(leader).is_damaged, "it is noticed")
+        await stage.sleep(10)
+        assert stage.state.leader == leader.node_id
+        assert stage.log_end(leader) == log_end, "nothing was dropped"
+        for machine in stage.others(leader):
+            stage.start(machine)
+        await stage.until(lambda: stage.state.leader != leader.node_id, "one that is whole leads")
+        await replaced(stage, leader, LogKind.MESSAGES)
+
+    play(script)
+
+
+def test_rot_in_the_snapshot_is_found_at_the_next_start() -> None:
+    async def script(stage: Stage) -> None:
+        await stage.first_contact()
+        await stage.send_acknowledged(3)
+        await stage.all_in_sync()
+        victim = stage.others(stage.leader)[0]
+        replica = stage.replica(victim)
+        log = replica.logs[LogKind.DELIVERY]
+        await stage.until(lambda: log.log_end > 0, "there is something to rot")
+        assert victim.process is not None
+        await victim.process.call(replica._tools.snapshots.compact(log, log.log_end, leader_epoch=replica.leader_epoch))
+        flip_a_bit(stage, victim, LogKind.DELIVERY, name=f"/{SNAPSHOT_NAME}")
+        stage.kill(victim)
+        stage.start(victim)
+        await stage.until(lambda: stage.is_up(victim) and stage.replica(victim).is_damaged, "it is noticed")
+        await replaced(stage, victim, LogKind.DELIVERY)
+
+    play(script)
