@@ -94,7 +94,8 @@ class _Demo:
         _say(f"{sent:,} flights sent in {time.monotonic() - began_s:.1f} s, to {PARTITIONS} partitions")
         producers.begin(batch_messages=PACE_MESSAGES, pause_s=PACE_S)
         exporting = asyncio.create_task(asyncio.to_thread(self._export, spark))
-        await self._kill_in_the_middle()
+        exporting.add_done_callback(lambda _: self._is_writing.set())  # one that fails early writes nothing
+        await self._kill_in_the_middle(exporting)
         first = await exporting
         await asyncio.to_thread(producers.end)
         await asyncio.to_thread(producers.send, self._count)
@@ -105,9 +106,11 @@ class _Demo:
         _show(first + second, verdict, checks, delays, self._plot)
         return 0 if verdict.is_ok and all(check.is_kept for check in checks) else 1
 
-    async def _kill_in_the_middle(self) -> None:
-        """As soon as Spark's tasks read."""
+    async def _kill_in_the_middle(self, exporting: "asyncio.Task[list[Manifest]]") -> None:
+        """As soon as Spark's tasks read. Raises what the export failed with, if it never came to that."""
         await asyncio.to_thread(self._is_writing.wait)
+        if exporting.done():
+            await exporting
         await self._server.kill()
         _say("the server was killed (SIGKILL) while Spark read")
         await asyncio.sleep(DOWN_S)
