@@ -62,7 +62,7 @@ async def _read_to_the_end(log: PartitionLog) -> None:
 
 
 class Inspector:
-    """1, 4. What is committed is the same on every replica, and each elected leader has all of it."""
+    """1, 4. What is committed is the same on every replica, and each that is in sync has all of it."""
 
     def __init__(self, store: StoreObserver, coverage: Counter[str]) -> None:
         self.violations: list[str] = []
@@ -101,7 +101,7 @@ class Inspector:
         committed = self._committed.setdefault(name, Committed())
         if host.contradiction is not None:
             self._complain(f"{machine.name} stands still at {name}: {host.contradiction}")
-        self._check_leader(machine, host, name, committed)
+        self._check_member(machine, host, name, committed)
         if high_watermark > committed.end:
             committed.end, committed.node_id = high_watermark, machine.node_id
         replica = (machine.process, name)
@@ -116,15 +116,18 @@ class Inspector:
                 self._agree(name, batch.header.base_offset, seen, committed)
             self._compared[replica] = offset
 
-    def _check_leader(self, machine: NodeMachine, host: ReplicaHost, name: LogName, committed: Committed) -> None:
+    def _check_member(self, machine: NodeMachine, host: ReplicaHost, name: LogName, committed: Committed) -> None:
+        """Whoever is in sync, and so may lead, has what is committed."""
         state = self._store.partitions.get((host.topic.id, host.number))
-        if state is None or host.role is not Role.LEADER or host.leader_epoch != state.leader_epoch:
+        if state is None or host.role is Role.NONE or host.leader_epoch != state.leader_epoch:
+            return
+        if machine.node_id not in state.isr or state.directory_of(machine.node_id) != machine.directory_id:
             return
         log_end = host.logs[name[2]].log_end
-        if state.leader == machine.node_id and log_end < committed.end:
+        if log_end < committed.end:
             self._complain(
-                f"{machine.name} leads {name} in epoch {host.leader_epoch} with a log up to {log_end}, "
-                f"node {committed.node_id} had committed {committed.end}"
+                f"{machine.name} is in sync ({host.role.value}) at {name} in epoch {host.leader_epoch} "
+                f"with a log up to {log_end}, node {committed.node_id} had committed {committed.end}"
             )
 
     def _agree(self, name: LogName, base_offset: int, seen: Seen, committed: Committed) -> None:

@@ -40,6 +40,8 @@ from tests.property.replication.mutants import (
     earlier_life_counts,
     join_before_caught_up,
     join_with_one_log,
+    repair_in_the_isr,
+    repair_within_the_epoch,
     restart_within_the_epoch,
     truncate_to_high_watermark,
 )
@@ -259,6 +261,7 @@ MUTANTS: tuple[Mutant, ...] = (
     unclean_election,
     producers_are_forgotten,
     keys_are_forgotten,
+    repair_in_the_isr,
 )
 
 # Histories that whole clusters meet too seldom for 90 seeds; the model in `tests/property/replication` finds these.
@@ -270,4 +273,5 @@ RARE: tuple[Mutant, ...] = (
     join_without_incarnation,
     earlier_life_counts,
     unknown_outcome_means_failed,
+    repair_within_the_epoch,
 )
