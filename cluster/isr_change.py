@@ -59,8 +59,9 @@ def without_damaged(
     """What becomes of a partition when the node's copy of it is damaged; None where nothing can be done now.
 
     The node leaves the ISR where at least `isr_floor` other members are `living`. A leader goes in any case, as soon as
-    another member lives: it can neither serve all that it has nor fill those that lack it. Either takes the next leader
-    epoch: what the leader of this one knows of the damaged log will not be true any more.
+    another member lives: it can neither serve all that it has nor fill those that lack it. Where it has to stay a
+    member, it is preferred last from then on, or the controller would give the leadership back. Either takes the next
+    leader epoch: what the leader of this one knows of the damaged log will not be true any more.
     """
     if node_id not in state.replicas:
         return None
@@ -71,17 +72,16 @@ def without_damaged(
     leads = state.leader == node_id
     if not others or (node_id in isr and not leads):
         return None
-    leader, incarnation = state.leader, state.leader_incarnation
+    changed = replace(state, isr=isr, leader_epoch=state.leader_epoch + 1, partition_epoch=state.partition_epoch + 1)
     if leads:
-        leader, incarnation = others[0], living[others[0]].incarnation
-    return replace(
-        state,
-        isr=isr,
-        leader=leader,
-        leader_incarnation=incarnation,
-        leader_epoch=state.leader_epoch + 1,
-        partition_epoch=state.partition_epoch + 1,
-    )
+        changed = replace(changed, leader=others[0], leader_incarnation=living[others[0]].incarnation)
+    return _preferred_last(changed, node_id) if node_id in isr and not state.is_moving else changed
+
+
+def _preferred_last(state: PartitionState, node_id: int) -> PartitionState:
+    replicas = (*(node for node in state.replicas if node != node_id), node_id)
+    directories = tuple(state.directory_of(node) for node in replicas) if state.directories else ()
+    return replace(state, replicas=replicas, directories=directories)
 
 
 def _is_in(living: Mapping[int, NodeRegistration], state: PartitionState, node_id: int) -> bool:

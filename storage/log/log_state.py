@@ -3,6 +3,7 @@
 import contextlib
 from bisect import bisect_left, bisect_right
 
+from acklog.wire.batch import BatchCorruptError
 from storage.disk.port import Disk, DiskFullError
 from storage.log.batch_scanner import BatchScanner
 from storage.log.checkpoint import write_checkpoint
@@ -51,7 +52,7 @@ class LogState:
         self.recovery_place = (point.segment, point.position)
         self.journal_floor = point.journal_floor
         self.refused = point.refused
-        self.damage = ""  # why something that was durable cannot be read; "" while nothing is known of any
+        self.damage = point.damage  # why something that was durable cannot be read; "" while nothing is known of any
         self.is_removed = False
         self.is_void = point.is_void
         self.epochs = LeaderEpochs()
@@ -136,7 +137,14 @@ class LogState:
     def point(self) -> RecoveryPoint:
         segment, position = self.recovery_place
         return RecoveryPoint(
-            self.recovery_point, self.next_log_start, self.journal_floor, self.refused, segment, position, self.is_void
+            self.recovery_point,
+            self.next_log_start,
+            self.journal_floor,
+            self.refused,
+            segment,
+            position,
+            self.is_void,
+            self.damage,
         )
 
 
@@ -147,7 +155,8 @@ def _base_offset(segment: Segment) -> int:
 def find_cut(files: OpenFiles, segment: Segment, index: SegmentIndex, offset: int) -> tuple[int, int, int]:
     """(position, offset, append time of the batch before) of the first batch that ends behind `offset`.
 
-    With batches 0-3, 4-9, 10-11 and `offset` 5 it is the place of the batch that begins at 4.
+    With batches 0-3, 4-9, 10-11 and `offset` 5 it is the place of the batch that begins at 4. Raises BatchCorruptError
+    where a batch before it is damaged: cutting there would take more than was asked for.
     """
     if not len(index):
         return 0, segment.base_offset, NO_TIME
@@ -160,6 +169,8 @@ def find_cut(files: OpenFiles, segment: Segment, index: SegmentIndex, offset: in
                 return at, header.base_offset, last_ms
             last_ms = header.append_time_ms
             cut_offset = header.next_offset
+        if scanner.problem is not None:
+            raise BatchCorruptError(scanner.problem)
         return scanner.position, cut_offset, last_ms
 
 

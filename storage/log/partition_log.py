@@ -7,7 +7,7 @@ from enum import Enum
 from functools import partial
 from typing import TypeVar
 
-from acklog.wire.batch import check_unstamped
+from acklog.wire.batch import BatchCorruptError, check_unstamped
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
 from storage.disk.port import Buffer, DiskFailedError
@@ -56,8 +56,7 @@ class PartitionLog:
         self._state = state
         self._queue = LogQueue(state)
         self._index_loading = asyncio.Lock()  # two at a time would write the same file
-        self.on_damaged: Callable[[], None] = lambda: None
-        """Called when `damage` is found."""
+        self.on_damaged: Callable[[], None] = lambda: None  # called when `damage` is found
 
     @property
     def key(self) -> LogKey:
@@ -168,7 +167,8 @@ class PartitionLog:
         while True:
             engine.check(state)
             if not batches:
-                self._check_range(offset)
+                if not self.log_start <= offset <= self.log_end:
+                    raise self._out_of_range(offset)
                 version = state.version
             end = state.log_end if until is None else min(until, state.log_end)
             if offset >= end or state.version != version:  # what follows now may not follow what was read
@@ -245,13 +245,16 @@ class PartitionLog:
 
         With batches 0-3, 4-9, 10-11: `truncate_to(10)` leaves 0-9, `truncate_to(5)` leaves 0-3, `truncate_to(12)`
         changes nothing. Appends that wait are appended behind the cut. Durable on return: after a crash the cut
-        batches do not come back. Raises OFFSET_OUT_OF_RANGE below the log start.
+        batches do not come back. Raises OFFSET_OUT_OF_RANGE below the log start, RECORDS_CORRUPT where damage is near.
         """
         self._engine.check(self._state)
         if offset < self.log_start:
             raise self._out_of_range(offset)
-        async with self._changing():
-            await uncancelled(truncate_to(self._engine, self._commit, self._maintenance, self._queue, offset))
+        try:
+            async with self._changing():
+                await uncancelled(truncate_to(self._engine, self._commit, self._maintenance, self._queue, offset))
+        except BatchCorruptError as error:
+            raise self._corrupt(Damage(offset, offset, f"no cut is possible: {error}")) from error
 
     async def reset_to(self, offset: int) -> None:
         """Drop everything: the log is empty from now on, begins and ends at `offset`, which may be anywhere, and knows
@@ -259,8 +262,7 @@ class PartitionLog:
 
         Appends that wait are appended behind `offset`, stamped ones if they begin there. Durable on return. After a
         crash in the middle the log is as it was, or empty at `offset`. Damage is gone with what was damaged. Raises
-        ValueError for a negative offset, and STORAGE_FULL where there is no space for the checkpoint; then nothing has
-        changed.
+        ValueError for a negative offset, and STORAGE_FULL for lack of space; then nothing has changed.
         """
         if offset < 0:
             raise ValueError(f"a log cannot begin at offset {offset}")
@@ -324,10 +326,6 @@ class PartitionLog:
         async with self._queue.changing, self._index_loading:
             yield
 
-    def _check_range(self, offset: int) -> None:
-        if not self.log_start <= offset <= self.log_end:
-            raise self._out_of_range(offset)
-
     def _out_of_range(self, offset: int) -> AcklogError:
         return AcklogError(
             ProblemCode.OFFSET_OUT_OF_RANGE,
@@ -338,6 +336,7 @@ class PartitionLog:
     def _corrupt(self, damage: Damage) -> AcklogError:
         if not self._state.damage:
             self._state.damage = damage.reason
+            self._engine.dirty[self._state] = None  # the next checkpoint remembers it
             self.on_damaged()
         return AcklogError(
             ProblemCode.RECORDS_CORRUPT,

@@ -230,6 +230,8 @@ class LogRecovery:
             if self._is_stored(header, data):
                 return
             self._cut_at(base)
+            if state.refused:
+                return
         if base != state.log_end:
             state.refused = f"the log ends at {state.log_end}, but the journal goes on at {base}"
             return
@@ -262,7 +264,11 @@ class LogRecovery:
         number = state.segment_at(offset)
         segment = state.segments[number]
         index = self._index_of(segment)
-        position, cut_offset, last_ms = find_cut(self._files, segment, index, offset)
+        try:
+            position, cut_offset, last_ms = find_cut(self._files, segment, index, offset)
+        except BatchCorruptError as error:
+            state.refused = f"the journal has other batches from {offset} on, and before it there is damage: {error}"
+            return
         later = state.segments[number + 1 :]
         self._torn(cut_offset, segment.size_bytes - position, "the journal has other batches")
         del state.segments[number + 1 :]

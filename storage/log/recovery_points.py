@@ -19,6 +19,7 @@ class RecoveryPoint(msgspec.Struct, array_like=True):
     position        its position there
     is_void         the log began anew at `offset`: every segment that is found is of before, as are the leader epochs,
                     and what has been appended since is in the journal
+    damage          why something below cannot be read, "" where none was found so: a start reads little of a log
     """
 
     offset: int = 0
@@ -28,6 +29,7 @@ class RecoveryPoint(msgspec.Struct, array_like=True):
     segment: int = 0
     position: int = 0
     is_void: bool = False
+    damage: str = ""
 
 
 class RecoveryPoints(msgspec.Struct, array_like=True):

@@ -30,6 +30,7 @@ async def _reset(engine: Engine, maintenance: Maintenance, state: LogState, offs
     met there, and changes nothing; what follows needs no space."""
     before = state.recovery_point, state.recovery_place, state.next_log_start, state.journal_floor, state.is_void
     refused, state.refused = state.refused, ""
+    damage, state.damage = state.damage, ""
     state.recovery_point, state.recovery_place = offset, (offset, 0)
     state.next_log_start = offset
     state.journal_floor = maintenance.journal_sequence
@@ -38,11 +39,10 @@ async def _reset(engine: Engine, maintenance: Maintenance, state: LogState, offs
         await maintenance.write_points()
     except AcklogError:
         state.recovery_point, state.recovery_place, state.next_log_start, state.journal_floor, state.is_void = before
-        state.refused = refused
+        state.refused, state.damage = refused, damage
         raise
 
     state.version += 1
-    state.damage = ""
     removed = state.segments.copy()
     for each in removed:
         engine.indexes.forget(each)

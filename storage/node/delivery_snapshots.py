@@ -60,7 +60,7 @@ class DeliverySnapshots:
             offset = _offset_of(payload)
             state.restore(payload[_OFFSET_BYTES:], now_ms=self._clock.monotonic_ms(), wall_now_ms=self._clock.now_ms())
         elif offset:
-            raise CheckpointDamagedError(f"{path_of(log)} is missing, and the log begins at {offset} only")
+            raise _missing(log)
         if offset > log.log_end:
             raise CheckpointDamagedError(f"{path_of(log)} goes up to {offset}, but the log ends at {log.log_end}")
         tail_bytes = 0
@@ -99,8 +99,11 @@ class DeliverySnapshots:
 
     async def finish_restart(self, log: PartitionLog) -> None:
         """A replica that began its log anew wrote the snapshot first. If a crash came in between, the log is still the
-        one before, and ends below the snapshot. Raises CheckpointDamagedError, DiskFailedError."""
+        one before, and ends below the snapshot, or it began with one that is gone. Raises CheckpointDamagedError,
+        DiskFailedError."""
         payload = await self._payload(log)
+        if payload is None and log.log_start:
+            raise _missing(log)
         if payload is not None and _offset_of(payload) > log.log_end:
             logger.warning("restart_of_log_finished", log=str(log.key), offset=_offset_of(payload))
             await log.reset_to(_offset_of(payload))
@@ -111,6 +114,10 @@ class DeliverySnapshots:
 
 def path_of(log: PartitionLog) -> str:
     return f"{log.key.directory}/{SNAPSHOT_NAME}"
+
+
+def _missing(log: PartitionLog) -> CheckpointDamagedError:
+    return CheckpointDamagedError(f"{path_of(log)} is missing, and the log begins at {log.log_start} only")
 
 
 def _offset_of(payload: bytes) -> int:

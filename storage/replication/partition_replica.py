@@ -287,6 +287,7 @@ class PartitionReplica:
         """Writes go on meanwhile: the ISR keeps its minimum, and a damaged member counts until others are enough."""
         assignment = self._assignment
         if not self._repair.damaged or assignment is None or len(assignment.replicas) < 2:
+            self._repair.stop_asking()
             return []
         self._repair.ask(now_ms)
         if not self._is_coordinated:

@@ -125,6 +125,77 @@ def test_the_last_one_that_may_lead_goes_on() -> None:
     play(script)
 
 
+def test_a_damaged_leader_that_has_to_stay_in_sync_does_not_get_the_leadership_back() -> None:
+    """With a third replica away the ISR is at its minimum, so the damaged one stays in it; it was the preferred one."""
+
+    async def script(stage: Stage) -> None:
+        await stage.send_acknowledged(5)
+        await stage.all_in_sync()
+        leader = stage.leader
+        away, successor = stage.others(leader)
+        stage.kill(away)
+        await stage.until(lambda: away.node_id not in stage.state.isr, "the one that is away has left")
+        flip_a_bit(stage, leader, LogKind.MESSAGES)
+        await read_everything(stage, leader)
+        await stage.until(lambda: stage.leader is successor, "the other one leads")
+        epoch = stage.state.leader_epoch
+        await stage.send_acknowledged(2)
+        await stage.sleep(30)
+        assert (stage.leader, stage.state.leader_epoch) == (successor, epoch)
+        assert leader.node_id in stage.state.isr
+        stage.start(away)
+        await replaced(stage, leader, LogKind.MESSAGES)
+
+    play(script)
+
+
+def test_a_replica_keeps_what_it_has_until_a_leader_speaks() -> None:
+    """Its leader has just died, and is registered for a while: nobody may be left to fetch anything from."""
+
+    async def script(stage: Stage) -> None:
+        await stage.send_acknowledged(5)
+        await stage.all_in_sync()
+        leader = stage.leader
+        victim, other = stage.others(leader)
+        flip_a_bit(stage, victim, LogKind.MESSAGES)
+        log_end = stage.log_end(victim)
+        stage.cut(victim.name, leader.name)
+        stage.cut(victim.name, other.name)
+        await read_everything(stage, victim)
+        await stage.until(lambda: victim.node_id not in stage.state.isr, "it has left")
+        await stage.sleep(5)
+        assert stage.log_end(victim) == log_end
+        stage.heal()
+        await replaced(stage, victim, LogKind.MESSAGES)
+
+    play(script)
+
+
+def test_a_snapshot_that_is_gone_is_noticed_at_the_next_start() -> None:
+    """As after a crash between the removal of the old one and the log's new beginning."""
+
+    async def script(stage: Stage) -> None:
+        await stage.first_contact()
+        await stage.send_acknowledged(3)
+        await stage.all_in_sync()
+        victim = stage.others(stage.leader)[0]
+        replica = stage.replica(victim)
+        log = replica.logs[LogKind.DELIVERY]
+        await stage.until(lambda: log.log_end > 0, "there is something to lose")
+        assert victim.process is not None
+        snapshots = replica._tools.snapshots
+        await victim.process.call(snapshots.compact(log, log.log_end, leader_epoch=replica.leader_epoch))
+        await victim.process.call(log.reset_to(log.log_end))
+        await victim.process.call(snapshots.write(log, 0, b""))
+        stage.hardware.rotten = victim
+        stage.kill(victim)
+        stage.start(victim)
+        await stage.until(lambda: stage.is_up(victim) and stage.replica(victim).is_damaged, "it is noticed")
+        await replaced(stage, victim, LogKind.DELIVERY)
+
+    play(script)
+
+
 def test_rot_in_the_snapshot_is_found_at_the_next_start() -> None:
     async def script(stage: Stage) -> None:
         await stage.first_contact()

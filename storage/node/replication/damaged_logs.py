@@ -17,7 +17,7 @@ UNREADABLE_STATE = "the state behind the log cannot be read"
 
 
 class DamagedLogs:
-    """`report` is called once for each log that is found damaged, until it is replaced."""
+    """`report` is called for each log that is found damaged; what is known already changes nothing."""
 
     def __init__(
         self,
@@ -40,10 +40,8 @@ class DamagedLogs:
                 self._found(kind)
 
     def state_is_unreadable(self) -> None:
-        """The partition could not be opened. Where no log is known to be damaged, it is the snapshot of the delivery
-        state."""
-        for kind in [kind for kind in LogKind if self._logs[kind].damage] or [LogKind.DELIVERY]:
-            self._found(kind)
+        """The snapshot that the delivery log begins with is damaged, or gone."""
+        self._found(LogKind.DELIVERY)
 
     def _found(self, kind: LogKind) -> None:
         log = self._logs[kind]

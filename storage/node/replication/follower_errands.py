@@ -79,6 +79,24 @@ class FollowerErrands:
                 self._producers.note(batches)
             self._report(LogChanged(effect.log, effect.serial))
 
+    async def compact(self, *, high_watermark: int, leader_epoch: int) -> None:
+        """Trim the delivery log by a snapshot of its own. The role does not end before this does: the next one may
+        write another snapshot. Raises as `DeliverySnapshots.compact`."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._tasks.start(self._compact(done, high_watermark, leader_epoch))
+        await done
+
+    async def _compact(self, done: "asyncio.Future[None]", high_watermark: int, leader_epoch: int) -> None:
+        log = self._logs[LogKind.DELIVERY]
+        try:
+            await self._tools.snapshots.compact(log, high_watermark, leader_epoch=leader_epoch)
+        except Exception as error:
+            if not done.done():
+                done.set_exception(error)
+        else:
+            if not done.done():
+                done.set_result(None)
+
     def truncate(self, effect: TruncateLog) -> None:
         self._begin(effect.log, effect.serial, self._truncate(effect))
 
@@ -97,10 +115,13 @@ class FollowerErrands:
         """Begin the log anew where the leader's begins. A delivery log's state comes first: a crash in between leaves
         the old log and a newer snapshot, and the next opening finishes the job."""
         log, offset = self._logs[effect.log], effect.offset
-        if effect.log == LogKind.DELIVERY:
-            answer = await self._ask(leader, SnapshotRequest(self._partition, effect.log, leader_epoch))
-            if answer.refusal or answer.leader_epoch != leader_epoch or answer.offset < offset:
+        if effect.log == LogKind.DELIVERY or log.damage:  # what is damaged is kept until a leader speaks
+            answer = await self._ask(leader, SnapshotRequest(self._partition, LogKind.DELIVERY, leader_epoch))
+            if answer.refusal or answer.leader_epoch != leader_epoch or answer.offset < 0:
                 raise AcklogError(ProblemCode.UNAVAILABLE, f"the leader gives no snapshot: {answer.refusal}")
+        if effect.log == LogKind.DELIVERY:
+            if answer.offset < offset:
+                raise AcklogError(ProblemCode.UNAVAILABLE, f"the leader's snapshot ends at {answer.offset}")
             offset = answer.offset
             await self._tools.snapshots.write(log, offset, answer.snapshot)
         logger.info("log_begun_anew", log=str(log.key), offset=offset)

@@ -13,6 +13,7 @@ import structlog
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
 from cluster.model import Topic
+from storage.log.checkpoint import CheckpointDamagedError
 from storage.log.keys import LogKind
 from storage.log.partition_log import PartitionLog
 from storage.node.partition import Partition
@@ -383,11 +384,15 @@ class ReplicaHost:
         if self.partition is not None:
             offset, state = self.partition.delivery.committed_state()
         else:
-            offset, state = await self._tools.snapshots.read(self.logs[LogKind.DELIVERY])
+            try:
+                offset, state = await self._tools.snapshots.read(self.logs[LogKind.DELIVERY])
+            except CheckpointDamagedError as error:
+                self.damaged_logs.state_is_unreadable()
+                raise AcklogError(ProblemCode.RECORDS_CORRUPT, str(error)) from error
         return SnapshotAnswer(self.leader_epoch, offset, state)
 
     async def compact_delivery(self) -> None:
         """Trim a follower's delivery log: its committed part becomes a snapshot, as a leader's does."""
         if self.role is Role.FOLLOWER and self._errands.is_idle:
-            log, high_watermark = self.logs[LogKind.DELIVERY], self.high_watermarks[LogKind.DELIVERY]
-            await self._tools.snapshots.compact(log, high_watermark, leader_epoch=self.leader_epoch)
+            high_watermark = self.high_watermarks[LogKind.DELIVERY]
+            await self._errands.compact(high_watermark=high_watermark, leader_epoch=self.leader_epoch)

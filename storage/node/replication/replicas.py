@@ -219,7 +219,7 @@ class Replicas:
         if len(state.replicas) > 1:
             try:
                 await self._tools.snapshots.finish_restart(delivery)
-            except CheckpointDamagedError:  # others have it, too
+            except (CheckpointDamagedError, DiskFailedError):  # others have it, too
                 is_state_readable = False
         producers = ProducerMirror(self._tools.producers, self._tools.clock)
         await producers.rebuild(messages, bytes_max=self._settings.producers_read_bytes_max)
@@ -295,8 +295,8 @@ class Replicas:
     def not_opened(self, replica: ServingReplica, error: AcklogError) -> None:
         self._not_held(replica.topic, replica.number, error)
         host = self._hosts.get(PartitionId(replica.topic.id, replica.number))
-        if host is not None and error.code is ProblemCode.RECORDS_CORRUPT:
-            host.damaged_logs.state_is_unreadable()
+        if host is not None and isinstance(error.__cause__, CheckpointDamagedError | DiskFailedError):
+            host.damaged_logs.state_is_unreadable()  # damage in the logs was told where it was found
 
     def _not_held(self, topic: Topic, number: int, error: AcklogError) -> None:
         logger.error("partition_not_opened", topic=topic.name, partition=number, reason=str(error))
@@ -379,9 +379,9 @@ class Replicas:
                 continue
             try:
                 await replica.compact_delivery()
-            except CheckpointDamagedError:
+            except (CheckpointDamagedError, DiskFailedError):
                 replica.damaged_logs.state_is_unreadable()
-            except (AcklogError, DiskFullError, DiskFailedError) as error:
+            except (AcklogError, DiskFullError) as error:
                 logger.warning(
                     "delivery_not_compacted", topic=replica.topic.name, partition=replica.number, reason=str(error)
                 )

@@ -32,6 +32,7 @@ class StoreErrands:
         self._tools = tools
         self._tasks = tasks
         self._report = report
+        self._has_said_that_it_stays = False
 
     def begin(self, effect: ChangeIsr | ReadAssignment | GiveUpPlace) -> None:
         match effect:
@@ -70,5 +71,6 @@ class StoreErrands:
         place = {"topic": self._topic_name, "partition": self._partition.partition}
         if is_done:
             logger.warning("damaged_replica_gave_way", **place)
-        else:
-            logger.info("damaged_replica_stays", **place, isr_floor=effect.isr_floor)
+        elif not self._has_said_that_it_stays:  # it is asked for every second
+            logger.warning("damaged_replica_stays", **place, isr_floor=effect.isr_floor)
+        self._has_said_that_it_stays = not is_done

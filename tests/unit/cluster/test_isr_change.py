@@ -111,9 +111,11 @@ def test_a_damaged_leader_is_followed_by_a_living_member() -> None:
 
 
 def test_a_damaged_leader_hands_over_also_where_it_has_to_stay() -> None:
+    """And is preferred last, or the controller would soon give the leadership back."""
     after = without_damaged(state_of(isr=(1, 3)), 1, living=living(1, 2, 3), isr_floor=2)
     assert after is not None
     assert (after.isr, after.leader) == ((1, 3), 3)
+    assert (after.replicas, after.directories) == ((2, 3, 1), ("b", "c", "a"))
 
 
 def test_a_damaged_leader_stays_where_nobody_can_follow_it() -> None:

@@ -309,3 +309,42 @@ def test_a_log_that_recovery_refused_is_served_again(harness: LogHarness) -> Non
     report = harness.open().report
     assert (report.refused, report.corrupt_places) == ({}, [])
     assert bounds(log_of(harness)) == (4, 7, [(7, 4)])
+
+
+def test_damage_is_remembered_by_the_next_start_until_the_log_begins_anew(harness: LogHarness) -> None:
+    """A start reads little of what is synced, so it would take the log for a whole one."""
+    log = log_of(harness)
+    harness.run(fill(log, range(12)))
+    harness.close()
+    path = next(path for path in sorted(harness.disk.files()) if path.startswith(KEY.directory) and ".log" in path)
+    harness.disk.bit_rot(path, 90, 1)
+    harness.open()
+    log = log_of(harness)
+    with pytest.raises(AcklogError, match="RECORDS_CORRUPT"):
+        harness.run(log.read(0, max_bytes=1))
+    harness.close()
+    harness.open()
+    log = log_of(harness)
+    assert log.damage
+    harness.run(log.reset_to(0))
+    harness.close()
+    harness.open()
+    assert log_of(harness).damage == ""
+
+
+def test_a_cut_behind_damage_is_refused_and_takes_nothing(harness: LogHarness) -> None:
+    """The batches between the damage and the cut may be committed."""
+    log = log_of(harness)
+    harness.run(fill(log, range(3)))
+    end = log.log_end
+    harness.close()
+    path = next(path for path in sorted(harness.disk.files()) if path.startswith(KEY.directory) and ".log" in path)
+    first_bytes = int.from_bytes(harness.disk.files()[path][4:8], "big")
+    harness.disk.bit_rot(path, first_bytes + 90, 1)
+    harness.open()
+    log = log_of(harness)
+    with pytest.raises(AcklogError, match="RECORDS_CORRUPT"):
+        harness.run(log.truncate_to(2))
+    assert (log.log_end, bool(log.damage)) == (end, True)
+    harness.run(fill(log, range(50, 52), leader_epoch=3))
+    assert log.log_end == end + 2

@@ -140,3 +140,13 @@ def test_nothing_is_asked_while_the_store_is_away() -> None:
     assert asked([*machine.time_passed(RETRY_MS)]) == []
     machine.step(CoordinationChanged(True), 0)
     assert asked([*machine.time_passed(2 * RETRY_MS)]) == [GiveUpPlace(2)]
+
+
+def test_it_stops_asking_when_nobody_else_is_left() -> None:
+    machine = replica()
+    seen(machine, 1, 5, isr=(1, 2), replicas=(1, 2))
+    machine.step(LogDamaged(0), 0)
+    machine.step(AssignmentSeen(Assignment(1, 1, 5, (1,), members(1), 6)), 0)
+    machine.time_passed(RETRY_MS)
+    deadline_ms = machine.next_deadline()
+    assert deadline_ms is None or deadline_ms > RETRY_MS
