@@ -70,7 +70,7 @@ class Polls:
                 return await self._ask_in_turn(request, nodes, 0, deadline_ms)
             except AcklogError as error:
                 wait_ms = pauses.next_ms()
-                if not self.is_passing(error, nodes) or self._clock.monotonic_ms() + wait_ms >= deadline_ms:
+                if not self.is_passing(error, nodes, request) or self._clock.monotonic_ms() + wait_ms >= deadline_ms:
                     raise
             await self.leaders.pause_for_leaders(request.topic_ids, nodes, wait_ms=wait_ms)
 
@@ -145,10 +145,13 @@ class Polls:
             return False
         return True
 
-    def is_passing(self, error: AcklogError, nodes: list[int]) -> bool:
+    def is_passing(self, error: AcklogError, nodes: list[int], request: ReceiveRequest) -> bool:
         """Whether the same question may be answered a little later."""
         if error.code is ProblemCode.STORAGE_FAILED:
             return len(nodes) > 1
+        if error.code is ProblemCode.RECORDS_CORRUPT:  # a damaged replica makes room for another
+            topics = [self.gateway.metadata.topic_by_id(topic_id) for topic_id in request.topic_ids]
+            return any(topic is not None and topic.replication_factor > 1 for topic in topics)
         return error.code in _PASSING and not self.gateway.shutdown.has_begun
 
     # --- waiting ---------------------------------------------------------------------------------------------------
@@ -172,7 +175,7 @@ class Polls:
             try:
                 response = await self._ask_in_turn(request, nodes, slice_ms, self.leaders.deadline_in(patience_ms))
             except AcklogError as error:
-                if not self.is_passing(error, nodes):
+                if not self.is_passing(error, nodes, request):
                     raise
                 failure = error
             if response.messages or remaining_ms <= 0 or response.reason == SHUTTING_DOWN:
@@ -258,7 +261,7 @@ class LongPoll:
                 part = narrowed(self._request, [], remaining_ms)
                 response = await self._polls.receive(node_id, part)
             except AcklogError as error:
-                if not self._polls.is_passing(error, nodes):
+                if not self._polls.is_passing(error, nodes, self._request):
                     raise
                 self._failing.add(node_id)
             else:

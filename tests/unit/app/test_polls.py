@@ -171,6 +171,20 @@ def test_the_last_reason_is_told_when_nobody_answers_until_the_deadline() -> Non
 
 
 @pytest.mark.parametrize("wait_ms", [0, 5_000])
+def test_a_damaged_replica_is_waited_out_where_another_can_take_its_place(wait_ms: int) -> None:
+    async def main(world: World) -> None:
+        world.nodes[1].faults = [AcklogError(_P.RECORDS_CORRUPT, "a batch is damaged")]
+        world.nodes[2].put()
+        world.cluster.metadata.lead(1, 1, 1)
+        world.cluster.metadata.lead(2, 1, 1)
+        world.cluster.later(700, lambda: world.take_over(2, 0, 1, 2))
+        assert len((await (world.wait(wait_ms) if wait_ms else world.ask())).messages) == 1
+        assert world.now_ms() <= 700 + CHECK_DELAY_MS
+
+    with_world(main)
+
+
+@pytest.mark.parametrize("wait_ms", [0, 5_000])
 def test_what_will_not_pass_is_told_at_once(wait_ms: int) -> None:
     async def main(world: World) -> None:
         for node in world.nodes.values():
