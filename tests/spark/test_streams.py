@@ -3,6 +3,8 @@
 import os
 import random
 import signal
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,12 +16,13 @@ from pyspark.sql.types import LongType
 
 import acklog
 from acklog import OutgoingMessage
-from tests.support.server_process import ServerProcess
+from tests.support.server_process import REPOSITORY, ServerProcess
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 COUNT = 3_000
 WAIT_S = 240
+DRIVER_KILLS = 3
 
 
 def fill(client: acklog.Client, topic: str) -> None:
@@ -82,6 +85,34 @@ def test_a_topic_to_a_topic_with_stops_at_random(
     last = start()
     assert last.awaitTermination(WAIT_S)
     assert bodies(client, f"to-{seed}") == Counter(range(COUNT))
+
+
+def test_a_driver_that_is_killed_at_random(server: ServerProcess, client: acklog.Client, tmp_path: Path) -> None:
+    """SIGKILL to the driver and its JVM in the middle of epochs; the next driver goes on from the checkpoint."""
+    chance = random.Random(5)
+    fill(client, "killed-from")
+    client.topics.create("killed-driver-to", 2, dedup_window_ms=0)
+    command = [sys.executable, "-m", "tests.spark.stream_driver", server.base_url, "killed-from", "killed-driver-to"]
+
+    def start() -> "subprocess.Popen[bytes]":
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        return subprocess.Popen(
+            [*command, str(tmp_path / "checkpoint")], cwd=REPOSITORY, start_new_session=True, **quiet
+        )
+
+    def stored() -> int:
+        return sum(bodies(client, "killed-driver-to").values())
+
+    for _ in range(DRIVER_KILLS):
+        driver, goal = start(), stored() + chance.randrange(50, 700)
+        wait_until(lambda goal=goal: stored() >= goal, seconds=WAIT_S, what="rows")
+        os.killpg(driver.pid, signal.SIGKILL)
+        driver.wait()
+    before = stored()
+    assert before < COUNT, "it was never killed in the middle"
+    last = start()
+    assert last.wait(WAIT_S) == 0
+    assert bodies(client, "killed-driver-to") == Counter(range(COUNT))
 
 
 def test_an_epoch_that_is_done_again_adds_nothing(
