@@ -62,7 +62,7 @@ class FollowerReplica:
         """What is not dropped yet."""
         self._logs = tuple(logs)
         self._high_watermarks = known_high_watermarks(logs, high_watermarks)
-        for number in self.damaged:
+        for number in sorted(self.damaged):
             self._high_watermarks[number] = 0  # of a log that begins anew, nothing is known to be committed
         self._leader_high_watermarks = [0] * len(self._logs)
         self._leader_ends = [0] * len(self._logs)

@@ -301,7 +301,7 @@ class PartitionReplica:
             return [*self.follower.step(event, now_ms)]
         before = set(self.follower.damaged)
         effects: list[Effect] = [*self.follower.step(event, now_ms)]
-        for log in before - self.follower.damaged:
+        for log in sorted(before - self.follower.damaged):
             self._repair.done(log)
         return effects
 
