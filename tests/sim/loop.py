@@ -232,15 +232,19 @@ def _owner(handle: asyncio.Handle) -> int:
 def simulate(
     seed: int, main: Callable[[SimLoop], Coroutine[Any, Any, _Result]], *, shuffle: bool = True
 ) -> tuple[_Result, str]:
-    """Run `main(loop)` to its end; returns its result and the trace hash. Tasks that are left are cancelled."""
+    """Run `main(loop)` to its end; returns its result and the trace hash. Tasks that are left are cancelled. What
+    draws from the process's own generator of `random` meanwhile, as the SDK's pauses do, draws by the seed too."""
     loop = SimLoop(seed, shuffle=shuffle)
     asyncio.set_event_loop(loop)
+    state_outside = random.getstate()
+    random.seed(seed)
     try:
         result = loop.run_until_complete(main(loop))
         trace_hash = loop.trace_hash
         return result, trace_hash
     finally:
         _cancel_leftovers(loop)
+        random.setstate(state_outside)
         asyncio.set_event_loop(None)
         loop.close()
 

@@ -4,11 +4,13 @@ import asyncio
 import contextlib
 import inspect
 import os
+import random
 import subprocess
 import sys
 
 import pytest
 
+from acklog import runtime
 from tests.sim import loop as loop_module
 from tests.sim.determinism_probe import probe
 from tests.sim.loop import Deadlock, LeavesSimulationError, Livelock, SimLoop, SimTask, simulate
@@ -46,6 +48,18 @@ def test_equal_seeds_give_equal_orders_and_hashes_and_others_do_not() -> None:
     assert other != first
     assert other_hash != first_hash
     assert sorted(other) == sorted(first)
+
+
+def test_chance_of_the_process_is_the_seeds_and_is_given_back() -> None:
+    async def draw(_loop: SimLoop) -> float:
+        return runtime.fraction()
+
+    random.seed("outside")
+    expected = random.random()
+    random.seed("outside")
+    drawn = [simulate(seed, draw)[0] for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert random.random() == expected
 
 
 @pytest.mark.parametrize("seed", [1, 2])
