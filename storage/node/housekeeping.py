@@ -6,11 +6,12 @@ import structlog
 
 from cluster import keys
 from cluster.clock import Clock
-from cluster.coordination import CoordinationError, CoordinationStore
+from cluster.codec import decode, encode
+from cluster.coordination import CoordinationError, CoordinationStore, Put, unchanged
 from cluster.errors import AcklogError
-from cluster.isr_change import found_empty
 from cluster.metadata_view import MetadataView
-from cluster.model import PartitionLife, RetentionMode
+from cluster.model import PartitionLife, PartitionState, RetentionMode
+from cluster.partition_change import found_empty
 from storage.node.offset_projection import OffsetProjection
 from storage.node.partition import Partition
 from storage.node.replication.replicas import Replicas
@@ -113,6 +114,8 @@ class Housekeeping:
         if host.log.log_start < host.log.log_end or host.high_watermark < host.log.log_end:
             return
         item = await self._store.get(keys.partition(partition.topic_id, partition.number))
-        change = None if item is None else found_empty(item)
-        if change is not None and change.state.leader_epoch == host.leader_epoch:
-            await self._store.transact(change.compares, [change.put])
+        if item is None:
+            return
+        changed = found_empty(decode(PartitionState, item.value))
+        if changed is not None and changed.leader_epoch == host.leader_epoch:
+            await self._store.transact([unchanged(item)], [Put(item.key, encode(changed))])

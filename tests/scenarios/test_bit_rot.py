@@ -6,6 +6,7 @@ import pytest
 
 from storage.log.keys import LogKind
 from storage.node.delivery_snapshots import SNAPSHOT_NAME
+from storage.node.replication.replica_host import ReplicaHost
 from tests.sim.cluster.machines import NodeMachine
 from tests.sim.cluster.stage import Stage, play
 
@@ -171,46 +172,47 @@ def test_a_replica_keeps_what_it_has_until_a_leader_speaks() -> None:
     play(script)
 
 
+async def compacted_follower(stage: Stage) -> tuple[NodeMachine, ReplicaHost]:
+    """A follower whose delivery log begins with a snapshot."""
+    await stage.first_contact()
+    await stage.send_acknowledged(3)
+    await stage.all_in_sync()
+    follower = stage.others(stage.leader)[0]
+    replica = stage.replica(follower)
+    log = replica.logs[LogKind.DELIVERY]
+    await stage.until(lambda: log.log_end > 0, "there is something to compact")
+    assert follower.process is not None
+    compact = replica._tools.snapshots.compact(log, log.log_end, leader_epoch=replica.leader_epoch)
+    await follower.process.call(compact)
+    return follower, replica
+
+
+async def noticed_at_the_next_start(stage: Stage, victim: NodeMachine) -> None:
+    stage.kill(victim)
+    stage.start(victim)
+    await stage.until(lambda: stage.is_up(victim) and stage.replica(victim).is_damaged, "it is noticed")
+    await replaced(stage, victim, LogKind.DELIVERY)
+
+
 def test_a_snapshot_that_is_gone_is_noticed_at_the_next_start() -> None:
     """As after a crash between the removal of the old one and the log's new beginning."""
 
     async def script(stage: Stage) -> None:
-        await stage.first_contact()
-        await stage.send_acknowledged(3)
-        await stage.all_in_sync()
-        victim = stage.others(stage.leader)[0]
-        replica = stage.replica(victim)
+        victim, replica = await compacted_follower(stage)
         log = replica.logs[LogKind.DELIVERY]
-        await stage.until(lambda: log.log_end > 0, "there is something to lose")
         assert victim.process is not None
-        snapshots = replica._tools.snapshots
-        await victim.process.call(snapshots.compact(log, log.log_end, leader_epoch=replica.leader_epoch))
         await victim.process.call(log.reset_to(log.log_end))
-        await victim.process.call(snapshots.write(log, 0, b""))
+        await victim.process.call(replica._tools.snapshots.write(log, 0, b""))
         stage.hardware.rotten = victim
-        stage.kill(victim)
-        stage.start(victim)
-        await stage.until(lambda: stage.is_up(victim) and stage.replica(victim).is_damaged, "it is noticed")
-        await replaced(stage, victim, LogKind.DELIVERY)
+        await noticed_at_the_next_start(stage, victim)
 
     play(script)
 
 
 def test_rot_in_the_snapshot_is_found_at_the_next_start() -> None:
     async def script(stage: Stage) -> None:
-        await stage.first_contact()
-        await stage.send_acknowledged(3)
-        await stage.all_in_sync()
-        victim = stage.others(stage.leader)[0]
-        replica = stage.replica(victim)
-        log = replica.logs[LogKind.DELIVERY]
-        await stage.until(lambda: log.log_end > 0, "there is something to rot")
-        assert victim.process is not None
-        await victim.process.call(replica._tools.snapshots.compact(log, log.log_end, leader_epoch=replica.leader_epoch))
+        victim, _ = await compacted_follower(stage)
         flip_a_bit(stage, victim, LogKind.DELIVERY, name=f"/{SNAPSHOT_NAME}")
-        stage.kill(victim)
-        stage.start(victim)
-        await stage.until(lambda: stage.is_up(victim) and stage.replica(victim).is_damaged, "it is noticed")
-        await replaced(stage, victim, LogKind.DELIVERY)
+        await noticed_at_the_next_start(stage, victim)
 
     play(script)

@@ -6,9 +6,9 @@ import pytest
 
 from cluster import keys
 from cluster.coordination import Put
-from cluster.isr_change import isr_with, isr_without
 from cluster.model import NO_LEADER, Topic
 from tests.support.controlled_cluster import ControlledCluster
+from tests.support.data_leader import isr_with, isr_without
 
 
 @pytest.fixture

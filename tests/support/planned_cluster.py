@@ -14,11 +14,12 @@ from cluster.controller.leadership import is_led
 from cluster.controller.planner import Planner
 from cluster.controller.planner_settings import PlannerSettings
 from cluster.controller.steps import Decision, Step, pack
-from cluster.coordination import Changed, Delete, Event, KeyValue, Operation, Put, key_of
-from cluster.isr_change import IsrChange, found_empty, isr_with, isr_without
+from cluster.coordination import Changed, Delete, Event, KeyValue, Operation, Put, key_of, unchanged
 from cluster.key_space import KeySpace, Mutation, Transaction
 from cluster.model import NO_LEADER, NodeRegistration, PartitionLife, PartitionState, Topic, TopicConfig
+from cluster.partition_change import found_empty
 from cluster.steering import ClusterSteering, NodeSteering, OrderKind, PartitionOrder
+from tests.support.data_leader import IsrChange, isr_with, isr_without
 
 PartitionId = tuple[str, int]
 
@@ -286,7 +287,10 @@ class PlannedCluster:
 
     def find_empty(self, partition: PartitionId) -> None:
         if self.is_served(self.state(partition)):
-            self._change_isr(found_empty(self._item(partition)))
+            item = self._item(partition)
+            changed = found_empty(decode(PartitionState, item.value))
+            if changed is not None:
+                self.transact(Transaction((unchanged(item),), (Put(item.key, encode(changed)),)))
 
     def _item(self, partition: PartitionId) -> KeyValue:
         item = self.key_space.get(keys.partition(*partition))

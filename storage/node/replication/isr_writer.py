@@ -19,9 +19,9 @@ from cluster.coordination import (
     OutcomeUnknownError,
     Put,
 )
-from cluster.isr_change import without_damaged
 from cluster.metadata_view import MetadataView
 from cluster.model import PartitionState
+from cluster.partition_change import without_damaged
 from storage.node.replication.joint_transactions import JointTransactions
 from storage.replication.assignment import IsrMember, ReplicaIdentity, assignment_of
 from storage.replication.isr import ChangeOutcome, IsrChange

@@ -12,10 +12,10 @@ from cluster.controller.loop import ControllerLoop
 from cluster.controller.progress import progress
 from cluster.controller.steps import DecisionKind
 from cluster.coordination import Changed, CoordinationUnavailableError, Put, WatchBatch
-from cluster.isr_change import isr_with
 from cluster.model import PartitionState, Topic
 from cluster.steering_desk import SteeringDesk
 from tests.support.controlled_cluster import SETTINGS, ControlledCluster
+from tests.support.data_leader import isr_with
 from tests.support.manual_clock import settle
 
 

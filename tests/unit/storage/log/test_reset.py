@@ -261,12 +261,20 @@ def test_a_crash_at_any_point_leaves_the_log_as_it_was_or_empty_there(place: str
         after += 1
 
 
+def segment_files(harness: LogHarness) -> list[str]:
+    """Of the log, oldest first."""
+    return sorted(path for path in harness.disk.files() if path.startswith(KEY.directory) and ".log" in path)
+
+
+def rot_first_segment(harness: LogHarness) -> None:
+    harness.disk.bit_rot(segment_files(harness)[0], 90, 1)
+
+
 def test_damage_is_told_once_and_ends_with_a_new_beginning(harness: LogHarness) -> None:
     log = log_of(harness)
     harness.run(fill(log, range(12)))
     harness.close()
-    path = next(path for path in sorted(harness.disk.files()) if path.startswith(KEY.directory) and ".log" in path)
-    harness.disk.bit_rot(path, 90, 1)
+    rot_first_segment(harness)
     harness.open()
     log = log_of(harness)
     told: list[str] = []
@@ -291,9 +299,7 @@ def test_a_log_that_recovery_refused_is_served_again(harness: LogHarness) -> Non
     log = log_of(harness)
     harness.run(fill(log, range(30)))
     harness.close()
-    first, second, *_ = sorted(
-        path for path in harness.disk.files() if path.startswith(KEY.directory) and ".log" in path
-    )
+    first, second, *_ = segment_files(harness)
     harness.disk.remove(first)
     file = harness.disk.create(f"{second.rpartition('/')[0]}/{1:020d}.log")  # begins before its turn
     content = harness.disk.files()[second]
@@ -316,8 +322,7 @@ def test_damage_is_remembered_by_the_next_start_until_the_log_begins_anew(harnes
     log = log_of(harness)
     harness.run(fill(log, range(12)))
     harness.close()
-    path = next(path for path in sorted(harness.disk.files()) if path.startswith(KEY.directory) and ".log" in path)
-    harness.disk.bit_rot(path, 90, 1)
+    rot_first_segment(harness)
     harness.open()
     log = log_of(harness)
     with pytest.raises(AcklogError, match="RECORDS_CORRUPT"):
