@@ -5,11 +5,13 @@ that a stall counts for all the requests that it delayed (no coordinated omissio
 import asyncio
 from collections import deque
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from time import perf_counter
 
 from examples.latencies import percentile
 from loadtests.http_connection import Answer, HttpConnection
+from loadtests.pace import Pace
 
 DRAIN_TIMEOUT_S = 10.0
 BACKLOG_MAX = 100_000
@@ -132,15 +134,15 @@ async def open_loop(
     is_spinning: bool,
     expected_status: int = 201,
 ) -> LoadResult:
-    """`is_spinning` polls without pause, which is exact to microseconds and takes a whole core; else timers are exact
-    to a millisecond."""
+    """`is_spinning` polls without pause, which needs a core of its own; else the kernel's timer wakes the process."""
     run = _OpenLoop(connections, requests, rate, warm_up_s, seconds, expected_status)
-    if is_spinning:
-        run.spin()
-    else:
-        run.tick()
     try:
-        await _finish([run.finished], warm_up_s + seconds)
+        if is_spinning:
+            run.spin()
+            await _finish([run.finished], warm_up_s + seconds)
+        else:
+            with closing(run.begin()):
+                await _finish([run.finished], warm_up_s + seconds)
     except LoadNotFinishedError:
         run.give_up()
     return LoadResult(run.answers, run.errors, seconds, sorted(run.latencies), sorted(run.lateness))
@@ -189,10 +191,9 @@ class _OpenLoop:
         if not self.finished.done():
             self._loop.call_soon(self.spin)
 
-    def tick(self) -> None:
-        self._send_what_is_due()
-        if not self.finished.done():
-            self._loop.call_later(0.001, self.tick)
+    def begin(self) -> Pace:
+        """Send whenever something is due, until the pace is closed."""
+        return Pace(self._start, self._interval, self._send_what_is_due)
 
     def _send_what_is_due(self) -> None:
         now = perf_counter()

@@ -104,6 +104,7 @@ class Checks:
         """With a minimum of two any one disk may be lost, and the next one when the ISR is whole again; with a minimum
         of one only one that is not the last."""
         if self.cluster.options.min_insync_replicas > 1:
+            self._count_lost_disks()
             return self._may_lose_a_disk
         return any(member.node_id != node.node_id for member in self._intact_members())
 
@@ -114,6 +115,15 @@ class Checks:
 
     def rotten(self) -> None:
         self._may_lose_a_disk = False
+
+    def _count_lost_disks(self) -> None:
+        """One that is lost while its joining is on its way counts from when it has joined. An ISR that is too small and
+        lost nobody changes nothing: it must not keep its last disk from being lost."""
+        isr = self.cluster.store.assignment.isr
+        if len(self._intact_members()) < len(isr):
+            self._may_lose_a_disk = False
+        elif len(isr) > 1 and not any(node.is_rotten for node in self.cluster.nodes.values()):
+            self._may_lose_a_disk = True
 
     def _intact_members(self) -> list[IsrMember]:
         nodes = self.cluster.nodes
@@ -159,8 +169,7 @@ class Checks:
         if versions == self._versions:
             return
         self._versions = versions
-        is_whole = 1 < len(self._intact_members()) == len(self.cluster.store.assignment.isr)
-        self._may_lose_a_disk |= is_whole and not any(node.is_rotten for node in nodes)
+        self._count_lost_disks()
         self._in_sync_replicas_have_everything()
         self._logs_match()
         self._leader_counts_with_every_member()
