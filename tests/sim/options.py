@@ -53,6 +53,8 @@ class Options:
     resend_probability: float
     producer_pause_ms: int
     dedup_window_ms: int
+    acks: tuple[int | str, ...]
+    """What requests ask for, each one of these."""
 
     consumers: int
     receive_max: int
@@ -123,6 +125,7 @@ def draw_options(seed: int) -> Options:
         resend_probability=sometimes(0.5, 0.01, 0.3),
         producer_pause_ms=rng.choice((1, 50, 500)),
         dedup_window_ms=rng.choice((60_000, 300_000)),
+        acks=("all",),
         consumers=rng.randint(1, 3),
         receive_max=rng.choice((1, 10, 100)),
         wait_ms=rng.choice((0, 500, 5_000)),

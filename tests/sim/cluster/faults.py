@@ -1,19 +1,25 @@
 """Misfortunes of a simulated cluster, one method for each kind; those that last undo themselves, or are undone."""
 
 import asyncio
+import contextlib
 import random
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 from cluster import keys
 from cluster.codec import encode
-from cluster.coordination import Delete, Put
-from cluster.steering import NodeSteering
+from cluster.coordination import CoordinationError, Delete, Put
+from cluster.errors import AcklogError
+from cluster.steering import NodeSteering, OrderKind, PartitionOrder
 from tests.sim.cluster.hardware import Hardware
 from tests.sim.cluster.links import COORDINATION, Link
 from tests.sim.cluster.machines import Host, NodeMachine, Surrounding
 from tests.sim.cluster.options import ClusterFault
 from tests.sim.cluster.store_observer import StoreObserver
+from tests.sim.process import ProcessDiedError
+
+PARTITIONS_MAX = 6
+"""A topic grows no further."""
 
 Inflict = Callable[[], Coroutine[Any, Any, None]]
 
@@ -56,6 +62,8 @@ class Misfortune:
             ClusterFault.WALL_JUMP: self._wall_jump,
             ClusterFault.DRAIN: self._drain,
             ClusterFault.BIT_ROT: self._bit_rot,
+            ClusterFault.GROW: self._grow,
+            ClusterFault.MOVE: self._move,
         }
 
     def inflict(self, kind: ClusterFault) -> None:
@@ -260,6 +268,34 @@ class Misfortune:
         await store.transact([], [Put(keys.node_steering(node_id), encode(NodeSteering(node_id, 0)))])
         await self._sleep(2, 10)
         await store.transact([], [Delete(keys.node_steering(node_id))])
+
+    # --- what operators do ---
+
+    async def _grow(self) -> None:
+        """Any topic that there is, dead letter queues included."""
+        machine = self._random.choice(self._hardware.gateways)
+        topics = sorted(self._store.topics.values(), key=lambda topic: topic.name)
+        topic = self._random.choice([topic for topic in topics if topic.partitions < PARTITIONS_MAX] or topics[:1])
+        if machine.gateway is None or machine.process is None or topic.partitions >= PARTITIONS_MAX:
+            return
+        growing = machine.gateway.gateway.topics.update(topic.name, partitions=topic.partitions + 1)
+        with contextlib.suppress(AcklogError, CoordinationError, ProcessDiedError):
+            await machine.process.call(growing)
+
+    async def _move(self) -> None:
+        """To other nodes, as far as there are some, and with another preferred leader."""
+        places = sorted(self._store.partitions)
+        if not places:
+            return
+        state = self._store.partitions[self._random.choice(places)]
+        wanted = tuple(self._random.sample(sorted(self._hardware.nodes), len(state.replicas)))
+        order = PartitionOrder(state.topic_id, state.partition, 0, OrderKind.MOVE, wanted)
+        key = keys.partition_order(state.topic_id, state.partition)
+        await self._around.coordination.store.transact([], [Put(key, encode(order))])
+        if self._random.random() < 0.2:
+            await self._sleep(0, 2)
+            cancel = PartitionOrder(state.topic_id, state.partition, 0, OrderKind.CANCEL)
+            await self._around.coordination.store.transact([], [Put(key, encode(cancel))])
 
     # --- disks and clocks ---
 

@@ -40,6 +40,12 @@ class ClusterFault(Enum):
     WALL_JUMP = "wall jump"
     DRAIN = "drain a node"
     BIT_ROT = "bit rot"
+    GROW = "grow the topic"
+    MOVE = "move a partition"
+
+
+LATE_FAULTS = (ClusterFault.BIT_ROT, ClusterFault.GROW, ClusterFault.MOVE)
+"""Drawn apart from the others, so that seeds of before stay what they were."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +82,19 @@ class ClusterOptions:
 
     @property
     def dedup_is_exact(self) -> bool:
-        """Whether the nodes' clocks agree well enough for dedup windows, which follow append times."""
+        """Whether dedup windows know all of their time: they follow append times, and are a partition's own."""
+        if ClusterFault.GROW in self.faults:  # keys move to other partitions, which do not know them
+            return False
         return ClusterFault.WALL_JUMP not in self.faults and self.clock_skew_ms <= 1_000
+
+    @property
+    def also_expected(self) -> frozenset[str]:
+        """Codes that clients may be told for what goes wrong here, and only here."""
+        codes = {
+            ClusterFault.BIT_ROT: "RECORDS_CORRUPT",
+            ClusterFault.GROW: "IDEMPOTENCY_KEY_REUSED",  # a request that is sent again has its messages elsewhere
+        }
+        return frozenset(code for fault, code in codes.items() if fault in self.faults)
 
     def describe(self) -> str:
         lines = []
@@ -95,17 +112,16 @@ def draw_cluster_options(seed: int) -> ClusterOptions:
     """The options of `seed`."""
     rng = random.Random(f"cluster options {seed}")
     share = rng.choice((0.1, 0.25, 0.5))
-    faults = tuple(kind for kind in ClusterFault if kind is not ClusterFault.BIT_ROT and rng.random() < share)
+    faults = tuple(kind for kind in ClusterFault if kind not in LATE_FAULTS and rng.random() < share)
     faults = faults or (ClusterFault.KILL,)
-    if random.Random(f"bit rot {seed}").random() < share:
-        faults = (*faults, ClusterFault.BIT_ROT)
+    faults += tuple(kind for kind in LATE_FAULTS if random.Random(f"{kind.value} {seed}").random() < share)
     nodes = rng.choice((3, 3, 3, 3, 4, 5, 2, 1))
     replication_factor = min(nodes, rng.choice((3, 3, 3, 3, 2, 1)))
     min_insync_replicas = rng.choice((2, 2, 2, 1)) if replication_factor >= 3 else 1
     fetch_wait_ms = rng.choice((50, 200, 500))
     return ClusterOptions(
         seed=seed,
-        server=_server_options(seed, rng),
+        server=replace(_server_options(seed, rng), acks=_acks(seed, replication_factor)),
         faults=faults,
         duration_ms=rng.choice((5_000, 10_000, 20_000)),
         fault_interval_ms=rng.choice((300, 1_000, 2_500)),
@@ -134,6 +150,12 @@ def draw_cluster_options(seed: int) -> ClusterOptions:
         fetch_bytes_max=rng.choice((2_000, 50_000, 8_388_608)),
         repair_delay_ms=rng.choice((3_000, 300_000)),
     )
+
+
+def _acks(seed: int, replication_factor: int) -> tuple[int | str, ...]:
+    """Most clusters are asked for all in-sync replicas: what others answer, nobody can count on."""
+    rng = random.Random(f"acks {seed}")
+    return ("all", "all", 1, replication_factor) if rng.random() < 0.25 else ("all",)
 
 
 def _server_options(seed: int, rng: random.Random) -> Options:

@@ -28,7 +28,7 @@ from tests.sim.cluster.links import Links
 from tests.sim.cluster.machines import Surrounding
 from tests.sim.cluster.network import Network
 from tests.sim.cluster.observer import ClusterObserver, NobodyLeadsError
-from tests.sim.cluster.options import ClusterFault, ClusterOptions, draw_cluster_options
+from tests.sim.cluster.options import ClusterOptions, draw_cluster_options
 from tests.sim.cluster.store_observer import StoreObserver, watching
 from tests.sim.consumer import Consumer
 from tests.sim.environment import ExecutorKilledError, MachineClock
@@ -90,7 +90,7 @@ class ClusterWorld:
             self.history,
             self.coverage,
             http=self.hardware.some_gateway,
-            also_expected=frozenset({"RECORDS_CORRUPT"} if ClusterFault.BIT_ROT in options.faults else ()),
+            also_expected=options.also_expected,
         )
         self.observer = ClusterObserver(self.hardware, self.store, self.around)
         self.inspector = Inspector(self.store, self.coverage)
@@ -254,7 +254,9 @@ class ClusterWorld:
 
     async def _send_after_all(self) -> None:
         """A healed cluster takes messages."""
-        server = replace(self.options.server, messages_max=CLOSING_MESSAGES, batch_max=1, disconnect_probability=0.0)
+        server = replace(
+            self.options.server, acks=("all",), messages_max=CLOSING_MESSAGES, batch_max=1, disconnect_probability=0.0
+        )
         around = replace(self.around, options=server, stopping=False)
         await Producer("closing", QUEUE, around).run()
         acknowledged = {sent.uid for sent in self.history.of(Sent) if sent.outcome is Outcome.OK}
@@ -271,7 +273,7 @@ class ClusterWorld:
         while self._loop.time() < deadline_s:
             is_all_sent = all(producer.done() for producer in self._producers)
             found = [read for read in await self.observer.look(is_final=False) if read.queue == QUEUE]
-            is_complete = len(found) == self.options.server.partitions * len(self._groups)
+            is_complete = len(found) == self._partitions() * len(self._groups)
             is_done = all(read.progress == read.high_watermark for read in found)
             if is_all_sent and is_complete and is_done and not self._not_in_sync():
                 self._is_converged = True
@@ -283,6 +285,9 @@ class ClusterWorld:
                 f"{[producer.done() for producer in self._producers]}"
             )
         self._is_over = True
+
+    def _partitions(self) -> int:
+        return sum(topic.partitions for topic in self.store.topics.values() if topic.name == QUEUE)
 
     def _not_in_sync(self) -> list[str]:
         return [
