@@ -4,7 +4,11 @@ import asyncio
 import os
 from time import perf_counter, sleep
 
+import pytest
+
 from loadtests.pace import Pace
+
+pytestmark = pytest.mark.integration
 
 
 async def test_beats_come_until_the_pace_is_closed() -> None:
