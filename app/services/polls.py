@@ -8,12 +8,16 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import structlog
+
 from acklog.wire.problems import ProblemCode
 from app.dependencies import Gateway
 from app.routing import PartitionLeaders, Pauses
 from app.services.node_lag import answer_of_node
 from cluster.errors import AcklogError
 from storage.rpc.messages import DeliveredMessage, ReceiveRequest, ReceiveResponse
+
+logger = structlog.get_logger(__name__)
 
 EMPTY = "EMPTY"
 UNAVAILABLE = "UNAVAILABLE"
@@ -100,6 +104,7 @@ class Polls:
                     continue
                 if not messages:
                     raise
+                _log_what_may_be_lost(node_id, part)
                 break
             messages.extend(response.messages)
             reasons.append(response.reason)
@@ -334,6 +339,13 @@ def narrowed(request: ReceiveRequest, messages: list[DeliveredMessage], wait_ms:
 
 def bytes_left(request: ReceiveRequest, messages: list[DeliveredMessage]) -> int:
     return request.max_bytes - sum(len(message.record.body) for message in messages)
+
+
+def _log_what_may_be_lost(node_id: int, request: ReceiveRequest) -> None:
+    """The client gets messages of other nodes, and cannot know."""
+    logger.warning(
+        "auto_acked_messages_may_be_lost", node=node_id, group_id=request.group_id, messages_max=request.max_messages
+    )
 
 
 def _silent(node_id: int) -> AcklogError:

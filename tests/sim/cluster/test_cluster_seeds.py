@@ -6,7 +6,10 @@ from tests.sim.cluster.options import ClusterFault, draw_cluster_options
 from tests.sim.cluster.world import FAULTS_MIN, run_cluster_seed
 from tests.sim.reached import too_little
 
-SEEDS = range(50)
+LOST_BEHIND_AN_ANSWER = 1563
+"""An answer with messages of one node, while another one's, which it had acknowledged as well, were lost."""
+
+SEEDS = (*range(50), LOST_BEHIND_AN_ANSWER)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import random
 from collections import Counter
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -32,7 +32,7 @@ from tests.sim.cluster.options import ClusterOptions, draw_cluster_options
 from tests.sim.cluster.store_observer import StoreObserver, watching
 from tests.sim.consumer import Consumer
 from tests.sim.environment import ExecutorKilledError, MachineClock
-from tests.sim.history import Faulted, History, Outcome, ProgressRead, Sent
+from tests.sim.history import AutoAckedAnswerLost, Faulted, History, Outcome, ProgressRead, Sent
 from tests.sim.loop import SimLoop, simulate
 from tests.sim.process import ProcessDiedError, current_process
 from tests.sim.producer import Producer
@@ -62,8 +62,10 @@ class ClusterResult:
 class ClusterWorld:
     """One seed's run; `run` it once."""
 
-    def __init__(self, loop: SimLoop, options: ClusterOptions) -> None:
+    def __init__(self, loop: SimLoop, options: ClusterOptions, logs: Sequence[Mapping[str, Any]] = ()) -> None:
+        """`logs` is what the servers say, as it goes on."""
         self.options = options
+        self._logs = logs
         self.coverage: Counter[str] = Counter()
         self.history = History()
         self.violations: list[str] = []
@@ -337,6 +339,7 @@ class ClusterWorld:
 
     def _judge(self) -> None:
         self._count()
+        self._note_unseen_losses()
         self.violations += self.around.unexpected
         self.violations += self.store.violations
         self.violations += self.inspector.violations
@@ -349,6 +352,19 @@ class ClusterWorld:
                 has_final_looks=self._is_converged,
             ),
         )
+
+    def _note_unseen_losses(self) -> None:
+        """An answer may hold what one node has acknowledged, and not say that another one's was lost."""
+        for entry in self._logs:
+            if entry["event"] == "auto_acked_messages_may_be_lost":
+                lost = AutoAckedAnswerLost(
+                    began_ms=entry["at_s"] * 1000,
+                    ended_ms=entry["at_s"] * 1000,
+                    group=self.observer.group_names[entry["group_id"]],
+                    queue=QUEUE,
+                    messages_max=entry["messages_max"],
+                )
+                self.history.add(lost)
 
     def _count(self) -> None:
         self.coverage["messages acknowledged"] = sum(sent.outcome is Outcome.OK for sent in self.history.of(Sent))
@@ -381,7 +397,7 @@ def run_cluster(options: ClusterOptions) -> ClusterResult:
     worlds: list[ClusterWorld] = []
 
     async def main(loop: SimLoop) -> float:
-        worlds.append(ClusterWorld(loop, options))
+        worlds.append(ClusterWorld(loop, options, logs))
         await worlds[0].run()
         return loop.time()
 

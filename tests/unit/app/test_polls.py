@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
+from structlog.testing import capture_logs
 
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
@@ -354,9 +355,13 @@ def test_what_was_acknowledged_is_handed_out_when_the_next_node_may_have_lost_so
     async def main(world: World) -> None:
         world.nodes[2].put(2)
         world.nodes[3].faults = [AcklogError(_P.OUTCOME_UNKNOWN, "it broke")]
-        found = await world.polls.ask(world.request(3, auto_ack=True))
+        with capture_logs() as logs:
+            found = await world.polls.ask(world.request(3, auto_ack=True))
         assert len(found.messages) == 2
         assert not world.nodes[1].requests
+        assert [(entry["event"], entry["node"], entry["messages_max"]) for entry in logs] == [
+            ("auto_acked_messages_may_be_lost", 3, 1)
+        ]
 
     with_world(main)
 
