@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
 from time import perf_counter
 
 from examples.latencies import percentile
 from loadtests.http_connection import Answer, HttpConnection
+from loadtests.pace import Pace
 
-TICK_S = 0.005
+DRAIN_PAUSE_S = 0.005
 
 
 class SteadyLoad:
@@ -33,7 +33,8 @@ class SteadyLoad:
         self._expected_status = expected_status
         self._sent = 0
         self._open = 0
-        self._running: asyncio.Task[None] | None = None
+        self._began_s = 0.0
+        self._pace: Pace | None = None
         self._latencies: list[float] = []
         self.errors = 0
 
@@ -47,27 +48,23 @@ class SteadyLoad:
         return percentile(sorted(self._latencies), 99) * 1000 if self._latencies else None
 
     async def __aenter__(self) -> "SteadyLoad":
-        self._running = asyncio.create_task(self._run(), name="steady load")
+        self._began_s = perf_counter()
+        self._pace = Pace(self._began_s, 1 / self._rate, self._send_what_is_due)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        assert self._running is not None
-        self._running.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._running
+        assert self._pace is not None
+        self._pace.close()
         deadline_s = perf_counter() + self._drain_timeout_s
         while self._open and perf_counter() < deadline_s:
-            await asyncio.sleep(TICK_S)
+            await asyncio.sleep(DRAIN_PAUSE_S)
         self.errors += self._open
         self._open = 0
 
-    async def _run(self) -> None:
-        began_s = perf_counter()
-        while True:
-            due = int((perf_counter() - began_s) * self._rate)
-            while self._sent < due and self._free:
-                self._send(self._free.pop(), began_s + self._sent / self._rate)
-            await asyncio.sleep(TICK_S)
+    def _send_what_is_due(self) -> None:
+        due = int((perf_counter() - self._began_s) * self._rate) + 1
+        while self._sent < due and self._free:
+            self._send(self._free.pop(), self._began_s + self._sent / self._rate)
 
     def _send(self, connection: HttpConnection, due_s: float) -> None:
         request = self._requests[self._sent % len(self._requests)]
