@@ -8,12 +8,12 @@ from pydantic import BaseModel, PositiveInt
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from .tables import Base, Event, Order, engine
+from .tables import Event, Order, create_tables, engine
 
 
 @asynccontextmanager
 async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-    Base.metadata.create_all(engine)
+    create_tables()
     yield
 
 

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from acklog import AcklogError, Client, OutgoingMessage, Sent
 
-from .tables import Base, Event, engine
+from .tables import Event, create_tables, engine
 
 EVENTS_AT_ONCE = 500
 PAUSE_S = 0.2
@@ -40,7 +40,7 @@ def relay(client: Client) -> int:
 
 def main() -> None:
     logging.basicConfig(level=logging.INFO)
-    Base.metadata.create_all(engine)
+    create_tables()
     with Client(os.environ.get("ACKLOG_URL", "http://127.0.0.1:8080")) as client:
         while True:
             try:

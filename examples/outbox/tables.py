@@ -6,6 +6,7 @@ from uuid import uuid4
 
 from sqlalchemy import JSON, create_engine
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.schema import CreateTable
 
 engine = create_engine(os.environ.get("DATABASE_URL", "sqlite:///shop.db"))
 
@@ -34,3 +35,10 @@ class Event(Base):
     key: Mapped[str]
     body: Mapped[dict[str, Any]] = mapped_column(JSON)
     refusal: Mapped[str | None]  # why it can never be sent; such a row waits for a person
+
+
+def create_tables() -> None:
+    """Backend and relay may start at the same moment. `create_all` looks first and then creates, so one would fail."""
+    with engine.begin() as connection:
+        for table in Base.metadata.sorted_tables:
+            connection.execute(CreateTable(table, if_not_exists=True))

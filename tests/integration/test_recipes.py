@@ -148,6 +148,31 @@ def test_outbox_relay_is_killed_and_every_order_has_one_event(
     assert "MESSAGE_TOO_LARGE" in str(rows(database, "SELECT refusal FROM outbox"))
 
 
+MEANWHILE = """
+from sqlalchemy import create_engine, event
+from outbox import tables
+others = create_engine("sqlite:///shop.db")
+
+@event.listens_for(tables.engine, "before_cursor_execute")
+def create_first(connection, cursor, statement, *_):
+    if "CREATE TABLE" in statement:
+        tables.Base.metadata.create_all(others)
+
+tables.create_tables()
+"""
+
+
+def test_outbox_tables_may_be_created_by_two_at_once(tmp_path: Path) -> None:
+    """Backend and relay start together: the other one creates a table right after this one saw that there is none."""
+    recipe = Recipe("outbox.md", tmp_path, "http://127.0.0.1:1")
+    with recipe.python("-c", MEANWHILE) as program:
+        assert program.process.wait(WAIT_SECONDS) == 0, program.output
+    assert rows(tmp_path / "shop.db", "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name") == [
+        ("orders",),
+        ("outbox",),
+    ]
+
+
 # --- the graceful worker ---------------------------------------------------------------------------------------------
 
 
