@@ -37,11 +37,20 @@ class TopicConfig(msgspec.Struct, frozen=True, rename="camel"):
     max_replica_lag_ms: int = 10_000
 
 
+class EarlierMapping(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What keys were mapped to until the wall-clock time `until_ms`."""
+
+    partitions: int
+    decommissioned: tuple[int, ...]
+    until_ms: int
+
+
 class Topic(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """`id` is the identity: a topic that is deleted and created again has another (rule R14).
 
     `partitions` counts the numbers ever given, so it never falls; `decommissioned` are those of them that take no new
-    messages (`acklog.wire.partition_mapping` says where their keys go).
+    messages (`acklog.wire.partition_mapping` says where their keys go). `mapping` counts the changes of these two, and
+    `earlier_mappings` has the last ones before, the oldest first (`cluster.topic_mapping`).
     """
 
     id: str
@@ -51,6 +60,8 @@ class Topic(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     created_at_ms: int
     config: TopicConfig = TopicConfig()
     decommissioned: tuple[int, ...] = ()
+    mapping: int = 0
+    earlier_mappings: tuple[EarlierMapping, ...] = ()
 
 
 class PartitionLife(Enum):

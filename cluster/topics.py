@@ -18,6 +18,7 @@ from cluster.errors import AcklogError
 from cluster.metadata_view import MetadataView
 from cluster.model import Tombstone, Topic, TopicConfig
 from cluster.topic_defaults import check_min_insync_replicas
+from cluster.topic_mapping import remapped
 
 
 class Topics:
@@ -119,8 +120,7 @@ class Topics:
                 raise self._not_found(name)
             topic = decode(Topic, item.value)
             updated = replace(
-                topic,
-                partitions=topic.partitions if partitions is None else partitions,
+                topic if partitions is None else self._remapped(topic, partitions, topic.decommissioned),
                 config=topic.config if config is None else config,
                 replication_factor=topic.replication_factor if replication_factor is None else replication_factor,
             )
@@ -155,7 +155,7 @@ class Topics:
                 raise self._not_found(name)
             topic = decode(Topic, item.value)
             _check_decommission(topic, partitions)
-            updated = replace(topic, decommissioned=tuple(sorted({*topic.decommissioned, *partitions})))
+            updated = self._remapped(topic, topic.partitions, sorted({*topic.decommissioned, *partitions}))
             return Settled() if updated == topic else Write([unchanged(item)], [_put(updated)])
 
         await self._changer.change(keys.topic(name), decide)
@@ -182,6 +182,9 @@ class Topics:
             return Write([unchanged(item)], [Delete(item.key), Put(keys.tombstone(target.id), encode(tombstone))])
 
         await self._changer.change(keys.topic(name), decide)
+
+    def _remapped(self, topic: Topic, partitions: int, decommissioned: Sequence[int]) -> Topic:
+        return remapped(topic, partitions=partitions, decommissioned=decommissioned, now_ms=self._clock.now_ms())
 
     def _check_total(self, more: int) -> None:
         total = sum(topic.partitions for topic in self._metadata.topics())

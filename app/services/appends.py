@@ -12,7 +12,7 @@ from app.batching.batch_numbers import BatchNumbers
 from app.batching.coalescer import ANY_PARTITION, Destination
 from app.routing import PartitionLeaders, Try
 from cluster.errors import AcklogError
-from storage.rpc.messages import ProduceRequest, ProduceResponse
+from storage.rpc.messages import ANY_MAPPING, ProduceRequest, ProduceResponse
 from storage.rpc.node_api import NodeApi, ProduceWaiter
 
 DECOMMISSIONED_RETRY_MS = 100
@@ -34,9 +34,17 @@ class Appends(Protocol):
         ...
 
     async def append(
-        self, topic_id: str, partition: int, batch: bytearray, acks: int, *, deadline_ms: int
+        self,
+        topic_id: str,
+        partition: int,
+        batch: bytearray,
+        acks: int,
+        *,
+        deadline_ms: int,
+        mapping: int = ANY_MAPPING,
     ) -> ProduceResponse:
-        """Raises AcklogError: OUTCOME_UNKNOWN if the batch may be stored, else why it is not."""
+        """`mapping` as in ProduceRequest. Raises AcklogError: OUTCOME_UNKNOWN if the batch may be stored, else why it
+        is not."""
         ...
 
     def begin(
@@ -102,11 +110,18 @@ class NumberedAppends:
         )
 
     async def append(
-        self, topic_id: str, partition: int, batch: bytearray, acks: int, *, deadline_ms: int
+        self,
+        topic_id: str,
+        partition: int,
+        batch: bytearray,
+        acks: int,
+        *,
+        deadline_ms: int,
+        mapping: int = ANY_MAPPING,
     ) -> ProduceResponse:
         async def produce(node: NodeApi, attempt: Try) -> ProduceResponse:
             remaining_ms, is_retry = attempt
-            return await node.produce(ProduceRequest(topic_id, partition, batch, acks, remaining_ms, is_retry))
+            return await node.produce(ProduceRequest(topic_id, partition, batch, acks, remaining_ms, is_retry, mapping))
 
         try:
             return await self._leaders.change(topic_id, partition, produce, deadline_ms=deadline_ms)
@@ -134,14 +149,21 @@ class LocalAppends:
         self._tasks = _Tasks()
 
     async def append(
-        self, topic_id: str, partition: int, batch: bytearray, acks: int, *, deadline_ms: int
+        self,
+        topic_id: str,
+        partition: int,
+        batch: bytearray,
+        acks: int,
+        *,
+        deadline_ms: int,
+        mapping: int = ANY_MAPPING,
     ) -> ProduceResponse:
         try:
             return await self._leaders.change_once_in_time(
                 topic_id,
                 partition,
                 lambda node, remaining_ms: node.produce(
-                    ProduceRequest(topic_id, partition, batch, acks=acks, timeout_ms=remaining_ms)
+                    ProduceRequest(topic_id, partition, batch, acks, remaining_ms, mapping=mapping)
                 ),
                 deadline_ms=deadline_ms,
             )

@@ -17,7 +17,7 @@ from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from app.parsing.message import TRACE_HEADERS, Outgoing
 from cluster.errors import AcklogError
-from storage.rpc.messages import ProduceResponse
+from storage.rpc.messages import KeyedResult, ProduceResponse
 
 FINGERPRINT_BYTES = 8
 _MARK = "\n"  # what sets a request's keys apart: no dedupId may hold a control character
@@ -67,9 +67,19 @@ class StoredRuns:
         self.faults.update(dict.fromkeys(run.twins, fault))
 
 
-def request_key(idempotency_key: str) -> str:
-    """What the messages of a request are remembered by in each partition that they go to."""
-    return idempotency_key + _MARK
+def request_key(idempotency_key: str, mapping: int) -> str:
+    """What the messages of a request are remembered by in each partition that they go to, by the topic's `mapping`: a
+    later one brings other messages of the request together."""
+    return f"{idempotency_key}{_MARK}{mapping}{_MARK}" if mapping else idempotency_key + _MARK
+
+
+def named_by(message: Outgoing, mapping: int) -> Outgoing:
+    """The message as a try by that mapping named it: a dedupId stays what it is, a request's key tells the mapping."""
+    key = message.dedup_key
+    if key is None or not key.endswith(_MARK):
+        return message
+    stem, _, _ = key.partition(_MARK)
+    return msgspec.structs.replace(message, dedup_key=request_key(stem, mapping))
 
 
 def request_run(indexes: list[int], records: list[Record], key: str) -> KeyedRun:
@@ -122,7 +132,7 @@ async def store_runs(store: Store, runs: list[KeyedRun], stored: StoredRuns, *, 
             if not answer.known:
                 _place_all(answer, runs, stored)
                 return
-            runs = _without_known(answer, runs, stored)
+            runs = without_known(answer.known, runs, stored)
             if not runs:
                 return
     except AcklogError as error:
@@ -183,9 +193,9 @@ def _place_all(answer: ProduceResponse, sent: list[KeyedRun], stored: StoredRuns
             offset += len(run.records)
 
 
-def _without_known(answer: ProduceResponse, sent: list[KeyedRun], stored: StoredRuns) -> list[KeyedRun]:
-    """Note what the answer says; returns what has to be sent again."""
-    known = {each.index: each for each in answer.known}
+def without_known(results: list[KeyedResult], sent: list[KeyedRun], stored: StoredRuns) -> list[KeyedRun]:
+    """Note in `stored` what the window knows; returns the runs that it does not know."""
+    known = {each.index: each for each in results}
     left = []
     refused: set[str] = set()
     position = 0
@@ -215,11 +225,12 @@ def _origin(run: KeyedRun) -> str:
 def _store(store: Store, runs: list[KeyedRun]) -> Awaitable[ProduceResponse]:
     if len(runs) == 1:
         [run] = runs
-        return store(run.records, _keys_of(runs), run.payload)
-    return store([record for run in runs for record in run.records], _keys_of(runs), None)
+        return store(run.records, keys_of(runs), run.payload)
+    return store([record for run in runs for record in run.records], keys_of(runs), None)
 
 
-def _keys_of(runs: list[KeyedRun]) -> list[DedupKey]:
+def keys_of(runs: list[KeyedRun]) -> list[DedupKey]:
+    """What the window is told of the runs, which stand one behind the other."""
     keys = []
     position = 0
     for run in runs:

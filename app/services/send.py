@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from acklog.wire.batch import DedupKey
@@ -19,6 +20,7 @@ from app.partition_choice import partition_of_key, places_of_keys
 from app.routing import PartitionLeaders
 from app.services.appends import Appends
 from app.services.catalog import Catalog
+from app.services.earlier_sends import EarlierSends
 from app.services.keyed_batch import KeyedRun, StoredRuns, request_key, request_run, runs_of, store_runs
 from app.services.parts_under_way import PartsUnderWay
 from app.services.send_result import Run, SendResult
@@ -46,6 +48,7 @@ class SendService:
         self._catalog = catalog
         self._leaders = leaders
         self._appends = appends
+        self._earlier = EarlierSends(gateway, leaders)
         self._metrics = metrics
         self._keyless = KeylessPartitions(leaders.has_leader, topics_max=settings.keyless_topics_max)
         self._coalescer = Coalescer(
@@ -66,11 +69,12 @@ class SendService:
         topic = await self._catalog.grown(topic, _highest_partition(command.messages))
         result = SendResult(topic, len(command.messages), command.is_batch, command.acks, is_created)
         if idempotency_key is not None:
-            _key_all(command.messages, idempotency_key)
-        if len(command.messages) == 1:
+            _key_all(command.messages, idempotency_key, topic)
+        stored = await self._earlier.find(command.messages, result) if topic.earlier_mappings else frozenset[int]()
+        if len(command.messages) > 1:
+            await self._send_many(command.messages, stored, result)
+        elif not stored:
             await self._send_one(command.messages[0], result)
-        else:
-            await self._send_many(command.messages, result)
         self._count(result)
         return result
 
@@ -94,6 +98,8 @@ class SendService:
         """As `send`, for a batch in which nothing is at fault: a loop per batch where `send` has one per message. It
         takes what is in the batch; the caller must not use it again."""
         topic, is_created = await self._topic_for(batch.queue, batch.acks, principal)
+        if idempotency_key is not None and self._earlier.may_know(topic):
+            return await self.send(batch.spelled_out(), principal, idempotency_key)
         result = SendResult(topic, len(batch.keys), True, batch.acks, is_created)
         indexes = places_of_keys(batch.keys, topic)
         keyless = indexes.pop()
@@ -110,7 +116,7 @@ class SendService:
             batch.clear()
             await self._append_parts(zip(used, map(indexes.__getitem__, used), batches, strict=True), result)
         else:
-            key, records = request_key(idempotency_key), batch.records()
+            key, records = request_key(idempotency_key, topic.mapping), batch.records()
             runs = {number: request_run(indexes[number], [records[i] for i in indexes[number]], key) for number in used}
             sending = [self._send_runs(number, [run], StoredRuns(), result) for number, run in runs.items()]
             await asyncio.gather(*sending)
@@ -174,8 +180,8 @@ class SendService:
         else:
             result.runs.append(Run(placed.partition, placed.epoch, placed.offset, [0]))
 
-    async def _send_many(self, messages: list[Checked], result: SendResult) -> None:
-        parts = self._split(messages, result)
+    async def _send_many(self, messages: list[Checked], stored: AbstractSet[int], result: SendResult) -> None:
+        parts = self._split(messages, stored, result)
         if len(parts) == 1:
             for partition, part in parts.items():
                 await self._send_part(partition, part, result)
@@ -183,13 +189,15 @@ class SendService:
             sending = [self._send_part(partition, part, result) for partition, part in parts.items()]
             await asyncio.gather(*sending)
 
-    def _split(self, messages: list[Checked], result: SendResult) -> dict[int, _Part]:
-        """The messages by partition. Those without a key stay together."""
+    def _split(self, messages: list[Checked], stored: AbstractSet[int], result: SendResult) -> dict[int, _Part]:
+        """The messages by partition, but for those that are stored. Those without a key stay together."""
         topic = result.topic
         parts: dict[int, _Part] = {}
         keyless: list[int] = []
         keyless_bytes = 0
         for index, message in enumerate(messages):
+            if index in stored:
+                continue
             if not isinstance(message, Outgoing):
                 result.faults[index] = message
                 continue
@@ -249,7 +257,10 @@ class SendService:
 
         def store(records: list[Record], keys: list[DedupKey], payload: bytes | None) -> Awaitable[ProduceResponse]:
             batch = self._appends.encode(records, keys=keys, payload=payload)
-            return self._appends.append(result.topic.id, partition, batch, result.acks, deadline_ms=deadline_ms)
+            topic = result.topic
+            return self._appends.append(
+                topic.id, partition, batch, result.acks, deadline_ms=deadline_ms, mapping=topic.mapping
+            )
 
         await store_runs(store, runs, stored, rounds_max=self._settings.send_rounds_max)
         result.faults.update(stored.faults)
@@ -275,9 +286,9 @@ def _highest_partition(messages: list[Checked]) -> int:
     return max(numbers, default=-1)
 
 
-def _key_all(messages: list[Checked], idempotency_key: str) -> None:
+def _key_all(messages: list[Checked], idempotency_key: str, topic: Topic) -> None:
     """Each message that has no dedupId of its own is remembered by the request's key."""
-    key = request_key(idempotency_key)
+    key = request_key(idempotency_key, topic.mapping)
     for message in messages:
         if isinstance(message, Outgoing) and message.dedup_key is None:
             message.dedup_key = key

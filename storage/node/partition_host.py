@@ -9,16 +9,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from acklog.wire.batch import (
-    FLAG_CONTROL,
-    FLAG_TRANSACTIONAL,
-    NO_PRODUCER,
-    BatchCorruptError,
-    BatchHeader,
-    decode_keys,
-    stamped_header,
-    verify_unstamped,
-)
+from acklog.wire.batch import NO_PRODUCER, BatchHeader, decode_keys, stamped_header
 from acklog.wire.problems import ProblemCode
 from cluster.clock import Clock
 from cluster.errors import AcklogError
@@ -31,12 +22,19 @@ from storage.log.round import Appended
 from storage.node.batch_cache import BatchCache
 from storage.node.commit_waiters import CommitWaiters
 from storage.node.keyed_runs import KeyedRuns
+from storage.node.produce_check import check_mapping, checked_header
 from storage.node.produce_outcome import OVERLOADED_RETRY_MS, ProduceOutcome, unconfirmed
 from storage.node.replication.leading import Leadership
 from storage.node.sent_batches import SentBatches, SourceKey
 from storage.node.settings import NodeSettings
 from storage.replication.leader_events import Refusal
-from storage.rpc.messages import ACKS_ALL, KeyedResult, ProduceRequest, ProduceResponse
+from storage.rpc.messages import (
+    ACKS_ALL,
+    KeyedResult,
+    KnownKeysRequest,
+    ProduceRequest,
+    ProduceResponse,
+)
 from storage.rpc.node_api import ProduceWaiter
 
 UNAVAILABLE_RETRY_MS = 200
@@ -169,24 +167,27 @@ class PartitionHost:
             if known_keys:
                 return known_keys
             self._check_leadership(request.acks)
+            check_mapping(request, self.topic)
             token = self._keyed.reserve(keys)
         self._append(request, header, source, token, waiter)
         return []
 
-    def _validate(self, request: ProduceRequest) -> BatchHeader:
+    async def known_keys(self, request: KnownKeysRequest) -> list[KeyedResult]:
+        """Raises AcklogError UNAVAILABLE, INVALID_FIELD, TIMED_OUT."""
+        self._refusal(0)
+        if self.topic.mapping < request.mapping:
+            detail = f"This node has not heard yet of how the partitions of {self.topic.name} have changed."
+            raise AcklogError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=UNAVAILABLE_RETRY_MS)
         try:
-            header = verify_unstamped(request.batch)
-        except BatchCorruptError as error:
-            raise AcklogError(ProblemCode.INVALID_FIELD, f"The batch is damaged: {error}.", field="batch") from error
-        if header.flags & (FLAG_CONTROL | FLAG_TRANSACTIONAL):
-            raise AcklogError(ProblemCode.UNSUPPORTED, "Transactions are not supported.", field="batch")
-        replicas = self.topic.replication_factor
-        if request.acks != ACKS_ALL and not 0 <= request.acks <= replicas:
-            raise AcklogError(
-                ProblemCode.INVALID_FIELD,
-                f"acks is {request.acks}; the topic has {replicas} replica(s), so it may be 0 to {replicas} or all.",
-                field="acks",
-            )
+            known = await self._keyed.known(request.keys, request.count, request.timeout_ms)
+        except TimeoutError:
+            detail = f"Messages with the same keys were still being written after {request.timeout_ms} ms."
+            raise AcklogError(ProblemCode.TIMED_OUT, detail) from None
+        self._refusal(0)  # what was being written is forgotten here once another leads
+        return known
+
+    def _validate(self, request: ProduceRequest) -> BatchHeader:
+        header = checked_header(request, self.topic)
         if self._inbox_bytes + header.length > self._settings.partition_inbox_bytes_max:
             raise AcklogError(
                 ProblemCode.OVERLOADED,
@@ -200,10 +201,7 @@ class PartitionHost:
         if self.partition in self.topic.decommissioned:
             detail = f"Partition {self.partition} of {self.topic.name} is decommissioned and takes no new messages."
             raise AcklogError(ProblemCode.PARTITION_DECOMMISSIONED, detail, field="partition")
-        refusal = None if self._has_ended else self._leadership.refusal(acks)
-        if self._has_ended or refusal is Refusal.NOT_SERVING:
-            detail = f"Partition {self.partition} of {self.topic.name} is not served here now."
-            raise AcklogError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=UNAVAILABLE_RETRY_MS)
+        refusal = self._refusal(acks)
         if refusal is Refusal.NOT_ENOUGH_REPLICAS:
             needed = self.topic.config.min_insync_replicas
             detail = f"Fewer than {needed} replicas of partition {self.partition} of {self.topic.name} keep up now."
@@ -211,6 +209,14 @@ class PartitionHost:
         if refusal is not None or len(self._uncommitted) >= self._settings.uncommitted_appends_max:
             detail = f"{len(self._uncommitted)} appends of partition {self.partition} wait for replicas."
             raise AcklogError(ProblemCode.OVERLOADED, detail, retry_after_ms=OVERLOADED_RETRY_MS)
+
+    def _refusal(self, acks: int) -> Refusal | None:
+        """Why nothing can be appended with `acks` now, though this is the leader. Raises AcklogError UNAVAILABLE."""
+        refusal = None if self._has_ended else self._leadership.refusal(acks)
+        if self._has_ended or refusal is Refusal.NOT_SERVING:
+            detail = f"Partition {self.partition} of {self.topic.name} is not served here now."
+            raise AcklogError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=UNAVAILABLE_RETRY_MS)
+        return refusal
 
     def _append(
         self,

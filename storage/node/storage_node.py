@@ -279,8 +279,7 @@ class StorageNode:
         self._started_groups = {started for started in self._started_groups if started[0] != group_id}
 
     def _task_ended(self, task: "asyncio.Task[None]") -> None:
-        error = None if task.cancelled() else task.exception()
-        if error is not None:
+        if not task.cancelled() and (error := task.exception()) is not None:
             self._crash(error)
 
     def _crash(self, error: BaseException) -> None:
@@ -295,9 +294,8 @@ class StorageNode:
     async def _partition(self, topic_id: str, number: int) -> Partition:
         partition = await self._replicas.get(topic_id, number)
         if self._is_closing:
-            raise AcklogError(
-                ProblemCode.SHUTTING_DOWN, "The node is shutting down.", retry_after_ms=UNAVAILABLE_RETRY_MS
-            )
+            detail = "The node is shutting down."
+            raise AcklogError(ProblemCode.SHUTTING_DOWN, detail, retry_after_ms=UNAVAILABLE_RETRY_MS)
         return partition
 
     async def _wait_for(self, look: Callable[[], _Found | None]) -> _Found | None:
@@ -310,9 +308,8 @@ class StorageNode:
         if group is None:
             raise AcklogError(ProblemCode.GROUP_NOT_FOUND, "There is no group with this id.", field="group")
         if group.mode is not GroupMode.SHARED:
-            raise AcklogError(
-                ProblemCode.WRONG_GROUP_MODE, f"The group's mode is {group.mode.value}; only shared ones are served."
-            )
+            detail = f"The group's mode is {group.mode.value}; only shared ones are served."
+            raise AcklogError(ProblemCode.WRONG_GROUP_MODE, detail)
         return group
 
     # --- NodeApi -------------------------------------------------------------------------------------------------
@@ -324,6 +321,10 @@ class StorageNode:
     def begin_produce(self, request: messages.ProduceRequest, waiter: ProduceWaiter) -> bool:
         partition = None if self._is_closing else self._replicas.find(request.topic_id, request.partition)
         return partition is not None and partition.host.begin(request, waiter)
+
+    async def known_keys(self, request: messages.KnownKeysRequest) -> messages.KnownKeysResponse:
+        partition = await self._partition(request.topic_id, request.partition)
+        return messages.KnownKeysResponse(await partition.host.known_keys(request))
 
     async def receive(self, request: messages.ReceiveRequest) -> messages.ReceiveResponse:
         group = await self._group(request.group_id)
@@ -365,8 +366,7 @@ class StorageNode:
     async def records(self, request: messages.RecordsRequest) -> messages.RecordsResponse:
         reads = self._replicas.followed(request.topic_id, request.partition) if request.any_replica else None
         if reads is not None and not self._is_closing:
-            lag_ms_max = self._settings.follower_lag_ms_max
-            return await self._log_calls.follower_records(reads, request, lag_ms_max=lag_ms_max)
+            return await self._log_calls.follower_records(reads, request, lag_ms_max=self._settings.follower_lag_ms_max)
         partition = await self._partition(request.topic_id, request.partition)
         return await self._log_calls.records(partition.host, request)
 

@@ -92,8 +92,8 @@ class Followers:
 def without_late(
     members: Collection[IsrMember], late: Iterable[FollowerProgress], *, least: int
 ) -> tuple[IsrMember, ...]:
-    """The members but for the late ones, as long as `least` are left. First goes the one that is behind for longest, and
-    of several that are behind since the same append, the one that was heard least lately: it may be dead.
+    """The members but for the late ones, as long as `least` are left. First goes the one that is behind for longest,
+    and of several that are behind since the same append, the one that was not heard for longest: it may be dead.
 
     Below the minimum nothing is committed, so a smaller ISR would gain nothing; and whoever stays in it has all that is
     committed and may still be elected when the others are lost (what KIP-966 keeps a second list for).

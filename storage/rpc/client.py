@@ -54,6 +54,10 @@ class RemoteNode:
     def begin_produce(self, request: messages.ProduceRequest, waiter: ProduceWaiter) -> bool:
         return False
 
+    async def known_keys(self, request: messages.KnownKeysRequest) -> messages.KnownKeysResponse:
+        timeout_ms = request.timeout_ms + self._settings.produce_margin_ms
+        return await self._caller.call(methods.KNOWN_KEYS, request, timeout_ms=timeout_ms)
+
     async def receive(self, request: messages.ReceiveRequest) -> messages.ReceiveResponse:
         return await self._caller.call(
             methods.RECEIVE,

@@ -29,6 +29,9 @@ class InProcessNode:
         )
         return self._node.begin_produce(own, waiter)
 
+    async def known_keys(self, request: messages.KnownKeysRequest) -> messages.KnownKeysResponse:
+        return await self._node.known_keys(request)
+
     async def receive(self, request: messages.ReceiveRequest) -> messages.ReceiveResponse:
         return await self._node.receive(request)
 

@@ -6,10 +6,12 @@ A failed request is answered by an AcklogError; results inside a response carry 
 
 import msgspec
 
+from acklog.wire.batch import DedupKey
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 
 ACKS_ALL = -1
+ANY_MAPPING = -1
 
 
 class _Message(msgspec.Struct, array_like=True, gc=False):
@@ -23,7 +25,8 @@ class ProduceRequest(_Message):
     """Append one unstamped batch. `acks` is ACKS_ALL, or the number of replicas, the leader among them, or 0.
 
     The batch is handed over: the node stamps it in place. `is_retry`: the same bytes, with the same producer id and
-    sequence, were sent before, and nobody knows what became of them.
+    sequence, were sent before, and nobody knows what became of them. `mapping` is that of the topic by which the
+    partition was chosen for a batch with idempotency keys, or ANY_MAPPING.
     """
 
     topic_id: str
@@ -32,6 +35,7 @@ class ProduceRequest(_Message):
     acks: int = ACKS_ALL
     timeout_ms: int = 10_000
     is_retry: bool = False
+    mapping: int = ANY_MAPPING
 
 
 class KeyedResult(_Message):
@@ -51,6 +55,27 @@ class ProduceResponse(_Message):
     base_offset: int
     leader_epoch: int
     append_time_ms: int
+    known: list[KeyedResult] = []
+
+
+class KnownKeysRequest(_Message):
+    """What the partition's dedup window knows of the keys of runs with `count` records together.
+
+    It is answered once the leader knows `mapping`, that is, when the partition takes nothing any more that was sent to
+    it by an earlier one: what is not known then never will be.
+    """
+
+    topic_id: str
+    partition: int
+    keys: list[DedupKey]
+    count: int
+    mapping: int
+    timeout_ms: int = 10_000
+
+
+class KnownKeysResponse(_Message):
+    """The committed ones, as in `ProduceResponse`."""
+
     known: list[KeyedResult] = []
 
 

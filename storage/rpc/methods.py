@@ -98,9 +98,10 @@ POSITIONS = Method(6, "positions", messages.PositionsRequest, messages.Positions
 SEEK = Method(
     7, "seek", messages.SeekRequest, messages.SeekResponse, changes_something=lambda request: not request.dry_run
 )
+KNOWN_KEYS = Method(8, "known_keys", messages.KnownKeysRequest, messages.KnownKeysResponse, since=2)
 
 NODE_METHODS: dict[int, Method[Any, Any]] = {
-    method.number: method for method in (PRODUCE, RECEIVE, SETTLE, INSPECT, RECORDS, POSITIONS, SEEK)
+    method.number: method for method in (PRODUCE, RECEIVE, SETTLE, INSPECT, RECORDS, POSITIONS, SEEK, KNOWN_KEYS)
 }
 """NodeApi's."""
 

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from acklog.wire.batch import DedupKey
 from acklog.wire.identifiers import Receipt
 from acklog.wire.record import Record
 from storage.rpc import messages
@@ -34,6 +35,7 @@ ANSWERS: dict[str, Any] = {
         Record(b"x"), 3, 1_700_000_000_000, [messages.GroupView(GROUP_ID, "leased", 1, 5000, "me")]
     ),
     "records": messages.RecordsResponse(bytes(range(256)) * 1000, 5, 105, 0, 200),
+    "known_keys": messages.KnownKeysResponse([messages.KeyedResult(0, 7, 3, count=2)]),
     "positions": messages.PositionsResponse(0, 200, 4096, 3, [messages.GroupPosition(GROUP_ID, 5, 1, 2, 0, 0)]),
     "seek": messages.SeekResponse(5, 9),
 }
@@ -45,6 +47,7 @@ REQUESTS: dict[str, Any] = {
     ),
     "inspect": messages.InspectRequest(TOPIC_ID, 2, 7, 3),
     "records": messages.RecordsRequest(TOPIC_ID, 2, 5, time_ms=6, max_bytes=7, wait_ms=8),
+    "known_keys": messages.KnownKeysRequest(TOPIC_ID, 2, [DedupKey(0, "a", b"12345678", 2)], 2, 5),
     "positions": messages.PositionsRequest(TOPIC_ID, 2),
     "seek": messages.SeekRequest(TOPIC_ID, 2, GROUP_ID, "offset", 5, True),
 }
@@ -100,6 +103,9 @@ class FakeNode:
 
     async def records(self, request: messages.RecordsRequest) -> messages.RecordsResponse:
         return await self._call("records", request)  # type: ignore[no-any-return]
+
+    async def known_keys(self, request: messages.KnownKeysRequest) -> messages.KnownKeysResponse:
+        return await self._call("known_keys", request)  # type: ignore[no-any-return]
 
     async def positions(self, request: messages.PositionsRequest) -> messages.PositionsResponse:
         return await self._call("positions", request)  # type: ignore[no-any-return]

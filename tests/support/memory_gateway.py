@@ -12,6 +12,7 @@ from app.auth.tokens import TokenTable
 from app.dependencies import Gateway
 from app.settings import Settings
 from cluster import keys
+from cluster.clock import Clock
 from cluster.codec import encode
 from cluster.coordination import Changed, Event, KeyValue
 from cluster.errors import AcklogError
@@ -21,6 +22,7 @@ from cluster.metadata_view import MetadataView
 from cluster.model import Group, GroupMode, GroupSettings, NodeRegistration, PartitionState, Topic, TopicConfig
 from cluster.steering_desk import SteeringDesk
 from cluster.steering_state import SteeringState
+from cluster.topic_mapping import remapped
 from storage.rpc.node_api import NodeApi
 from tests.support.manual_clock import ManualClock
 from tests.support.memory_node import LEADER_EPOCH, MemoryNode
@@ -121,8 +123,9 @@ class MemoryMetadata:
 
 
 class MemoryTopics:
-    def __init__(self, metadata: MemoryMetadata, entropy: FixedEntropy) -> None:
+    def __init__(self, metadata: MemoryMetadata, entropy: FixedEntropy, clock: Clock) -> None:
         self._metadata = metadata
+        self._clock = clock
         self._entropy = entropy
 
     async def create(self, name: str, *, partitions: int, config: TopicConfig, replication_factor: int) -> Topic:
@@ -152,8 +155,7 @@ class MemoryTopics:
         if partitions is not None and partitions < old.partitions:
             raise AcklogError(ProblemCode.INVALID_FIELD, "partitions cannot be taken away", field="partitions")
         topic = replace(
-            old,
-            partitions=partitions or old.partitions,
+            self._remapped(old, partitions or old.partitions, old.decommissioned),
             replication_factor=replication_factor or old.replication_factor,
             config=config or old.config,
         )
@@ -162,9 +164,12 @@ class MemoryTopics:
 
     async def decommission(self, name: str, partitions: Sequence[int]) -> Topic:
         old = self._metadata.topics_by_name[name]
-        topic = replace(old, decommissioned=tuple(sorted({*old.decommissioned, *partitions})))
+        topic = self._remapped(old, old.partitions, sorted({*old.decommissioned, *partitions}))
         self._metadata.topics_by_name[name] = topic
         return topic
+
+    def _remapped(self, topic: Topic, partitions: int, decommissioned: Sequence[int]) -> Topic:
+        return remapped(topic, partitions=partitions, decommissioned=decommissioned, now_ms=self._clock.now_ms())
 
     async def delete(self, name: str) -> None:
         if self._metadata.topics_by_name.pop(name, None) is None:
@@ -218,7 +223,7 @@ class MemoryWorld:
         self.clock = ManualClock()
         self.store = SeenStore(self.clock, self.metadata.steering.apply)
         entropy = FixedEntropy()
-        self.topics = MemoryTopics(self.metadata, entropy)
+        self.topics = MemoryTopics(self.metadata, entropy, self.clock)
         self.groups = MemoryGroups(self.metadata, entropy)
         self.gateway = Gateway(
             metadata=cast(MetadataView, self.metadata),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from acklog.wire.batch import decode_keys, decode_records, read_header, stamp, verify_unstamped
+from acklog.wire.batch import DedupKey, decode_keys, decode_records, read_header, stamp, verify_unstamped
 from acklog.wire.identifiers import Receipt
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
@@ -92,12 +92,7 @@ class MemoryNode:
         log = self.log(request.topic_id, request.partition)
         keys = decode_keys(batch, header)
         assert len({key.key for key in keys}) == len(keys), "a key stands twice in one batch"
-        known = []
-        for key in keys:
-            before = log.keys.get(key.key)
-            if before is not None:
-                is_conflict = before[1:] != (key.fingerprint, key.count)
-                known.append(messages.KeyedResult(key.index, before[0], LEADER_EPOCH, is_conflict, key.count))
+        known = _known(log, keys)
         if known:
             return messages.ProduceResponse(-1, LEADER_EPOCH, APPEND_TIME_MS, known)
         base = len(log.records)
@@ -112,6 +107,10 @@ class MemoryNode:
 
     def begin_produce(self, request: messages.ProduceRequest, waiter: ProduceWaiter) -> bool:
         return False
+
+    async def known_keys(self, request: messages.KnownKeysRequest) -> messages.KnownKeysResponse:
+        self._note("known_keys", request)
+        return messages.KnownKeysResponse(_known(self.log(request.topic_id, request.partition), request.keys))
 
     async def receive(self, request: messages.ReceiveRequest) -> messages.ReceiveResponse:
         self._note("receive", request)
@@ -230,3 +229,13 @@ class MemoryNode:
             reader.done.clear()
             reader.leases.clear()
         return messages.SeekResponse(target, previous)
+
+
+def _known(log: _Log, keys: list[DedupKey]) -> list[messages.KeyedResult]:
+    known = []
+    for key in keys:
+        before = log.keys.get(key.key)
+        if before is not None:
+            is_conflict = before[1:] != (key.fingerprint, key.count)
+            known.append(messages.KeyedResult(key.index, before[0], LEADER_EPOCH, is_conflict, key.count))
+    return known

@@ -99,13 +99,14 @@ class SimulatedNode:
         partition: int = 0,
         keys: list[str] | None = None,
         run_key: str | None = None,
+        mapping: int = messages.ANY_MAPPING,
     ) -> messages.ProduceResponse:
         """`keys` are the first messages' own, `run_key` covers all of them."""
         dedup = [DedupKey(index, key, bodies[index][:8].ljust(8)) for index, key in enumerate(keys or [])]
         if run_key is not None:
             dedup.append(DedupKey(0, run_key, blake2b(b"\n".join(bodies), digest_size=8).digest(), len(bodies)))
         batch = encode_batch([Record(body) for body in bodies], keys=dedup)
-        return await self.node.produce(messages.ProduceRequest(topic.id, partition, batch))
+        return await self.node.produce(messages.ProduceRequest(topic.id, partition, batch, mapping=mapping))
 
     async def receive(self, topic: Topic, group: Group, **options: Any) -> messages.ReceiveResponse:
         options = {"max_messages": 10, "max_bytes": 1 << 20} | options

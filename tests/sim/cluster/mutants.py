@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from app.services import earlier_sends
 from cluster import keys
 from cluster.controller import leadership, partition_rules
 from cluster.controller.partition_rules import _Draft
@@ -23,6 +24,7 @@ from storage.log.journal_frame import encode_frame
 from storage.log.partition_log import PartitionLog
 from storage.log.recovery import LogRecovery
 from storage.log.recovery_points import RecoveryPoints
+from storage.node import partition_host
 from storage.node.delivery_host import DeliveryHost
 from storage.node.opening import PartitionOpener
 from storage.node.replication import isr_writer
@@ -244,6 +246,16 @@ def keys_are_forgotten(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(PartitionOpener, "_rebuild_dedup", rebuild)
 
 
+def keys_stay_where_they_were(patch: pytest.MonkeyPatch) -> None:
+    """R28: after a topic has grown, keys are not looked for where they were mapped to before."""
+    patch.setattr(earlier_sends, "earlier_topics", lambda topic, now_ms: [])
+
+
+def earlier_mappings_go_on(patch: pytest.MonkeyPatch) -> None:
+    """R28: a partition takes keys by an earlier mapping after it has said what it has."""
+    patch.setattr(partition_host, "check_mapping", lambda request, topic: None)
+
+
 MUTANTS: tuple[Mutant, ...] = (
     truncate_to_high_watermark,
     compare_offsets_only,
@@ -262,6 +274,7 @@ MUTANTS: tuple[Mutant, ...] = (
     unclean_election,
     producers_are_forgotten,
     keys_are_forgotten,
+    keys_stay_where_they_were,
     repair_in_the_isr,
 )
 
@@ -274,4 +287,5 @@ RARE: tuple[Mutant, ...] = (
     earlier_life_counts,
     unknown_outcome_means_failed,
     repair_within_the_epoch,
+    earlier_mappings_go_on,
 )

@@ -82,18 +82,13 @@ class ClusterOptions:
 
     @property
     def dedup_is_exact(self) -> bool:
-        """Whether dedup windows know all of their time: they follow append times, and are a partition's own."""
-        if ClusterFault.GROW in self.faults:  # keys move to other partitions, which do not know them
-            return False
+        """Whether dedup windows know all of their time: they follow append times."""
         return ClusterFault.WALL_JUMP not in self.faults and self.clock_skew_ms <= 1_000
 
     @property
     def also_expected(self) -> frozenset[str]:
         """Codes that clients may be told for what goes wrong here, and only here."""
-        codes = {
-            ClusterFault.BIT_ROT: "RECORDS_CORRUPT",
-            ClusterFault.GROW: "IDEMPOTENCY_KEY_REUSED",  # a request that is sent again has its messages elsewhere
-        }
+        codes = {ClusterFault.BIT_ROT: "RECORDS_CORRUPT"}
         return frozenset(code for fault, code in codes.items() if fault in self.faults)
 
     def describe(self) -> str:

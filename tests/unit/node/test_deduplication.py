@@ -9,6 +9,7 @@ from acklog.wire.batch import DedupKey, encode_batch
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from cluster.errors import AcklogError
+from cluster.model import Topic
 from storage.delivery.dedup_window import ENTRY_OVERHEAD_BYTES
 from storage.rpc import messages
 from tests.support.simulated_node import SMALL, SimulatedNode, with_node
@@ -106,5 +107,64 @@ def test_a_key_that_covers_records_beyond_its_batch_is_refused(key: DedupKey) ->
             await sim.node.produce(messages.ProduceRequest(topic.id, 0, batch))
         assert refused.value.code is ProblemCode.INVALID_FIELD
         assert await sim.bodies_in_log(topic) == []
+
+    with_node(main)
+
+
+async def change_partitions(sim: SimulatedNode, topic: Topic) -> Topic:
+    """The topic with one partition more, as soon as the node knows it."""
+    grown = await sim.topics.update(topic.name, partitions=topic.partitions + 1)
+    while (partition := sim.node.partitions_led()[0]).host.topic != grown:
+        assert partition.host.topic == topic
+        await sim.clock.sleep(1)
+    return grown
+
+
+def known_request(topic: Topic, key: str, mapping: int) -> messages.KnownKeysRequest:
+    fingerprints = [DedupKey(0, key, b"x", 1)]
+    return messages.KnownKeysRequest(topic.id, 0, fingerprints, 1, mapping, 5_000)
+
+
+def test_a_partition_takes_no_keys_by_an_earlier_mapping_and_says_what_it_has() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic = await sim.topic()
+        first = await sim.send(topic, b"1", keys=["a"], mapping=0)
+        grown = await change_partitions(sim, topic)
+        with pytest.raises(AcklogError) as refused:
+            await sim.send(grown, b"2", keys=["b"], mapping=0)
+        assert (refused.value.code, refused.value.retry_after_ms) == (ProblemCode.CONFLICT, 100)
+        again = await sim.send(grown, b"1", keys=["a"], mapping=0)
+        assert [(known.offset, known.conflict) for known in again.known] == [(first.base_offset, False)]
+        found = await sim.node.known_keys(known_request(grown, "a", grown.mapping))
+        assert [(known.index, known.offset, known.count) for known in found.known] == [(0, first.base_offset, 1)]
+        assert (await sim.node.known_keys(known_request(grown, "b", grown.mapping))).known == []
+        assert (await sim.send(grown, b"2", keys=["b"], mapping=grown.mapping)).base_offset == 1
+        assert (await sim.send(grown, b"3")).base_offset == 2, "what has no key may come as it likes"
+        assert await sim.bodies_in_log(grown) == [b"1", b"2", b"3"]
+
+    with_node(main)
+
+
+def test_a_leader_says_nothing_of_keys_before_it_has_heard_of_the_mapping() -> None:
+    """Until then it would take such a key itself."""
+
+    async def main(sim: SimulatedNode) -> None:
+        topic = await sim.topic()
+        with pytest.raises(AcklogError) as unheard:
+            await sim.node.known_keys(known_request(topic, "a", topic.mapping + 1))
+        assert unheard.value.code is ProblemCode.UNAVAILABLE
+
+    with_node(main)
+
+
+def test_a_key_that_is_being_written_is_waited_for() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic = await sim.topic()
+        await sim.send(topic, b"0")
+        sending = asyncio.create_task(sim.send(topic, b"1", keys=["a"], mapping=0))
+        while not sim.node.partitions_led()[0].host.dedup_bytes:
+            await asyncio.sleep(0)
+        found, sent = await asyncio.gather(sim.node.known_keys(known_request(topic, "a", 0)), sending)
+        assert [known.offset for known in found.known] == [sent.base_offset]
 
     with_node(main)

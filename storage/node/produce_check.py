@@ -1,0 +1,41 @@
+"""What a leader checks of a produced batch before it looks at its own state."""
+
+from acklog.wire.batch import (
+    FLAG_CONTROL,
+    FLAG_TRANSACTIONAL,
+    BatchCorruptError,
+    BatchHeader,
+    verify_unstamped,
+)
+from acklog.wire.problems import ProblemCode
+from cluster.errors import AcklogError
+from cluster.model import Topic
+from storage.rpc.messages import ACKS_ALL, ANY_MAPPING, ProduceRequest
+
+MAPPING_CHANGED_RETRY_MS = 100
+
+
+def checked_header(request: ProduceRequest, topic: Topic) -> BatchHeader:
+    """Raises AcklogError INVALID_FIELD, UNSUPPORTED."""
+    try:
+        header = verify_unstamped(request.batch)
+    except BatchCorruptError as error:
+        raise AcklogError(ProblemCode.INVALID_FIELD, f"The batch is damaged: {error}.", field="batch") from error
+    if header.flags & (FLAG_CONTROL | FLAG_TRANSACTIONAL):
+        raise AcklogError(ProblemCode.UNSUPPORTED, "Transactions are not supported.", field="batch")
+    replicas = topic.replication_factor
+    if request.acks != ACKS_ALL and not 0 <= request.acks <= replicas:
+        raise AcklogError(
+            ProblemCode.INVALID_FIELD,
+            f"acks is {request.acks}; the topic has {replicas} replica(s), so it may be 0 to {replicas} or all.",
+            field="acks",
+        )
+    return header
+
+
+def check_mapping(request: ProduceRequest, topic: Topic) -> None:
+    """A partition that was chosen by an earlier mapping takes no new keys: whoever knows the present one has looked for
+    them here, and may have stored them elsewhere since (rule R28). Raises AcklogError CONFLICT."""
+    if request.mapping != ANY_MAPPING and request.mapping < topic.mapping:
+        detail = f"The partitions of {topic.name} have just been changed, and the message is not stored: send it again."
+        raise AcklogError(ProblemCode.CONFLICT, detail, retry_after_ms=MAPPING_CHANGED_RETRY_MS)

@@ -1,0 +1,58 @@
+"""What a topic remembers of how its keys were mapped before."""
+
+import pytest
+
+from acklog.wire.limits import DEDUP_WINDOW_MS_MAX
+from cluster.codec import decode, encode
+from cluster.model import Topic, TopicConfig
+from cluster.topic_mapping import CLOCK_MARGIN_MS, EARLIER_MAPPINGS_MAX, earlier_topics, remapped
+
+WINDOW_MS = 60_000
+TOPIC = Topic("0123456789abc", "orders", 3, 1, 0, TopicConfig(dedup_window_ms=WINDOW_MS))
+
+
+def grown(topic: Topic, partitions: int, now_ms: int) -> Topic:
+    return remapped(topic, partitions=partitions, decommissioned=topic.decommissioned, now_ms=now_ms)
+
+
+def shapes(topics: list[Topic]) -> list[tuple[int, int, tuple[int, ...]]]:
+    return [(each.mapping, each.partitions, each.decommissioned) for each in topics]
+
+
+def test_every_change_is_counted_and_the_mapping_before_it_kept() -> None:
+    topic = remapped(grown(TOPIC, 5, 1_000), partitions=5, decommissioned=[1], now_ms=2_000)
+    assert (topic.mapping, topic.partitions, topic.decommissioned) == (2, 5, (1,))
+    assert shapes(earlier_topics(topic, 2_000)) == [(0, 3, ()), (1, 5, ())]
+    assert all(each.id == TOPIC.id and not each.earlier_mappings for each in earlier_topics(topic, 2_000))
+    assert decode(Topic, encode(topic)) == topic
+
+
+def test_a_topic_that_stays_as_it_is_counts_nothing() -> None:
+    assert remapped(TOPIC, partitions=3, decommissioned=[], now_ms=5) is TOPIC
+    assert earlier_topics(TOPIC, 5) == []
+
+
+def test_a_mapping_is_of_interest_for_the_topics_window() -> None:
+    topic = grown(grown(TOPIC, 5, 1_000), 7, 10_000)
+    end_ms = WINDOW_MS + CLOCK_MARGIN_MS
+    assert shapes(earlier_topics(topic, 999 + end_ms)) == [(0, 3, ()), (1, 5, ())]
+    assert shapes(earlier_topics(topic, 1_000 + end_ms)) == [(1, 5, ())]
+    assert shapes(earlier_topics(topic, 10_000 + end_ms)) == []
+
+
+def test_what_no_window_can_know_any_more_is_dropped_at_the_next_change() -> None:
+    """At any other time the window may be made longer."""
+    topic = grown(grown(TOPIC, 5, 0), 7, DEDUP_WINDOW_MS_MAX + CLOCK_MARGIN_MS)
+    assert [each.partitions for each in topic.earlier_mappings] == [5]
+    assert topic.mapping == 2
+    assert shapes(earlier_topics(topic, DEDUP_WINDOW_MS_MAX + CLOCK_MARGIN_MS)) == [(1, 5, ())]
+
+
+@pytest.mark.parametrize("more", [0, 1, 5])
+def test_only_so_many_are_kept_the_oldest_go(more: int) -> None:
+    topic = TOPIC
+    for change in range(EARLIER_MAPPINGS_MAX + more):
+        topic = grown(topic, 4 + change, 1)
+    kept = earlier_topics(topic, 1)
+    assert [each.mapping for each in kept] == list(range(more, EARLIER_MAPPINGS_MAX + more))
+    assert [each.partitions for each in kept] == [3 + number for number in range(more, EARLIER_MAPPINGS_MAX + more)]
