@@ -275,6 +275,7 @@ MUTANTS: tuple[Mutant, ...] = (
     producers_are_forgotten,
     keys_are_forgotten,
     keys_stay_where_they_were,
+    earlier_mappings_go_on,
     repair_in_the_isr,
 )
 
@@ -287,5 +288,4 @@ RARE: tuple[Mutant, ...] = (
     earlier_life_counts,
     unknown_outcome_means_failed,
     repair_within_the_epoch,
-    earlier_mappings_go_on,
 )

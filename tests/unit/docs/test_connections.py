@@ -30,8 +30,8 @@ def test_the_calls() -> None:
 
 
 def test_the_versions() -> None:
-    assert (handshake.OLDEST_VERSION, handshake.NEWEST_VERSION) == (1, 1)
-    assert "Today there is one version, 1." in DOCUMENT
+    assert (handshake.OLDEST_VERSION, handshake.NEWEST_VERSION) == (1, methods.KNOWN_KEYS.since) == (1, 2)
+    assert "Today there are the versions 1 and 2; 2 brought `known_keys`." in DOCUMENT
 
 
 def test_the_limits() -> None:
