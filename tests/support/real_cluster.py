@@ -25,14 +25,15 @@ ASK_SECONDS = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RealClusterOptions:
-    """`node_directories` holds the data directories of nodes that are to have one elsewhere; `node_environment` is what
-    each node's process gets on top."""
+    """`node_directories` holds the data directories of nodes that are to have one elsewhere; `node_environment` and
+    `gateway_environment` are what each of their processes gets on top."""
 
     nodes: int = 3
     gateways: int = 2
     etcd_members: int = 3
     node_directories: Mapping[int, Path] = field(default_factory=dict)
     node_environment: Mapping[str, str] = field(default_factory=dict)
+    gateway_environment: Mapping[str, str] = field(default_factory=dict)
 
 
 class RealCluster:
@@ -54,7 +55,9 @@ class RealCluster:
             number: self._node(number, options, listen=ports.pop(), advertise=ports.pop(), http=ports.pop())
             for number in range(1, options.nodes + 1)
         }
-        self.gateways = {number: self._gateway(number, ports.pop()) for number in range(1, options.gateways + 1)}
+        self.gateways = {
+            number: self._gateway(number, options, ports.pop()) for number in range(1, options.gateways + 1)
+        }
 
     @property
     def gateway_urls(self) -> list[str]:
@@ -135,9 +138,9 @@ class RealCluster:
         )
         return self._process(command, http, f"node-{number}", options.node_environment)
 
-    def _gateway(self, number: int, port: int) -> ServerProcess:
+    def _gateway(self, number: int, options: RealClusterOptions, port: int) -> ServerProcess:
         command = server_command("gateway", host=HOST, port=port, etcd=self._endpoints, log_level="info")
-        return self._process(command, port, f"gateway-{number}", {})
+        return self._process(command, port, f"gateway-{number}", options.gateway_environment)
 
     def _process(self, command: list[str], port: int, name: str, environment: Mapping[str, str]) -> ServerProcess:
         if environment:  # `env` becomes the server: the process stays the same

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from acklog.wire.problems import ProblemCode
 from tests.integration.cluster.gateways import Gateways
 from tests.integration.cluster.partition_watch import PartitionWatch
 from tests.integration.traffic import GROUP, Traffic
@@ -14,6 +15,8 @@ PARTITIONS = 4
 REPLICAS = 3
 SENDS_FIRST = 50
 PATIENCE_S = 120
+WITHOUT_AN_ANSWER = frozenset({"ClientConnectorError", "ServerDisconnectedError", "ClientOSError"})
+"""Of a gateway that is not there, or has just closed an idle connection: what a load balancer keeps from clients."""
 
 
 class FaultLoad:
@@ -73,3 +76,15 @@ async def under_load(
 async def verdict(load: FaultLoad) -> list[str]:
     """Every fault that clients have seen, or see now, when all of the log has been read and consumed."""
     return await load.traffic.judge(drain_seconds=PATIENCE_S)
+
+
+def undocumented(load: FaultLoad) -> dict[tuple[str, int, str], int]:
+    """Failures that do not say to send the same request again."""
+    found = {}
+    for (method, status, code), times in load.traffic.refusals.items():
+        is_retriable = code in WITHOUT_AN_ANSWER
+        if status:
+            is_retriable = code != ProblemCode.OUTCOME_UNKNOWN.name and ProblemCode[code].value.retriable
+        if not is_retriable:
+            found[method, status, code] = times
+    return found

@@ -6,8 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from acklog.wire.problems import ProblemCode
-from tests.integration.cluster.fault_load import FaultLoad, under_load, verdict
+from tests.integration.cluster.fault_load import under_load, undocumented, verdict
 from tests.integration.cluster.sdk_load import KEYS, SdkLoad, sdk_load
 from tests.support.real_cluster import RealCluster
 
@@ -19,8 +18,6 @@ pytestmark = [
 ]
 
 SENDS = 20
-WITHOUT_AN_ANSWER = frozenset({"ClientConnectorError", "ServerDisconnectedError", "ClientOSError"})
-"""Of a gateway that is not there, or has just closed an idle connection: what a load balancer keeps from clients."""
 
 
 @pytest.mark.faults
@@ -42,18 +39,6 @@ async def test_a_rolling_restart_is_not_noticed_through_the_sdk(shared_cluster: 
     assert sdk.confirmed <= sdk.handled.keys()
     assert len(sdk.confirmed) > SENDS
     assert out_of_order(sdk) == []
-
-
-def undocumented(load: FaultLoad) -> dict[tuple[str, int, str], int]:
-    """Failures that do not say to send the same request again."""
-    found = {}
-    for (method, status, code), times in load.traffic.refusals.items():
-        is_retriable = code in WITHOUT_AN_ANSWER
-        if status:
-            is_retriable = code != ProblemCode.OUTCOME_UNKNOWN.name and ProblemCode[code].value.retriable
-        if not is_retriable:
-            found[method, status, code] = times
-    return found
 
 
 def out_of_order(sdk: SdkLoad) -> list[tuple[int, int]]:
