@@ -7,7 +7,16 @@ from app.parsing.send import Checked
 from app.partition_choice import partition_of_key
 from app.routing import PartitionLeaders
 from app.services.fan_out import ask_each
-from app.services.keyed_batch import KeyedRun, StoredRuns, keys_of, named_by, runs_of, without_known
+from app.services.keyed_batch import (
+    KeyedRun,
+    StoredRuns,
+    is_named_by_request,
+    keys_of,
+    named_by,
+    runs_left,
+    runs_of,
+    without_known,
+)
 from app.services.send_result import Run, SendResult
 from cluster.errors import AcklogError
 from cluster.model import PartitionLife, Topic
@@ -52,14 +61,18 @@ class EarlierSends:
         """By partition, what a request with these messages would have stored by the earlier mapping."""
         parts: dict[int, tuple[list[int], list[Outgoing]]] = {}
         for index, message in enumerate(messages):
-            if index in found or not isinstance(message, Outgoing):
+            if not isinstance(message, Outgoing) or (index in found and is_named_by_request(message)):
                 continue
             partition = self._partition_of(message, earlier)
             if partition is not None:
                 indexes, part = parts.setdefault(partition, ([], []))
                 indexes.append(index)
                 part.append(named_by(message, earlier.mapping))
-        return {partition: runs_of(indexes, part, stored) for partition, (indexes, part) in parts.items()}
+        return {
+            partition: left
+            for partition, (indexes, part) in parts.items()
+            if (left := runs_left(runs_of(indexes, part, stored), found))
+        }
 
     def _partition_of(self, message: Outgoing, earlier: Topic) -> int | None:
         """None where the message has no name to be found by, or cannot have been stored in a partition that is left."""

@@ -6,6 +6,7 @@ batch, and a batch holds whatever one request can bring.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from hashlib import blake2b, sha256
 from typing import NamedTuple
@@ -75,10 +76,9 @@ def request_key(idempotency_key: str, mapping: int) -> str:
 
 def named_by(message: Outgoing, mapping: int) -> Outgoing:
     """The message as a try by that mapping named it: a dedupId stays what it is, a request's key tells the mapping."""
-    key = message.dedup_key
-    if key is None or not key.endswith(_MARK):
+    if message.dedup_key is None or not is_named_by_request(message):
         return message
-    stem, _, _ = key.partition(_MARK)
+    stem, _, _ = message.dedup_key.partition(_MARK)
     return msgspec.structs.replace(message, dedup_key=request_key(stem, mapping))
 
 
@@ -118,6 +118,17 @@ def runs_of(indexes: Sequence[int], messages: Sequence[Outgoing], stored: Stored
             else:
                 stored.fail(run, key_reused())
     return runs
+
+
+def runs_left(runs: list[KeyedRun], found: AbstractSet[int]) -> list[KeyedRun]:
+    """Without those whose messages are in `found`. A message with a dedupId, found or not, takes part in making runs,
+    as it parts those of its request: else they would be other ones once it is stored."""
+    return [run for run in runs if run.indexes[0] not in found]
+
+
+def is_named_by_request(message: Outgoing) -> bool:
+    """Whether its name is that of its request, and no dedupId."""
+    return message.dedup_key is not None and message.dedup_key.endswith(_MARK)
 
 
 async def store_runs(store: Store, runs: list[KeyedRun], stored: StoredRuns, *, rounds_max: int) -> None:

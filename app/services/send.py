@@ -21,7 +21,16 @@ from app.routing import PartitionLeaders
 from app.services.appends import Appends
 from app.services.catalog import Catalog
 from app.services.earlier_sends import EarlierSends
-from app.services.keyed_batch import KeyedRun, StoredRuns, request_key, request_run, runs_of, store_runs
+from app.services.keyed_batch import (
+    KeyedRun,
+    StoredRuns,
+    is_named_by_request,
+    request_key,
+    request_run,
+    runs_left,
+    runs_of,
+    store_runs,
+)
 from app.services.parts_under_way import PartsUnderWay
 from app.services.send_result import Run, SendResult
 from cluster.errors import AcklogError
@@ -70,10 +79,10 @@ class SendService:
         result = SendResult(topic, len(command.messages), command.is_batch, command.acks, is_created)
         if idempotency_key is not None:
             _key_all(command.messages, idempotency_key, topic)
-        stored = await self._earlier.find(command.messages, result) if topic.earlier_mappings else frozenset[int]()
+        found = await self._earlier.find(command.messages, result) if topic.earlier_mappings else frozenset[int]()
         if len(command.messages) > 1:
-            await self._send_many(command.messages, stored, result)
-        elif not stored:
+            await self._send_many(command.messages, found, result)
+        elif not found:
             await self._send_one(command.messages[0], result)
         self._count(result)
         return result
@@ -172,7 +181,7 @@ class SendService:
         try:
             partition = self._partition_of(message, result.topic)
             if message.dedup_key is not None:
-                await self._send_part(partition, _Part([0], [message], True), result)
+                await self._send_part(partition, _Part([0], [message], True), frozenset(), result)
                 return
             placed: Placed = await self._coalescer.add(result.topic.id, partition, result.acks, message.record)
         except AcklogError as fault:
@@ -180,26 +189,27 @@ class SendService:
         else:
             result.runs.append(Run(placed.partition, placed.epoch, placed.offset, [0]))
 
-    async def _send_many(self, messages: list[Checked], stored: AbstractSet[int], result: SendResult) -> None:
-        parts = self._split(messages, stored, result)
+    async def _send_many(self, messages: list[Checked], found: AbstractSet[int], result: SendResult) -> None:
+        """`found` are stored already."""
+        parts = self._split(messages, found, result)
         if len(parts) == 1:
             for partition, part in parts.items():
-                await self._send_part(partition, part, result)
+                await self._send_part(partition, part, found, result)
         elif parts:
-            sending = [self._send_part(partition, part, result) for partition, part in parts.items()]
+            sending = [self._send_part(partition, part, found, result) for partition, part in parts.items()]
             await asyncio.gather(*sending)
 
-    def _split(self, messages: list[Checked], stored: AbstractSet[int], result: SendResult) -> dict[int, _Part]:
-        """The messages by partition, but for those that are stored. Those without a key stay together."""
+    def _split(self, messages: list[Checked], found: AbstractSet[int], result: SendResult) -> dict[int, _Part]:
+        """The messages by partition, with what of `found` parts others there. Those without a key stay together."""
         topic = result.topic
         parts: dict[int, _Part] = {}
         keyless: list[int] = []
         keyless_bytes = 0
         for index, message in enumerate(messages):
-            if index in stored:
-                continue
             if not isinstance(message, Outgoing):
                 result.faults[index] = message
+                continue
+            if index in found and is_named_by_request(message):
                 continue
             key = message.record.key
             if key is not None and message.partition is None:
@@ -212,8 +222,9 @@ class SendService:
                 try:
                     partition = self._partition_of(message, topic)
                 except AcklogError as fault:
-                    fault.field = f"messages[{index}].{fault.field}"
-                    result.faults[index] = fault
+                    if index not in found:
+                        fault.field = f"messages[{index}].{fault.field}"
+                        result.faults[index] = fault
                     continue
             part = parts.get(partition)
             if part is None:
@@ -244,13 +255,17 @@ class SendService:
             return partition_of_key(message.sticks_to, topic)
         return ANY_PARTITION
 
-    async def _send_part(self, partition: int, part: _Part, result: SendResult) -> None:
+    async def _send_part(self, partition: int, part: _Part, found: AbstractSet[int], result: SendResult) -> None:
         if not part.is_keyed:
             batch = self._appends.encode([message.record for message in part.messages])
             await self._append(partition, part.indexes, batch, result)
             return
         stored = StoredRuns()
-        await self._send_runs(partition, runs_of(part.indexes, part.messages, stored), stored, result)
+        runs = runs_left(runs_of(part.indexes, part.messages, stored), found)
+        if runs:
+            await self._send_runs(partition, runs, stored, result)
+        else:
+            result.faults.update(stored.faults)
 
     async def _send_runs(self, partition: int, runs: list[KeyedRun], stored: StoredRuns, result: SendResult) -> None:
         deadline_ms = self._leaders.deadline_in(self._settings.request_timeout_ms)

@@ -57,6 +57,10 @@ class MemoryNode:
     def fail(self, name: str, *errors: Exception) -> None:
         self._failures.setdefault(name, []).extend(errors)
 
+    def forgive(self) -> None:
+        """Nothing fails any more of what has not failed yet."""
+        self._failures.clear()
+
     def calls(self, name: str) -> list[Any]:
         return [request for seen, request in self.seen if seen == name]
 
