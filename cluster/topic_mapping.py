@@ -22,7 +22,9 @@ def remapped(topic: Topic, *, partitions: int, decommissioned: Sequence[int], no
     """The topic with these partitions from now on; as it is where nothing changes."""
     if (partitions, tuple(decommissioned)) == (topic.partitions, topic.decommissioned):
         return topic
-    kept = [each for each in topic.earlier_mappings if _is_remembered(each, DEDUP_WINDOW_MS_MAX, now_ms)]
+    kept = list(topic.earlier_mappings)
+    while kept and not _is_remembered(kept[0], DEDUP_WINDOW_MS_MAX, now_ms):
+        del kept[0]  # never one from the middle: their numbers follow from their places
     kept.append(EarlierMapping(topic.partitions, topic.decommissioned, now_ms))
     return replace(
         topic,

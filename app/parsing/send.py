@@ -25,7 +25,7 @@ from app.parsing.query import NO_ARGUMENTS, Arguments
 from cluster.errors import AcklogError
 from storage.rpc.messages import ACKS_ALL
 
-IDEMPOTENCY_KEY_BYTES_MAX = limits.DEDUP_KEY_BYTES_MAX - 8  # room for a separator and the number of a run
+IDEMPOTENCY_KEY_BYTES_MAX = limits.DEDUP_KEY_BYTES_MAX - 8  # room for separators, a mapping, and the number of a run
 JSON_TYPES = frozenset({"application/json", "text/json"})
 NDJSON_TYPES = frozenset({"application/x-ndjson", "application/ndjson", "application/jsonl", "application/json-lines"})
 FORM_TYPE = "application/x-www-form-urlencoded"

@@ -13,8 +13,7 @@ from app.services.keyed_batch import (
     is_named_by_request,
     keys_of,
     named_by,
-    runs_left,
-    runs_of,
+    runs_without,
     without_known,
 )
 from app.services.send_result import Run, SendResult
@@ -71,7 +70,7 @@ class EarlierSends:
         return {
             partition: left
             for partition, (indexes, part) in parts.items()
-            if (left := runs_left(runs_of(indexes, part, stored), found))
+            if (left := runs_without(found, indexes, part, stored))
         }
 
     def _partition_of(self, message: Outgoing, earlier: Topic) -> int | None:

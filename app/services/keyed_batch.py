@@ -7,7 +7,7 @@ batch, and a batch holds whatever one request can bring.
 
 from collections.abc import Awaitable, Callable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b, sha256
 from typing import NamedTuple
 
@@ -120,10 +120,24 @@ def runs_of(indexes: Sequence[int], messages: Sequence[Outgoing], stored: Stored
     return runs
 
 
-def runs_left(runs: list[KeyedRun], found: AbstractSet[int]) -> list[KeyedRun]:
-    """Without those whose messages are in `found`. A message with a dedupId, found or not, takes part in making runs,
-    as it parts those of its request: else they would be other ones once it is stored."""
-    return [run for run in runs if run.indexes[0] not in found]
+def runs_without(
+    found: AbstractSet[int], indexes: Sequence[int], messages: Sequence[Outgoing], stored: StoredRuns
+) -> list[KeyedRun]:
+    """The runs of `runs_of`, without the messages whose places are in `found`.
+
+    Those are messages with a dedupId. They take part in making the runs all the same, as they part those of their
+    request: else these would be other ones once they are stored.
+    """
+    runs = []
+    for run in runs_of(indexes, messages, stored):
+        places = [*run.indexes, *run.twins]
+        if found.isdisjoint(places):
+            runs.append(run)
+        elif left := [place for place in places if place not in found]:
+            runs.append(replace(run, indexes=left[:1], twins=left[1:]))
+    for index in found & stored.faults.keys():
+        del stored.faults[index]
+    return runs
 
 
 def is_named_by_request(message: Outgoing) -> bool:

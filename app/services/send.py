@@ -27,8 +27,7 @@ from app.services.keyed_batch import (
     is_named_by_request,
     request_key,
     request_run,
-    runs_left,
-    runs_of,
+    runs_without,
     store_runs,
 )
 from app.services.parts_under_way import PartsUnderWay
@@ -261,7 +260,7 @@ class SendService:
             await self._append(partition, part.indexes, batch, result)
             return
         stored = StoredRuns()
-        runs = runs_left(runs_of(part.indexes, part.messages, stored), found)
+        runs = runs_without(found, part.indexes, part.messages, stored)
         if runs:
             await self._send_runs(partition, runs, stored, result)
         else:

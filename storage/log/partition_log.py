@@ -139,6 +139,11 @@ class PartitionLog:
         run = StampedRun(batches)
         self._commit.append_stamped(self._queue, run, waiter, is_reserved=space is Space.RESERVED)
 
+    def check_serves(self) -> None:
+        """Raises AcklogError STORAGE_FAILED, RECORDS_CORRUPT, TOPIC_NOT_FOUND: what was being written then may be there
+        at the next start."""
+        self._engine.check(self._state)
+
     async def come_to_rest(self, error: AcklogError) -> None:
         """Wait until nothing of this log is on its way: appends that are queued and not begun fail with `error`, as do
         those that come meanwhile; the round that is under way ends, and so does a cut or a new beginning that was asked

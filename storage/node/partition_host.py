@@ -173,8 +173,8 @@ class PartitionHost:
         return []
 
     async def known_keys(self, request: KnownKeysRequest) -> list[KeyedResult]:
-        """Raises AcklogError UNAVAILABLE, INVALID_FIELD, TIMED_OUT."""
-        self._refusal(0)
+        """Raises AcklogError UNAVAILABLE, INVALID_FIELD, TIMED_OUT, STORAGE_FAILED, RECORDS_CORRUPT."""
+        self._check_serves()
         if self.topic.mapping < request.mapping:
             detail = f"This node has not heard yet of how the partitions of {self.topic.name} have changed."
             raise AcklogError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=UNAVAILABLE_RETRY_MS)
@@ -183,7 +183,7 @@ class PartitionHost:
         except TimeoutError:
             detail = f"Messages with the same keys were still being written after {request.timeout_ms} ms."
             raise AcklogError(ProblemCode.TIMED_OUT, detail) from None
-        self._refusal(0)  # what was being written is forgotten here once another leads
+        self._check_serves()  # what was being written is forgotten here where it has ended badly
         return known
 
     def _validate(self, request: ProduceRequest) -> BatchHeader:
@@ -217,6 +217,10 @@ class PartitionHost:
             detail = f"Partition {self.partition} of {self.topic.name} is not served here now."
             raise AcklogError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=UNAVAILABLE_RETRY_MS)
         return refusal
+
+    def _check_serves(self) -> None:
+        self._refusal(0)
+        self.log.check_serves()
 
     def _append(
         self,

@@ -9,7 +9,7 @@ from acklog.wire.batch import DedupKey, encode_batch
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from cluster.errors import AcklogError
-from cluster.model import Topic
+from cluster.model import Topic, TopicConfig
 from storage.delivery.dedup_window import ENTRY_OVERHEAD_BYTES
 from storage.rpc import messages
 from tests.support.simulated_node import SMALL, SimulatedNode, with_node
@@ -166,5 +166,40 @@ def test_a_key_that_is_being_written_is_waited_for() -> None:
             await asyncio.sleep(0)
         found, sent = await asyncio.gather(sim.node.known_keys(known_request(topic, "a", 0)), sending)
         assert [known.offset for known in found.known] == [sent.base_offset]
+
+    with_node(main)
+
+
+@pytest.mark.parametrize("pause_ms", [0, 1, 2, 3, 5])
+def test_partitions_that_were_being_opened_know_the_latest_mapping(pause_ms: int) -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic = await sim.topics.create("orders", partitions=3, config=TopicConfig(), replication_factor=1)
+        for partitions in range(4, 10):
+            topic = await sim.topics.update("orders", partitions=partitions)
+            await sim.clock.sleep(pause_ms)
+        while len(sim.node.partitions_led()) < topic.partitions:
+            await sim.clock.sleep(1)
+        assert {partition.host.topic for partition in sim.node.partitions_led()} == {topic}
+
+    with_node(main)
+
+
+def test_a_leader_whose_disk_has_failed_does_not_say_that_it_knows_nothing() -> None:
+    """What was being written may be there after the next start."""
+
+    async def main(sim: SimulatedNode) -> None:
+        topic = await sim.topic()
+        await sim.send(topic, b"0")
+        sim.disk.fail_next_sync()
+        sending = asyncio.create_task(sim.send(topic, b"1", keys=["a"], mapping=0))
+        while not sim.node.partitions_led()[0].host.dedup_bytes:
+            await asyncio.sleep(0)
+        asked = (sim.node.known_keys(known_request(topic, "a", 0)) for _ in range(2))
+        outcomes = await asyncio.gather(sending, next(asked), return_exceptions=True)
+        outcomes += await asyncio.gather(next(asked), return_exceptions=True)
+        assert [each.code for each in outcomes if isinstance(each, AcklogError)] == [ProblemCode.STORAGE_FAILED] * 3
+        await sim.stop()
+        await sim.start()
+        assert await sim.bodies_in_log(topic) == [b"0", b"1"]
 
     with_node(main)
