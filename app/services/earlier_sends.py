@@ -25,8 +25,8 @@ from storage.rpc.node_api import NodeApi
 
 
 class EarlierSends:
-    """A key that no earlier partition knows when it is asked for here never comes to one later: that partition's leader
-    takes no more keys by an earlier mapping then. So what is not found may be stored elsewhere (rule R28)."""
+    """What is not found where an earlier mapping puts it is never stored there by that mapping later: the partition's
+    leader takes no more keys by it once it was asked. So it may be stored where it belongs now (rule R28)."""
 
     def __init__(self, gateway: Gateway, leaders: PartitionLeaders) -> None:
         self._metadata = gateway.metadata
