@@ -61,8 +61,8 @@ class ProduceResponse(_Message):
 class KnownKeysRequest(_Message):
     """What the partition's dedup window knows of the keys of runs with `count` records together.
 
-    It is answered once the leader knows `mapping`, that is, when the partition takes no key any more that was sent to it
-    by an earlier one.
+    It is answered once the leader knows `mapping`, that is, when the partition takes no key any more that came
+    to it by an earlier one.
     """
 
     topic_id: str
