@@ -38,6 +38,7 @@ class Scene:
     def __init__(self) -> None:
         self.is_serving = True
         self.leader_epoch = 1
+        self.topic = "before"
         self.partitions: list[FakePartition] = []
         self.heard: list[str] = []
         replica = cast(ServingReplica, self)
@@ -47,6 +48,7 @@ class Scene:
 
     async def open(self, replica: ServingReplica) -> Partition:
         await asyncio.sleep(0)
+        self.topic = "changed meanwhile"
         self.partitions.append(FakePartition())
         return cast(Partition, self.partitions[-1])
 
@@ -66,6 +68,7 @@ async def opened() -> Scene:
     assert scene.service.opening is not None
     await scene.service.opening
     assert scene.heard == ["high watermarks", "opened"]
+    assert [partition.host.topic for partition in scene.partitions] == ["changed meanwhile"]
     return scene
 
 
