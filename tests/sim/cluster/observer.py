@@ -43,18 +43,32 @@ class ClusterObserver:
 
     async def look(self, *, is_final: bool) -> list[ProgressRead]:
         """At every partition. A final look raises where it fails."""
-        found = []
-        for place in sorted(self._store.partitions):
+        look_at = self._look_finally if is_final else self._look_at
+        return [read for place in sorted(self._store.partitions) for read in await look_at(place)]
+
+    async def _look_at(self, place: tuple[str, int]) -> list[ProgressRead]:
+        state = self._store.partitions[place]
+        found: list[ProgressRead] = []
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                found = await self.read_progress(state, is_final=False)
+                await self._read_log(state, is_final=False)
+        except (ProcessDiedError, AcklogError, NobodyLeadsError, TimeoutError) as error:
+            self._around.coverage[f"look {type(error).__name__}"] += 1
+        return found
+
+    async def _look_finally(self, place: tuple[str, int]) -> list[ProgressRead]:
+        """Leadership still moves when everything is well, home to the preferred leader: then the look begins anew."""
+        while True:
             state = self._store.partitions[place]
             try:
-                async with asyncio.timeout(None if is_final else PATIENCE_S):
-                    found += await self.read_progress(state, is_final=is_final)
-                    await self._read_log(state, is_final=is_final)
-            except (ProcessDiedError, AcklogError, NobodyLeadsError, TimeoutError) as error:
-                if is_final:
+                found = await self.read_progress(state, is_final=True)
+                await self._read_log(state, is_final=True)
+            except (AcklogError, NobodyLeadsError):
+                if self._store.partitions[place] == state:
                     raise
-                self._around.coverage[f"look {type(error).__name__}"] += 1
-        return found
+            else:
+                return found
 
     async def read_progress(self, state: PartitionState, *, is_final: bool) -> list[ProgressRead]:
         machine, process = self._leader(state)
