@@ -45,6 +45,8 @@ class EarlierSends:
         would make other runs of what is left.
         """
         found: set[int] = set()
+        if not any(isinstance(each, Outgoing) and each.dedup_key is not None for each in messages):
+            return found
         deadline_ms = self._leaders.deadline_in(self._timeout_ms)
         for earlier in earlier_topics(result.topic, self._clock.now_ms()):
             stored = StoredRuns()

@@ -128,8 +128,11 @@ def runs_without(
     Those are messages with a dedupId. They take part in making the runs all the same, as they part those of their
     request: else these would be other ones once they are stored.
     """
+    made = runs_of(indexes, messages, stored)
+    if not found:
+        return made
     runs = []
-    for run in runs_of(indexes, messages, stored):
+    for run in made:
         places = [*run.indexes, *run.twins]
         if found.isdisjoint(places):
             runs.append(run)

@@ -19,7 +19,16 @@ from cluster.errors import AcklogError
 from cluster.key_space import Mutation
 from cluster.memory_store import MemoryStore
 from cluster.metadata_view import MetadataView
-from cluster.model import Group, GroupMode, GroupSettings, NodeRegistration, PartitionState, Topic, TopicConfig
+from cluster.model import (
+    Group,
+    GroupMode,
+    GroupSettings,
+    NodeRegistration,
+    PartitionLife,
+    PartitionState,
+    Topic,
+    TopicConfig,
+)
 from cluster.steering_desk import SteeringDesk
 from cluster.steering_state import SteeringState
 from cluster.topic_mapping import remapped
@@ -64,6 +73,7 @@ class MemoryMetadata:
         self.topics_by_name: dict[str, Topic] = {}
         self.groups_by_name: dict[str, Group] = {}
         self.leaderless: set[tuple[str, int]] = set()
+        self.gone: set[tuple[str, int]] = set()
         self.registrations: list[NodeRegistration] = []
         self.register(NodeRegistration(NODE_ID, 1, "dir", "local"))
 
@@ -90,7 +100,8 @@ class MemoryMetadata:
         if topic is None or partition >= topic.partitions:
             return None
         leader = -1 if (topic_id, partition) in self.leaderless else NODE_ID
-        return PartitionState(topic_id, partition, (NODE_ID,), (NODE_ID,), leader, 1, LEADER_EPOCH)
+        life = PartitionLife.GONE if (topic_id, partition) in self.gone else PartitionLife.ACTIVE
+        return PartitionState(topic_id, partition, (NODE_ID,), (NODE_ID,), leader, 1, LEADER_EPOCH, life=life)
 
     def partitions(self, topic_id: str) -> list[PartitionState]:
         topic = self.topic_by_id(topic_id)

@@ -81,13 +81,14 @@ async def verdict(load: FaultLoad) -> list[str]:
 def undocumented(load: FaultLoad) -> dict[tuple[str, int, str], int]:
     """Failures that do not say to send the same request again, and that docs/delivery.md does not say either: leases do
     not survive a change of leaders, so an ack may find its message with another consumer."""
-    found = {}
-    for (method, status, code), times in load.traffic.refusals.items():
-        is_retriable = code in WITHOUT_AN_ANSWER
-        if status:
-            is_retriable = code != ProblemCode.OUTCOME_UNKNOWN.name and ProblemCode[code].value.retriable
-        if code == ProblemCode.RECEIPT_STALE.name:
-            continue
-        if not is_retriable:
-            found[method, status, code] = times
-    return found
+    return {
+        (method, status, code): times
+        for (method, status, code), times in load.traffic.refusals.items()
+        if code not in WITHOUT_AN_ANSWER and not (status and _is_documented(ProblemCode[code]))
+    }
+
+
+def _is_documented(code: ProblemCode) -> bool:
+    if code is ProblemCode.OUTCOME_UNKNOWN:
+        return False
+    return code.value.retriable or code is ProblemCode.RECEIPT_STALE

@@ -9,7 +9,10 @@ from tests.sim.reached import too_little
 LOST_BEHIND_AN_ANSWER = 1563
 """An answer with messages of one node, while another one's, which it had acknowledged as well, were lost."""
 
-SEEDS = (*range(50), LOST_BEHIND_AN_ANSWER)
+LEADERSHIP_GOES_HOME = 1658
+"""To the preferred leader, under the last look at a log, when everything is well."""
+
+SEEDS = (*range(50), LOST_BEHIND_AN_ANSWER, LEADERSHIP_GOES_HOME)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -9,6 +9,9 @@ import pytest
 
 from acklog.wire.limits import DEDUP_WINDOW_MS_DEFAULT
 from acklog.wire.problems import ProblemCode
+from acklog.wire.record import Record
+from app.parsing.message import Outgoing
+from app.services.keyed_batch import StoredRuns, runs_without
 from cluster.errors import AcklogError
 from cluster.model import Topic
 from cluster.topic_mapping import CLOCK_MARGIN_MS
@@ -159,3 +162,42 @@ async def test_messages_without_names_ask_nobody(client: httpx2.AsyncClient, wor
     assert (await send(client, numbered(20), None))[0] == 201
     assert not world.node.calls("known_keys")
     assert stored(world, topic) == once(numbered(20))
+
+
+@pytest.mark.parametrize("count", [1, 3])
+async def test_a_partition_that_was_named_is_asked_though_it_takes_no_more(
+    client: httpx2.AsyncClient, world: MemoryWorld, count: int
+) -> None:
+    topic = await world.topic(partitions=3)
+    messages: list[Message] = [{**message, "partition": 0} for message in with_dedup_ids(numbered(count))]
+    first = await send(client, messages)
+    await change(world, "decommission")
+    assert await send(client, messages) == first
+    status, other = await send(client, [*messages, {"body": "new", "partition": 0}], "k2")
+    assert (status, [result.get("code") for result in other["results"]]) == (
+        207,
+        [None] * count + ["PARTITION_DECOMMISSIONED"],
+    )
+    assert stored(world, topic) == once(messages)
+
+
+async def test_a_partition_that_is_gone_is_not_asked(client: httpx2.AsyncClient, world: MemoryWorld) -> None:
+    topic = await world.topic(partitions=3)
+    await change(world, "decommission")
+    world.metadata.gone = {(topic.id, 0), (topic.id, 2)}
+    assert (await send(client, numbered(20)))[0] == 201
+    assert {request.partition for request in world.node.calls("known_keys")} == {1}
+
+
+async def test_a_twin_of_what_is_found_is_stored_for_itself() -> None:
+    """Only one of the two was known where it went before: by its partition, or its key."""
+    record = Record(b"1", "a")
+    messages = [Outgoing(record, dedup_key="d"), Outgoing(record, dedup_key="d"), Outgoing(Record(b"2"), dedup_key="d")]
+    for found, left in (({0}, [([1], [])]), ({1}, [([0], [])]), ({0, 1}, []), (set[int](), [([0], [1])])):
+        known = StoredRuns()
+        runs = runs_without(found, [0, 1, 2], messages, known)
+        assert [(run.indexes, run.twins) for run in runs] == left
+        assert list(known.faults) == [2], "another content under the same name"
+    answered = StoredRuns()
+    assert runs_without({0, 2}, [0, 1, 2], messages, answered)[0].indexes == [1]
+    assert not answered.faults, "it has an answer of its own"
