@@ -89,7 +89,12 @@ class FindingKind(Diagnosis, Enum):
     # Derived files
     INDEX_MISSING = Diagnosis(Severity.NOTE, "a segment has no index yet; it is rebuilt when needed", _NOTHING)
     INDEX_STALE = Diagnosis(Severity.NOTE, "the index is of an earlier state; it is rebuilt when needed", _NOTHING)
-    INDEX_DAMAGED = Diagnosis(Severity.WARNING, "the index cannot be read; it is rebuilt when needed", _NOTHING)
+    INDEX_TORN = Diagnosis(
+        Severity.NOTE, "the index cannot be read; it was not synced yet when the server ended, or has changed", _NOTHING
+    )
+    INDEX_DAMAGED = Diagnosis(
+        Severity.WARNING, "the index cannot be read, although the server stopped in order", _NOTHING
+    )
     INDEX_WRONG = Diagnosis(
         Severity.ERROR,
         "the index does not fit its segment: reads may miss messages that are there",

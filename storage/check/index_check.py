@@ -12,9 +12,14 @@ _ANY_INTERVAL_BYTES = 1  # only rows that are added go by it
 
 
 class IndexCheck:
-    """One segment's index. Tell it every batch in order; `finish` says whether the head fits, too."""
+    """One segment's index. Tell it every batch in order; `finish` says whether the head fits, too.
 
-    def __init__(self, disk: Disk, key: LogKey, segment: Segment, *, file_size: int, findings: Findings) -> None:
+    `is_clean`: the server stopped in order, so it left no index half written.
+    """
+
+    def __init__(
+        self, disk: Disk, key: LogKey, segment: Segment, *, file_size: int, is_clean: bool, findings: Findings
+    ) -> None:
         self._findings = findings
         self._path = segment.index_path
         self._topic_id = key.topic_id
@@ -31,7 +36,7 @@ class IndexCheck:
         except IndexDamagedError as error:
             self.is_stale = "another state" in str(error)
             if not self.is_stale:
-                self._add(FindingKind.INDEX_DAMAGED, str(error))
+                self._add(FindingKind.INDEX_DAMAGED if is_clean else FindingKind.INDEX_TORN, str(error))
 
     def begin_run(self, position: int) -> None:
         """Batches follow from `position` on; what lies before is damaged, and its rows cannot be judged."""

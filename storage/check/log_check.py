@@ -154,7 +154,9 @@ class LogCheck:
         figures = self.figures
         size = file.size()
         segment.index = SegmentIndex(_NO_ROWS_BYTES)  # `note` wants one; it never gets a second row
-        index = IndexCheck(self._disk, self._key, segment, file_size=size, findings=self._findings)
+        index = IndexCheck(
+            self._disk, self._key, segment, file_size=size, is_clean=self._is_clean, findings=self._findings
+        )
         durable_end = figures.durable_end if next_base is None else min(figures.durable_end, next_base)
         position, is_sound = 0, True
         while True:

@@ -98,6 +98,7 @@ class RealFile:
 
         Reserving the space first fails before anything is written. The zeros are really written, because a reserved
         extent that was never written still costs a change of metadata at the first sync behind each write into it.
+        They are synced piece by piece: the device would have all of them before the next sync of anybody else.
         """
         descriptor = self._descriptor()
         with _data_errors(self._path):
@@ -109,9 +110,10 @@ class RealFile:
                 os.ftruncate(descriptor.number, size_before)
                 raise
             os.ftruncate(descriptor.number, size)
-            for position in range(0, size, ZEROS_PER_WRITE_BYTES):
-                zeros = memoryview(_ZEROS)[: size - position]
-                _write_fully(descriptor, position, [zeros])
+        for position in range(0, size, ZEROS_PER_WRITE_BYTES):
+            with _data_errors(self._path):
+                _write_fully(descriptor, position, [memoryview(_ZEROS)[: size - position]])
+            _sync(os.fdatasync, descriptor.number, self._path)
 
     def sync(self) -> None:
         descriptor = self._descriptor()

@@ -42,10 +42,18 @@ _ENTRY_OVERHEAD_BYTES = ENTRY_HEADER_BYTES + 96  # a key's text is never longer
 class GroupCommit:
     """The queue of appends and the rounds that empty it."""
 
-    def __init__(self, engine: Engine, journal: Journal, *, sync_now: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        journal: Journal,
+        *,
+        sync_now: Callable[[], Awaitable[None]],
+        sync_soon: Callable[[], None],
+    ) -> None:
         self._engine = engine
         self._journal = journal
         self._sync_now = sync_now
+        self._sync_soon = sync_soon
         self._queue: deque[Pending] = deque()
         self._pending_bytes = 0
         self._is_busy = False  # a round is about to start, being prepared, or in flight
@@ -200,7 +208,10 @@ class GroupCommit:
         elif (pause_ms := self._not_before_ms - self._engine.clock.monotonic_ms()) > 0:
             self._not_before_ms = 0
             asyncio.get_running_loop().call_later(pause_ms / 1000, self._start)
-        elif self._has_room(len(first.batch)) or self._journal.next_file():
+        elif self._has_room(len(first.batch)):
+            self._begin()
+        elif self._journal.next_file():
+            self._sync_soon()  # so that the file that is full can be used again before the journal needs another
             self._begin()
         else:
             self._preparing = asyncio.get_running_loop().create_task(self._prepare())

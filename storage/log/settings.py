@@ -30,7 +30,7 @@ class LogStoreSettings:
     pending_bytes_max     bytes waiting for a round; beyond it `append` raises OVERLOADED
     reserve_bytes         below so much free space only `Space.RESERVED` appends are taken
     free_check_interval_ms  how often free space is looked at, at most
-    sync_interval_ms      how often segments are synced and the journal is trimmed
+    sync_interval_ms      how often segments are synced and the journal is trimmed; sooner where a journal file is full
     sync_pause_ms         pause between two files of a background sync, so that it does not crowd out the rounds
     open_files_max        segment files kept open
     write_behind_bytes_max  bytes of small segment writes that may gather in memory, over all files

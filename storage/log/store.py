@@ -146,7 +146,9 @@ class LogStore:
         )
         self._journal = journal
         self._maintenance = Maintenance(engine, journal, states=self._states, removed=self._removed)
-        self._commit = GroupCommit(engine, journal, sync_now=self._maintenance.sync_now)
+        self._commit = GroupCommit(
+            engine, journal, sync_now=self._maintenance.sync_now, sync_soon=self._maintenance.wake
+        )
         for state in self._states.values():
             self._logs[state.key] = PartitionLog(engine, self._commit, self._maintenance, state)
         if engine.failure is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from storage.disk.port import DiskFailedError, DiskFullError, FileLockedError
-from storage.disk.real_disk import RealDisk
+from storage.disk.real_disk import ZEROS_PER_WRITE_BYTES, RealDisk
 
 
 @pytest.fixture
@@ -47,6 +47,38 @@ def test_a_failed_sync_is_never_merely_a_full_disk(
         file.sync()
     with pytest.raises(DiskFailedError):
         disk.sync_directory("")
+
+
+def test_no_more_than_a_piece_of_a_new_file_waits_for_the_device(
+    disk: RealDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unsynced = [0]
+    real_pwritev, real_fdatasync = os.pwritev, os.fdatasync
+
+    def counted_write(number: int, buffers: Sequence[memoryview], position: int) -> int:
+        written = real_pwritev(number, buffers, position)
+        unsynced.append(unsynced[-1] + written)
+        return written
+
+    def counted_sync(number: int) -> None:
+        real_fdatasync(number)
+        unsynced.append(0)
+
+    monkeypatch.setattr(os, "pwritev", counted_write)
+    monkeypatch.setattr(os, "fdatasync", counted_sync)
+    disk.create("journal").preallocate(3 * ZEROS_PER_WRITE_BYTES + 1)
+    assert max(unsynced) == ZEROS_PER_WRITE_BYTES
+    assert unsynced[-1] == 0
+    assert len(unsynced) == 1 + 2 * 4
+
+
+def test_a_new_file_that_cannot_be_synced_is_never_merely_a_full_disk(
+    disk: RealDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = disk.create("journal")
+    monkeypatch.setattr(os, "fdatasync", fail_with(errno.ENOSPC))
+    with pytest.raises(DiskFailedError):
+        file.preallocate(1)
 
 
 def test_read_errors(disk: RealDisk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,6 +112,14 @@ class TestSegments:
         assert kinds.count(FindingKind.SEGMENT_LEFT_OVER) == 2
         assert (figures.log_start, figures.messages) == (1, 1)
 
+    @pytest.mark.parametrize(("is_clean", "kind"), [(False, FindingKind.INDEX_TORN), (True, FindingKind.INDEX_DAMAGED)])
+    def test_an_index_that_cannot_be_read(self, is_clean: bool, kind: FindingKind) -> None:
+        disk = SimDisk()
+        write(disk, segment_path(MESSAGES, 0), message(0))
+        write(disk, segment_path(MESSAGES, 1), message(1))
+        write(disk, f"{MESSAGES.directory}/{0:020d}.index", b"")
+        assert kind in check_log(disk, RecoveryPoint(offset=2), is_clean=is_clean)[1]
+
     def test_records_are_decoded_where_wanted(self) -> None:
         disk = SimDisk()
         write(disk, segment_path(MESSAGES, 0), stamped(encode_opaque_batch(b"no msgpack", count=2), 0))

@@ -189,6 +189,19 @@ def test_the_journal_does_not_grow_beyond_its_limit(harness: LogHarness) -> None
     assert len(harness.disk.list_directory("journal")) <= SMALL_STORE.journal_files_kept
 
 
+def test_a_full_journal_file_is_free_again_long_before_the_interval_ends() -> None:
+    harness = LogHarness(replace(SMALL_STORE, sync_interval_ms=1_000_000_000))
+    harness.open()
+    log = log_of(harness)
+    most = 0
+    for serial in range(60):
+        fill(harness, log, range(serial, serial + 1), size=3000)
+        harness.run(asyncio.sleep(0))  # the background sync has its turn
+        most = max(most, len(harness.disk.list_directory("journal")))
+    assert most == 2
+    harness.dispose()
+
+
 def test_below_the_reserve_only_reserved_appends_are_taken_until_there_is_space_again() -> None:
     harness = LogHarness(replace(SMALL_STORE, reserve_bytes=50_000, free_check_interval_ms=1000))
     harness.open()
