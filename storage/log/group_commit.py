@@ -32,10 +32,14 @@ from storage.log.round import (
     Pending,
     RoundPart,
     StampedPart,
+    encode_round,
     write_round,
+    write_to_memory,
 )
 from storage.log.stamped_run import StampedRun
 
+LOOP_ROUND_BYTES_MAX = 64 * 1024
+"""Checksums of so many bytes take some tens of microseconds, as handing the interpreter to another thread does."""
 _ENTRY_OVERHEAD_BYTES = ENTRY_HEADER_BYTES + 96  # a key's text is never longer
 
 
@@ -235,13 +239,21 @@ class GroupCommit:
             self._round_logs = {part.log.state for part in self._round}
             if sum(len(part.items) for part in self._round) > 1:
                 self._not_before_ms = engine.clock.monotonic_ms() + engine.settings.round_interval_ms
-            engine.io.start(partial(write_round, engine.disk, engine.files, self._journal, self._round), self._written)
+            engine.io.start(self._work(self._round), self._written)
         except BaseException as error:
             self._written(None, error)
             if not isinstance(error, Exception):
                 raise
         if refused:
             self._refuse(refused)
+
+    def _work(self, parts: list[RoundPart]) -> Callable[[], int]:
+        """What an I/O thread has to do for a round. Of a large one it does everything: checksums hold up the loop."""
+        engine, journal = self._engine, self._journal
+        is_small = sum(part.size_bytes for part in parts) <= LOOP_ROUND_BYTES_MAX
+        if is_small and write_to_memory(engine.files, parts):
+            return partial(journal.write, encode_round(journal, parts))
+        return partial(write_round, engine.disk, engine.files, journal, parts)
 
     def _has_room(self, first_bytes: int) -> bool:
         """Whether the file of the journal that is being written should take the next frame."""

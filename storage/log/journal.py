@@ -7,12 +7,22 @@ and only one of them at a time.
 
 from collections import deque
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from storage.disk.port import Buffer, Disk, DiskFullError, File
 from storage.log.journal_frame import encode_frame
 
 JOURNAL_DIRECTORY = "journal"
 JOURNAL_SUFFIX = ".journal"
+
+
+class Frame(NamedTuple):
+    """A frame that is about to be written. `stored_bytes`: with its padding."""
+
+    file: File
+    position: int
+    buffers: list[Buffer]
+    stored_bytes: int
 
 
 class JournalFile:
@@ -82,17 +92,21 @@ class Journal:
         """In an I/O thread: a new preallocated file, durable. Raises DiskFullError and leaves nothing behind."""
         return create_journal_file(self._disk, self._next_number, self._file_bytes)
 
-    def write(self, entries: Sequence[tuple[bytes, Sequence[Buffer], int]]) -> int:
-        """In an I/O thread: write one frame behind the last one and sync. The bytes it takes; `publish` them then."""
+    def encode(self, entries: Sequence[tuple[bytes, Sequence[Buffer], int]]) -> Frame:
+        """The next frame, of (key, batches, bytes of the batches) entries; `write` it before another one is encoded."""
         active = self._active
         assert active is not None, "the caller made room"
-        buffers, stored = encode_frame(
+        buffers, stored_bytes = encode_frame(
             entries, journal_key=self._key, generation=active.generation, sequence=self.sequence + 1
         )
-        assert active.position + stored <= self._file_bytes, "the caller made room"
-        active.file.write(active.position, buffers)
-        active.file.sync()
-        return stored
+        assert active.position + stored_bytes <= self._file_bytes, "the caller made room"
+        return Frame(active.file, active.position, buffers, stored_bytes)
+
+    def write(self, frame: Frame) -> int:
+        """In an I/O thread: write the frame behind the last one and sync. The bytes it takes; `publish` them then."""
+        frame.file.write(frame.position, frame.buffers)
+        frame.file.sync()
+        return frame.stored_bytes
 
     def publish(self, stored_bytes: int) -> None:
         """The frame is durable."""

@@ -4,10 +4,10 @@ import contextlib
 import itertools
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from storage.disk.port import Disk, File
+from storage.disk.port import Buffer, Disk, File
 from storage.log.write_behind import WriteBehindBudget, WriteBehindFile
 
 
@@ -61,6 +61,19 @@ class OpenFiles:
             entry.users += 1
         try:
             return entry.file.read_cached(position, length)
+        finally:
+            self._release(entry)
+
+    def write_to_memory(self, path: str, position: int, size_bytes: int, buffers: Sequence[Buffer]) -> bool:
+        """What `WriteBehindFile.write_to_memory` says, if the file is open; else False. Never waits for a device."""
+        with self._lock:
+            entry = self._entries.get(path)
+            if entry is None:
+                return False
+            self._entries.move_to_end(path)
+            entry.users += 1
+        try:
+            return entry.file.write_to_memory(position, size_bytes, buffers)
         finally:
             self._release(entry)
 

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from acklog.wire.batch import FLAG_KEYED, stamp
 from storage.disk.port import Buffer, Disk, DiskFullError
-from storage.log.journal import Journal
+from storage.log.journal import Frame, Journal
 from storage.log.log_state import LogState
 from storage.log.open_files import OpenFiles
 from storage.log.segment import Segment
@@ -97,9 +97,10 @@ class SegmentWrite:
 
 
 class RoundPart(ABC):
-    """What one round adds to one log. `full` is set when its segment could not be written for lack of space."""
+    """What one round adds to one log. `is_in_memory`: its segment's file keeps it until a sync. `full` is set when its
+    segment could not be written for lack of space."""
 
-    __slots__ = ("batches", "full", "items", "log", "position", "size_bytes", "writes")
+    __slots__ = ("batches", "full", "is_in_memory", "items", "log", "position", "size_bytes", "writes")
 
     def __init__(self, log: LogQueue) -> None:
         active = log.state.active
@@ -109,6 +110,7 @@ class RoundPart(ABC):
         self.size_bytes = 0
         self.writes = [SegmentWrite(active, active.size_bytes, is_new=False)]
         self.position = active.size_bytes  # in the last segment of `writes`
+        self.is_in_memory = False
         self.full = False
 
     @property
@@ -241,22 +243,43 @@ class StampedPart(RoundPart):
         return told
 
 
+def write_to_memory(files: OpenFiles, parts: Sequence[RoundPart]) -> bool:
+    """On the loop: the segments write-behind, as far as that needs no disk. Whether it is done for all of them.
+
+    A small round is a fraction of what it takes to hand the interpreter to an I/O thread and back, so that the thread
+    should have to do with the journal only.
+    """
+    for part in parts:
+        write, *more = part.writes
+        if not more:
+            part.is_in_memory = files.write_to_memory(
+                write.segment.path, write.position, part.size_bytes, write.buffers
+            )
+    return all(part.is_in_memory for part in parts)
+
+
 def write_round(disk: Disk, files: OpenFiles, journal: Journal, parts: Sequence[RoundPart]) -> int:
     """In an I/O thread: the segments write-behind, then the journal with one sync. Bytes taken in the journal.
 
     A part whose segment finds no space is marked and left out. Raises DiskFailedError and whatever else the journal
     meets: then nothing is known of the round.
     """
-    entries = []
+    written = []
     for part in parts:
         try:
-            _write_segments(files, part)
+            if not part.is_in_memory:
+                _write_segments(files, part)
         except DiskFullError:
             _undo(disk, files, part)
             part.full = True
         else:
-            entries.append((part.log.journal_key, part.batches, part.size_bytes))
-    return journal.write(entries) if entries else 0
+            written.append(part)
+    return journal.write(encode_round(journal, written)) if written else 0
+
+
+def encode_round(journal: Journal, parts: Sequence[RoundPart]) -> Frame:
+    """What the journal is to have of the parts."""
+    return journal.encode([(part.log.journal_key, part.batches, part.size_bytes) for part in parts])
 
 
 def _write_segments(files: OpenFiles, part: RoundPart) -> None:

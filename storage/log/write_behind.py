@@ -26,6 +26,9 @@ class WriteBehindBudget:
     def held_bytes(self) -> int:
         return self._held_bytes
 
+    def has_room(self, size_bytes: int) -> bool:
+        return self._held_bytes + size_bytes <= self.limit_bytes
+
     def take(self, size_bytes: int) -> bool:
         """Count `size_bytes` (negative: give back); False if it is more than there should be."""
         with self._lock:
@@ -61,6 +64,21 @@ class WriteBehindFile:
         """As the port says; a DiskFullError may be about earlier writes, too: `cut` then takes this one back."""
         if self._gathered and position != self._end():
             self.flush()
+        is_affordable = self._gather(position, buffers)
+        if self._gathered_bytes >= FILE_BYTES_MAX or not is_affordable:
+            self.flush()
+
+    def write_to_memory(self, position: int, size_bytes: int, buffers: Sequence[Buffer]) -> bool:
+        """As `write` of `size_bytes`, if that needs no disk; otherwise False, and nothing is written."""
+        if self._gathered_bytes + size_bytes >= FILE_BYTES_MAX or not self._budget.has_room(size_bytes):
+            return False
+        if self._gathered and position != self._end():
+            return False
+        self._gather(position, buffers)
+        return True
+
+    def _gather(self, position: int, buffers: Sequence[Buffer]) -> bool:
+        """Keep the buffers in memory; False if all files together have more there than they should."""
         # A view would keep all that it was cut from in memory.
         kept = [bytes(buffer) if isinstance(buffer, memoryview) else buffer for buffer in buffers]
         size_bytes = sum(map(len, kept))
@@ -69,9 +87,7 @@ class WriteBehindFile:
                 self._position = position
             self._gathered += kept
             self._gathered_bytes += size_bytes
-        is_affordable = self._budget.take(size_bytes)
-        if self._gathered_bytes >= FILE_BYTES_MAX or not is_affordable:
-            self.flush()
+        return self._budget.take(size_bytes)
 
     def flush(self) -> None:
         """Write what has gathered; after a failure it is still gathered."""

@@ -14,6 +14,7 @@ SIZES = st.sampled_from([1, 7, 100, 700, FILE_BYTES_MAX])
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("append"), st.lists(SIZES, min_size=1, max_size=3)),
+        st.tuples(st.just("remember"), st.lists(SIZES, min_size=1, max_size=3)),
         st.tuples(st.just("flush"), st.just([])),
         st.tuples(st.just("sync"), st.just([])),
         st.tuples(st.just("truncate"), st.lists(st.integers(0, 100), min_size=1, max_size=1)),
@@ -40,6 +41,13 @@ def test_readers_see_every_write_and_no_more(steps: list[tuple[str, list[int]]],
                 file.cut(len(model))  # as the group commit does with a refused append
             else:
                 model += b"".join(parts)
+        elif name == "remember":
+            part = bytes([33 + number % 90]) * sum(numbers)
+            operations = disk.operations
+            if file.write_to_memory(len(model), len(part), [memoryview(part)[:1], memoryview(part)[1:]]):
+                model += part
+                assert budget.held_bytes <= budget_bytes
+            assert disk.operations == operations
         elif name == "capacity":
             disk.capacity_bytes = disk.used_bytes + numbers[0]
         elif name in {"truncate", "cut"}:

@@ -21,7 +21,7 @@ def journal_on(disk: SimDisk, *, files: int = 2, sequence: int = 0) -> Journal:
 def write(journal: Journal, text: str) -> None:
     if journal.room_bytes < BLOCK_BYTES:
         assert journal.next_file()
-    journal.publish(journal.write([(b"log", [text.encode(), b"!"], len(text) + 1)]))
+    journal.publish(journal.write(journal.encode([(b"log", [text.encode(), b"!"], len(text) + 1)])))
 
 
 def texts(disk: SimDisk, *, covered: int = 0) -> list[str]:
@@ -71,7 +71,7 @@ def test_a_message_that_imitates_a_frame_is_not_taken_for_one() -> None:
     forged = b"".join(bytes(buffer) for buffer in buffers)
     journal.next_file()
     body = b"x" * (BLOCK_BYTES - 53) + forged
-    journal.publish(journal.write([(b"log", [body], len(body))]))
+    journal.publish(journal.write(journal.encode([(b"log", [body], len(body))])))
     disk.bit_rot("journal/00000000.journal", 60, 0)
     assert forged in disk.files()["journal/00000000.journal"][BLOCK_BYTES:]
     assert texts(disk) == []
