@@ -31,7 +31,6 @@ class EarlierSends:
     def __init__(self, gateway: Gateway, leaders: PartitionLeaders) -> None:
         self._metadata = gateway.metadata
         self._clock = gateway.clock
-        self._timeout_ms = gateway.settings.request_timeout_ms
         self._leaders = leaders
 
     def may_know(self, topic: Topic) -> bool:
@@ -47,11 +46,10 @@ class EarlierSends:
         found: set[int] = set()
         if not any(isinstance(each, Outgoing) and each.dedup_key is not None for each in messages):
             return found
-        deadline_ms = self._leaders.deadline_in(self._timeout_ms)
         for earlier in earlier_topics(result.topic, self._clock.now_ms()):
             stored = StoredRuns()
             runs = self._runs(messages, found, earlier, stored)
-            await self._ask(runs, result, stored, deadline_ms)
+            await self._ask(runs, result, stored)
             result.faults.update(stored.faults)
             found.update(stored.faults, *(run.indexes for run in result.runs))
         return found
@@ -90,11 +88,9 @@ class EarlierSends:
         state = self._metadata.partition(earlier.id, partition)
         return None if state is not None and state.life is PartitionLife.GONE else partition
 
-    async def _ask(
-        self, runs: dict[int, list[KeyedRun]], result: SendResult, stored: StoredRuns, deadline_ms: int
-    ) -> None:
+    async def _ask(self, runs: dict[int, list[KeyedRun]], result: SendResult, stored: StoredRuns) -> None:
         async def ask(partition: int) -> list[KeyedResult]:
-            return await self._known(result.topic, partition, runs[partition], deadline_ms)
+            return await self._known(result.topic, partition, runs[partition], result.deadline_ms)
 
         failure: AcklogError | None = None
         for partition, answer in zip(runs, await ask_each(list(runs), ask), strict=True):

@@ -68,14 +68,16 @@ class SendService:
             wait_ms=settings.coalescing_wait_ms,
             destination_of=appends.destination,
             choose=self._choose_for_keyless,
-            deadline=lambda: leaders.deadline_in(settings.request_timeout_ms),
+            deadline=self._deadline_ms,
         )
 
     async def send(self, command: SendCommand, principal: Principal, idempotency_key: str | None) -> SendResult:
         """Store what can be stored. Raises AcklogError where the request as a whole is at fault."""
         topic, is_created = await self._topic_for(command.queue, command.acks, principal)
         topic = await self._catalog.grown(topic, _highest_partition(command.messages))
-        result = SendResult(topic, len(command.messages), command.is_batch, command.acks, is_created)
+        result = SendResult(
+            topic, len(command.messages), command.is_batch, command.acks, self._deadline_ms(), is_created
+        )
         if idempotency_key is not None:
             _key_all(command.messages, idempotency_key, topic)
         found = await self._earlier.find(command.messages, result) if topic.earlier_mappings else frozenset[int]()
@@ -108,7 +110,7 @@ class SendService:
         topic, is_created = await self._topic_for(batch.queue, batch.acks, principal)
         if idempotency_key is not None and self._earlier.may_know(topic):
             return await self.send(batch.spelled_out(), principal, idempotency_key)
-        result = SendResult(topic, len(batch.keys), True, batch.acks, is_created)
+        result = SendResult(topic, len(batch.keys), True, batch.acks, self._deadline_ms(), is_created)
         indexes = places_of_keys(batch.keys, topic)
         keyless = indexes.pop()
         if keyless:
@@ -133,11 +135,10 @@ class SendService:
 
     async def _append_parts(self, parts: Iterable[tuple[int, list[int], bytearray]], result: SendResult) -> None:
         """Each part is a partition, the messages' indexes, and their batch."""
-        deadline_ms = self._leaders.deadline_in(self._settings.request_timeout_ms)
         under_way = PartsUnderWay(result)
         for partition, indexes, batch in parts:
             waiter = under_way.add(partition, indexes)
-            self._appends.begin(result.topic.id, partition, batch, result.acks, waiter, deadline_ms=deadline_ms)
+            self._appends.begin(result.topic.id, partition, batch, result.acks, waiter, deadline_ms=result.deadline_ms)
         await under_way.all_done
 
     def _partition_of_keyless(self, bodies: list[bytes], topic: Topic, idempotency_key: str | None) -> int:
@@ -149,6 +150,10 @@ class SendService:
     def _choose_for_keyless(self, topic_id: str, size_bytes: int, is_busy: Callable[[int], bool]) -> int:
         """Where a batch of single messages without a key goes. Raises AcklogError TOPIC_NOT_FOUND."""
         return self._keyless.choose(self._catalog.by_id(topic_id), size_bytes, is_busy)
+
+    def _deadline_ms(self) -> int:
+        """Until when a message that comes now has to be stored."""
+        return self._leaders.deadline_in(self._settings.request_timeout_ms)
 
     def _count(self, result: SendResult) -> None:
         self._metrics.count_sent(result.topic.name, result.count - len(result.faults))
@@ -165,9 +170,10 @@ class SendService:
         return topic, is_created
 
     async def _append(self, partition: int, indexes: list[int], batch: bytearray, result: SendResult) -> None:
-        deadline_ms = self._leaders.deadline_in(self._settings.request_timeout_ms)
         try:
-            answer = await self._appends.append(result.topic.id, partition, batch, result.acks, deadline_ms=deadline_ms)
+            answer = await self._appends.append(
+                result.topic.id, partition, batch, result.acks, deadline_ms=result.deadline_ms
+            )
         except AcklogError as fault:
             result.faults.update(dict.fromkeys(indexes, fault))
         else:
@@ -267,13 +273,11 @@ class SendService:
             result.faults.update(stored.faults)
 
     async def _send_runs(self, partition: int, runs: list[KeyedRun], stored: StoredRuns, result: SendResult) -> None:
-        deadline_ms = self._leaders.deadline_in(self._settings.request_timeout_ms)
-
         def store(records: list[Record], keys: list[DedupKey], payload: bytes | None) -> Awaitable[ProduceResponse]:
             batch = self._appends.encode(records, keys=keys, payload=payload)
             topic = result.topic
             return self._appends.append(
-                topic.id, partition, batch, result.acks, deadline_ms=deadline_ms, mapping=topic.mapping
+                topic.id, partition, batch, result.acks, deadline_ms=result.deadline_ms, mapping=topic.mapping
             )
 
         await store_runs(store, runs, stored, rounds_max=self._settings.send_rounds_max)

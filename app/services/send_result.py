@@ -19,12 +19,14 @@ class Run:
 
 @dataclass(slots=True)
 class SendResult:
-    """Every message of the request is in one of `runs`, or in `faults` by its index."""
+    """Every message of the request is in one of `runs`, or in `faults` by its index. `deadline_ms`: until when, on the
+    steady clock, whatever the request needs of the nodes has to be done."""
 
     topic: Topic
     count: int
     is_batch: bool
     acks: int
+    deadline_ms: int
     is_topic_created: bool = False
     runs: list[Run] = field(default_factory=list)
     faults: dict[int, AcklogError] = field(default_factory=dict)

@@ -15,6 +15,7 @@ from app.services.keyed_batch import StoredRuns, runs_without
 from cluster.errors import AcklogError
 from cluster.model import Topic
 from cluster.topic_mapping import CLOCK_MARGIN_MS
+from storage.rpc.messages import KnownKeysRequest, KnownKeysResponse
 from tests.support.memory_gateway import MemoryWorld
 
 Message = dict[str, object]
@@ -146,6 +147,23 @@ async def test_nodes_of_an_earlier_version_are_not_asked(client: httpx2.AsyncCli
     world.node.fail("known_keys", AcklogError(ProblemCode.UNSUPPORTED, "no such call"))
     assert (await send(client, numbered(1)))[0] == 201
     assert stored(world, topic) == once(numbered(1))
+
+
+async def test_looking_and_storing_share_the_time_that_a_request_has(
+    client: httpx2.AsyncClient, world: MemoryWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.topic(partitions=1)
+    await change(world, "grow")
+    known_keys = world.node.known_keys
+
+    async def slow(request: KnownKeysRequest) -> KnownKeysResponse:
+        await world.clock.advance_ms(request.timeout_ms - 40)
+        return await known_keys(request)
+
+    monkeypatch.setattr(world.node, "known_keys", slow)
+    assert (await send(client, numbered(1)))[0] == 201
+    (request,) = world.node.calls("produce")
+    assert request.timeout_ms == 40
 
 
 async def test_after_the_window_nobody_is_asked(client: httpx2.AsyncClient, world: MemoryWorld) -> None:

@@ -11,7 +11,7 @@ from storage.rpc.messages import ACKS_ALL, ProduceResponse
 
 
 def result_of(count: int) -> SendResult:
-    return SendResult(Topic("0123456789abc", "orders", 2, 1, 0), count, True, ACKS_ALL)
+    return SendResult(Topic("0123456789abc", "orders", 2, 1, 0), count, True, ACKS_ALL, deadline_ms=1000)
 
 
 async def test_it_is_done_when_each_part_has_its_outcome() -> None:
