@@ -65,11 +65,12 @@ class _Entry:
 
 
 class DedupWindow:
-    """`limit_bytes` bounds the memory for keys, pending ones included."""
+    """`limit_bytes` bounds the memory for keys, pending ones included. `window_ms` may change: what is committed from
+    then on goes by it."""
 
     def __init__(self, *, window_ms: int, limit_bytes: int) -> None:
         self.size_bytes = 0
-        self._window_ms = window_ms
+        self.window_ms = window_ms
         self._limit_bytes = limit_bytes
         self._entries: dict[str, _Entry] = {}
         self._expiries: deque[tuple[int, str]] = deque()
@@ -113,7 +114,7 @@ class DedupWindow:
             oldest_ms = self._expiries[0][0] - now_ms if self._expiries else _FULL_RETRY_MS
             raise AcklogError(
                 ProblemCode.DEDUP_WINDOW_FULL,
-                f"The keys of the last {self._window_ms} ms take {self.size_bytes} of {self._limit_bytes} bytes, "
+                f"The keys of the last {self.window_ms} ms take {self.size_bytes} of {self._limit_bytes} bytes, "
                 f"these need {needed_bytes}.",
                 retry_after_ms=max(oldest_ms, 1),
             )
@@ -132,7 +133,7 @@ class DedupWindow:
         for each in self._reserved.pop(token):
             entry = self._entries[each.key]
             entry.token = 0
-            self._place(each, entry, base_offset, leader_epoch, now_ms + self._window_ms)
+            self._place(each, entry, base_offset, leader_epoch, now_ms + self.window_ms)
 
     def abort(self, token: int) -> None:
         """The batch was not appended: its keys are unknown again. Raises KeyError for a token that is not pending."""
@@ -148,7 +149,7 @@ class DedupWindow:
         A clock that went back makes an age negative: it counts as 0, so that nothing is forgotten early. The memory
         limit does not apply: what is in the log has to be known.
         """
-        expires_at_ms = now_ms - max(age_ms, 0) + self._window_ms
+        expires_at_ms = now_ms - max(age_ms, 0) + self.window_ms
         if expires_at_ms <= now_ms:
             return
         for each in keys:

@@ -7,14 +7,16 @@ from acklog.wire.problems import ProblemCode
 from cluster.clock import Clock
 from cluster.errors import AcklogError
 from storage.delivery.dedup_window import DedupWindow, check_runs
+from storage.node.replication.leading import Leadership
 from storage.rpc.messages import KeyedResult
 
 
 class KeyedRuns:
     """The window of keys, with whoever waits for the outcome of an append that is under way."""
 
-    def __init__(self, window: DedupWindow, clock: Clock) -> None:
+    def __init__(self, window: DedupWindow, leadership: Leadership, clock: Clock) -> None:
         self._window = window
+        self._leadership = leadership
         self._clock = clock
         self._waiters: dict[int, asyncio.Future[None]] = {}
 
@@ -47,7 +49,8 @@ class KeyedRuns:
         return self._window.reserve(keys, self._clock.monotonic_ms())
 
     def stored(self, token: int, base_offset: int, leader_epoch: int) -> None:
-        """They are committed."""
+        """They are committed, and remembered for as long as the topic says now."""
+        self._window.window_ms = self._leadership.topic.config.dedup_window_ms
         self._window.commit(token, base_offset, leader_epoch, self._clock.monotonic_ms())
         self._wake(token)
 

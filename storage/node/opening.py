@@ -40,9 +40,6 @@ class LedReplica(Leadership, Protocol):
     """The replica that is opened."""
 
     @property
-    def topic(self) -> Topic: ...
-
-    @property
     def number(self) -> int: ...
 
     @property
@@ -101,7 +98,6 @@ class PartitionOpener:
         topic, number = replica.topic, replica.number
         log = replica.logs[LogKind.MESSAGES]
         host = PartitionHost(
-            topic,
             number,
             log=log,
             dedup=await self._rebuild_dedup(topic, log),
@@ -155,7 +151,7 @@ class PartitionOpener:
         """The keys of the last window, from the log itself: what a new leader needs to answer a retry (rule R19)."""
         window = DedupWindow(window_ms=topic.config.dedup_window_ms, limit_bytes=self._settings.dedup_window_bytes_max)
         wall_now_ms = self._clock.now_ms()
-        since_ms = wall_now_ms - topic.config.dedup_window_ms
+        since_ms = wall_now_ms - window.window_ms
         for first, end in log.keyed_ranges_since(since_ms):
             offset = max(first, log.log_start)
             while offset < end:

@@ -77,7 +77,6 @@ class PartitionHost:
 
     def __init__(
         self,
-        topic: Topic,
         partition: int,
         *,
         log: PartitionLog,
@@ -89,13 +88,12 @@ class PartitionHost:
         settings: NodeSettings,
         on_high_watermark: Callable[[int], None],
     ) -> None:
-        self.topic = topic
         self.partition = partition
         self.log = log
         self.leader_epoch = leadership.leader_epoch
         self._waiters = CommitWaiters(leadership.high_watermark(LogKind.MESSAGES), clock)
         self._leadership = leadership
-        self._keyed = KeyedRuns(dedup, clock)
+        self._keyed = KeyedRuns(dedup, leadership, clock)
         self._sent = SentBatches(producers, clock)
         self._cache = cache
         self._clock = clock
@@ -108,6 +106,10 @@ class PartitionHost:
         self._moved_to = self.log.log_end
         self._settled: asyncio.Future[None] | None = None
         self._has_ended = False
+
+    @property
+    def topic(self) -> Topic:
+        return self._leadership.topic
 
     @property
     def high_watermark(self) -> int:

@@ -2,12 +2,18 @@
 
 from typing import Protocol
 
+from cluster.model import Topic
 from storage.log.keys import LogKind
 from storage.replication.leader_events import Refusal
 
 
 class Leadership(Protocol):
     """The leader's side of a partition's replica, for one leader epoch."""
+
+    @property
+    def topic(self) -> Topic:
+        """As it is now."""
+        ...
 
     @property
     def leader_epoch(self) -> int: ...

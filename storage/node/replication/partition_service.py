@@ -79,7 +79,6 @@ class PartitionService:
             await partition.close()
             return
         self.partition = partition
-        partition.host.topic = self._replica.topic  # it may have changed meanwhile
         self._replica.pass_on_high_watermarks()  # they may have risen meanwhile
         self._listener.opened(partition)
         await partition.begin()

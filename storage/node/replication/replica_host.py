@@ -178,8 +178,6 @@ class ReplicaHost:
 
     def topic_changed(self, topic: Topic) -> None:
         before, self.topic = self.topic, topic
-        if self.partition is not None:
-            self.partition.host.topic = topic
         replication = TopicReplication.of(topic.config)
         if replication != TopicReplication.of(before.config):
             self.step(leader_events.TopicChanged(replication))

@@ -19,8 +19,7 @@ from cluster.model import PartitionState, Topic
 from storage.delivery.dedup_window import DedupWindow
 from storage.log import opening, recovery
 from storage.log import store as log_store
-from storage.log.journal import Journal
-from storage.log.journal_frame import encode_frame
+from storage.log.journal import Frame, Journal
 from storage.log.partition_log import PartitionLog
 from storage.log.recovery import LogRecovery
 from storage.log.recovery_points import RecoveryPoints
@@ -71,14 +70,9 @@ def answers_of_any_epoch(patch: pytest.MonkeyPatch) -> None:
 def ack_before_fsync(patch: pytest.MonkeyPatch) -> None:
     """A round counts as durable when it is written."""
 
-    def write(self: Journal, entries: Any) -> int:
-        active = self._active
-        assert active is not None
-        buffers, stored = encode_frame(
-            entries, journal_key=self._key, generation=active.generation, sequence=self.sequence + 1
-        )
-        active.file.write(active.position, buffers)
-        return stored
+    def write(_: Journal, frame: Frame) -> int:
+        frame.file.write(frame.position, frame.buffers)
+        return frame.stored_bytes
 
     patch.setattr(Journal, "write", write)
 

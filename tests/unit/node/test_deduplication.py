@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 
+import msgspec
 import pytest
 
 from acklog.wire.batch import DedupKey, encode_batch
@@ -28,6 +29,21 @@ def test_keys_are_remembered_over_a_restart_and_forgotten_after_the_window() -> 
         await sim.clock.sleep(61_000)
         assert (await sim.send(topic, b"2", keys=["a"])).known == []
         assert await sim.bodies_in_log(topic) == [b"1", b"2"]
+
+    with_node(main)
+
+
+@pytest.mark.parametrize(("before_ms", "after_ms"), [(60_000, 600_000), (600_000, 60_000)])
+def test_a_window_that_changes_holds_for_what_is_sent_from_then_on(before_ms: int, after_ms: int) -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic = await sim.topic(dedup_window_ms=before_ms)
+        await sim.topics.update(topic.name, config=msgspec.structs.replace(topic.config, dedup_window_ms=after_ms))
+        await sim.clock.sleep(1)
+        await sim.send(topic, b"1", keys=["a"])
+        await sim.clock.sleep(after_ms - 1000)
+        assert (await sim.send(topic, b"1", keys=["a"])).known
+        await sim.clock.sleep(2000)
+        assert (await sim.send(topic, b"1", keys=["a"])).known == []
 
     with_node(main)
 

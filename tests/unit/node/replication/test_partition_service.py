@@ -38,7 +38,6 @@ class Scene:
     def __init__(self) -> None:
         self.is_serving = True
         self.leader_epoch = 1
-        self.topic = "before"
         self.partitions: list[FakePartition] = []
         self.heard: list[str] = []
         replica = cast(ServingReplica, self)
@@ -48,7 +47,6 @@ class Scene:
 
     async def open(self, replica: ServingReplica) -> Partition:
         await asyncio.sleep(0)
-        self.topic = "changed meanwhile"
         self.partitions.append(FakePartition())
         return cast(Partition, self.partitions[-1])
 
@@ -68,7 +66,6 @@ async def opened() -> Scene:
     assert scene.service.opening is not None
     await scene.service.opening
     assert scene.heard == ["high watermarks", "opened"]
-    assert [partition.host.topic for partition in scene.partitions] == ["changed meanwhile"]
     return scene
 
 
