@@ -114,6 +114,8 @@ async def _scenarios(bench: Bench) -> None:
         await scenarios.open_loops(bench)
     if "batches" in chosen:
         await scenarios.batches(bench)
+    if "burst" in chosen:
+        await scenarios.burst(bench)
     if {"receives", "records", "sdk"} & set(chosen):
         await reading_scenarios.fill(bench)
     if "receives" in chosen:

@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 
 CPUS_NEEDED_TO_SPIN = 2
-SCENARIOS = ("machine", "singles", "open-loop", "batches", "receives", "records", "sdk")
+SCENARIOS = ("machine", "singles", "open-loop", "batches", "burst", "receives", "records", "sdk")
 DEADLINE_S = 570.0  # a run that takes longer is given up: all of it, with starts and stops, ends within ten minutes
 
 
@@ -28,6 +28,8 @@ class Plan:
     open_loop_connections: int = 256
     batch_messages: int = 1000
     batch_connections: int = 4
+    burst_messages: int = 250  # in a batch, of 1 KB each
+    burst_rate: int = 100  # single sends per second beside the batches
     receive_connections: int = 4
     receive_max: int = 1000
     records_bytes: int = 4 * 1024 * 1024
@@ -50,6 +52,8 @@ class Plan:
             return len(self.open_loop_rates) * 3 * (self.open_loop_seconds + self.warm_up_s)
         if scenario == "batches":
             return result + limit
+        if scenario == "burst":
+            return self.open_loop_seconds + self.warm_up_s
         if scenario == "receives":
             return result + limit
         if scenario == "records":

@@ -1,5 +1,6 @@
 """What is measured of sends, beside the limits that belong to them. Limit and result take turns in every round."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -168,6 +169,32 @@ async def batches(bench: Bench) -> None:
         limits=(packing.limit(PACKING), framework.limit()), target_text=f"≥ {BATCHED_RATE_TARGET:,}/s"
     )
     bench.report(result.judged(result.value >= BATCHED_RATE_TARGET))
+
+
+async def burst(bench: Bench) -> None:
+    """Latencies of single sends while others send in batches whatever the server takes, 1 KB messages, so that the
+    journal's files fill up many times. The rest of the server's life is calm: this is where sends meet its upkeep."""
+    plan, server = bench.plan, bench.servers.acklog
+    await create_topic(server, "burst", PARTITIONS)
+    heavy = posts(batch_bodies("burst", plan.burst_messages, body_bytes=1000))
+    beside = f"beside batches of {plan.burst_messages:,} × 1 KB"
+    light = Measurement(f"{plan.burst_rate:,} single sends/s {beside}: p99", "ms")
+    taken = Measurement(f"the same batches: messages of 1 KB, with {plan.burst_rate:,} single sends/s beside", "/s")
+    for _ in range(plan.rounds):
+        async with connected(server, plan.batch_connections) as connections, asyncio.TaskGroup() as both:
+            load = both.create_task(
+                closed_loop(
+                    connections,
+                    heavy,
+                    seconds=plan.open_loop_seconds,
+                    warm_up_s=plan.warm_up_s,
+                    answers_max=plan.batch_answers_max,
+                )
+            )
+            await _keep_to(bench, light, server, posts(single_bodies("burst")), rate=plan.burst_rate)
+        taken.add(load.result().rate * plan.burst_messages, load.result())
+    bench.report(light.result(with_curve=True))
+    bench.report(taken.result())
 
 
 async def saturate_with_batches(
