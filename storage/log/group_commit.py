@@ -251,7 +251,7 @@ class GroupCommit:
         """What an I/O thread has to do for a round. Of a large one it does everything: checksums hold up the loop."""
         engine, journal = self._engine, self._journal
         is_small = sum(part.size_bytes for part in parts) <= LOOP_ROUND_BYTES_MAX
-        if is_small and write_to_memory(engine.files, parts):
+        if parts and is_small and write_to_memory(engine.files, parts):
             return partial(journal.write, encode_round(journal, parts))
         return partial(write_round, engine.disk, engine.files, journal, parts)
 

@@ -207,8 +207,10 @@ def test_below_the_reserve_only_reserved_appends_are_taken_until_there_is_space_
     harness.open()
     log = log_of(harness)
     harness.disk.capacity_bytes = harness.disk.used_bytes + 40_000
+    operations = harness.disk.operations
     with pytest.raises(AcklogError) as caught:
         fill(harness, log, range(1))
+    assert harness.disk.operations == operations, "a round of nothing writes nothing"
     assert caught.value.code is ProblemCode.STORAGE_FULL
     assert caught.value.retry_after_ms
 
