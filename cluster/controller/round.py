@@ -4,7 +4,7 @@ Moves are throttled by what is under way already; leaderships by their number in
 nothing necessary is left to do and all is calm: no node away, and none that has just come.
 """
 
-from collections import Counter
+from collections import ChainMap, Counter
 from collections.abc import Container, Generator, Iterator
 
 from msgspec.structs import replace
@@ -46,6 +46,7 @@ class Round:
         self._filling: Counter[int] = Counter()
         self._moving = 0
         self._changed: dict[PartitionId, None] = {}
+        self._waiting: dict[PartitionId, None] = {}  # whose orders wait for a node, which may never come
         for entry in image.catalog.entries():
             if entry.topic is not None:
                 self._read(entry)
@@ -101,11 +102,13 @@ class Round:
             yield Step(tuple(guards), Delete(entry.order_items[number].key), (decision,))
             return
         assert state is not None
-        target = originals(state) if order.kind is OrderKind.CANCEL else order.replicas
+        kept = originals(state)
+        target = kept if order.kind is OrderKind.CANCEL else order.replicas
+        if not all(node in kept or self._membership.get(node).is_usable for node in target):
+            self._waiting[partition] = None
+            return
         if state.target == target:
             return  # under way
-        if not all(node in state.replicas or self._membership.get(node).is_usable for node in target):
-            return  # waits for the node
         move = Move(*partition, MoveKind.ORDERED, state.target, target, "an operator asked for it")
         step = self._start(move, is_cancelling=order.kind is OrderKind.CANCEL)
         if step is not None:
@@ -128,7 +131,7 @@ class Round:
                 yield step
         if not (is_calm and self._is_automatic):
             return False
-        for move in finder.improving(but=self._changed):
+        for move in finder.improving(but=ChainMap(self._changed, self._waiting)):
             step = self._start(move)
             if step is None:
                 break
@@ -139,7 +142,8 @@ class Round:
         movable = {}
         for partition, state in self._states.items():
             topic = self._entries[partition].topic
-            is_free = partition not in self._changed and state.partition not in self._entries[partition].orders
+            is_ordered = state.partition in self._entries[partition].orders and partition not in self._waiting
+            is_free = partition not in self._changed and not is_ordered
             if topic is not None and is_free and is_led(state, self._membership):
                 movable[partition] = Movable(topic.replication_factor, state.isr, state.leader, state.is_moving)
         return movable

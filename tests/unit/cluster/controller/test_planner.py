@@ -203,6 +203,41 @@ def test_a_cancelled_move_leaves_all_as_it_was(cluster: PlannedCluster) -> None:
     assert cluster.state(partition).replicas == before.replicas
 
 
+def test_an_order_that_waits_for_a_node_holds_up_no_drain(cluster: PlannedCluster) -> None:
+    """The node may never come back."""
+    cluster.start(4)
+    cluster.settle()
+    cluster.stop(4)
+    partition = next(place for place, state in sorted(cluster.states().items()) if 4 not in state.replicas)
+    cluster.order(partition, (4, cluster.state(partition).replicas[1]))
+    drained = cluster.state(partition).replicas[0]
+    cluster.drain(drained)
+    cluster.settle()
+    assert holders(cluster)[drained] == 0
+    assert progress(cluster.image).orders_waiting == 1
+    cluster.undrain(drained)
+    cluster.start(4)
+    cluster.settle()
+    assert 4 in cluster.state(partition).replicas, "it is carried out when the node comes"
+    assert progress(cluster.image).orders_waiting == 0
+
+
+def test_an_ordered_move_whose_new_node_is_lost_is_repaired(cluster: PlannedCluster) -> None:
+    partition = ("id-orders", 0)
+    held = cluster.state(partition).replicas
+    other = next(node for node in (1, 2, 3) if node not in held)
+    cluster.start(4)
+    cluster.order(partition, (4, held[1]))
+    cluster.now_ms += SETTINGS.round_interval_ms
+    cluster.control()
+    assert cluster.state(partition).adding == (4,)
+    cluster.stop(4)
+    cluster.stop(held[0])
+    cluster.settle()
+    assert sorted(cluster.state(partition).replicas) == sorted((held[1], other))
+    assert progress(cluster.image).orders_waiting == 1
+
+
 def test_paused_moves_rest_but_elections_and_drains_go_on(cluster: PlannedCluster) -> None:
     cluster.pause()
     cluster.stop(2)
