@@ -17,9 +17,12 @@ STATES = (
     "journal replays",
     "log: damaged_replica_gave_way",
     "log: log_truncated",
+    "nodes that joined",
+    "nodes that left",
     "power losses",
     "recoveries",
     "redeliveries",
+    "replicas ordered to a node that joined",
     "torn tails",
     "wiped disks",
 )

@@ -81,14 +81,14 @@ class Misfortune:
         for host in self._hardware.hosts:
             host.resume()
             host.clock.correct()
-        for machine in self._hardware.nodes.values():
+        for machine in list(self._hardware.nodes.values()):
             machine.disk.capacity_bytes = 1 << 40
             machine.disk.fail_next_sync(0)
             machine.disk.fail_next_sync_directory(0)
             machine.disk.crash_after_operations(1 << 60)
             if machine.executor is not None:
                 machine.executor.speed = machine.speed
-            await self._around.coordination.store.transact([], [Delete(keys.node_steering(machine.node_id))])
+            await self._stop_draining(machine.node_id)
         self._around.network.links.heal()
 
     # --- choosing ---
@@ -267,7 +267,11 @@ class Misfortune:
         store = self._around.coordination.store
         await store.transact([], [Put(keys.node_steering(node_id), encode(NodeSteering(node_id, 0)))])
         await self._sleep(2, 10)
-        await store.transact([], [Delete(keys.node_steering(node_id))])
+        await self._stop_draining(node_id)
+
+    async def _stop_draining(self, node_id: int) -> None:
+        if node_id not in self._hardware.leaving:
+            await self._around.coordination.store.transact([], [Delete(keys.node_steering(node_id))])
 
     # --- what operators do ---
 
@@ -288,7 +292,8 @@ class Misfortune:
         if not places:
             return
         state = self._store.partitions[self._random.choice(places)]
-        wanted = tuple(self._random.sample(sorted(self._hardware.nodes), len(state.replicas)))
+        staying = sorted(self._hardware.nodes.keys() - self._hardware.leaving)
+        wanted = tuple(self._random.sample(staying, min(len(staying), len(state.replicas))))
         order = PartitionOrder(state.topic_id, state.partition, 0, OrderKind.MOVE, wanted)
         key = keys.partition_order(state.topic_id, state.partition)
         await self._around.coordination.store.transact([], [Put(key, encode(order))])

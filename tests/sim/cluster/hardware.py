@@ -38,13 +38,16 @@ class Hardware:
         self.restart_at_once: set[str] = set()
         self.kept_down: set[str] = set()
         """Hosts that nobody starts for now."""
+        self.leaving: set[int] = set()
+        """Nodes that an operator is emptying, to take them away for good."""
         self.rotten: NodeMachine | None = None
         """Whose disk has lost bits. One at a time is what replication is for, and it is the same one to the end."""
         self._around = around
         self._store = store
         self._violations = violations
         self._random = random.Random(f"hardware {around.options.seed}")
-        self._keepers: list[asyncio.Task[None]] = []
+        self._keepers: dict[str, asyncio.Task[None]] = {}
+        self._nodes_ever = around.options.nodes
         self._is_resting = False
 
     @property
@@ -56,15 +59,34 @@ class Hardware:
     def keep_up(self) -> None:
         """Start everything, and again whatever ends."""
         self._is_resting = False
-        self._keepers = [asyncio.create_task(self._keep(host)) for host in self.hosts]
+        self._keepers = {host.name: asyncio.create_task(self._keep(host)) for host in self.hosts}
+
+    def add_node(self) -> NodeMachine:
+        """A new machine with an empty disk, under a number that no node has ever had."""
+        self._nodes_ever += 1
+        machine = NodeMachine(self._nodes_ever, self._around, self._died)
+        self.nodes[machine.node_id] = machine
+        self._keepers[machine.name] = asyncio.create_task(self._keep(machine))
+        return machine
+
+    async def take_away(self, machine: NodeMachine) -> None:
+        """The node is stopped, and its machine is gone with all that is on it."""
+        self.kept_down.add(machine.name)
+        keeper = self._keepers.pop(machine.name)
+        keeper.cancel()
+        await asyncio.gather(keeper, return_exceptions=True)
+        machine.resume()
+        await machine.stop()
+        machine.end(loses_power=True)
+        del self.nodes[machine.node_id]
 
     async def rest(self) -> None:
         """Stop all nodes gracefully; gateways just end."""
         self.must_stay_up = False
         self._is_resting = True
-        for keeper in self._keepers:
+        for keeper in self._keepers.values():
             keeper.cancel()
-        await asyncio.gather(*self._keepers, return_exceptions=True)
+        await asyncio.gather(*self._keepers.values(), return_exceptions=True)
         await asyncio.gather(*(machine.stop() for machine in self.nodes.values()))
         for gateway in self.gateways:
             gateway.end()
@@ -112,7 +134,7 @@ class Hardware:
             machine.end(loses_power=node.node.failure is not None)
 
     def _died(self, host: Host) -> None:
-        if self.must_stay_up:
+        if self.must_stay_up and host.name not in self.kept_down:
             self._violations.append(f"{host.name} died after everything was healed")
 
     # --- finding ---
@@ -122,13 +144,18 @@ class Hardware:
         living = [gateway.http for gateway in self.gateways if gateway.http is not None]
         return self._random.choice(living) if living else None
 
+    def directory_on(self, node_id: int) -> str | None:
+        """Of the disk that the node's machine has now: "" for an empty one, None where there is no such machine."""
+        machine = self.nodes.get(node_id)
+        return None if machine is None else machine.directory_id
+
     def leader_of(self, state: PartitionState) -> NodeMachine | None:
         """The machine of the partition's leader, if that life of it goes on."""
         if state.leader == NO_LEADER:
             return None
-        machine = self.nodes[state.leader]
-        node = machine.node
-        if node is None or node.node.incarnation != state.leader_incarnation:
+        machine = self.nodes.get(state.leader)
+        node = None if machine is None else machine.node
+        if machine is None or node is None or node.node.incarnation != state.leader_incarnation:
             return None
         return machine
 
@@ -151,8 +178,8 @@ class Hardware:
                 node_id
                 for node_id in state.isr
                 if node_id != machine.node_id
-                and self.nodes[node_id] is not self.rotten
-                and self.nodes[node_id].directory_id == state.directory_of(node_id)
+                and (self.rotten is None or node_id != self.rotten.node_id)
+                and self.directory_on(node_id) == state.directory_of(node_id)
             ]
             if machine.node_id in state.replicas and len(others) < 2:
                 return False

@@ -9,12 +9,15 @@ from typing import Any
 import msgspec
 import pytest
 
+from app.services import cluster as cluster_service
 from app.services import earlier_sends
 from cluster import keys
 from cluster.controller import leadership, partition_rules
+from cluster.controller import round as controller_round
 from cluster.controller.partition_rules import _Draft
+from cluster.controller.progress import NodeProgress
 from cluster.coordination import Compare, CompareTarget
-from cluster.membership import Membership
+from cluster.membership import Member, Membership
 from cluster.model import PartitionState, Topic
 from storage.delivery.dedup_window import DedupWindow
 from storage.log import opening, recovery
@@ -250,6 +253,35 @@ def earlier_mappings_go_on(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(partition_host, "check_mapping", lambda request, topic: None)
 
 
+# --- who joins and leaves ---------------------------------------------------------------------------------------------
+
+
+def moves_end_before_the_copy(patch: pytest.MonkeyPatch) -> None:
+    """R15: a replica that is being filled counts as in sync, and the one in whose place it comes goes."""
+    original = controller_round.retargeted
+
+    def retargeted(*arguments: Any, **options: Any) -> PartitionState | None:
+        state = original(*arguments, **options)
+        return None if state is None else msgspec.structs.replace(state, isr=(*state.isr, *state.adding))
+
+    patch.setattr(controller_round, "retargeted", retargeted)
+
+
+def drained_nodes_look_empty(patch: pytest.MonkeyPatch) -> None:
+    """The operator is told that a node holds nothing while its replicas still move."""
+    original = cluster_service.node_view
+
+    def node_view(node: NodeProgress) -> cluster_service.ClusterNodeView:
+        return original(replace(node, replicas=0) if node.is_draining else node)
+
+    patch.setattr(cluster_service, "node_view", node_view)
+
+
+def drained_nodes_get_replicas(patch: pytest.MonkeyPatch) -> None:
+    """A node that is to be emptied takes what others have to give."""
+    patch.setattr(Member, "is_usable", property(lambda self: self.is_live and not self.is_leaving))
+
+
 MUTANTS: tuple[Mutant, ...] = (
     truncate_to_high_watermark,
     compare_offsets_only,
@@ -271,6 +303,9 @@ MUTANTS: tuple[Mutant, ...] = (
     keys_stay_where_they_were,
     earlier_mappings_go_on,
     repair_in_the_isr,
+    moves_end_before_the_copy,
+    drained_nodes_look_empty,
+    drained_nodes_get_replicas,
 )
 
 # Histories that whole clusters meet too seldom for 500 seeds; the model in `tests/property/replication` finds these.

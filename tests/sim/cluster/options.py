@@ -44,8 +44,10 @@ class ClusterFault(Enum):
     MOVE = "move a partition"
 
 
+TOPOLOGY_SHARE = 0.3
+
 LATE_FAULTS = (ClusterFault.BIT_ROT, ClusterFault.GROW, ClusterFault.MOVE)
-"""Drawn apart from the others, so that seeds of before stay what they were."""
+"""Drawn apart from the others, so that seeds of before stay what they were; as is what operators do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,11 @@ class ClusterOptions:
     live_lag_records_max: int
     fetch_bytes_max: int
     repair_delay_ms: int
+
+    joins: int
+    """New machines that join while everything goes on."""
+    leaves: int
+    """Machines that are drained and taken away for good."""
 
     @property
     def dedup_is_exact(self) -> bool:
@@ -114,6 +121,7 @@ def draw_cluster_options(seed: int) -> ClusterOptions:
     replication_factor = min(nodes, rng.choice((3, 3, 3, 3, 2, 1)))
     min_insync_replicas = rng.choice((2, 2, 2, 1)) if replication_factor >= 3 else 1
     fetch_wait_ms = rng.choice((50, 200, 500))
+    joins, leaves = _topology(seed, spare_nodes=nodes - replication_factor)
     return ClusterOptions(
         seed=seed,
         server=replace(_server_options(seed, rng), acks=_acks(seed, replication_factor)),
@@ -144,7 +152,18 @@ def draw_cluster_options(seed: int) -> ClusterOptions:
         live_lag_records_max=rng.choice((5, 50, 10_000)),
         fetch_bytes_max=rng.choice((2_000, 50_000, 8_388_608)),
         repair_delay_ms=rng.choice((3_000, 300_000)),
+        joins=joins,
+        leaves=leaves,
     )
+
+
+def _topology(seed: int, *, spare_nodes: int) -> tuple[int, int]:
+    """(joins, leaves), of a share of the seeds. As many nodes stay as a partition has replicas."""
+    rng = random.Random(f"topology {seed}")
+    if rng.random() >= TOPOLOGY_SHARE:
+        return 0, 0
+    joins = rng.choice((0, 1, 1, 2))
+    return joins, min(rng.choice((0, 1, 1, 2)), joins + spare_nodes)
 
 
 def _acks(seed: int, replication_factor: int) -> tuple[int | str, ...]:

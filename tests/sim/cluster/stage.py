@@ -204,6 +204,8 @@ def calm_options(seed: int, **changes: Any) -> ClusterOptions:
         "live_lag_records_max": 10_000,
         "fetch_bytes_max": 50_000,
         "repair_delay_ms": 300_000,
+        "joins": 0,
+        "leaves": 0,
     }
     return replace(drawn, **(calm | changes))
 

@@ -35,3 +35,14 @@ def test_options_differ_from_seed_to_seed_and_are_printed() -> None:
     drawn = {fault for seed in range(50) for fault in draw_cluster_options(seed).faults}
     assert drawn == set(ClusterFault)
     assert "min_insync_replicas" in draw_cluster_options(1).describe()
+
+
+def test_as_many_nodes_stay_as_a_partition_has_replicas() -> None:
+    drawn = [draw_cluster_options(seed) for seed in range(200)]
+    assert all(options.nodes + options.joins - options.leaves >= options.replication_factor for options in drawn)
+    assert {(options.joins > 0, options.leaves > 0) for options in drawn} == {
+        (False, False),
+        (False, True),
+        (True, False),
+        (True, True),
+    }

@@ -25,11 +25,12 @@ from tests.sim.cluster.hardware import Hardware
 from tests.sim.cluster.inspector import Inspector, replicas_of
 from tests.sim.cluster.judgement import checkers_for
 from tests.sim.cluster.links import Links
-from tests.sim.cluster.machines import Surrounding
+from tests.sim.cluster.machines import NodeMachine, Surrounding
 from tests.sim.cluster.network import Network
 from tests.sim.cluster.observer import ClusterObserver, NobodyLeadsError
 from tests.sim.cluster.options import ClusterOptions, draw_cluster_options
 from tests.sim.cluster.store_observer import StoreObserver, watching
+from tests.sim.cluster.topology import Topology
 from tests.sim.consumer import Consumer
 from tests.sim.environment import ExecutorKilledError, MachineClock
 from tests.sim.history import AutoAckedAnswerLost, Faulted, History, Outcome, ProgressRead, Sent
@@ -82,10 +83,11 @@ class ClusterWorld:
             self.history,
             self.coverage,
             lambda: float(clock.monotonic_ms()),
-            directory_on=lambda node_id: self.hardware.nodes[node_id].directory_id,
+            directory_on=lambda node_id: self.hardware.directory_on(node_id),
         )
         self.hardware = Hardware(machine_around, self.store, self.violations)
         self.misfortune = Misfortune(machine_around, self.hardware, self.store)
+        self.topology = Topology(machine_around, self.hardware, self.store)
         self.around = Surroundings(
             options.server,
             clock,
@@ -100,6 +102,7 @@ class ClusterWorld:
         self._dead_letter_queues = {(group, QUEUE): f"{QUEUE}.{group}.dlq" for group in self._groups}
         self._producers: list[asyncio.Task[None]] = []
         self._background: list[asyncio.Task[None]] = []
+        self._administration: list[asyncio.Task[None]] = []
         self._is_converged = False
         self._is_over = False
 
@@ -107,6 +110,7 @@ class ClusterWorld:
         await self.set_up()
         self.coordination.faults = self.options.coordination
         clients = self._start_clients()
+        self._administration = [asyncio.create_task(change) for change in self.topology.changes()]
         await self._run_safety()
         await self._heal()
         await self.finish(clients)
@@ -133,7 +137,7 @@ class ClusterWorld:
         await asyncio.gather(*clients)
         if self._is_converged:
             await self._verify()
-        for task in self._background:
+        for task in [*self._background, *self._administration]:
             task.cancel()
         self._judge()
 
@@ -206,13 +210,13 @@ class ClusterWorld:
     async def _inspect(self) -> None:
         while True:
             await asyncio.sleep(INSPECTION_INTERVAL_S)
-            for machine in self.hardware.nodes.values():
-                await self._look_into(machine.node_id)
+            for machine in list(self.hardware.nodes.values()):
+                await self._look_into(machine)
 
-    async def _look_into(self, node_id: int) -> None:
+    async def _look_into(self, machine: NodeMachine) -> None:
         try:
             async with asyncio.timeout(1):
-                await self.inspector.look(self.hardware.nodes[node_id])
+                await self.inspector.look(machine)
         except TimeoutError:
             self.coverage["inspection timeouts"] += 1
 
@@ -273,7 +277,7 @@ class ClusterWorld:
         deadline_s = self._loop.time() + CONVERGENCE_TIMEOUT_S
         found: list[ProgressRead] = []
         while self._loop.time() < deadline_s:
-            is_all_sent = all(producer.done() for producer in self._producers)
+            is_all_sent = all(task.done() for task in [*self._producers, *self._administration])
             found = [read for read in await self.observer.look(is_final=False) if read.queue == QUEUE]
             is_complete = len(found) == self._partitions() * len(self._groups)
             is_done = all(read.progress == read.high_watermark for read in found)
@@ -284,7 +288,7 @@ class ClusterWorld:
         else:
             self.violations.append(
                 f"no convergence within {CONVERGENCE_TIMEOUT_S} s: {self._not_in_sync()} {found} "
-                f"{[producer.done() for producer in self._producers]}"
+                f"{[producer.done() for producer in self._producers]} {sorted(self.topology.unfinished)}"
             )
         self._is_over = True
 
