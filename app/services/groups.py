@@ -156,7 +156,8 @@ class GroupService:
         return OffsetsView(group.name, views, sum(view.lag or 0 for view in views))
 
     async def seek(self, name: str, command: SeekCommand, principal: Principal) -> SeekView:
-        """Set the group's progress, or only say where it would be. Raises AcklogError when nothing could be set."""
+        """Set the group's progress, or only say where it would be. Raises AcklogError when it failed everywhere and
+        alike: what failed here may have been done there."""
         principal.require(Scope.ADMIN)
         group = await self._catalog.group(name)
         if command.partition is None:
@@ -183,7 +184,7 @@ class GroupService:
                 items.append(SeekItem(partition, problem=problem_item(answer)))
             else:
                 items.append(SeekItem(partition, answer.offset, answer.previous))
-        if len(faults) == len(numbers):
+        if len(faults) == len(numbers) and len({fault.code for fault in faults}) == 1:
             raise faults[0]
         return SeekView(group.name, topic.name, command.is_dry_run, items, len(faults))
 

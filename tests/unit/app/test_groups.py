@@ -117,6 +117,17 @@ async def test_seek(client: httpx2.AsyncClient, world: MemoryWorld, method: str)
     assert topic.partitions == 2
 
 
+async def test_a_seek_that_may_have_been_done_somewhere_says_so(client: httpx2.AsyncClient, world: MemoryWorld) -> None:
+    await world.topic(partitions=2)
+    await client.put("/groups/mail")
+    world.node.fail("seek", AcklogError(ProblemCode.STORAGE_FULL, "the disk is full"))
+    world.node.fail("seek", AcklogError(ProblemCode.OUTCOME_UNKNOWN, "no answer came"))
+    answer = await client.put("/groups/mail/offsets", json={"topic": "orders", "to": "earliest"})
+    assert (answer.status_code, answer.json()["failed"]) == (207, 2)
+    codes = [item["problem"]["code"] for item in answer.json()["partitions"]]
+    assert codes == ["STORAGE_FULL", "OUTCOME_UNKNOWN"]
+
+
 @pytest.mark.parametrize(
     ("body", "code", "field"),
     [
