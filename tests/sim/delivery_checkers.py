@@ -1,6 +1,8 @@
 """Invariants of delivery: leases, acknowledgements, attempts, dead letters, progress."""
 
+import math
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tests.sim.checkers import (
@@ -22,7 +24,9 @@ from tests.sim.history import (
     Outcome,
     ProgressRead,
     Settled,
+    Sought,
 )
+from tests.sim.seeks import GroupPlace, Seeks, Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +101,8 @@ def _sure_lease(delivered: Delivered, endings: list[Settled], second: float) -> 
 
 class StaleReceiptsAreRefused:
     """7, R22. No receipt is accepted after a newer lease of its message was handed out; an ack may be, if the message
-    was (or may have been) done already, be it dead-lettered, for then it is idempotent. A restart and an election
-    forget leases, and with them that they were newer (R26)."""
+    was (or may have been) done already, be it dead-lettered or by a seek, for then it is idempotent. A restart and an
+    election forget leases, and with them that they were newer (R26)."""
 
     def __init__(self, *, max_attempts: dict[str, int]) -> None:
         self._max_attempts = max_attempts
@@ -119,6 +123,7 @@ class StaleReceiptsAreRefused:
         elections: dict[tuple[str, int], list[Elected]] = defaultdict(list)
         for elected in history.of(Elected):
             elections[elected.queue, elected.partition].append(elected)
+        seeks = Seeks(history)
         violations = []
         for settled in history.of(Settled):
             place = lease_place_of(settled)
@@ -137,7 +142,13 @@ class StaleReceiptsAreRefused:
             ]
             was_acked = any(ack is not settled and ack.began_ms < settled.ended_ms for ack in acks[place])
             was_last = any(other.attempt >= self._max_attempts[settled.group] for other in newer)
-            was_done = settled.action == "ack" and (was_acked or was_last)
+            was_skipped = newer and seeks.may_skip(
+                place[:3],
+                settled.offset,
+                after_ms=max(other.began_ms for other in newer),
+                before_ms=settled.ended_ms,
+            )
+            was_done = settled.action == "ack" and (was_acked or was_last or was_skipped)
             if newer and not was_done:
                 violations.append(
                     f"{place}: {settled.action} with receipt {receipt_order_of(settled)} was accepted after "
@@ -148,20 +159,26 @@ class StaleReceiptsAreRefused:
 
 class AcknowledgedIsNeverDeliveredAgain:
     """7, R25. After an ack was answered with success (or the message was acknowledged with its delivery), no receive
-    of this group that begins later gets the message."""
+    of this group that begins later gets the message, unless a seek went back to it since the ack."""
 
     def check(self, history: History) -> list[str]:
-        done_ms: dict[LeasePlace, float] = {}
+        done: dict[LeasePlace, list[Delivered | Settled]] = defaultdict(list)
+        windows: dict[GroupPlace, list[Window]] = defaultdict(list)
         for event in history.events:
             is_ack = isinstance(event, Settled) and event.action == "ack" and event.outcome is Outcome.OK
             if is_ack or (isinstance(event, Delivered) and event.is_auto_acked):
-                place = lease_place_of(event)  # type: ignore[arg-type]
-                done_ms[place] = min(done_ms.get(place, event.ended_ms), event.ended_ms)
+                done[lease_place_of(event)].append(event)  # type: ignore[arg-type]
+        for delivered in history.of(Delivered):
+            place = lease_place_of(delivered)
+            before = [event.began_ms for event in done[place] if event.ended_ms < delivered.began_ms]
+            if before:
+                windows[place[:3]].append(Window(delivered.offset, max(before), delivered.ended_ms))
+        seeks = Seeks(history)
         return [
-            f"{lease_place_of(delivered)} was acknowledged at {done_ms[lease_place_of(delivered)]}, a receive at "
-            f"{delivered.began_ms} got it again"
-            for delivered in history.of(Delivered)
-            if lease_place_of(delivered) in done_ms and delivered.began_ms > done_ms[lease_place_of(delivered)]
+            f"{(*place, window.offset)} was acknowledged at {window.began_ms}, a receive until {window.ended_ms} "
+            "got it again"
+            for place, found in windows.items()
+            for window in seeks.unexplained(place, found)
         ]
 
 
@@ -182,19 +199,16 @@ class AttemptsAreLimited:
 
 class EverythingIsDoneInTheEnd:
     """7, 13. After faults have stopped, every message of the log was acknowledged by each group (maybe in a request
-    whose answer was lost), or is in the group's dead-letter topic; and the node says that nothing is left."""
+    whose answer was lost), or skipped by a seek, or is in the group's dead-letter topic; and the node says that nothing
+    is left. A seek back makes all of that void, but for dead letters, which nobody can date."""
 
     def __init__(self, *, dead_letter_queues: dict[tuple[str, str], str]) -> None:
         """`dead_letter_queues` names the dead-letter topic of each (group, queue)."""
         self._dead_letter_queues = dead_letter_queues
 
     def check(self, history: History) -> list[str]:
-        done = {lease_place_of(event) for event in history.of(Delivered) if event.is_auto_acked}
-        done |= {
-            lease_place_of(event)
-            for event in history.of(Settled)
-            if event.action == "ack" and event.outcome is not Outcome.FAILED
-        }
+        done_ms = _last_deliveries_that_ended_well(history)
+        seeks = Seeks(history)
         lost: dict[tuple[str, str], int] = defaultdict(int)
         for event in history.of(AutoAckedAnswerLost):
             lost[event.group, event.queue] += event.messages_max
@@ -207,10 +221,19 @@ class EverythingIsDoneInTheEnd:
                 for (name, partition), records in log.items()
                 if name == queue
                 for record in records
-                if (group, queue, partition, record.offset) not in done and record.uid not in dead
+                if not self._is_done((group, queue, partition, record.offset), done_ms, seeks)
+                and record.uid not in dead
             ]
             violations += missing[lost[group, queue] :]
         return violations + self._unfinished(history)
+
+    @staticmethod
+    def _is_done(place: LeasePlace, done_ms: dict[LeasePlace, float], seeks: Seeks) -> bool:
+        """Whether it was, after the last seek that went back to it."""
+        back = seeks.last_back(place[:3], place[3])
+        since_ms = -math.inf if back is None else back.began_ms
+        is_handled = place in done_ms and done_ms[place] >= since_ms
+        return is_handled or seeks.may_skip(place[:3], place[3], after_ms=since_ms)
 
     @staticmethod
     def _unfinished(history: History) -> list[str]:
@@ -221,22 +244,50 @@ class EverythingIsDoneInTheEnd:
         ]
 
 
+def _last_deliveries_that_ended_well(history: History) -> dict[LeasePlace, float]:
+    """When each message was handed out last by a delivery that was, or may have been, acknowledged. An ack counts from
+    its receipt on: a seek makes older receipts void."""
+    handed_out = {
+        (lease_place_of(event), receipt_order_of(event)): event.ended_ms
+        for event in history.of(Delivered)
+        if not event.is_auto_acked
+    }
+    found: dict[LeasePlace, float] = {}
+    for event in history.events:
+        if isinstance(event, Delivered) and event.is_auto_acked:
+            place, at_ms = lease_place_of(event), event.ended_ms
+        elif isinstance(event, Settled) and event.action == "ack" and event.outcome is not Outcome.FAILED:
+            place = lease_place_of(event)
+            at_ms = handed_out.get((place, receipt_order_of(event)), event.ended_ms)
+        else:
+            continue
+        found[place] = max(found.get(place, at_ms), at_ms)
+    return found
+
+
 class AutoAckedIsDeliveredOnce:
-    """A message that was acknowledged with its delivery is delivered so once."""
+    """A message that was acknowledged with its delivery is delivered so once, and once more after a seek back."""
 
     def check(self, history: History) -> list[str]:
-        seen = set()
-        violations = []
+        last: dict[LeasePlace, Delivered] = {}
+        windows: dict[GroupPlace, list[Window]] = defaultdict(list)
         for delivered in history.of(Delivered):
+            place = lease_place_of(delivered)
             if delivered.is_auto_acked:
-                if lease_place_of(delivered) in seen:
-                    violations.append(f"{lease_place_of(delivered)} was delivered twice with autoAck")
-                seen.add(lease_place_of(delivered))
-        return violations
+                if place in last:
+                    windows[place[:3]].append(Window(delivered.offset, last[place].began_ms, delivered.ended_ms))
+                last[place] = delivered
+        seeks = Seeks(history)
+        return [
+            f"{(*place, window.offset)} was delivered twice with autoAck"
+            for place, found in windows.items()
+            for window in seeks.unexplained(place, found)
+        ]
 
 
 class DeadLettersAreOnce:
-    """R29. A message is in a dead-letter topic once, and only if its last attempt was used up."""
+    """R29. A message is in a dead-letter topic once, and only if its last attempt was used up; once more for each seek
+    back to it."""
 
     def __init__(self, *, dead_letter_queues: dict[tuple[str, str], str]) -> None:
         self._dead_letter_queues = dead_letter_queues
@@ -245,27 +296,53 @@ class DeadLettersAreOnce:
         copies_in_log: dict[tuple[str, str], int] = defaultdict(int)
         for place, record in final_records(history):
             copies_in_log[place[0], record.uid] += 1
+        seeks = Seeks(history)
         violations = []
-        for (_, queue), dead_letter_queue in sorted(self._dead_letter_queues.items()):
+        for (group, queue), dead_letter_queue in sorted(self._dead_letter_queues.items()):
+            allowed: dict[str, int] = defaultdict(int)
+            for (name, partition, offset), record in final_records(history):
+                if name == queue:
+                    back = [each for each in seeks.of((group, queue, partition)) if each.lowest <= offset]
+                    allowed[record.uid] += 1 + len(back)
             for (name, uid), copies in copies_in_log.items():
-                if name == dead_letter_queue and copies > copies_in_log.get((queue, uid), 0):
+                if name == dead_letter_queue and copies > allowed[uid]:
                     violations.append(f"{uid} is {copies} times in {name}")
         return violations
 
 
 class ProgressNeverFalls:
-    """7, R24. A group's progress in a partition, as the node tells it, never falls, crashes or not."""
+    """7, R24. A group's progress in a partition, as the node tells it, never falls, crashes or not, but to where a seek
+    took it; and it is no less than where a seek has taken it."""
 
     def check(self, history: History) -> list[str]:
-        looks: dict[tuple[str, str, int], list[ProgressRead]] = defaultdict(list)
+        looks: dict[GroupPlace, list[ProgressRead]] = defaultdict(list)
         for event in history.of(ProgressRead):
             looks[event.group, event.queue, event.partition].append(event)
+        seeks = Seeks(history)
         return [
-            f"{group} in {queue}/{partition}: progress fell from {earlier.progress} to {later.progress}"
-            for (group, queue, partition), found in looks.items()
-            for earlier, later in highest_before(found, lambda look: look.progress)
-            if later.progress < earlier.progress
+            f"{place[0]} in {place[1]}/{place[2]}: progress fell from {before} to {after}"
+            for place, found in looks.items()
+            for before, after in (self._falls_and_seeks(place, found, seeks) if seeks.of(place) else self._falls(found))
         ]
+
+    @staticmethod
+    def _falls(looks: list[ProgressRead]) -> Iterator[tuple[int, int]]:
+        for earlier, later in highest_before(looks, lambda look: look.progress):
+            if later.progress < earlier.progress:
+                yield earlier.progress, later.progress
+
+    @staticmethod
+    def _falls_and_seeks(place: GroupPlace, looks: list[ProgressRead], seeks: Seeks) -> Iterator[tuple[int, int]]:
+        known: list[tuple[ProgressRead | Sought, int]] = [(look, look.progress) for look in looks]
+        known += [(sought, sought.highest) for sought in seeks.certain(place)]
+        for later in looks:
+            for earlier, progress in known:
+                if earlier.ended_ms >= later.began_ms or later.progress >= progress:
+                    continue
+                possible = seeks.between(place, earlier.began_ms, later.ended_ms)
+                lowest = min((each.lowest for each in possible if each is not earlier), default=progress)
+                if later.progress < lowest:
+                    yield progress, later.progress
 
 
 class ReplayEqualsLiveState:

@@ -90,6 +90,19 @@ class AutoAckedAnswerLost(_Event, frozen=True, kw_only=True):
     messages_max: int
 
 
+class Sought(_Event, frozen=True, kw_only=True):
+    """A seek of a group in one partition. The new position is between `lowest` and `highest`: the two are the same
+    where it is known."""
+
+    group: str
+    queue: str
+    partition: int
+    lowest: int
+    highest: int
+    outcome: Outcome
+    code: str = ""
+
+
 class ReadRecord(msgspec.Struct, frozen=True):
     offset: int
     epoch: int
@@ -146,8 +159,8 @@ class Elected(_Event, frozen=True, kw_only=True):
     leader: int
 
 
-Event = Elected | Sent | Delivered | Settled | AutoAckedAnswerLost | LogRead | ProgressRead | Faulted
-_Kind = TypeVar("_Kind", Elected, Sent, Delivered, Settled, AutoAckedAnswerLost, LogRead, ProgressRead, Faulted)
+Event = Elected | Sent | Delivered | Settled | Sought | AutoAckedAnswerLost | LogRead | ProgressRead | Faulted
+_Kind = TypeVar("_Kind", Elected, Sent, Delivered, Settled, Sought, AutoAckedAnswerLost, LogRead, ProgressRead, Faulted)
 
 
 class History:

@@ -23,6 +23,9 @@ STATES = (
     "recoveries",
     "redeliveries",
     "replicas ordered to a node that joined",
+    "seek OUTCOME_UNKNOWN",
+    "seeks back",
+    "seeks past messages",
     "torn tails",
     "wiped disks",
 )

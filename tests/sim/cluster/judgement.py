@@ -27,6 +27,7 @@ from tests.sim.log_checkers import (
     NothingTwice,
     SendersKeepTheirOrder,
 )
+from tests.sim.seek_checkers import ReceiptsFromBeforeASeekAreStale, SeeksAreNotForgotten
 
 
 def checkers_for(
@@ -53,6 +54,8 @@ def checkers_for(
         AttemptsAreLimited(max_attempts=max_attempts),
         AutoAckedIsDeliveredOnce(),
         ProgressNeverFalls(),
+        SeeksAreNotForgotten(),
+        ReceiptsFromBeforeASeekAreStale(max_attempts=max_attempts),
     ]
     if has_final_looks:
         checkers += [

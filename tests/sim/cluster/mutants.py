@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from acklog.wire.problems import ProblemCode
 from app.services import cluster as cluster_service
 from app.services import earlier_sends
 from cluster import keys
@@ -18,8 +19,12 @@ from cluster.controller.partition_rules import _Draft
 from cluster.controller.progress import NodeProgress
 from cluster.coordination import Compare, CompareTarget
 from cluster.membership import Member, Membership
-from cluster.model import PartitionState, Topic
+from cluster.model import Group, PartitionState, Topic
+from storage.delivery import group_delivery
 from storage.delivery.dedup_window import DedupWindow
+from storage.delivery.group_state import GroupState
+from storage.delivery.records import Sought as SoughtRecord
+from storage.delivery.states import Event
 from storage.log import opening, recovery
 from storage.log import store as log_store
 from storage.log.journal import Frame, Journal
@@ -29,6 +34,7 @@ from storage.log.recovery_points import RecoveryPoints
 from storage.node import partition_host
 from storage.node.delivery_host import DeliveryHost
 from storage.node.opening import PartitionOpener
+from storage.node.partition_groups import PartitionGroups
 from storage.node.replication import isr_writer
 from storage.node.replication.producer_mirror import ProducerMirror
 from storage.replication import leader_replica
@@ -39,6 +45,7 @@ from storage.replication.follower_replica import FollowerReplica
 from storage.replication.followers import without_late
 from storage.replication.isr import ChangeOutcome, InSyncReplicas
 from storage.replication.leader_replica import LeaderReplica
+from storage.rpc.messages import SettleItem
 from tests.property.replication.mutants import (
     compare_offsets_only,
     earlier_life_counts,
@@ -282,6 +289,47 @@ def drained_nodes_get_replicas(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Member, "is_usable", property(lambda self: self.is_live and not self.is_leaving))
 
 
+# --- seeks ------------------------------------------------------------------------------------------------------------
+
+
+def seeks_are_volatile(patch: pytest.MonkeyPatch) -> None:
+    """R24: a seek is true for the leader that was asked, and for none that follows it."""
+
+    async def seek(self: PartitionGroups, group: Group, offset: int, *, dry_run: bool) -> int:
+        state = self._state.group(group.id)
+        assert state is not None
+        previous = state.progress
+        if not dry_run:
+            state.apply(state.seek(offset), now_ms=self._clock.monotonic_ms(), wall_now_ms=self._clock.now_ms())
+        return previous
+
+    patch.setattr(PartitionGroups, "seek", seek)
+
+
+def seeks_are_answered_early(patch: pytest.MonkeyPatch) -> None:
+    """R25: before they are durable, and before they are true."""
+    original = DeliveryHost.commit
+
+    async def commit(self: DeliveryHost, record: Any) -> None:
+        if isinstance(record, SoughtRecord):
+            self.write(record)
+        else:
+            await original(self, record)
+
+    patch.setattr(DeliveryHost, "commit", commit)
+
+
+def receipts_outlive_seeks(patch: pytest.MonkeyPatch) -> None:
+    """R22: what was handed out before a seek may be settled after it."""
+    original = group_delivery.judge
+
+    def judge(item: SettleItem, event: Event, state: GroupState, **options: int) -> ProblemCode | None:
+        present = SettleItem(item.offset, state.progress.generation, item.leader_epoch, item.attempt)
+        return original(present, event, state, **options)
+
+    patch.setattr(group_delivery, "judge", judge)
+
+
 MUTANTS: tuple[Mutant, ...] = (
     truncate_to_high_watermark,
     compare_offsets_only,
@@ -306,6 +354,9 @@ MUTANTS: tuple[Mutant, ...] = (
     moves_end_before_the_copy,
     drained_nodes_look_empty,
     drained_nodes_get_replicas,
+    seeks_are_volatile,
+    seeks_are_answered_early,
+    receipts_outlive_seeks,
 )
 
 # Histories that whole clusters meet too seldom for 500 seeds; the model in `tests/property/replication` finds these.

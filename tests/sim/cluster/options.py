@@ -45,6 +45,7 @@ class ClusterFault(Enum):
 
 
 TOPOLOGY_SHARE = 0.3
+SEEK_SHARE = 0.25
 
 LATE_FAULTS = (ClusterFault.BIT_ROT, ClusterFault.GROW, ClusterFault.MOVE)
 """Drawn apart from the others, so that seeds of before stay what they were; as is what operators do."""
@@ -86,6 +87,8 @@ class ClusterOptions:
     """New machines that join while everything goes on."""
     leaves: int
     """Machines that are drained and taken away for good."""
+    seeks: int
+    """How often each group is sent back or forth."""
 
     @property
     def dedup_is_exact(self) -> bool:
@@ -154,6 +157,7 @@ def draw_cluster_options(seed: int) -> ClusterOptions:
         repair_delay_ms=rng.choice((3_000, 300_000)),
         joins=joins,
         leaves=leaves,
+        seeks=_seeks(seed),
     )
 
 
@@ -164,6 +168,12 @@ def _topology(seed: int, *, spare_nodes: int) -> tuple[int, int]:
         return 0, 0
     joins = rng.choice((0, 1, 1, 2))
     return joins, min(rng.choice((0, 1, 1, 2)), joins + spare_nodes)
+
+
+def _seeks(seed: int) -> int:
+    """Of a share of the seeds."""
+    rng = random.Random(f"seeks {seed}")
+    return rng.choice((1, 2, 5)) if rng.random() < SEEK_SHARE else 0
 
 
 def _acks(seed: int, replication_factor: int) -> tuple[int | str, ...]:

@@ -206,6 +206,7 @@ def calm_options(seed: int, **changes: Any) -> ClusterOptions:
         "repair_delay_ms": 300_000,
         "joins": 0,
         "leaves": 0,
+        "seeks": 0,
     }
     return replace(drawn, **(calm | changes))
 

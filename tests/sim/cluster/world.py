@@ -9,7 +9,7 @@ import asyncio
 import logging
 import random
 from collections import Counter
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Coroutine, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -37,6 +37,7 @@ from tests.sim.history import AutoAckedAnswerLost, Faulted, History, Outcome, Pr
 from tests.sim.loop import SimLoop, simulate
 from tests.sim.process import ProcessDiedError, current_process
 from tests.sim.producer import Producer
+from tests.sim.seeker import Seeker
 
 QUEUE = "orders"
 SETUP_TIMEOUT_S = 120.0
@@ -110,7 +111,7 @@ class ClusterWorld:
         await self.set_up()
         self.coordination.faults = self.options.coordination
         clients = self._start_clients()
-        self._administration = [asyncio.create_task(change) for change in self.topology.changes()]
+        self._administration = [asyncio.create_task(each) for each in [*self.topology.changes(), *self._seeking()]]
         await self._run_safety()
         await self._heal()
         await self.finish(clients)
@@ -206,6 +207,16 @@ class ClusterWorld:
         ]
         observer = asyncio.create_task(self.observer.run(lambda: self._is_over))
         return [*self._producers, *self._consumers(), observer]
+
+    def _seeking(self) -> list[Coroutine[Any, Any, None]]:
+        times, duration_s = self.options.seeks, self.options.duration_ms / 1000
+        return [
+            Seeker(f"seeker of {group}", group, QUEUE, self.around, self._partitions).run(
+                times=times, duration_s=duration_s
+            )
+            for group in self._groups
+            if times
+        ]
 
     async def _inspect(self) -> None:
         while True:
