@@ -11,6 +11,7 @@ from acklog.wire.identifiers import parse_message_id, parse_receipt
 from tests.sim.clients import LONGEST_WAIT_S, Surroundings, items_of, outcome_of
 from tests.sim.history import AutoAckedAnswerLost, Delivered, Outcome, Settled
 from tests.sim.http_client import ConnectionLostError
+from tests.sim.queue_label import queue_label
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ class Consumer:
             ended_ms=self._around.now_ms(),
             group=self._group,
             consumer=self._name,
-            queue=message["queue"],
+            queue=queue_label(message["queue"], place.topic_id),
             partition=place.partition,
             offset=place.offset,
             epoch=place.epoch,

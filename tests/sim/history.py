@@ -5,7 +5,7 @@ simulation, monotonic with real processes): `began_ms` before the request left, 
 so a request took effect somewhere in between, or, if its outcome is unknown, at any time after `began_ms`, or never.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import TypeVar
 
@@ -174,6 +174,11 @@ class History:
 
     def of(self, kind: type[_Kind]) -> Iterator[_Kind]:
         return (event for event in self.events if isinstance(event, kind))
+
+    def where(self, condition: Callable[[Event], bool]) -> "History":
+        found = History()
+        found.events = [event for event in self.events if condition(event)]
+        return found
 
     def to_json_lines(self) -> bytes:
         return b"".join(msgspec.json.encode(event) + b"\n" for event in self.events)

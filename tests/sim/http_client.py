@@ -49,11 +49,8 @@ class HttpClient:
         headers = [] if idempotency_key is None else [f"idempotency-key: {idempotency_key}"]
         return await self._request("POST", path, body, headers, leave_after_s=leave_after_s)
 
-    async def put(self, path: str, body: bytes = b"", *, leave_after_s: float | None = None) -> Answer:
-        return await self._request("PUT", path, body, [], leave_after_s=leave_after_s)
-
-    async def delete(self, path: str, *, leave_after_s: float | None = None) -> Answer:
-        return await self._request("DELETE", path, b"", [], leave_after_s=leave_after_s)
+    async def request(self, method: str, path: str, body: bytes = b"", *, leave_after_s: float | None = None) -> Answer:
+        return await self._request(method, path, body, [], leave_after_s=leave_after_s)
 
     async def _request(
         self, method: str, target: str, body: bytes, more_headers: list[str], *, leave_after_s: float | None

@@ -9,6 +9,7 @@ from acklog.wire.identifiers import parse_message_id
 from tests.sim.clients import LONGEST_WAIT_S, Surroundings, items_of, outcome_of
 from tests.sim.history import Outcome, Sent
 from tests.sim.http_client import ConnectionLostError
+from tests.sim.queue_label import queue_label
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ class Producer:
                     request=request,
                     index=index,
                     uid=message.uid,
-                    queue=self._queue,
+                    queue=self._queue if place is None else queue_label(self._queue, place.topic_id),
                     body=message.body,
                     outcome=outcome,
                     code=code,

@@ -26,6 +26,8 @@ STATES = (
     "seek OUTCOME_UNKNOWN",
     "seeks back",
     "seeks past messages",
+    "topics created again",
+    "topics deleted",
     "torn tails",
     "wiped disks",
 )

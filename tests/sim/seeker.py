@@ -74,7 +74,7 @@ class Seeker:
         began_ms = around.now_ms()
         try:
             path = f"/groups/{self._group}/offsets"
-            answer = await http.put(path, json.dumps(document).encode(), leave_after_s=LONGEST_WAIT_S)
+            answer = await http.request("PUT", path, json.dumps(document).encode(), leave_after_s=LONGEST_WAIT_S)
         except ConnectionLostError:
             around.coverage["seeks without an answer"] += 1
             items = self._alike({"code": "OUTCOME_UNKNOWN"}, target)

@@ -24,8 +24,7 @@ class Administrator:
 
     async def look(self) -> Mapping[str, Any] | None:
         """`acklog cluster status`, as one gateway knows it."""
-        http = self._gateway()
-        answer = None if http is None else await self._answer(http, "GET", "/cluster", b"")
+        answer = await self.ask("GET", "/cluster")
         return None if answer is None or answer.status != 200 else answer.json
 
     async def drain(self, node_id: int) -> bool:
@@ -37,23 +36,21 @@ class Administrator:
         return await self._wish(f"/cluster/moves/{topic}/{partition}", {"replicas": replicas})
 
     async def _wish(self, path: str, document: Mapping[str, Any] | None = None) -> bool:
+        answer = await self.ask("PUT", path, document)
+        if answer is not None:
+            self._coverage[f"steering {answer.json.get('code', 'OK')}"] += 1
+        return answer is not None and answer.status == 202
+
+    async def ask(self, method: str, path: str, document: Mapping[str, Any] | None = None) -> Answer | None:
         http = self._gateway()
-        if http is None:
-            return False
         body = b"" if document is None else json.dumps(document).encode()
-        answer = await self._answer(http, "PUT", path, body)
-        if answer is None:
-            return False
-        self._coverage[f"steering {answer.json.get('code', 'OK')}"] += 1
-        return answer.status == 202
+        return None if http is None else await self._answer(http, method, path, body)
 
     async def _answer(self, http: HttpClient, method: str, path: str, body: bytes) -> Answer | None:
         try:
-            if method == "GET":
-                return await http.get(path, {}, leave_after_s=PATIENCE_S)
-            return await http.put(path, body, leave_after_s=PATIENCE_S)
+            return await http.request(method, path, body, leave_after_s=PATIENCE_S)
         except ConnectionLostError:
-            self._coverage["steering without an answer"] += 1
+            self._coverage["administration without an answer"] += 1
             return None
 
     def _gateway(self) -> HttpClient | None:

@@ -28,6 +28,7 @@ from storage.delivery.states import Event
 from storage.log import opening, recovery
 from storage.log import store as log_store
 from storage.log.journal import Frame, Journal
+from storage.log.keys import LogKey
 from storage.log.partition_log import PartitionLog
 from storage.log.recovery import LogRecovery
 from storage.log.recovery_points import RecoveryPoints
@@ -36,7 +37,11 @@ from storage.node.delivery_host import DeliveryHost
 from storage.node.opening import PartitionOpener
 from storage.node.partition_groups import PartitionGroups
 from storage.node.replication import isr_writer
+from storage.node.replication import replicas as node_replicas
+from storage.node.replication.leftovers import Leftovers
 from storage.node.replication.producer_mirror import ProducerMirror
+from storage.node.replication.replica_host import ReplicaHost
+from storage.node.replication.replicas import Replicas
 from storage.replication import leader_replica
 from storage.replication.assignment import IsrMember, ReplicaIdentity
 from storage.replication.follower_events import Answered
@@ -45,6 +50,7 @@ from storage.replication.follower_replica import FollowerReplica
 from storage.replication.followers import without_late
 from storage.replication.isr import ChangeOutcome, InSyncReplicas
 from storage.replication.leader_replica import LeaderReplica
+from storage.replication.messages import PartitionId
 from storage.rpc.messages import SettleItem
 from tests.property.replication.mutants import (
     compare_offsets_only,
@@ -330,6 +336,31 @@ def receipts_outlive_seeks(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(group_delivery, "judge", judge)
 
 
+# --- topics that are deleted ------------------------------------------------------------------------------------------
+
+
+def logs_go_by_name(patch: pytest.MonkeyPatch) -> None:
+    """R14: a topic that is created under the name of a deleted one finds its logs."""
+    names: dict[str, str] = {}
+    original = Replicas._make
+
+    async def make(self: Replicas, topic: Topic, state: PartitionState) -> ReplicaHost:
+        names[topic.id] = topic.name.replace(".", "_").replace("-", "_")
+        return await original(self, topic, state)
+
+    patch.setattr(Replicas, "_make", make)
+    patch.setattr(node_replicas, "LogKey", lambda topic_id, *rest: LogKey(names[topic_id], *rest))
+
+
+def deleted_topics_stay(patch: pytest.MonkeyPatch) -> None:
+    """Their data is on the disks for ever."""
+
+    async def remove(self: Leftovers, held: set[PartitionId]) -> None:
+        return
+
+    patch.setattr(Leftovers, "remove", remove)
+
+
 MUTANTS: tuple[Mutant, ...] = (
     truncate_to_high_watermark,
     compare_offsets_only,
@@ -357,6 +388,8 @@ MUTANTS: tuple[Mutant, ...] = (
     seeks_are_volatile,
     seeks_are_answered_early,
     receipts_outlive_seeks,
+    logs_go_by_name,
+    deleted_topics_stay,
 )
 
 # Histories that whole clusters meet too seldom for 500 seeds; the model in `tests/property/replication` finds these.

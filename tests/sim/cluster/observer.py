@@ -17,6 +17,7 @@ from tests.sim.cluster.store_observer import StoreObserver
 from tests.sim.history import LogRead, ProgressRead, ReadRecord
 from tests.sim.observer import records_of
 from tests.sim.process import Process, ProcessDiedError
+from tests.sim.queue_label import queue_label
 
 _Leader = tuple[NodeMachine, Process]
 READ_BYTES = 20_000
@@ -25,7 +26,7 @@ PATIENCE_S = 5.0
 
 class NobodyLeadsError(Exception):
     """The partition's leader does not live now, or does not know yet that it leads: what it says of an earlier epoch
-    may be behind what others have seen."""
+    may be behind what others have seen. Or the partition's topic is gone."""
 
 
 class ClusterObserver:
@@ -47,8 +48,10 @@ class ClusterObserver:
         return [read for place in sorted(self._store.partitions) for read in await look_at(place)]
 
     async def _look_at(self, place: tuple[str, int]) -> list[ProgressRead]:
-        state = self._store.partitions[place]
+        state = self._store.partitions.get(place)
         found: list[ProgressRead] = []
+        if state is None:  # its topic is gone meanwhile
+            return found
         try:
             async with asyncio.timeout(PATIENCE_S):
                 found = await self.read_progress(state, is_final=False)
@@ -72,6 +75,7 @@ class ClusterObserver:
 
     async def read_progress(self, state: PartitionState, *, is_final: bool) -> list[ProgressRead]:
         machine, process = self._leader(state)
+        queue = self._queue_of(state)
         began_ms = self._around.now_ms()
         positions = await self._positions(machine, process, state)
         found = [
@@ -79,7 +83,7 @@ class ClusterObserver:
                 began_ms=began_ms,
                 ended_ms=self._around.now_ms(),
                 group=self.group_names.get(position.group_id, position.group_id),
-                queue=self._store.topics[state.topic_id].name,
+                queue=queue,
                 partition=state.partition,
                 leader_epoch=positions.leader_epoch,
                 high_watermark=positions.high_watermark,
@@ -94,6 +98,12 @@ class ClusterObserver:
         for read in found:
             self._around.history.add(read)
         return found
+
+    def _queue_of(self, state: PartitionState) -> str:
+        topic = self._store.topics.get(state.topic_id)
+        if topic is None:
+            raise NobodyLeadsError
+        return queue_label(topic.name, topic.id)
 
     def _leader(self, state: PartitionState) -> _Leader:
         machine = self._hardware.leader_of(state)
@@ -112,6 +122,7 @@ class ClusterObserver:
     async def _read_log(self, state: PartitionState, *, is_final: bool) -> None:
         """A part of the log from somewhere, or all of it."""
         machine, process = self._leader(state)
+        queue = self._queue_of(state)
         assert machine.node is not None
         node = machine.node.node
         began_ms = self._around.now_ms()
@@ -134,7 +145,7 @@ class ClusterObserver:
                 began_ms=began_ms,
                 ended_ms=self._around.now_ms(),
                 reader="observer",
-                queue=self._store.topics[state.topic_id].name,
+                queue=queue,
                 partition=state.partition,
                 offset=offset,
                 next_offset=next_offset,

@@ -46,6 +46,7 @@ class ClusterFault(Enum):
 
 TOPOLOGY_SHARE = 0.3
 SEEK_SHARE = 0.25
+DELETION_SHARE = 0.2
 
 LATE_FAULTS = (ClusterFault.BIT_ROT, ClusterFault.GROW, ClusterFault.MOVE)
 """Drawn apart from the others, so that seeds of before stay what they were; as is what operators do."""
@@ -89,6 +90,8 @@ class ClusterOptions:
     """Machines that are drained and taken away for good."""
     seeks: int
     """How often each group is sent back or forth."""
+    deletions: int
+    """How often a topic beside the others is deleted, and created again."""
 
     @property
     def dedup_is_exact(self) -> bool:
@@ -158,6 +161,7 @@ def draw_cluster_options(seed: int) -> ClusterOptions:
         joins=joins,
         leaves=leaves,
         seeks=_seeks(seed),
+        deletions=_deletions(seed),
     )
 
 
@@ -174,6 +178,12 @@ def _seeks(seed: int) -> int:
     """Of a share of the seeds."""
     rng = random.Random(f"seeks {seed}")
     return rng.choice((1, 2, 5)) if rng.random() < SEEK_SHARE else 0
+
+
+def _deletions(seed: int) -> int:
+    """Of a share of the seeds."""
+    rng = random.Random(f"deletions {seed}")
+    return rng.choice((1, 2, 4)) if rng.random() < DELETION_SHARE else 0
 
 
 def _acks(seed: int, replication_factor: int) -> tuple[int | str, ...]:

@@ -207,6 +207,7 @@ def calm_options(seed: int, **changes: Any) -> ClusterOptions:
         "joins": 0,
         "leaves": 0,
         "seeks": 0,
+        "deletions": 0,
     }
     return replace(drawn, **(calm | changes))
 

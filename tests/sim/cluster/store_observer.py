@@ -10,6 +10,7 @@ from cluster.coordination import Changed, Event
 from cluster.memory_store import MemoryStore
 from cluster.model import NO_LEADER, NodeRegistration, PartitionState, Topic
 from tests.sim.history import Elected, History
+from tests.sim.queue_label import queue_label
 
 
 class StoreObserver:
@@ -31,6 +32,8 @@ class StoreObserver:
         self.partitions: dict[tuple[str, int], PartitionState] = {}
         self.nodes: dict[int, NodeRegistration] = {}
         self.topics: dict[str, Topic] = {}
+        self.topics_ever: list[tuple[Topic, float]] = []
+        """As they were created, and when; deleted ones, too."""
         self.violations: list[str] = []
         self._store = store
         self._history = history
@@ -47,9 +50,8 @@ class StoreObserver:
         key = event.item.key if isinstance(event, Changed) else event.key
         if key.startswith(keys.NODES):
             self._node_changed(key, event)
-        elif isinstance(event, Changed) and key.startswith(keys.TOPICS):
-            topic = decode(Topic, event.item.value)
-            self.topics[topic.id] = topic
+        elif key.startswith(keys.TOPICS):
+            self._topic_changed(key, event)
         elif isinstance(event, Changed) and key.startswith(keys.PARTITIONS):
             self._partition_changed(decode(PartitionState, event.item.value))
         elif isinstance(event, Changed) and key == keys.CONTROLLER:
@@ -64,7 +66,25 @@ class StoreObserver:
             self._coverage["registrations ended"] += 1
             self.nodes.pop(int(key.removeprefix(keys.NODES)), None)
 
+    def _topic_changed(self, key: str, event: Event) -> None:
+        """What is written of the partitions of a topic that is gone counts no more."""
+        if isinstance(event, Changed):
+            topic = decode(Topic, event.item.value)
+            if topic.id not in self.topics:
+                self.topics_ever.append((topic, self._now_ms()))
+            self.topics[topic.id] = topic
+            return
+        name = key.removeprefix(keys.TOPICS)
+        gone = {topic.id for topic in self.topics.values() if topic.name == name}
+        self.topics = {topic_id: topic for topic_id, topic in self.topics.items() if topic_id not in gone}
+        self.partitions = {place: state for place, state in self.partitions.items() if place[0] not in gone}
+
+    def _is_gone(self, topic_id: str) -> bool:
+        return topic_id not in self.topics and any(topic.id == topic_id for topic, _ in self.topics_ever)
+
     def _partition_changed(self, state: PartitionState) -> None:
+        if self._is_gone(state.topic_id):
+            return
         place = (state.topic_id, state.partition)
         before = self.partitions.get(place)
         self.partitions[place] = state
@@ -82,7 +102,7 @@ class StoreObserver:
             Elected(
                 began_ms=now_ms,
                 ended_ms=now_ms,
-                queue=topic.name if topic is not None else state.topic_id,
+                queue=queue_label(topic.name, topic.id) if topic is not None else state.topic_id,
                 partition=state.partition,
                 epoch=state.leader_epoch,
                 leader=state.leader,

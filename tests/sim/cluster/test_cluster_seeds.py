@@ -35,6 +35,7 @@ def test_options_differ_from_seed_to_seed_and_are_printed() -> None:
     drawn = {fault for seed in range(50) for fault in draw_cluster_options(seed).faults}
     assert drawn == set(ClusterFault)
     assert {draw_cluster_options(seed).seeks > 0 for seed in range(50)} == {False, True}
+    assert {draw_cluster_options(seed).deletions > 0 for seed in range(50)} == {False, True}
     assert "min_insync_replicas" in draw_cluster_options(1).describe()
 
 

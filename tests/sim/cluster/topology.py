@@ -21,13 +21,15 @@ class Topology:
     """`changes` are to be run at the same time, and return when everybody has joined and left; `unfinished` says for
     whom that is still to come."""
 
-    def __init__(self, around: Surrounding, hardware: Hardware, store: StoreObserver) -> None:
+    def __init__(
+        self, around: Surrounding, hardware: Hardware, store: StoreObserver, administrator: Administrator
+    ) -> None:
         self.unfinished: set[str] = set()
         self._options = around.options
         self._coverage = around.coverage
         self._hardware = hardware
         self._store = store
-        self._administrator = Administrator(hardware, around.coverage, around.options.seed)
+        self._administrator = administrator
         self._random = random.Random(f"topology changes {around.options.seed}")
 
     def changes(self) -> list[Coroutine[Any, Any, None]]:
@@ -51,8 +53,10 @@ class Topology:
     async def _give(self, machine: NodeMachine, topic_id: str, partition: int) -> None:
         """It takes the place of another replica; maybe that of the leader."""
         for _ in range(TRIES_MAX):
-            state = self._store.partitions[topic_id, partition]
-            topic = self._store.topics[topic_id]
+            state = self._store.partitions.get((topic_id, partition))
+            topic = self._store.topics.get(topic_id)
+            if state is None or topic is None:  # it was deleted
+                return
             if machine.node_id in state.replicas or len(state.replicas) != topic.replication_factor:
                 return
             replicas = list(state.replicas)

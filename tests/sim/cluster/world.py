@@ -19,6 +19,7 @@ from cluster.errors import AcklogError
 from cluster.model import GroupMode, GroupSettings, TopicConfig
 from tests.sim.checkers import check_all
 from tests.sim.clients import Surroundings
+from tests.sim.cluster.administrator import Administrator
 from tests.sim.cluster.coordination import NO_FAULTS, Coordination
 from tests.sim.cluster.faults import Misfortune
 from tests.sim.cluster.hardware import Hardware
@@ -29,6 +30,9 @@ from tests.sim.cluster.machines import NodeMachine, Surrounding
 from tests.sim.cluster.network import Network
 from tests.sim.cluster.observer import ClusterObserver, NobodyLeadsError
 from tests.sim.cluster.options import ClusterOptions, draw_cluster_options
+from tests.sim.cluster.passing_judgement import judge_passing
+from tests.sim.cluster.passing_topic import GROUP as PASSING_GROUP
+from tests.sim.cluster.passing_topic import PassingTopic
 from tests.sim.cluster.store_observer import StoreObserver, watching
 from tests.sim.cluster.topology import Topology
 from tests.sim.consumer import Consumer
@@ -37,6 +41,7 @@ from tests.sim.history import AutoAckedAnswerLost, Faulted, History, Outcome, Pr
 from tests.sim.loop import SimLoop, simulate
 from tests.sim.process import ProcessDiedError, current_process
 from tests.sim.producer import Producer
+from tests.sim.queue_label import PASSING, is_passing
 from tests.sim.seeker import Seeker
 
 QUEUE = "orders"
@@ -88,7 +93,8 @@ class ClusterWorld:
         )
         self.hardware = Hardware(machine_around, self.store, self.violations)
         self.misfortune = Misfortune(machine_around, self.hardware, self.store)
-        self.topology = Topology(machine_around, self.hardware, self.store)
+        administrator = Administrator(self.hardware, self.coverage, options.seed)
+        self.topology = Topology(machine_around, self.hardware, self.store, administrator)
         self.around = Surroundings(
             options.server,
             clock,
@@ -97,6 +103,7 @@ class ClusterWorld:
             http=self.hardware.some_gateway,
             also_expected=options.also_expected,
         )
+        self.passing = PassingTopic(machine_around, self.around, self.store, administrator)
         self.observer = ClusterObserver(self.hardware, self.store, self.around)
         self.inspector = Inspector(self.store, self.coverage)
         self._groups = [f"group-{number}" for number in range(options.server.groups)]
@@ -111,7 +118,11 @@ class ClusterWorld:
         await self.set_up()
         self.coordination.faults = self.options.coordination
         clients = self._start_clients()
-        self._administration = [asyncio.create_task(each) for each in [*self.topology.changes(), *self._seeking()]]
+        administration = [*self.topology.changes(), *self._seeking()]
+        if self.options.deletions:
+            administration.append(self.passing.run())
+            clients += [asyncio.create_task(each) for each in self.passing.clients(lambda: self._is_over)]
+        self._administration = [asyncio.create_task(each) for each in administration]
         await self._run_safety()
         await self._heal()
         await self.finish(clients)
@@ -134,7 +145,7 @@ class ClusterWorld:
         """Nothing goes wrong any more: everything has to come to an end, and is judged."""
         await self._send_after_all()
         await self._converge()
-        self.around.stopping = True
+        self.around.stopping = self.passing.around.stopping = True
         await asyncio.gather(*clients)
         if self._is_converged:
             await self._verify()
@@ -173,7 +184,8 @@ class ClusterWorld:
                     replication_factor=options.replication_factor,
                 )
             )
-            for name in self._groups:
+            names = [*self._groups, PASSING_GROUP] if self.options.deletions else self._groups
+            for name in names:
                 group = await machine.process.call(
                     gateway.groups.create(name, mode=GroupMode.SHARED, settings=settings)
                 )
@@ -186,7 +198,7 @@ class ClusterWorld:
         views = [machine.gateway.metadata for machine in self.hardware.gateways if machine.gateway is not None]
         views += [machine.node.metadata for machine in self.hardware.nodes.values() if machine.node is not None]
         return all(
-            view.topic(QUEUE) is not None and all(view.group(name) is not None for name in self._groups)
+            view.topic(QUEUE) is not None and all(view.group(name) for name in self.observer.group_names.values())
             for view in views
         )
 
@@ -252,11 +264,11 @@ class ClusterWorld:
         """From here on nothing goes wrong any more; what was set to go wrong still may, once, within the pause."""
         await self.misfortune.undo_all()
         self.coordination.faults = NO_FAULTS
-        self.around.calm = True
+        self.around.calm = self.passing.around.calm = True
         await asyncio.sleep(QUIET_S)
         await self._wait_until_all_run()
         self.hardware.must_stay_up = True
-        self.around.stopping = True
+        self.around.stopping = self.passing.around.stopping = True
         self._note("healed")
 
     async def _wait_until_all_run(self) -> None:
@@ -289,8 +301,8 @@ class ClusterWorld:
         found: list[ProgressRead] = []
         while self._loop.time() < deadline_s:
             is_all_sent = all(task.done() for task in [*self._producers, *self._administration])
-            found = [read for read in await self.observer.look(is_final=False) if read.queue == QUEUE]
-            is_complete = len(found) == self._partitions() * len(self._groups)
+            found = await self.observer.look(is_final=False)
+            is_complete = len(found) == self._partitions() * len(self._groups) + self._partitions(PASSING)
             is_done = all(read.progress == read.high_watermark for read in found)
             if is_all_sent and is_complete and is_done and not self._not_in_sync():
                 self._is_converged = True
@@ -303,15 +315,26 @@ class ClusterWorld:
             )
         self._is_over = True
 
-    def _partitions(self) -> int:
-        return sum(topic.partitions for topic in self.store.topics.values() if topic.name == QUEUE)
+    def _partitions(self, name: str = QUEUE) -> int:
+        return sum(topic.partitions for topic in self.store.topics.values() if topic.name == name)
 
     def _not_in_sync(self) -> list[str]:
         return [
             f"{place}: leader {state.leader}, ISR {state.isr} of {state.replicas}, epoch {state.leader_epoch}"
             for place, state in self.store.partitions.items()
             if set(state.isr) != set(state.replicas) or state.is_moving or self.hardware.leader_of(state) is None
-        ] + self._damaged()
+        ] + [*self._damaged(), *self._left_of_deleted_topics()]
+
+    def _left_of_deleted_topics(self) -> list[str]:
+        """R13: a tombstone is the word by which nodes remove their copies."""
+        gone = {topic.id for topic, _ in self.store.topics_ever if topic.id not in self.store.topics}
+        return [
+            f"{machine.name} has {path} of a topic that was deleted"
+            for machine in self.hardware.nodes.values()
+            if gone
+            for path in sorted(machine.disk.files())
+            if any(topic_id in path for topic_id in gone)
+        ]
 
     def _damaged(self) -> list[str]:
         """What recovery or a read found, and is not replaced yet."""
@@ -358,8 +381,14 @@ class ClusterWorld:
         self.violations += self.around.unexpected
         self.violations += self.store.violations
         self.violations += self.inspector.violations
+        self.violations += judge_passing(
+            self.history.where(lambda event: is_passing(getattr(event, "queue", PASSING))),
+            self.passing.lives(),
+            self.options,
+            has_final_looks=self._is_converged,
+        )
         self.violations += check_all(
-            self.history,
+            self.history.where(lambda event: not is_passing(getattr(event, "queue", ""))),
             checkers_for(
                 self.options,
                 groups=self._groups,

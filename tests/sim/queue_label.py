@@ -1,0 +1,13 @@
+"""Under which name a history knows a topic: its own, or, where topics of one name follow each other, with its id."""
+
+PASSING = "passing"
+"""The topic that is deleted and created again; its id tells the one from the next."""
+
+
+def queue_label(name: str, topic_id: str) -> str:
+    return f"{name} {topic_id}" if name == PASSING else name
+
+
+def is_passing(label: str) -> bool:
+    """Of one of them, or not known of which; or of their dead letters."""
+    return label.startswith(PASSING)
