@@ -22,6 +22,7 @@ from tests.sim.queue_label import queue_label
 _Leader = tuple[NodeMachine, Process]
 READ_BYTES = 20_000
 PATIENCE_S = 5.0
+PAUSE_S = 0.1
 
 
 class NobodyLeadsError(Exception):
@@ -61,15 +62,18 @@ class ClusterObserver:
         return found
 
     async def _look_finally(self, place: tuple[str, int]) -> list[ProgressRead]:
-        """Leadership still moves when everything is well, home to the preferred leader: then the look begins anew."""
+        """Leadership still moves when everything is well, home to the preferred leader, and whoever leads may hear of
+        it after the store's observer: then the look begins anew, for PATIENCE_S at most."""
+        until_ms = self._around.now_ms() + PATIENCE_S * 1000
         while True:
             state = self._store.partitions[place]
             try:
                 found = await self.read_progress(state, is_final=True)
                 await self._read_log(state, is_final=True)
             except (AcklogError, NobodyLeadsError):
-                if self._store.partitions[place] == state:
+                if self._around.now_ms() >= until_ms:
                     raise
+                await asyncio.sleep(PAUSE_S)
             else:
                 return found
 

@@ -12,7 +12,10 @@ LOST_BEHIND_AN_ANSWER = 1563
 LEADERSHIP_GOES_HOME = 1658
 """To the preferred leader, under the last look at a log, when everything is well."""
 
-SEEDS = (*range(50), LOST_BEHIND_AN_ANSWER, LEADERSHIP_GOES_HOME)
+LEADER_HEARS_LATE = 361
+"""That it leads again: after whoever looks at its log for the last time."""
+
+SEEDS = (*range(50), LOST_BEHIND_AN_ANSWER, LEADERSHIP_GOES_HOME, LEADER_HEARS_LATE)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
