@@ -12,7 +12,7 @@ WORKERS ?= auto
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-spark check demo cluster-demo spark-demo openapi faults availability test-thorough sim sim-cluster bench cluster-bench failover-bench spark-bench load format clean
+.PHONY: help run test test-spark check demo cluster-demo spark-demo openapi faults hostile availability test-thorough sim sim-cluster bench cluster-bench failover-bench spark-bench load format clean
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -37,7 +37,7 @@ run: $(VENV)/.server-installed ## set up and run a server (HOST, PORT, DATA_DIR)
 	@$(BIN)/acklog serve --host $(HOST) --port $(PORT) --data-dir $(DATA_DIR)
 
 test: $(VENV)/.dev-installed ## set up and run all tests that fit into ten minutes
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not slow and not faults and not spark" $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not slow and not faults and not spark and not hostile" $(ARGS)
 
 test-spark: $(VENV)/.dev-installed ## the tests that need a JVM (minutes): streams that are restarted, workers that are killed
 	@$(BIN)/python -m pytest -m spark tests/spark $(ARGS)
@@ -87,6 +87,9 @@ sim-cluster: $(VENV)/.dev-installed ## the same of a whole cluster (SEEDS=0..199
 
 faults: $(VENV)/.dev-installed ## minutes of kills, pauses, cuts, full disks and power losses on real clusters
 	@$(BIN)/python -m pytest -m faults tests/integration/cluster $(ARGS)
+
+hostile: $(VENV)/.dev-installed ## minutes of attacks on a server, with an honest client beside them
+	@$(BIN)/python -m pytest -m hostile tests/integration/hostile $(ARGS)
 
 availability: $(VENV)/.dev-installed ## how available a cluster is while one thing after the other fails (4 minutes)
 	@$(BIN)/python -m tests.integration.cluster.availability $(ARGS)

@@ -30,10 +30,13 @@ def make_server(tmp_path: Path) -> Iterator[ServerMaker]:
             data_directory: Path | None = None,
             environment: dict[str, str] | None = None,
             host: str = "127.0.0.1",
+            descriptors: tuple[int, int] | None = None,
         ) -> ServerProcess:
             directory = tmp_path / "data" if data_directory is None else data_directory
             log_path = tmp_path / f"server-{len(made)}.log"
-            server = ServerProcess(directory, log_path, options=options, environment=environment, host=host)
+            server = ServerProcess(
+                directory, log_path, options=options, environment=environment, host=host, descriptors=descriptors
+            )
             made.append(server)
             servers.callback(server.kill)
             return server

@@ -57,13 +57,16 @@ class ServerProcess:
         options: tuple[str, ...] = (),
         environment: Mapping[str, str] | None = None,
         host: str = "127.0.0.1",
+        descriptors: tuple[int, int] | None = None,
     ) -> None:
+        """`descriptors`: the process's limits on open files, soft and hard; None: those of this process."""
         self.data_directory = data_directory
         self.log_path = log_path
         self.host = host
         self.port = 0
         self._options = options
         self._environment = dict(environment or {})
+        self._descriptors = descriptors
         self._process: subprocess.Popen[bytes] | None = None
         self._log_start = 0
 
@@ -97,13 +100,20 @@ class ServerProcess:
         with self.log_path.open("ab") as log:
             self._log_start = log.tell()
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "acklog.command", "serve", *arguments],
+                [*self._limiter(), sys.executable, "-m", "acklog.command", "serve", *arguments],
                 cwd=REPOSITORY,
                 env={**inherited, "PYTHONUNBUFFERED": "1", **self._environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
+
+    def _limiter(self) -> list[str]:
+        """What is put before the command to give it its limits."""
+        if self._descriptors is None:
+            return []
+        soft, hard = self._descriptors
+        return ["prlimit", f"--nofile={soft}:{hard}", "--"]
 
     def start(self) -> Self:
         """Start the process and wait until it is ready to serve."""
