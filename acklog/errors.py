@@ -237,6 +237,10 @@ class DedupWindowFull(ProblemError, problem=ProblemCode.DEDUP_WINDOW_FULL):
     """The memory for idempotency keys is full."""
 
 
+class DedupWindowDamaged(ProblemError, problem=ProblemCode.DEDUP_WINDOW_DAMAGED):
+    """Idempotency keys of the window cannot be read."""
+
+
 class TooManyWaiting(ProblemError, problem=ProblemCode.TOO_MANY_WAITING):
     """Too many requests are waiting for messages."""
 

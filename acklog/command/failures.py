@@ -54,6 +54,7 @@ _HINTS = {
     "MESSAGE_TOO_LARGE": "Send a reference to where the content is stored instead, or make it smaller.",
     "OVERLOADED": "Nothing was lost. Try again in a moment.",
     "DEDUP_WINDOW_FULL": "Try again when the topic's deduplication window has moved on, or make it shorter.",
+    "DEDUP_WINDOW_DAMAGED": "Try again when the damaged batch has left the topic's deduplication window.",
     "STORAGE_FULL": "Free some space on the server's disk, or shorten retention: acklog topics update.",
     "STORAGE_FAILED": "See the server's log: its disk failed, and it stopped serving to lose nothing.",
     "RECORDS_CORRUPT": "Check the data directory with the server stopped: acklog fsck DIRECTORY.",

@@ -30,6 +30,7 @@ _NOBODY = "acklog-doctor-asks"
 _REFUSALS = {
     "OVERLOADED": "Senders were told to slow down: a faster disk, larger batches, or fewer senders.",
     "DEDUP_WINDOW_FULL": "Shorten the window: acklog topics update TOPIC --dedup-window 1m.",
+    "DEDUP_WINDOW_DAMAGED": "Stored keys rotted: wait for the window's end, or see the server's log (acklog fsck).",
     "STORAGE_FULL": "Free some space, or shorten retention: acklog topics update TOPIC --retention 1d.",
     "STORAGE_FAILED": "See the server's log: its disk failed.",
     "INTERNAL": "See the server's log, and report it.",

@@ -57,6 +57,7 @@ class ProblemCode(Problem, Enum):
     # The state of the server
     OVERLOADED = Problem(429, True, "The server is busy: its buffers are full")
     DEDUP_WINDOW_FULL = Problem(429, True, "The memory for idempotency keys is full")
+    DEDUP_WINDOW_DAMAGED = Problem(503, True, "Idempotency keys of the window cannot be read")
     TOO_MANY_WAITING = Problem(429, True, "Too many requests are waiting for messages")
     TOO_MANY_CONNECTIONS = Problem(503, True, "There are too many connections, or requests on one")
     INTERNAL = Problem(500, True, "The server failed")

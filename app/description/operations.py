@@ -121,6 +121,7 @@ OPERATIONS: dict[str, Operation] = {
             _P.TOO_MANY_MESSAGES,
             _P.IDEMPOTENCY_KEY_REUSED,
             _P.DEDUP_WINDOW_FULL,
+            _P.DEDUP_WINDOW_DAMAGED,
             _P.NOT_ENOUGH_REPLICAS,
         ),
         query=SEND_QUERY,

@@ -76,6 +76,7 @@ class DedupWindow:
         self._expiries: deque[tuple[int, str]] = deque()
         self._reserved: dict[int, list[DedupKey]] = {}
         self._last_token = 0
+        self._unreadable_since_ms: int | None = None
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -103,12 +104,13 @@ class DedupWindow:
     def reserve(self, keys: list[DedupKey], now_ms: int) -> int:
         """Mark keys, all of them unknown, as pending; returns the token for `commit` or `abort`.
 
-        Raises AcklogError(DEDUP_WINDOW_FULL), or ValueError if a key is known or twice in the batch; then nothing has
-        changed.
+        Raises AcklogError(DEDUP_WINDOW_FULL, DEDUP_WINDOW_DAMAGED), or ValueError if a key is known or twice in the
+        batch; then nothing has changed.
         """
         verdict = self.check(keys, now_ms)
         if verdict.known or verdict.pending:
             raise ValueError("a key of the batch is in the window already")
+        self.check_complete(now_ms)
         needed_bytes = sum(_cost_bytes(each.key) for each in keys)
         if self.size_bytes + needed_bytes > self._limit_bytes:
             oldest_ms = self._expiries[0][0] - now_ms if self._expiries else _FULL_RETRY_MS
@@ -159,6 +161,28 @@ class DedupWindow:
                 self.size_bytes += _cost_bytes(each.key)
             entry.hold(each)
             self._place(each, entry, base_offset, leader_epoch, expires_at_ms)
+
+    def note_unreadable(self, *, age_ms: int, now_ms: int) -> None:
+        """A batch of the log that may have had keys cannot be read; it is at least `age_ms` old."""
+        since_ms = now_ms - max(age_ms, 0)
+        if self._unreadable_since_ms is None or since_ms > self._unreadable_since_ms:
+            self._unreadable_since_ms = since_ms
+
+    def check_complete(self, now_ms: int) -> None:
+        """Whether a key that is not here was not used within the window. Raises AcklogError(DEDUP_WINDOW_DAMAGED) where
+        nobody can tell: to take it for new could store a message twice, in silence."""
+        if self._unreadable_since_ms is None:
+            return
+        left_ms = self._unreadable_since_ms + self.window_ms - now_ms
+        if left_ms <= 0:
+            self._unreadable_since_ms = None
+            return
+        raise AcklogError(
+            ProblemCode.DEDUP_WINDOW_DAMAGED,
+            "A damaged batch may have held this idempotency key; until it is older than the topic's dedupWindowMs, "
+            "only keys that are known are answered.",
+            retry_after_ms=left_ms,
+        )
 
     def next_deadline(self) -> int | None:
         """When the next key may be forgotten; every call forgets what is due, so no timer needs to be set for it."""

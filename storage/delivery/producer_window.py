@@ -215,6 +215,11 @@ class ProducerWindow:
         self._producers.clear()
         self._distrust(now_ms + self._settings.window_ms)
 
+    def note_unreadable(self, *, age_ms: int, now_ms: int) -> None:
+        """A batch of the log, at least `age_ms` old, cannot be read: for as long as it is in the window no retry of an
+        unknown batch is taken."""
+        self._distrust(now_ms - max(age_ms, 0) + self._settings.window_ms)
+
     # --- bounds ----------------------------------------------------------------------------------------------------
 
     def check_invariants(self) -> None:

@@ -84,6 +84,11 @@ class SegmentIndex:
         row = bisect_right(self.offsets, offset)
         return self.offsets[row] if row < len(self.offsets) else None
 
+    def position_behind(self, offset: int, size_bytes: int) -> int:
+        """The position of the first row above `offset`; `size_bytes`, the segment's, where there is none."""
+        row = bisect_right(self.offsets, offset)
+        return self.positions[row] if row < len(self.positions) else size_bytes
+
     def offset_before_time(self, time_ms: int) -> int:
         """The offset of the last row whose batch was appended before `time_ms`; the first row if none was."""
         return self.offsets[max(bisect_left(self.times_ms, time_ms) - 1, 0)]

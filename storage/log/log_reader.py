@@ -1,6 +1,7 @@
 """Reading one log: by offset, and by time."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
@@ -11,8 +12,9 @@ from storage.disk.port import DiskFailedError
 from storage.log.engine import Engine
 from storage.log.index import SegmentIndex
 from storage.log.log_state import LogState
-from storage.log.segment import Segment
-from storage.log.segment_reader import Damage, StoredBatch, load_index, parse_batches
+from storage.log.log_walk import LogWalk, Unreadable
+from storage.log.segment import NO_TIME, Segment
+from storage.log.segment_reader import Damage, StoredBatch, load_index, parse_batches, place_behind_damage
 from storage.log.uncancelled import uncancelled
 
 _Result = TypeVar("_Result")
@@ -33,6 +35,10 @@ class LogReader:
         self._state = state
         self._on_damaged = on_damaged
         self.making_index = asyncio.Lock()
+
+    @property
+    def log_start(self) -> int:
+        return self._state.log_start
 
     async def read(self, offset: int, *, max_bytes: int, until: int | None = None) -> list[StoredBatch]:
         """As `PartitionLog.read` says."""
@@ -73,40 +79,56 @@ class LogReader:
             if max_bytes <= 0 or offset < segment.end_offset:
                 return batches
 
+    async def keyed_ranges_since(self, time_ms: int) -> list[tuple[int, int]]:
+        """As `PartitionLog.keyed_ranges_since` says."""
+        ranges: list[tuple[int, int]] = []
+        segments = list(self._state.segments)
+        for segment, following in zip(segments, [*segments[1:], None], strict=True):
+            if segment.last_keyed_ms >= time_ms:
+                ranges.append((await self._begin_at_time(segment, time_ms), segment.end_offset))
+            if following is None or segment.end_offset == following.base_offset:
+                continue
+            if following.first_append_ms >= time_ms or following.first_append_ms == NO_TIME:
+                ranges.append((segment.end_offset, following.base_offset))
+        return ranges
+
+    async def _begin_at_time(self, segment: Segment, time_ms: int) -> int:
+        """An offset of the segment before which nothing was appended at `time_ms` or later, but for damage."""
+        if segment.first_append_ms < time_ms:
+            with contextlib.suppress(FileNotFoundError, DiskFailedError):  # whoever reads the segment will hear of it
+                index = await self._index(segment)
+                if len(index):
+                    return index.offset_before_time(time_ms)
+        return segment.base_offset
+
     async def offset_at_time(self, time_ms: int) -> int:
         """As `PartitionLog.offset_at_time` says."""
         state = self._state
         self._engine.check(state)
+        unreadable: int | None = None  # where damage begins that nothing earlier than `time_ms` stands behind
         for segment in list(state.segments):
             if segment.last_append_ms < time_ms or segment.size_bytes == 0:
                 continue
             try:
                 index = await self._index(segment)
-            except FileNotFoundError:
-                if segment in state.segments:
-                    raise self.corrupt(
-                        Damage(segment.base_offset, segment.end_offset, "the segment's file is missing")
-                    ) from None
-                continue  # retention removed it meanwhile
-            except DiskFailedError as error:
-                raise self.corrupt(Damage(segment.base_offset, self._following(segment), str(error))) from error
-            if not len(index):
+            except (FileNotFoundError, DiskFailedError) as error:
+                if segment in state.segments:  # else retention removed it meanwhile
+                    self.corrupt(Damage(segment.base_offset, self._following(segment), str(error)))
+                    unreadable = segment.base_offset if unreadable is None else unreadable
                 continue
-            offset = max(index.offset_before_time(time_ms), state.log_start)
-            while state.log_start <= offset < segment.end_offset:
-                try:
-                    batches = await self.read(offset, max_bytes=2 * index.interval_bytes, until=segment.end_offset)
-                except AcklogError as error:
-                    if error.code is not ProblemCode.OFFSET_OUT_OF_RANGE:
-                        raise
-                    break
-                if not batches:
-                    break  # the log was cut meanwhile
-                for batch in batches:
-                    if batch.header.append_time_ms >= time_ms:
-                        return batch.header.base_offset
-                    offset = batch.header.next_offset
-        return state.log_end
+            if not len(index):
+                unreadable = segment.base_offset if unreadable is None else unreadable
+                continue
+            walk = LogWalk(self, index.offset_before_time(time_ms), segment.end_offset)
+            while (found := await walk.next(2 * index.interval_bytes)) is not None:
+                if isinstance(found, Unreadable):
+                    unreadable = found.offset if unreadable is None else unreadable
+                    continue
+                for header, _ in found:
+                    if header.append_time_ms >= time_ms:
+                        return header.base_offset if unreadable is None else unreadable
+                    unreadable = None
+        return state.log_end if unreadable is None else unreadable
 
     def out_of_range(self, offset: int) -> AcklogError:
         return AcklogError(
@@ -135,7 +157,7 @@ class LogReader:
             return Damage(offset, following, "no batch of the segment is valid")
         _, position = index.floor(offset)
         length = min(max_bytes + index.interval_bytes, segment.size_bytes - position)
-        has_failed = False
+        has_failed = has_searched = False
         while True:
             try:
                 data = self._engine.files.read_cached(segment.path, position, length)
@@ -154,8 +176,30 @@ class LogReader:
                     continue
                 parsed = Damage(offset, offset, "the batch that holds it is damaged, and the last one of its segment")
             if isinstance(parsed, Damage) and parsed.next_offset <= offset:
-                return Damage(offset, index.following(offset) or following, parsed.reason)
+                place = None if has_searched else await self._search(segment, index, offset)
+                if isinstance(place, int):
+                    position, has_searched = place, True
+                    length = min(max(max_bytes, index.interval_bytes), segment.size_bytes - position)
+                    continue
+                return place or Damage(offset, index.following(offset) or following, parsed.reason)
             return parsed
+
+    async def _search(self, segment: Segment, index: SegmentIndex, offset: int) -> int | Damage | None:
+        """The way from the index to `offset` is lost, as a header cannot be read: what `place_behind_damage` says."""
+        row_offset, position = index.floor(offset)
+        end = index.position_behind(offset, segment.size_bytes)
+        search = partial(
+            place_behind_damage,
+            self._engine.files,
+            segment.path,
+            row=(row_offset, position),
+            end=end,
+            offset=offset,
+        )
+        try:
+            return await self._run(search)
+        except DiskFailedError:
+            return None
 
     def _following(self, segment: Segment) -> int:
         segments = self._state.segments

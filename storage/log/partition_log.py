@@ -160,16 +160,14 @@ class PartitionLog:
         return await self._reader.read(offset, max_bytes=max_bytes, until=until)
 
     async def offset_at_time(self, time_ms: int) -> int:
-        """The base offset of the first batch appended at `time_ms` or later; the log end if there is none."""
+        """The base offset of the first batch appended at `time_ms` or later; the log end if there is none. What cannot
+        be read just before it may have been appended then, too, so that its offset is given instead."""
         return await self._reader.offset_at_time(time_ms)
 
-    def keyed_ranges_since(self, time_ms: int) -> list[tuple[int, int]]:
-        """Offset ranges, ends exclusive, outside of which no keyed batch was appended at `time_ms` or later."""
-        return [
-            (segment.base_offset, segment.end_offset)
-            for segment in self._state.segments
-            if segment.last_keyed_ms >= time_ms
-        ]
+    async def keyed_ranges_since(self, time_ms: int) -> list[tuple[int, int]]:
+        """Offset ranges, ends exclusive, outside of which no keyed batch was appended at `time_ms` or later; in order.
+        What is missing altogether may have been keyed."""
+        return await self._reader.keyed_ranges_since(time_ms)
 
     async def truncate_to(self, offset: int) -> None:
         """Cut the log so that it ends at `offset`, or before the batch that `offset` is in the middle of.

@@ -49,6 +49,7 @@ class LogRecovery:
         self._damage = ""
         self._write_again_from: dict[Segment, int] = {}
         self._last_ms = -1
+        self._is_behind_damage = False
         self.state = LogState(key, settings, point)
 
     # --- loading ------------------------------------------------------------------------------------------------
@@ -172,6 +173,7 @@ class LogRecovery:
                 return False
             position, next_offset = found
             self._note_damage(expected, next_offset, problem)
+            self._is_behind_damage = True
             segment.size_bytes = position
             segment.end_offset = next_offset
             index.break_here()
@@ -198,8 +200,9 @@ class LogRecovery:
             next_offset=header.next_offset,
             append_ms=header.append_time_ms,
             length=header.length,
-            is_keyed=header.is_keyed,
+            is_keyed=header.is_keyed or self._is_behind_damage,  # what is damaged may have been
         )
+        self._is_behind_damage = False
         epochs = self.state.epochs
         if header.base_offset >= self._durable_end:
             self.state.dirty_segments[segment] = None

@@ -80,6 +80,29 @@ def _step_over(data: bytes, at: int, offset: int, reason: str) -> Damage | int:
     return following if base_offset <= offset else Damage(offset, base_offset, reason)
 
 
+def place_behind_damage(
+    files: OpenFiles, path: str, *, row: tuple[int, int], end: int, offset: int
+) -> int | Damage | None:
+    """In an I/O thread: where the batch that holds `offset` stands, between the batch of an index row (its offset and
+    position) and `end`, where the next row's batch or nothing stands. None where that cannot be told."""
+    expected, position = row
+    with files.use(path) as file:
+        while True:
+            scanner = BatchScanner(file, position=position, size=end)
+            for header, at in scanner:
+                expected = header.next_offset
+                if expected > offset:
+                    return at if header.base_offset <= offset else None
+            if scanner.problem is None:
+                return None
+            found = find_batch_behind(file, position=scanner.position, size=end, above_offset=expected, chain_end=end)
+            if found is None:
+                return None
+            position, base_offset = found
+            if base_offset > offset:
+                return Damage(offset, base_offset, scanner.problem)
+
+
 def load_index(disk: Disk, files: OpenFiles, segment: Segment, *, interval_bytes: int) -> SegmentIndex:
     """In an I/O thread: the index of a closed segment, from its file or, if that is missing or harmed, rebuilt."""
     with contextlib.suppress(IndexDamagedError, DiskFailedError):

@@ -8,7 +8,7 @@ from cluster.clock import Clock
 from cluster.errors import AcklogError
 from storage.delivery.dedup_window import DedupWindow, check_runs
 from storage.node.replication.leading import Leadership
-from storage.rpc.messages import KeyedResult
+from storage.rpc.messages import KeyedResult, KnownKeysRequest
 
 
 class KeyedRuns:
@@ -43,9 +43,23 @@ class KeyedRuns:
             for known in verdict.known
         ]
 
+    async def known_or_new(self, request: KnownKeysRequest) -> list[KeyedResult]:
+        """As `known`, for keys of which those that are not known are taken for new elsewhere. Raises AcklogError
+        INVALID_FIELD, TIMED_OUT, DEDUP_WINDOW_DAMAGED."""
+        try:
+            known = await self.known(request.keys, request.count, request.timeout_ms)
+        except TimeoutError:
+            detail = f"Messages with the same keys were still being written after {request.timeout_ms} ms."
+            raise AcklogError(ProblemCode.TIMED_OUT, detail) from None
+        if len(known) < len(request.keys):
+            self._window.window_ms = self._leadership.topic.config.dedup_window_ms
+            self._window.check_complete(self._clock.monotonic_ms())
+        return known
+
     def reserve(self, keys: list[DedupKey]) -> int:
         """The keys, which are not known, are being written; the token by which they are stored or released. Raises
-        AcklogError DEDUP_WINDOW_FULL."""
+        AcklogError DEDUP_WINDOW_FULL, DEDUP_WINDOW_DAMAGED."""
+        self._window.window_ms = self._leadership.topic.config.dedup_window_ms
         return self._window.reserve(keys, self._clock.monotonic_ms())
 
     def stored(self, token: int, base_offset: int, leader_epoch: int) -> None:

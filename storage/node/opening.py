@@ -6,7 +6,7 @@ from typing import Protocol
 
 import msgspec
 
-from acklog.wire.batch import BatchCorruptError, decode_keys
+from acklog.wire.batch import BatchCorruptError
 from acklog.wire.problems import ProblemCode
 from cluster.clock import Clock
 from cluster.entropy import Entropy
@@ -26,14 +26,13 @@ from storage.node.dead_letter_sink import DeadLetterSink
 from storage.node.delivery_host import DeliveryHost
 from storage.node.delivery_snapshots import DeliverySnapshots
 from storage.node.delivery_steps import DeliverySteps
+from storage.node.keyed_log import read_keys
 from storage.node.partition import Partition
 from storage.node.partition_groups import PartitionGroups
 from storage.node.partition_host import PartitionHost
 from storage.node.record_reader import RecordReader
 from storage.node.replication.leading import Leadership
 from storage.node.settings import NodeSettings
-
-_DEDUP_READ_BYTES = 4 * 1024 * 1024
 
 
 class LedReplica(Leadership, Protocol):
@@ -150,20 +149,5 @@ class PartitionOpener:
     async def _rebuild_dedup(self, topic: Topic, log: PartitionLog) -> DedupWindow:
         """The keys of the last window, from the log itself: what a new leader needs to answer a retry (rule R19)."""
         window = DedupWindow(window_ms=topic.config.dedup_window_ms, limit_bytes=self._settings.dedup_window_bytes_max)
-        wall_now_ms = self._clock.now_ms()
-        since_ms = wall_now_ms - window.window_ms
-        for first, end in log.keyed_ranges_since(since_ms):
-            offset = max(first, log.log_start)
-            while offset < end:
-                for stored in await log.read(offset, max_bytes=_DEDUP_READ_BYTES, until=end):
-                    header = stored.header
-                    offset = header.next_offset
-                    if header.is_keyed and header.append_time_ms >= since_ms:
-                        window.rebuild(
-                            decode_keys(stored.data, header),
-                            header.base_offset,
-                            header.leader_epoch,
-                            age_ms=wall_now_ms - header.append_time_ms,
-                            now_ms=self._clock.monotonic_ms(),
-                        )
+        await read_keys(log, window, self._clock)
         return window

@@ -120,7 +120,7 @@ class PartitionHost:
 
     async def produce(self, request: ProduceRequest) -> ProduceResponse:
         """Raises AcklogError: UNAVAILABLE (nothing was done), INVALID_FIELD, NOT_ENOUGH_REPLICAS, OVERLOADED,
-        DEDUP_WINDOW_FULL, STORAGE_*, OUTCOME_UNKNOWN.
+        DEDUP_WINDOW_FULL, DEDUP_WINDOW_DAMAGED, STORAGE_*, OUTCOME_UNKNOWN.
 
         After OUTCOME_UNKNOWN (the time was up) and cancellation the batch may be appended all the same.
         """
@@ -175,16 +175,13 @@ class PartitionHost:
         return []
 
     async def known_keys(self, request: KnownKeysRequest) -> list[KeyedResult]:
-        """Raises AcklogError UNAVAILABLE, INVALID_FIELD, TIMED_OUT, STORAGE_FAILED, RECORDS_CORRUPT."""
+        """Raises AcklogError UNAVAILABLE, INVALID_FIELD, TIMED_OUT, STORAGE_FAILED, RECORDS_CORRUPT,
+        DEDUP_WINDOW_DAMAGED."""
         self._check_serves()
         if self.topic.mapping < request.mapping:
             detail = f"This node has not heard yet of how the partitions of {self.topic.name} have changed."
             raise AcklogError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=UNAVAILABLE_RETRY_MS)
-        try:
-            known = await self._keyed.known(request.keys, request.count, request.timeout_ms)
-        except TimeoutError:
-            detail = f"Messages with the same keys were still being written after {request.timeout_ms} ms."
-            raise AcklogError(ProblemCode.TIMED_OUT, detail) from None
+        known = await self._keyed.known_or_new(request)
         self._check_serves()  # what was being written is forgotten here where it has ended badly
         return known
 

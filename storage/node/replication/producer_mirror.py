@@ -7,6 +7,7 @@ from cluster.clock import Clock
 from cluster.errors import AcklogError
 from storage.delivery.producer_window import ProducerWindow, ProducerWindowSettings
 from storage.disk.port import Buffer
+from storage.log.log_walk import LogWalk, Unreadable
 from storage.log.partition_log import PartitionLog
 
 logger = structlog.get_logger(__name__)
@@ -28,8 +29,9 @@ class ProducerMirror:
         self._clock = clock
 
     async def rebuild(self, log: PartitionLog, *, bytes_max: int) -> None:
-        """Read the batches of the window before the log's last one, `bytes_max` at most. Where there are more, or
-        damaged ones, retries of unknown batches are refused for the length of the window."""
+        """Read the batches of the window before the log's last one, `bytes_max` at most. Where there are more, retries
+        of unknown batches are refused for the length of the window; where some are damaged, for as long as one of them
+        is in it."""
         try:
             is_complete = await self._read(log, bytes_max)
         except AcklogError as error:
@@ -39,21 +41,33 @@ class ProducerMirror:
             self.forget()
 
     async def _read(self, log: PartitionLog, left_bytes: int) -> bool:
-        """Whether all of the window was read."""
+        """Whether all of the window was read, but for damage, which the window is told of."""
         if log.log_end == log.log_start:
             return True
         if left_bytes <= 0:
             return False
         last_ms = min(log.last_append_ms, self._clock.now_ms())
-        offset, end = await log.offset_at_time(last_ms - self._settings.window_ms), log.log_end
-        while offset < end:
-            if left_bytes <= 0:
-                return False
-            for stored in await log.read(offset, max_bytes=min(_READ_BYTES, left_bytes), until=end):
+        walk = LogWalk(log, await log.offset_at_time(last_ms - self._settings.window_ms), log.log_end)
+        is_damaged = False
+        while (found := await walk.next(min(_READ_BYTES, left_bytes))) is not None:
+            if isinstance(found, Unreadable):
+                logger.warning("producers_unreadable", log=str(log.key), offset=found.offset)
+                is_damaged = True
+                continue
+            if is_damaged:  # it is not younger than what is behind it
+                self._note_unreadable(last_ms - found[0].header.append_time_ms)
+                is_damaged = False
+            for stored in found:
                 self._note(stored.data, last_ms)
-                offset = stored.header.next_offset
                 left_bytes -= stored.header.length
+            if left_bytes <= 0:
+                return found[-1].header.next_offset >= log.log_end
+        if is_damaged:
+            self._note_unreadable(0)
         return True
+
+    def _note_unreadable(self, age_ms: int) -> None:
+        self.window.note_unreadable(age_ms=age_ms, now_ms=self._clock.monotonic_ms())
 
     def note(self, batches: Buffer) -> None:
         """These have come into the log just now."""
