@@ -25,7 +25,7 @@ from storage.log.data_directory import (
 )
 from storage.log.directory_role import ROLE_PATH, read_role
 from storage.log.high_watermarks import HIGH_WATERMARKS_PATH
-from storage.log.journal import JOURNAL_DIRECTORY
+from storage.log.journal_names import JOURNAL_DIRECTORY
 from storage.log.keys import PARTITIONS_DIRECTORY, LogKey, LogKind, parse_key, parse_partition_directory
 from storage.log.opening import has_segments
 from storage.log.recovery_points import (
@@ -218,7 +218,7 @@ class DirectoryCheck:
         frames = check_journal(
             self._disk,
             journal_key=journal_key,
-            covered_sequence=points.covered_sequence,
+            points=points,
             was_used=bool(self._directories),  # a start makes the journal before any partition
             findings=self._findings,
             figures=self.report.journal,

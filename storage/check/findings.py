@@ -25,6 +25,10 @@ class Diagnosis(NamedTuple):
 
 
 _RESTORE = "Restore the data directory from a backup; look at the disk's health."
+_JOURNAL = (
+    "A node of a cluster: give it an empty directory, which the others fill again. Else restore the directory from "
+    "a backup; look at the disk's health."
+)
 _NOTHING = "Nothing: the next start puts it right."
 _KEEP = "Nothing is lost. Look at the disk's health: the file was durable and has changed."
 
@@ -113,17 +117,32 @@ class FindingKind(Diagnosis, Enum):
     )
     # The journal
     JOURNAL_DAMAGED = Diagnosis(
-        Severity.ERROR, "entries that were durable cannot be read, and a server serves nothing", _RESTORE
+        Severity.ERROR, "entries that were durable cannot be read, and a server serves nothing", _JOURNAL
     )
     JOURNAL_MISSING = Diagnosis(
-        Severity.ERROR,
-        "journal files are gone: what only they held is lost, and nobody can say what that was",
-        _RESTORE,
+        Severity.ERROR, "files are gone that held what was acknowledged last, and a server serves nothing", _JOURNAL
     )
     JOURNAL_SHORT = Diagnosis(
+        Severity.ERROR, "a file is not as long as it was made, and a server serves nothing", _JOURNAL
+    )
+    JOURNAL_ENDS_EARLY = Diagnosis(
+        Severity.ERROR, "frames that were durable are gone from its end, and a server serves nothing", _JOURNAL
+    )
+    JOURNAL_RECORD_DAMAGED = Diagnosis(
+        Severity.ERROR,
+        "what is noted of the journal is damaged, so that nobody can say whether it is whole: a server serves nothing",
+        _JOURNAL,
+    )
+    JOURNAL_ABSENT = Diagnosis(
+        Severity.WARNING,
+        "files of the journal are gone, of which nothing was needed, as the server had stopped in order",
+        "Nothing is lost, and the next start makes new ones. Find out who removed them.",
+    )
+    JOURNAL_UNEQUAL = Diagnosis(
         Severity.WARNING,
         "a journal file is shorter than the others: it was just being made, or was cut, and what stood there is lost",
-        "Compare with a backup, if the file system was repaired.",
+        "Compare with a backup, if the file system was repaired. (The version that wrote this directory did not note "
+        "the sizes.)",
     )
     JOURNAL_UNPLACED = Diagnosis(
         Severity.ERROR, "the journal holds batches that do not fit behind the log's end: the log is refused", _RESTORE

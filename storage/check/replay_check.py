@@ -8,7 +8,7 @@ from acklog.wire.batch import BatchCorruptError, BatchHeader, verify
 from storage.check.figures import JournalFigures, LogFigures
 from storage.check.findings import FindingKind, Findings
 from storage.disk.port import Disk
-from storage.log.journal import journal_path
+from storage.log.journal_names import journal_path
 from storage.log.journal_scan import FramePlace, JournalCorruptError, read_frame
 from storage.log.keys import LogKind
 from storage.log.recovery_points import RecoveryPoint, RecoveryPoints

@@ -7,7 +7,7 @@ from acklog.wire.identifiers import id_from_bits
 from cluster.entropy import Entropy
 from storage.disk.port import Disk
 from storage.log.checkpoint import read_file, replace_file
-from storage.log.journal import JOURNAL_DIRECTORY
+from storage.log.journal_names import JOURNAL_DIRECTORY
 from storage.log.keys import PARTITIONS_DIRECTORY
 from storage.log.recovery_points import RecoveryPoints, write_recovery_points
 

@@ -267,7 +267,7 @@ class GroupCommit:
         """Get the journal a spare file. What waits is refused where there is no space for one."""
         if self._journal.may_grow():
             try:
-                self._journal.adopt(await self._engine.io.run(self._journal.create_file))
+                await self._journal.grow(self._engine.io)
                 return
             except DiskFullError:
                 pass

@@ -5,15 +5,18 @@ entries. The bookkeeping belongs to the event loop; `write` and the functions th
 and only one of them at a time.
 """
 
+import asyncio
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
+from storage.disk.executor import IoExecutor
 from storage.disk.port import Buffer, Disk, DiskFullError, File
+from storage.log.journal_files import record_files
 from storage.log.journal_frame import encode_frame
-
-JOURNAL_DIRECTORY = "journal"
-JOURNAL_SUFFIX = ".journal"
+from storage.log.journal_names import JOURNAL_DIRECTORY, journal_path
+from storage.log.journal_reach import JournalReach
 
 
 class Frame(NamedTuple):
@@ -23,6 +26,7 @@ class Frame(NamedTuple):
     position: int
     buffers: list[Buffer]
     stored_bytes: int
+    sequence: int
 
 
 class JournalFile:
@@ -50,6 +54,8 @@ class Journal:
         self._full: deque[JournalFile] = deque()
         self._active: JournalFile | None = None
         self._next_number = 0
+        self._reach: JournalReach | None = None
+        self._recording = asyncio.Lock()  # held while a file comes or goes, as the record is of all of them
         self.sequence = sequence  # of the last frame that is durable
 
     @property
@@ -85,12 +91,33 @@ class Journal:
         self._active.generation = self.sequence + 1
         return True
 
+    def keep_reach(self, reach: JournalReach) -> None:
+        """Where it is noted how far the journal got. Before the first frame."""
+        self._reach = reach
+
     def may_grow(self) -> bool:
         return self.files < self._files_max
 
-    def create_file(self) -> JournalFile:
-        """In an I/O thread: a new preallocated file, durable. Raises DiskFullError and leaves nothing behind."""
-        return create_journal_file(self._disk, self._next_number, self._file_bytes)
+    async def grow(self, io: IoExecutor) -> None:
+        """Add a new preallocated file, durable and on record. Raises DiskFullError and leaves nothing behind."""
+        async with self._recording:
+            self.adopt(await io.run(partial(self._create_file, self._next_number, self._sizes())))
+
+    def _create_file(self, number: int, others: dict[int, int]) -> JournalFile:
+        created = create_journal_file(self._disk, number, self._file_bytes)
+        try:
+            record_files(self._disk, {**others, number: self._file_bytes})
+        except DiskFullError:
+            self._remove_file(created)
+            raise
+        return created
+
+    def _sizes(self) -> dict[int, int]:
+        """Of the files in use, by number."""
+        return {each.number: self._file_bytes for each in self._all_files()}
+
+    def _all_files(self) -> list[JournalFile]:
+        return [*self._spares, *self._full, *([self._active] if self._active else [])]
 
     def encode(self, entries: Sequence[tuple[bytes, Sequence[Buffer], int]]) -> Frame:
         """The next frame, of (key, batches, bytes of the batches) entries; `write` it before another one is encoded."""
@@ -100,12 +127,14 @@ class Journal:
             entries, journal_key=self._key, generation=active.generation, sequence=self.sequence + 1
         )
         assert active.position + stored_bytes <= self._file_bytes, "the caller made room"
-        return Frame(active.file, active.position, buffers, stored_bytes)
+        return Frame(active.file, active.position, buffers, stored_bytes, self.sequence + 1)
 
     def write(self, frame: Frame) -> int:
         """In an I/O thread: write the frame behind the last one and sync. The bytes it takes; `publish` them then."""
+        assert self._reach is not None, "the reach is noted from the first frame on"
         frame.file.write(frame.position, frame.buffers)
         frame.file.sync()
+        self._reach.write(frame.sequence)
         return frame.stored_bytes
 
     def publish(self, stored_bytes: int) -> None:
@@ -119,7 +148,7 @@ class Journal:
     def trim(self, covered_sequence: int, *, files_kept: int) -> list[JournalFile]:
         """A durable checkpoint covers all frames up to `covered_sequence`: take their files back.
 
-        The files that are returned are not needed any more; the caller closes and removes them.
+        The files that are returned are not needed any more; the caller lets `remove` have them.
         """
         while self._full and self._full[0].last_sequence <= covered_sequence:
             self._spares.append(self._full.popleft())
@@ -128,24 +157,30 @@ class Journal:
             surplus.append(self._spares.pop())
         return surplus
 
-    def remove_file(self, journal_file: JournalFile) -> None:
-        """In an I/O thread."""
+    async def remove(self, surplus: Sequence[JournalFile], io: IoExecutor) -> None:
+        """Take the files off the record, and then away. On a full disk they stay, as spares; raises DiskFailedError."""
+        if not surplus:
+            return
+        async with self._recording:
+            try:
+                await io.run(partial(self._remove_files, surplus, self._sizes()))
+            except DiskFullError:
+                self._spares.extend(surplus)
+
+    def _remove_files(self, surplus: Sequence[JournalFile], others: dict[int, int]) -> None:
+        record_files(self._disk, others)
+        for journal_file in surplus:
+            self._remove_file(journal_file)
+
+    def _remove_file(self, journal_file: JournalFile) -> None:
         journal_file.file.close()
         self._disk.remove(journal_path(journal_file.number))
 
     def close(self) -> None:
-        for journal_file in (*self._spares, *self._full, *([self._active] if self._active else [])):
+        for journal_file in self._all_files():
             journal_file.file.close()
-
-
-def journal_path(number: int) -> str:
-    return f"{JOURNAL_DIRECTORY}/{number:08d}{JOURNAL_SUFFIX}"
-
-
-def journal_number(name: str) -> int | None:
-    """The number in a journal file's name, None for other files."""
-    digits = name.removesuffix(JOURNAL_SUFFIX)
-    return int(digits) if digits != name and digits.isascii() and digits.isdigit() else None
+        if self._reach is not None:
+            self._reach.close()
 
 
 def create_journal_file(disk: Disk, number: int, file_bytes: int) -> JournalFile:

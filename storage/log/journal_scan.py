@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from storage.disk.port import Disk, File
-from storage.log.journal import JOURNAL_DIRECTORY, journal_number, journal_path
 from storage.log.journal_frame import (
     BLOCK_BYTES,
     FRAME_HEADER_BYTES,
@@ -16,6 +15,7 @@ from storage.log.journal_frame import (
     decode_header,
     read_body,
 )
+from storage.log.journal_names import JOURNAL_DIRECTORY, journal_number, journal_path
 
 
 class JournalCorruptError(ValueError):
@@ -38,7 +38,7 @@ class JournalScan(NamedTuple):
 def scan_journal(disk: Disk, *, journal_key: int, covered_sequence: int) -> JournalScan:
     """The whole frames above `covered_sequence`, in order; raises JournalCorruptError."""
     frames: list[FramePlace] = []
-    for name in disk.list_directory(JOURNAL_DIRECTORY):
+    for name in disk.list_directory(JOURNAL_DIRECTORY) if disk.exists(JOURNAL_DIRECTORY) else ():
         number = journal_number(name)
         if number is not None:
             file = disk.open(journal_path(number))

@@ -6,7 +6,7 @@ is about to change. A holder of the lock never waits for a round of the group co
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -122,8 +122,8 @@ class Maintenance:
                 for segment in segments:
                     state.dirty_segments[segment] = None
             raise
-        for surplus in self._journal.trim(sequence, files_kept=engine.settings.journal_files_kept):
-            await self.run(partial(self._journal.remove_file, surplus))
+        surplus = self._journal.trim(sequence, files_kept=engine.settings.journal_files_kept)
+        await self._guarded(self._journal.remove(surplus, engine.io))
 
     async def _sync_log(self, state: LogState, segments: list[Segment]) -> None:
         engine = self._engine
@@ -163,6 +163,7 @@ class Maintenance:
             is_clean=is_clean,
             logs={str(key): state.point() for key, state in self._states.items()},
             removed={key: floor for key, floor in self._removed.items() if floor >= covered},
+            reached_sequence=self._journal.sequence,
         )
         await self.run(partial(write_recovery_points, self._engine.disk, points))
         self._covered_sequence = covered
@@ -171,11 +172,14 @@ class Maintenance:
 
     async def run(self, function: Callable[[], None]) -> None:
         """Disk work in an I/O thread. A full disk is STORAGE_FULL; any other failure ends the store."""
+        if self._engine.failure is not None:
+            raise self._engine.failed()
+        await self._guarded(self._engine.io.run(function))
+
+    async def _guarded(self, work: Awaitable[None]) -> None:
         engine = self._engine
-        if engine.failure is not None:
-            raise engine.failed()
         try:
-            await engine.io.run(function)
+            await work
         except DiskFullError:
             raise engine.full() from None
         except BaseException as error:

@@ -3,7 +3,10 @@
 from typing import NamedTuple
 
 from storage.disk.port import Disk
-from storage.log.journal import JOURNAL_DIRECTORY, JournalFile, create_journal_file, journal_number, journal_path
+from storage.log.journal import JournalFile, create_journal_file
+from storage.log.journal_files import found_files, record_files
+from storage.log.journal_names import JOURNAL_DIRECTORY, journal_path
+from storage.log.journal_reach import JournalReach, make_reach
 from storage.log.journal_scan import FramePlace, JournalCorruptError, read_frame
 from storage.log.keys import (
     DELIVERY_DIRECTORY,
@@ -106,24 +109,28 @@ def replay_frame(
 _NO_POINT = RecoveryPoint()
 
 
+def begin_evidence(disk: Disk, *, journal_key: int, sequence: int) -> JournalReach:
+    """What the next start holds the journal to (`journal_evidence`), durable before recovery points count on it."""
+    if not disk.exists(JOURNAL_DIRECTORY):  # after an orderly stop nothing of it is needed
+        disk.make_directory(JOURNAL_DIRECTORY)
+        disk.sync_directory("")
+    record_files(disk, found_files(disk))
+    return make_reach(disk, journal_key=journal_key, sequence=sequence)
+
+
 def take_journal_files(disk: Disk, *, file_bytes: int, files_kept: int) -> list[JournalFile]:
     """The journal's files, none of which is needed any more, as spares; at least two. Others are removed."""
-    spares: list[JournalFile] = []
-    numbers = []
-    for name in disk.list_directory(JOURNAL_DIRECTORY):
-        number = journal_number(name)
-        if number is None:
-            continue
-        numbers.append(number)
-        file = disk.open(journal_path(number))
-        if file.size() == file_bytes and len(spares) < files_kept:
-            spares.append(JournalFile(number, file))
-        else:
-            file.close()
-            disk.remove(journal_path(number))
-    next_number = max(numbers, default=-1) + 1
+    found = found_files(disk)
+    fitting = [number for number, size in sorted(found.items()) if size == file_bytes]
+    kept = fitting[:files_kept]
+    record_files(disk, dict.fromkeys(kept, file_bytes))
+    for number in sorted(found.keys() - set(kept)):
+        disk.remove(journal_path(number))
+    spares = [JournalFile(number, disk.open(journal_path(number))) for number in kept]
+    next_number = max(found, default=-1) + 1
     while len(spares) < 2:
         spares.append(create_journal_file(disk, next_number, file_bytes))
         next_number += 1
+    record_files(disk, {spare.number: file_bytes for spare in spares})
     disk.sync_directory(JOURNAL_DIRECTORY)
     return spares

@@ -38,12 +38,20 @@ class RecoveryPoints(msgspec.Struct, array_like=True):
     covered_sequence  frames of the journal up to this one are not needed by any log
     is_clean          written by an orderly stop
     removed           removed logs and their journal floors, as long as the journal may still have entries of theirs
+    reached_sequence  frames of the journal up to this one were durable; -1 in checkpoints of earlier versions, which
+                      did not note what the journal consists of either
     """
 
     covered_sequence: int = 0
     is_clean: bool = False
     logs: dict[str, RecoveryPoint] = {}
     removed: dict[str, int] = {}
+    reached_sequence: int = -1
+
+    @property
+    def has_evidence(self) -> bool:
+        """Whether `journal_files` and `journal_reach` are there, and of the version that wrote this."""
+        return self.reached_sequence >= 0
 
 
 def write_recovery_points(disk: Disk, points: RecoveryPoints) -> None:

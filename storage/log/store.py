@@ -13,11 +13,13 @@ from storage.log.data_directory import DirectoryMeta, open_data_directory
 from storage.log.engine import Engine
 from storage.log.group_commit import GroupCommit
 from storage.log.journal import Journal
+from storage.log.journal_evidence import find_losses
 from storage.log.journal_scan import JournalCorruptError, scan_journal
 from storage.log.keys import LogKey
 from storage.log.log_state import LogState
 from storage.log.maintenance import Maintenance
 from storage.log.opening import (
+    begin_evidence,
     find_logs,
     make_log_directory,
     remove_log_directory,
@@ -106,6 +108,11 @@ class LogStore:
         await io.run(partial(disk.sync_directory, parent_of(RECOVERY_POINTS_PATH)))
         points = await io.run(partial(read_recovery_points, disk))
         scan = await io.run(partial(scan_journal, disk, journal_key=key, covered_sequence=points.covered_sequence))
+        losses = await io.run(
+            partial(find_losses, disk, journal_key=key, points=points, last_sequence=scan.last_sequence)
+        )
+        if losses:
+            raise JournalCorruptError("; ".join(f"{loss.path}: {loss.text}" for loss in losses))
         found = await io.run(partial(find_logs, disk, points))
         self.report.was_clean = points.is_clean
         recoveries: dict[str, LogRecovery] = {}
@@ -153,6 +160,11 @@ class LogStore:
             self._logs[state.key] = PartitionLog(engine, self._commit, self._maintenance, state)
         if engine.failure is not None:
             return
+        journal.keep_reach(
+            await engine.io.run(
+                partial(begin_evidence, engine.disk, journal_key=self._meta.journal_key, sequence=sequence)
+            )
+        )
         # From here on every log is covered up to its end, so no file of the journal is needed.
         await self._maintenance.write_points(covered_sequence=sequence)
         spares = await engine.io.run(

@@ -148,6 +148,13 @@ class TestSoundDirectories:
         (partition(directory, 0) / "delivery" / "snapshot").unlink()
         assert fsck(directory).exit_code == 0
 
+    def test_a_journal_of_which_nothing_was_needed(self, stopped: Path, copy: Callable[[Path], Path]) -> None:
+        directory = copy(stopped)
+        shutil.rmtree(directory / "journal")
+        result = fsck(directory, "--json")
+        assert result.exit_code == 0, result.stdout
+        assert kinds(result, "warning") == {"JOURNAL_ABSENT"}
+
     def test_a_deleted_topic_leaves_a_note_at_most(self, make_server: ServerMaker) -> None:
         server = make_server(environment=SETTINGS).start()
         fill(server)
@@ -270,7 +277,6 @@ DAMAGES_OF_A_STOPPED_DIRECTORY: dict[str, tuple[Damage, str]] = {
         lambda d: (d / "meta.json").write_text('{"meta":{"formatVersion":9},"checksum":1}'),
         "FORMAT_UNKNOWN",
     ),
-    "the journal removed": (lambda d: shutil.rmtree(d / "journal"), "JOURNAL_MISSING"),
     "the coordination file removed": (lambda d: (d / "coordination.sqlite").unlink(), "COORDINATION_MISSING"),
     "the coordination file overwritten": (lambda d: flip(d / "coordination.sqlite", 3), "COORDINATION_DAMAGED"),
     "the coordination file cut short": (lambda d: cut(d / "coordination.sqlite", 0.5), "COORDINATION_DAMAGED"),
@@ -290,7 +296,14 @@ DAMAGES_OF_A_STOPPED_DIRECTORY: dict[str, tuple[Damage, str]] = {
 }
 DAMAGES_OF_A_KILLED_DIRECTORY: dict[str, tuple[Damage, str]] = {
     "a bit in a frame with others behind it": (lambda d: _flip_in_journal(d, b"message 3 of 0"), "JOURNAL_DAMAGED"),
-    "the journal's files removed": (lambda d: _empty(d / "journal"), "JOURNAL_MISSING"),
+    "the journal removed": (lambda d: shutil.rmtree(d / "journal"), "JOURNAL_MISSING"),
+    "the journal's files removed": (lambda d: _empty(d / "journal"), "JOURNAL_RECORD_DAMAGED"),
+    "one of the journal's files removed": (lambda d: (d / "journal/00000001.journal").unlink(), "JOURNAL_MISSING"),
+    "one of the journal's files cut short": (lambda d: cut(d / "journal/00000000.journal", 0.5), "JOURNAL_SHORT"),
+    "zeros at the journal's end": (
+        lambda d: _zero_from(d / "journal/00000000.journal", 10 * 4096),
+        "JOURNAL_ENDS_EARLY",
+    ),
     "a partition removed": (lambda d: shutil.rmtree(partition(d, 0)), "JOURNAL_UNPLACED"),
 }
 
@@ -298,6 +311,11 @@ DAMAGES_OF_A_KILLED_DIRECTORY: dict[str, tuple[Damage, str]] = {
 def _flip_in_journal(directory: Path, text: bytes) -> None:
     (path,) = (path for path in (directory / "journal").iterdir() if text in path.read_bytes())
     flip_text(path, text)
+
+
+def _zero_from(path: Path, position: int) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[:position] + bytes(len(content) - position))
 
 
 def _empty(directory: Path) -> None:

@@ -19,7 +19,9 @@ from storage.log.checkpoint import write_checkpoint
 from storage.log.data_directory import FORMAT_VERSION
 from storage.log.index import SegmentIndex, index_to_bytes
 from storage.log.journal_frame import FRAME_HEADER_BYTES, encode_frame
+from storage.log.journal_reach import make_reach
 from storage.log.recovery_points import RecoveryPoint, RecoveryPoints
+from tests.sim.sim_disk import SimDisk
 from tests.unit.docs.documents import decode, hex_dump, layout, read_document, section, table
 
 FINGERPRINT = bytes.fromhex("00112233445566ff")
@@ -90,6 +92,16 @@ def test_the_code_writes_the_example_batch(document: str) -> None:
 def test_the_header_has_the_size_that_the_table_says(document: str) -> None:
     last = layout(document, "Batch header")[-1]
     assert last.offset + last.size == HEADER_BYTES
+
+
+def test_the_reach_of_the_journal(document: str) -> None:
+    disk = SimDisk()
+    disk.make_directory("journal")
+    make_reach(disk, journal_key=2**63 + 1, sequence=1).write(9)
+    content = disk.files()["journal/reach"]
+    reach = decode(layout(document, "How far it got"), content)
+    assert reach == {"magic": b"AKR1", "journal_key": 2**63 + 1, "sequence": 9, "crc": crc32c(content[:20])}
+    assert content[24:] == bytes(4096 - 24)
 
 
 def test_a_journal_frame(document: str) -> None:

@@ -65,6 +65,10 @@ def test_undamaged_directories_are_clean(synced: int, is_clean: bool) -> None:
         (".journal", 0, False, 1499),
         (".journal", 4, False, 1499),
         (".journal", 8, True, 4099),
+        (".journal", 8, False, 4099),
+        ("journal/files", 4, False, 3),
+        ("journal/reach", 4, False, 97),
+        ("journal/reach", 4, True, 97),
         ("recovery-points", 4, True, 11),
         ("recovery-points", 4, False, 11),
         ("meta.json", 4, True, 11),
@@ -88,6 +92,15 @@ def test_damage_is_judged_as_a_recovery_judges_it(pattern: str, synced: int, is_
             elif not found:
                 assert outcome == "exact" or lost_at_most
     assert seen
+
+
+@pytest.mark.parametrize("name", [".journal", "journal/files", "journal/reach"])
+def test_a_journal_that_lacks_a_file_is_judged_as_a_recovery_judges_it(name: str) -> None:
+    for is_clean in (False, True):
+        files = directory_after(synced=4, is_clean=is_clean)
+        for gone in [path for path in files if name in path]:
+            left = {path: content for path, content in files.items() if path != gone}
+            assert bool(errors(check(left))) == (not is_clean)
 
 
 @pytest.mark.parametrize("missing", [".log", "recovery-points", "meta.json"])

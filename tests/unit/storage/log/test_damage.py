@@ -5,21 +5,24 @@ checkpoint and not in the journal; or a clear refusal. Never other bytes, never 
 """
 
 import asyncio
+import contextlib
 import functools
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+import msgspec
 import pytest
 import structlog
 
 from acklog.wire.batch import encode_opaque_batch, stamp
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
+from storage.log.checkpoint import write_checkpoint
 from storage.log.data_directory import DataDirectoryError
 from storage.log.keys import LogKey, LogKind
 from storage.log.partition_log import PartitionLog
-from tests.sim.sim_disk import SimDisk
+from tests.sim.sim_disk import SimDisk, SimulatedPowerLoss
 from tests.support.log_harness import SMALL_LOG, SMALL_STORE, LogHarness, content_of, opaque_batch
 
 IS_THOROUGH = os.environ.get("ACKLOG_LOG_PROFILE") == "thorough"
@@ -77,6 +80,11 @@ def open_on(files: Files) -> LogHarness:
             file = disk.create(path)
             file.write(0, [content])
             file.sync()
+    for directory in {path.rpartition("/")[0] for path in files}:
+        while directory:
+            disk.sync_directory(directory)
+            directory = directory.rpartition("/")[0]
+    disk.sync_directory("")
     harness.disk = disk
     return harness
 
@@ -164,6 +172,11 @@ def cuts(content: bytes, step: int) -> list[bytes]:
     return [content[:length] for length in range(0, len(content), 1 if IS_THOROUGH else step)]
 
 
+def zero_tails(content: bytes, step: int) -> list[bytes]:
+    """Zeros from every `step`th byte on: as many of the last frames as there are."""
+    return [content[:length] + bytes(len(content) - length) for length in range(0, len(content), step)]
+
+
 def damages(content: bytes, step: int) -> list[bytes]:
     return flips(content, step) + cuts(content, step)
 
@@ -213,20 +226,101 @@ def test_damaged_indexes_are_rebuilt() -> None:
     assert outcomes(".index", synced=4, is_clean=True) == {"exact"}
 
 
-def test_a_rotten_journal_is_refused_or_only_its_last_round_is_lost() -> None:
-    # Damage to the newest round cannot be told from a power loss in the middle of it.
-    found = outcomes(".journal", synced=0, lost_at_most=1, step=499, damaged=flips)
-    assert found <= {"exact", "refused", "cut"}
+def test_a_rotten_journal_is_refused_unless_nothing_of_it_is_missed() -> None:
+    assert outcomes(".journal", synced=0, step=499, damaged=flips) == {"exact", "refused"}
 
 
-def test_of_a_journal_that_was_cut_off_only_the_end_is_lost() -> None:
-    # No crash cuts a preallocated file; whoever does cannot be told from a journal that has not got that far.
-    found = outcomes(".journal", synced=0, lost_at_most=len(SIZES), step=499, damaged=cuts)
-    assert found <= {"exact", "refused", "cut"}
+@pytest.mark.parametrize("synced", [0, 4, len(SIZES)])
+def test_a_journal_that_was_cut_off_is_refused(synced: int) -> None:
+    """No crash cuts a preallocated file, and nobody can say what else has been lost with its end."""
+    assert outcomes(".journal", synced=synced, step=4099, damaged=cuts) == {"refused"}
 
 
-def test_a_damaged_journal_that_is_covered_does_not_matter() -> None:
-    assert outcomes(".journal", synced=len(SIZES), step=1999) == {"exact"}
+@pytest.mark.parametrize("synced", [0, 4, len(SIZES)])
+def test_a_journal_whose_end_is_zeros_is_refused_unless_it_is_covered(synced: int) -> None:
+    """It looks like one that has not got that far; however many frames went with it."""
+    found = outcomes(".journal", synced=synced, step=4096, damaged=zero_tails)
+    assert found == ({"exact"} if synced == len(SIZES) else {"exact", "refused"})
+
+
+@pytest.mark.parametrize("name", ["00000000.journal", "00000001.journal", "journal/files", "journal/reach"])
+def test_a_journal_that_lacks_a_file_is_refused_unless_the_stop_was_orderly(name: str) -> None:
+    for synced in (0, 4, len(SIZES)):
+        for is_clean in (False, True):
+            files = directory_after(synced=synced, is_clean=is_clean)
+            left = {path: content for path, content in files.items() if name not in path}
+            assert len(left) == len(files) - 1
+            outcome = judge(left, synced=len(SIZES) if is_clean else synced, lost_at_most=0)
+            assert outcome == ("exact" if is_clean else "refused")
+
+
+@pytest.mark.parametrize("is_clean", [False, True])
+def test_a_journal_that_is_gone_altogether_is_refused_unless_the_stop_was_orderly(is_clean: bool) -> None:
+    files = directory_after(synced=4, is_clean=is_clean)
+    left = {path: content for path, content in files.items() if not path.startswith("journal/")}
+    assert judge(left, synced=len(SIZES) if is_clean else 4, lost_at_most=0) == ("exact" if is_clean else "refused")
+
+
+@pytest.mark.parametrize("name", ["journal/files", "journal/reach"])
+def test_damage_to_what_is_noted_of_the_journal_loses_nothing(name: str) -> None:
+    assert outcomes(name, synced=4, step=7) <= {"exact", "refused"}
+    assert outcomes(name, synced=4, is_clean=True, step=7) == {"exact"}
+
+
+def test_a_reach_that_a_power_loss_has_torn_says_nothing() -> None:
+    """The recovery points say as much as they can: the frames that were durable when they were written."""
+    files = directory_after(synced=4, is_clean=False)
+    torn = {**files, "journal/reach": files["journal/reach"][:19] + b"\xff" + files["journal/reach"][20:]}
+    assert judge(torn, synced=4, lost_at_most=0) == "exact"
+    first = "journal/00000000.journal"
+    emptied = {**torn, first: bytes(len(files[first]))}
+    assert judge(emptied, synced=4, lost_at_most=4) == "cut"
+
+
+@pytest.mark.parametrize("is_clean", [False, True])
+def test_a_directory_of_a_version_that_noted_nothing_is_opened_and_then_held_to_it(is_clean: bool) -> None:
+    files = as_of_an_earlier_version(directory_after(synced=4, is_clean=is_clean))
+    assert judge(files, synced=len(SIZES) if is_clean else 4, lost_at_most=0) == "exact"
+    for after in range(40):  # operations of the first start, in the middle of which the power fails
+        harness = open_on(files)
+        harness.disk.crash_after_operations(after)
+        with contextlib.suppress(SimulatedPowerLoss):
+            harness.open()
+        harness.lose_power()
+        assert harness.open().failure is None
+        harness.kill()
+        harness.disk.remove("journal/reach")
+        assert "journal/reach" in str(harness.open().failure)
+        harness.dispose()
+
+
+def test_what_an_earlier_version_did_in_between_is_no_damage() -> None:
+    """It leaves what it finds of the record, takes other files, and writes recovery points that do not count on it."""
+    files = directory_after(synced=4, is_clean=False)
+    renumbered = {path.replace("00000001.journal", "00000007.journal"): content for path, content in files.items()}
+    points = msgspec.msgpack.decode(checkpoint_payload(renumbered["recovery-points"]))
+    renumbered["recovery-points"] = checkpoint(msgspec.msgpack.encode(points[:4]))
+    assert judge(renumbered, synced=4, lost_at_most=0) == "exact"
+
+
+def as_of_an_earlier_version(files: Files) -> Files:
+    left = {path: content for path, content in files.items() if path not in {"journal/files", "journal/reach"}}
+    points = msgspec.msgpack.decode(checkpoint_payload(left["recovery-points"]))
+    return {**left, "recovery-points": checkpoint(msgspec.msgpack.encode(points[:4]))}
+
+
+def checkpoint_payload(content: bytes) -> bytes:
+    return content[16:]
+
+
+def checkpoint(payload: bytes) -> bytes:
+    disk = SimDisk()
+    write_checkpoint(disk, "checkpoint", payload)
+    return disk.files()["checkpoint"]
+
+
+def test_a_rotten_journal_that_is_covered_does_not_matter() -> None:
+    assert outcomes(".journal", synced=len(SIZES), step=1999, damaged=flips) == {"exact"}
 
 
 @pytest.mark.parametrize("is_clean", [False, True])

@@ -1,9 +1,15 @@
+import asyncio
+
 import pytest
 
 from storage.disk.port import DiskFullError
-from storage.log.journal import JOURNAL_DIRECTORY, Journal, create_journal_file
+from storage.log.journal import Journal, create_journal_file
+from storage.log.journal_files import found_files, read_recorded_files
 from storage.log.journal_frame import BLOCK_BYTES, encode_frame
+from storage.log.journal_names import JOURNAL_DIRECTORY
+from storage.log.journal_reach import make_reach
 from storage.log.journal_scan import JournalCorruptError, read_frame, scan_journal
+from tests.sim.inline_executor import InlineExecutor
 from tests.sim.sim_disk import SimDisk
 
 KEY = 0x1234_5678_9ABC_DEF0
@@ -15,6 +21,7 @@ def journal_on(disk: SimDisk, *, files: int = 2, sequence: int = 0) -> Journal:
     journal = Journal(disk, journal_key=KEY, sequence=sequence, file_bytes=FILE_BYTES, files_max=4)
     for number in range(files):
         journal.adopt(create_journal_file(disk, number, FILE_BYTES))
+    journal.keep_reach(make_reach(disk, journal_key=KEY, sequence=sequence))
     return journal
 
 
@@ -86,15 +93,16 @@ def test_surplus_files_are_given_back() -> None:
     assert journal.full_files == 3
     surplus = journal.trim(14, files_kept=2)
     assert len(surplus) == 2
-    for journal_file in surplus:
-        journal.remove_file(journal_file)
-    assert len(disk.list_directory(JOURNAL_DIRECTORY)) == journal.files == 2
+    asyncio.run(journal.remove(surplus, InlineExecutor()))
+    assert read_recorded_files(disk) == found_files(disk)
+    assert len(found_files(disk)) == journal.files == 2
 
 
-def test_a_file_for_which_there_is_no_space_leaves_nothing_behind() -> None:
+@pytest.mark.parametrize("room", [100, FILE_BYTES])  # for nothing, for the file but not for its record
+def test_a_file_for_which_there_is_no_space_leaves_nothing_behind(room: int) -> None:
     disk = SimDisk()
     journal = journal_on(disk)
-    disk.capacity_bytes = disk.used_bytes + 100
+    disk.capacity_bytes = disk.used_bytes + room
     with pytest.raises(DiskFullError):
-        journal.create_file()
-    assert len(disk.list_directory(JOURNAL_DIRECTORY)) == 2
+        asyncio.run(journal.grow(InlineExecutor()))
+    assert len(found_files(disk)) == journal.files == 2

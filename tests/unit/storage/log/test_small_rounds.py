@@ -2,7 +2,9 @@
 
 import asyncio
 
-from storage.log.journal import JOURNAL_DIRECTORY, Journal, create_journal_file
+from storage.log.journal import Journal, create_journal_file
+from storage.log.journal_names import JOURNAL_DIRECTORY
+from storage.log.journal_reach import make_reach
 from storage.log.keys import LogKey, LogKind
 from storage.log.log_state import LogState
 from storage.log.open_files import OpenFiles
@@ -27,6 +29,7 @@ class _Bench:
         self.disk.make_directory(JOURNAL_DIRECTORY)
         self.journal = Journal(self.disk, journal_key=7, sequence=0, file_bytes=FILE_BYTES, files_max=2)
         self.journal.adopt(create_journal_file(self.disk, 0, FILE_BYTES))
+        self.journal.keep_reach(make_reach(self.disk, journal_key=7, sequence=0))
         self.journal.next_file()
 
     def part(self, partition: int, *batches: bytearray) -> RoundPart:
