@@ -13,6 +13,7 @@ from acklog.messages import (
     Sent,
     Settled,
     StoredMessage,
+    raise_for_failures,
 )
 from acklog.version import __version__
 
@@ -30,4 +31,5 @@ __all__ = [
     "Settled",
     "StoredMessage",
     "__version__",
+    "raise_for_failures",
 ]

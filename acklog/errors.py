@@ -59,6 +59,12 @@ class AcklogError(Exception):
         names = self.extra.get("near")
         return [str(name) for name in names] if isinstance(names, list) else []
 
+    @property
+    def differing(self) -> list[str]:
+        """The settings that an existing topic or group has otherwise than they were asked for."""
+        names = self.extra.get("differing")
+        return [str(name) for name in names] if isinstance(names, list) else []
+
 
 def _restored(kind: type[AcklogError], detail: str, attributes: dict[str, Any]) -> AcklogError:
     """What pickle and copy make of an error: `Exception` itself would call the class with the detail only."""
@@ -209,6 +215,10 @@ class GroupExists(ProblemError, problem=ProblemCode.GROUP_EXISTS):
     """The group exists with other settings."""
 
 
+class DataLossNotAllowed(ProblemError, problem=ProblemCode.DATA_LOSS_NOT_ALLOWED):
+    """The change can delete messages, and does not say that it may."""
+
+
 class WrongGroupMode(ProblemError, problem=ProblemCode.WRONG_GROUP_MODE):
     """The group's mode does not allow this call."""
 
@@ -340,6 +350,16 @@ class DeliveryFailed(AcklogError):
     def __init__(self, detail: str, *, count: int = 0, failures: Sequence[AcklogError] = ()) -> None:
         super().__init__(detail)
         self.count = count
+        self.failures = list(failures)
+
+
+class SomeFailed(AcklogError):
+    """Several messages or receipts of one call failed. `failures` holds their errors, in order."""
+
+    default_code = "SOME_FAILED"
+
+    def __init__(self, detail: str, *, failures: Sequence[AcklogError] = ()) -> None:
+        super().__init__(detail)
         self.failures = list(failures)
 
 

@@ -5,14 +5,14 @@ differ: `queue` is `topic` here, and times have their unit (`timestamp_ms`, mill
 """
 
 from base64 import b64decode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType, field
 
-from acklog.errors import AcklogError, InvalidArgument
+from acklog.errors import AcklogError, InvalidArgument, SomeFailed
 
 _Body = TypeVar("_Body")
 _decode_json = msgspec.json.decode
@@ -156,6 +156,20 @@ class Settled(msgspec.Struct):
     receipt: str
     status: str | None = None
     error: AcklogError | None = None
+
+
+def raise_for_failures(results: "Iterable[Settled | Sent | AcklogError]") -> None:
+    """Raise if any of the results of `ack`, `nack`, `extend` or `send_many` is a failure: the error itself where there
+    is one, SomeFailed with all of them where there are more."""
+    errors: list[AcklogError] = []
+    for result in results:
+        error = result.error if isinstance(result, Settled) else result
+        if isinstance(error, AcklogError):
+            errors.append(error)
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise SomeFailed(f"{len(errors)} failed; the first: {errors[0]}", failures=errors)
 
 
 class GroupState(msgspec.Struct, omit_defaults=True):

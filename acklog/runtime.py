@@ -1,5 +1,6 @@
-"""Where the SDK gets time and chance from."""
+"""Where the SDK gets time, chance and the environment from."""
 
+import os
 import random
 import secrets
 import time
@@ -18,3 +19,8 @@ def fraction() -> float:
 def unique_name() -> str:
     """22 characters that nobody else has drawn (128 bits)."""
     return secrets.token_urlsafe(16)
+
+
+def variable(name: str) -> str:
+    """What the environment has under that name; "" for nothing."""
+    return os.environ.get(name, "")

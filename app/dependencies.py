@@ -29,15 +29,6 @@ class NodeDirectory(Protocol):
 class TopicAdministration(Protocol):
     """`cluster.topics.Topics`, as far as a gateway uses it. Each call returns once the metadata view shows it."""
 
-    async def create(
-        self,
-        name: str,
-        *,
-        partitions: int,
-        config: TopicConfig,
-        replication_factor: int,
-    ) -> Topic: ...
-
     async def get_or_create(
         self, name: str, *, partitions: int, config: TopicConfig, replication_factor: int
     ) -> Topic: ...
@@ -47,7 +38,7 @@ class TopicAdministration(Protocol):
         name: str,
         *,
         partitions: int | None = None,
-        config: TopicConfig | None = None,
+        config: TopicConfig | Callable[[TopicConfig], TopicConfig] | None = None,
         replication_factor: int | None = None,
     ) -> Topic: ...
 
@@ -59,11 +50,11 @@ class TopicAdministration(Protocol):
 class GroupAdministration(Protocol):
     """`cluster.groups.Groups`, as far as a gateway uses it. Each call returns once the metadata view shows it."""
 
-    async def create(self, name: str, *, mode: GroupMode, settings: GroupSettings) -> Group: ...
-
     async def get_or_create(self, name: str, *, mode: GroupMode, settings: GroupSettings) -> Group: ...
 
-    async def update(self, name: str, *, settings: GroupSettings) -> Group: ...
+    async def update(
+        self, name: str, *, settings: GroupSettings | Callable[[GroupSettings], GroupSettings]
+    ) -> Group: ...
 
     async def delete(self, name: str) -> None: ...
 

@@ -1,6 +1,7 @@
 """Creating, changing and deleting groups."""
 
 import asyncio
+from collections.abc import Callable
 
 from acklog.wire.identifiers import id_from_bits
 from acklog.wire.problems import ProblemCode
@@ -92,8 +93,9 @@ class Groups:
             await self._changer.change(keys.group(name), decide)
         return found
 
-    async def update(self, name: str, *, settings: GroupSettings) -> Group:
-        """The group with other settings; its mode never changes. Raises AcklogError GROUP_NOT_FOUND (near names)."""
+    async def update(self, name: str, *, settings: GroupSettings | Callable[[GroupSettings], GroupSettings]) -> Group:
+        """The group with other settings; its mode never changes. A function gets the settings as they are stored when
+        they are changed. Raises AcklogError GROUP_NOT_FOUND (near names), and what the function raises."""
         updated: Group | None = None
 
         def decide(item: KeyValue | None) -> Step:
@@ -101,7 +103,8 @@ class Groups:
             if item is None:
                 raise self._not_found(name)
             group = decode(Group, item.value)
-            updated = Group(group.id, group.name, group.created_at_ms, group.mode, settings)
+            revised = settings if isinstance(settings, GroupSettings) else settings(group.settings)
+            updated = Group(group.id, group.name, group.created_at_ms, group.mode, revised)
             return Settled() if updated == group else Write([unchanged(item)], [_put(updated)])
 
         await self._changer.change(keys.group(name), decide)

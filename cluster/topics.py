@@ -1,7 +1,7 @@
 """Creating, changing and deleting topics."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
@@ -102,10 +102,12 @@ class Topics:
         name: str,
         *,
         partitions: int | None = None,
-        config: TopicConfig | None = None,
+        config: TopicConfig | Callable[[TopicConfig], TopicConfig] | None = None,
         replication_factor: int | None = None,
     ) -> Topic:
-        """The topic with what is given of it changed. The controller adds and removes replicas.
+        """The topic with what is given of it changed. The controller adds and removes replicas. A function gets the
+        configuration as it is stored when it is changed, so that two who change it at once undo nothing of each other;
+        what it raises is raised.
 
         Raises AcklogError TOPIC_NOT_FOUND (with near names), INVALID_FIELD (partitions can only grow; fewer replicas
         than have to be in sync).
@@ -121,7 +123,7 @@ class Topics:
             topic = decode(Topic, item.value)
             updated = replace(
                 topic if partitions is None else self._remapped(topic, partitions, topic.decommissioned),
-                config=topic.config if config is None else config,
+                config=_revised(topic.config, config),
                 replication_factor=topic.replication_factor if replication_factor is None else replication_factor,
             )
             if updated == topic:
@@ -217,3 +219,9 @@ def _check_decommission(topic: Topic, partitions: Sequence[int]) -> None:
 
 def _put(topic: Topic) -> Put:
     return Put(keys.topic(topic.name), encode(topic))
+
+
+def _revised(config: TopicConfig, change: TopicConfig | Callable[[TopicConfig], TopicConfig] | None) -> TopicConfig:
+    if change is None:
+        return config
+    return change if isinstance(change, TopicConfig) else change(config)

@@ -1,10 +1,19 @@
 """Where the server is and who asks: the URL and the token that a client is made with, checked."""
 
+from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from acklog.errors import InvalidArgument
 
 DEFAULT_URL = "http://127.0.0.1:8080"
+URL_VARIABLE = "ACKLOG_URL"
+TOKEN_VARIABLE = "ACKLOG_TOKEN"
+
+
+def given_or_found(url: str | None, token: str | None, variable: Callable[[str], str]) -> tuple[str, str | None]:
+    """The URL and the token; what is None comes from the environment, which `variable` reads."""
+    found_url = url if url is not None else variable(URL_VARIABLE) or DEFAULT_URL
+    return found_url, token if token is not None else variable(TOKEN_VARIABLE) or None
 
 
 def base_url_of(url: str) -> str:

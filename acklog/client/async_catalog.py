@@ -15,6 +15,7 @@ from acklog.catalog import (
 )
 from acklog.client import catalog_calls
 from acklog.client.caller import Caller
+from acklog.errors import GroupExists, TopicExists
 
 
 class AsyncTopics:
@@ -46,11 +47,29 @@ class AsyncTopics:
         replication_factor: int | None = None,
         **config: Unpack[TopicChanges],
     ) -> Topic:
-        """Create the topic; one that is there gets the settings that are named, so it is safe to repeat."""
-        call = catalog_calls.put_topic(
-            name, partitions=partitions, replication_factor=replication_factor, changes=config
+        """Create the topic. One that is there with the settings that are named is fine, so it is safe to repeat.
+
+        Raises TopicExists, with the settings in `differing`, for one that has others: `update` changes them, `ensure`
+        takes it as it is.
+        """
+        call = catalog_calls.create_topic(
+            name, partitions=partitions, replication_factor=replication_factor, config=config
         )
         return await self._caller.perform(call)
+
+    async def ensure(
+        self,
+        name: str,
+        partitions: int | None = None,
+        *,
+        replication_factor: int | None = None,
+        **config: Unpack[TopicChanges],
+    ) -> Topic:
+        """The topic as it is; where there is none, it is created with these settings. Nothing is ever changed."""
+        try:
+            return await self.create(name, partitions, replication_factor=replication_factor, **config)
+        except TopicExists:
+            return await self.get(name)
 
     async def update(
         self,
@@ -58,15 +77,20 @@ class AsyncTopics:
         *,
         partitions: int | None = None,
         replication_factor: int | None = None,
+        allow_data_loss: bool = False,
         **config: Unpack[TopicChanges],
     ) -> Topic:
         """Change what is named of the topic. Partitions can be added, and decommissioned, but not taken away.
 
-        Raises TopicNotFound.
+        A change that can delete messages (shorter retention) wants `allow_data_loss=True`. Raises TopicNotFound,
+        DataLossNotAllowed.
         """
-        await self.get(name)
-        call = catalog_calls.put_topic(
-            name, partitions=partitions, replication_factor=replication_factor, changes=config
+        call = catalog_calls.update_topic(
+            name,
+            partitions=partitions,
+            replication_factor=replication_factor,
+            config=config,
+            allow_data_loss=allow_data_loss,
         )
         return await self._caller.perform(call)
 
@@ -106,13 +130,23 @@ class AsyncGroups:
         return await self._caller.perform(catalog_calls.get_group(name))
 
     async def create(self, name: str, *, mode: str | None = None, **settings: Unpack[GroupChanges]) -> Group:
-        """Create the group; one that is there gets the settings that are named, so it is safe to repeat."""
-        return await self._caller.perform(catalog_calls.put_group(name, mode=mode, changes=settings))
+        """Create the group. One that is there with the settings that are named is fine, so it is safe to repeat.
+
+        Raises GroupExists, with the settings in `differing`, for one that has others: `update` changes them, `ensure`
+        takes it as it is.
+        """
+        return await self._caller.perform(catalog_calls.create_group(name, mode=mode, settings=settings))
+
+    async def ensure(self, name: str, *, mode: str | None = None, **settings: Unpack[GroupChanges]) -> Group:
+        """The group as it is; where there is none, it is created with these settings. Nothing is ever changed."""
+        try:
+            return await self.create(name, mode=mode, **settings)
+        except GroupExists:
+            return await self.get(name)
 
     async def update(self, name: str, **settings: Unpack[GroupChanges]) -> Group:
         """Change what is named of the group. Raises GroupNotFound."""
-        await self.get(name)
-        return await self._caller.perform(catalog_calls.put_group(name, mode=None, changes=settings))
+        return await self._caller.perform(catalog_calls.update_group(name, settings=settings))
 
     async def delete(self, name: str) -> None:
         """Delete the group and its progress. Raises GroupNotFound."""

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from acklog import runtime
 from acklog.client import catalog_calls, message_calls
-from acklog.client.address import DEFAULT_URL, base_url_of, headers_of
+from acklog.client.address import base_url_of, given_or_found, headers_of
 from acklog.client.aiohttp_transport import AiohttpTransport
 from acklog.client.async_catalog import AsyncGroups, AsyncTopics
 from acklog.client.async_cluster import AsyncCluster
 from acklog.client.caller import Caller
-from acklog.client.message_calls import Acks, Receipts
+from acklog.client.message_calls import Acks, Receipts, raised_if_one
 from acklog.client.retry import Backoff
 from acklog.client.transport import Transport
 from acklog.errors import AcklogError
@@ -36,6 +36,9 @@ _Handler = TypeVar("_Handler", bound="AsyncHandler")
 class AsyncClient:
     """A client of one server, for use in one event loop. Close it, or use it as a context manager.
 
+    Without a `url` it is that of the environment's ACKLOG_URL, else http://127.0.0.1:8080; without a `token`, that of
+    ACKLOG_TOKEN.
+
     `timeout_s` is the deadline of a call, with all its retries; waiting for messages (`wait_s`) comes on top. A call
     that failed for a passing reason is tried again `retries_max` times, a send without an idempotency key only where
     it is certain that nothing was stored. `tls` is for certificates that the system does not know. `transport` is what
@@ -46,7 +49,7 @@ class AsyncClient:
 
     def __init__(
         self,
-        url: str = DEFAULT_URL,
+        url: str | None = None,
         *,
         token: str | None = None,
         timeout_s: float = 30.0,
@@ -55,6 +58,7 @@ class AsyncClient:
         tls: "SSLContext | None" = None,
         transport: Transport | None = None,
     ) -> None:
+        url, token = given_or_found(url, token, runtime.variable)
         self.url = base_url_of(url)
         if transport is None:
             headers = headers_of(token, version=__version__)
@@ -125,7 +129,8 @@ class AsyncClient:
         idempotency_key: str | None = None,
     ) -> list[Sent | AcklogError]:
         """Send up to 10,000 messages in one request; a result for each, in order: one that failed is an error in the
-        list and does not hurt its neighbours. Raises only what concerns the whole request."""
+        list and does not hurt its neighbours (`acklog.raise_for_failures` raises it). Raises only what concerns the
+        whole request."""
         return await self.caller.perform(
             message_calls.send_many(topic, messages, acks=acks, idempotency_key=idempotency_key)
         )
@@ -161,22 +166,30 @@ class AsyncClient:
         return await self.caller.perform(call)
 
     async def ack(self, receipts: Receipts) -> list[Settled]:
-        """The messages (or their receipts) are done: durable when this returns. A result for each, in order; one that
-        could not be settled has an `error`. Raises what concerns the whole request."""
-        return await self.caller.perform(message_calls.ack(receipts))
+        """The messages (or their receipts) are done: durable when this returns.
+
+        For one message, not in a list, its error is raised: ReceiptStale where it is somebody else's by now. For a list
+        there is a result for each, in order, and those that could not be settled have an `error`:
+        `acklog.raise_for_failures(results)` raises it. What concerns the whole request is always raised.
+        """
+        return raised_if_one(receipts, await self.caller.perform(message_calls.ack(receipts)))
 
     async def nack(self, receipts: Receipts, *, delay_s: float | None = None) -> list[Settled]:
-        """Give the messages back, to come again after `delay_s` seconds; None: by the group's back-off."""
-        return await self.caller.perform(message_calls.nack(receipts, delay_s=delay_s))
+        """Give the messages back, to come again after `delay_s` seconds; None: by the group's back-off. Raises
+        as `ack` does."""
+        return raised_if_one(receipts, await self.caller.perform(message_calls.nack(receipts, delay_s=delay_s)))
 
     async def extend(self, receipts: Receipts, *, visibility_s: float) -> list[Settled]:
-        """Keep the messages leased for `visibility_s` seconds from now; 0 gives them back at once."""
-        return await self.caller.perform(message_calls.extend(receipts, visibility_s=visibility_s))
+        """Keep the messages leased for `visibility_s` seconds from now; 0 gives them back at once. Raises as
+        `ack` does."""
+        call = message_calls.extend(receipts, visibility_s=visibility_s)
+        return raised_if_one(receipts, await self.caller.perform(call))
 
     async def ack_message_id(self, message_id: str | Sequence[str], *, group: str = "default") -> list[Settled]:
-        """As `ack`, by the ids of messages that were delivered to the group."""
+        """As `ack`, by the ids of messages that were delivered to the group. For one id NotDelivered is raised where it
+        was not."""
         ids = [message_id] if isinstance(message_id, str) else message_id
-        return await self.caller.perform(message_calls.ack_message_ids(ids, group=group))
+        return raised_if_one(message_id, await self.caller.perform(message_calls.ack_message_ids(ids, group=group)))
 
     async def look(self, message_id: str) -> LookedAt:
         """The message, and what each group has done with it; nothing is leased. Raises MessageNotFound,

@@ -40,8 +40,23 @@ class Topics:
         replication_factor: int | None = None,
         **config: Unpack[TopicChanges],
     ) -> Topic:
-        """Create the topic; one that is there gets the settings that are named, so it is safe to repeat."""
+        """Create the topic. One that is there with the settings that are named is fine, so it is safe to repeat.
+
+        Raises TopicExists, with the settings in `differing`, for one that has others: `update` changes them, `ensure`
+        takes it as it is.
+        """
         return self._run(lambda: self._twin().create(name, partitions, replication_factor=replication_factor, **config))
+
+    def ensure(
+        self,
+        name: str,
+        partitions: int | None = None,
+        *,
+        replication_factor: int | None = None,
+        **config: Unpack[TopicChanges],
+    ) -> Topic:
+        """The topic as it is; where there is none, it is created with these settings. Nothing is ever changed."""
+        return self._run(lambda: self._twin().ensure(name, partitions, replication_factor=replication_factor, **config))
 
     def update(
         self,
@@ -49,14 +64,22 @@ class Topics:
         *,
         partitions: int | None = None,
         replication_factor: int | None = None,
+        allow_data_loss: bool = False,
         **config: Unpack[TopicChanges],
     ) -> Topic:
         """Change what is named of the topic. Partitions can be added, and decommissioned, but not taken away.
 
-        Raises TopicNotFound.
+        A change that can delete messages (shorter retention) wants `allow_data_loss=True`. Raises TopicNotFound,
+        DataLossNotAllowed.
         """
         return self._run(
-            lambda: self._twin().update(name, partitions=partitions, replication_factor=replication_factor, **config)
+            lambda: self._twin().update(
+                name,
+                partitions=partitions,
+                replication_factor=replication_factor,
+                allow_data_loss=allow_data_loss,
+                **config,
+            )
         )
 
     def partition(self, name: str, partition: int) -> PartitionDescription:
@@ -89,8 +112,16 @@ class Groups:
         return self._run(lambda: self._twin().get(name))
 
     def create(self, name: str, *, mode: str | None = None, **settings: Unpack[GroupChanges]) -> Group:
-        """Create the group; one that is there gets the settings that are named, so it is safe to repeat."""
+        """Create the group. One that is there with the settings that are named is fine, so it is safe to repeat.
+
+        Raises GroupExists, with the settings in `differing`, for one that has others: `update` changes them, `ensure`
+        takes it as it is.
+        """
         return self._run(lambda: self._twin().create(name, mode=mode, **settings))
+
+    def ensure(self, name: str, *, mode: str | None = None, **settings: Unpack[GroupChanges]) -> Group:
+        """The group as it is; where there is none, it is created with these settings. Nothing is ever changed."""
+        return self._run(lambda: self._twin().ensure(name, mode=mode, **settings))
 
     def update(self, name: str, **settings: Unpack[GroupChanges]) -> Group:
         """Change what is named of the group. Raises GroupNotFound."""

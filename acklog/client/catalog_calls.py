@@ -37,11 +37,25 @@ def get_topic(name: str) -> Call[TopicDescription]:
     return Call(Request("GET", _topic(name)), _read_description)
 
 
-def put_topic(
-    name: str, *, partitions: int | None, replication_factor: int | None, changes: Mapping[str, Any]
+def create_topic(
+    name: str, *, partitions: int | None, replication_factor: int | None, config: Mapping[str, Any]
 ) -> Call[Topic]:
-    document = _given(partitions=partitions, replicationFactor=replication_factor, config=camel_case(changes) or None)
-    return Call(Request("PUT", _topic(name), encode_document(document), JSON), _read_topic)
+    body = _topic_document(partitions, replication_factor, config)
+    return Call(Request("PUT", _topic(name), body, JSON), _read_topic)
+
+
+def update_topic(
+    name: str,
+    *,
+    partitions: int | None,
+    replication_factor: int | None,
+    config: Mapping[str, Any],
+    allow_data_loss: bool,
+) -> Call[Topic]:
+    """Changes what is not None, or in `config`."""
+    path = target(_topic(name), [("allowDataLoss", allow_data_loss or None)])
+    body = _topic_document(partitions, replication_factor, config)
+    return Call(Request("PATCH", path, body, JSON), _read_topic)
 
 
 def get_partition(name: str, partition: int) -> Call[PartitionDescription]:
@@ -65,9 +79,14 @@ def get_group(name: str) -> Call[Group]:
     return Call(Request("GET", _group(name)), _read_group)
 
 
-def put_group(name: str, *, mode: str | None, changes: Mapping[str, Any]) -> Call[Group]:
-    document = _given(mode=mode, settings=camel_case(changes) or None)
+def create_group(name: str, *, mode: str | None, settings: Mapping[str, Any]) -> Call[Group]:
+    document = _given(mode=mode, settings=camel_case(settings) or None)
     return Call(Request("PUT", _group(name), encode_document(document), JSON), _read_group)
+
+
+def update_group(name: str, *, settings: Mapping[str, Any]) -> Call[Group]:
+    document = _given(settings=camel_case(settings) or None)
+    return Call(Request("PATCH", _group(name), encode_document(document), JSON), _read_group)
 
 
 def delete_group(name: str) -> Call[None]:
@@ -107,6 +126,11 @@ def seek(
 
 def status(path: str) -> Call[dict[str, str]]:
     return Call(Request("GET", path), _read_status)
+
+
+def _topic_document(partitions: int | None, replication_factor: int | None, config: Mapping[str, Any]) -> bytes:
+    document = _given(partitions=partitions, replicationFactor=replication_factor, config=camel_case(config) or None)
+    return encode_document(document)
 
 
 def _topic(name: str) -> str:

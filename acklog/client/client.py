@@ -8,7 +8,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from acklog.client import at_exit
-from acklog.client.address import DEFAULT_URL
 from acklog.client.async_client import AsyncClient
 from acklog.client.background import Background
 from acklog.client.catalog import Groups, Topics
@@ -36,6 +35,9 @@ _Handler = TypeVar("_Handler", bound="Handler")
 class Client:
     """A client of one server. Close it, or use it as a context manager.
 
+    Without a `url` it is that of the environment's ACKLOG_URL, else http://127.0.0.1:8080; without a `token`, that of
+    ACKLOG_TOKEN.
+
     `timeout_s` is the deadline of a call, with all its retries; waiting for messages (`wait_s`) comes on top. A call
     that failed for a passing reason is tried again `retries_max` times, a send without an idempotency key only where
     it is certain that nothing was stored. `tls` is for certificates that the system does not know. `transport` is what
@@ -46,7 +48,7 @@ class Client:
 
     def __init__(
         self,
-        url: str = DEFAULT_URL,
+        url: str | None = None,
         *,
         token: str | None = None,
         timeout_s: float = 30.0,
@@ -146,7 +148,8 @@ class Client:
         idempotency_key: str | None = None,
     ) -> list[Sent | AcklogError]:
         """Send up to 10,000 messages in one request; a result for each, in order: one that failed is an error in the
-        list and does not hurt its neighbours. Raises only what concerns the whole request."""
+        list and does not hurt its neighbours (`acklog.raise_for_failures` raises it). Raises only what concerns the
+        whole request."""
         return self._run(lambda: self._async.send_many(topic, messages, acks=acks, idempotency_key=idempotency_key))
 
     def receive(
@@ -181,20 +184,27 @@ class Client:
         )
 
     def ack(self, receipts: Receipts) -> list[Settled]:
-        """The messages (or their receipts) are done: durable when this returns. A result for each, in order; one that
-        could not be settled has an `error`. Raises what concerns the whole request."""
+        """The messages (or their receipts) are done: durable when this returns.
+
+        For one message, not in a list, its error is raised: ReceiptStale where it is somebody else's by now. For a list
+        there is a result for each, in order, and those that could not be settled have an `error`:
+        `acklog.raise_for_failures(results)` raises it. What concerns the whole request is always raised.
+        """
         return self._run(lambda: self._async.ack(receipts))
 
     def nack(self, receipts: Receipts, *, delay_s: float | None = None) -> list[Settled]:
-        """Give the messages back, to come again after `delay_s` seconds; None: by the group's back-off."""
+        """Give the messages back, to come again after `delay_s` seconds; None: by the group's back-off. Raises
+        as `ack` does."""
         return self._run(lambda: self._async.nack(receipts, delay_s=delay_s))
 
     def extend(self, receipts: Receipts, *, visibility_s: float) -> list[Settled]:
-        """Keep the messages leased for `visibility_s` seconds from now; 0 gives them back at once."""
+        """Keep the messages leased for `visibility_s` seconds from now; 0 gives them back at once. Raises as
+        `ack` does."""
         return self._run(lambda: self._async.extend(receipts, visibility_s=visibility_s))
 
     def ack_message_id(self, message_id: str | Sequence[str], *, group: str = "default") -> list[Settled]:
-        """As `ack`, by the ids of messages that were delivered to the group."""
+        """As `ack`, by the ids of messages that were delivered to the group. For one id NotDelivered is raised where it
+        was not."""
         return self._run(lambda: self._async.ack_message_id(message_id, group=group))
 
     def look(self, message_id: str) -> LookedAt:

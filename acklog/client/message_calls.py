@@ -227,6 +227,13 @@ def receipt_of(each: str | Message) -> str:
     return each if isinstance(each, str) else each.receipt
 
 
+def raised_if_one(asked: Receipts, results: list[Settled]) -> list[Settled]:
+    """The results; of a single receipt, message or id, which was not given in a list, the error is raised."""
+    if isinstance(asked, str | Message) and (error := results[0].error) is not None:
+        raise error
+    return results
+
+
 def _settle(path: str, receipts: Receipts, fields: dict[str, object]) -> Call[list[Settled]]:
     several = [receipts] if isinstance(receipts, str | Message) else receipts
     return _settle_items(path, "receipts", [receipt_of(each) for each in several], fields)

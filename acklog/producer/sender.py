@@ -9,7 +9,7 @@ from acklog.client.call import Request
 from acklog.client.message_calls import read_stored
 from acklog.client.retry import Backoff, is_outcome_unknown
 from acklog.client.transport import Transport
-from acklog.errors import AcklogError, BufferFull, DeadlineExceeded, DeliveryFailed
+from acklog.errors import AcklogError, BufferFull, CannotConnect, DeadlineExceeded, DeliveryFailed
 from acklog.producer.accumulator import Accumulator
 from acklog.producer.batch import Batch
 from acklog.producer.encoding import RequestMaker, read_all_stored
@@ -43,6 +43,8 @@ class Sender:
         self._timer: asyncio.TimerHandle | None = None
         self._failed: list[Batch] = []
         self._forgotten_failures = 0
+        self._has_reached_server = False
+        self._unreachable_since_s: float | None = None
 
     def pump(self) -> None:
         """Send what is due, and come back when the next is."""
@@ -103,15 +105,30 @@ class Sender:
             if last_error is None:
                 return
             is_unknown = is_unknown or is_outcome_unknown(last_error)
+            if self._has_no_server(last_error):
+                batch.fail_rest(last_error)
+                return
             pause_s = self._backoff.delay_ms(attempt, chance=self._chance(), error=last_error) / 1000
             await asyncio.sleep(min(pause_s, max(0.0, deadline_s - now_s())))
         batch.fail_rest(_too_late(last_error, self._settings.delivery_timeout_ms, is_unknown=is_unknown))
+
+    def _has_no_server(self, error: AcklogError) -> bool:
+        """Whether nothing was ever there to send to, for so long that it is likelier a mistake than a restart."""
+        self._has_reached_server = self._has_reached_server or not isinstance(error, CannotConnect)
+        if self._has_reached_server:
+            return False
+        now_s = asyncio.get_running_loop().time()
+        if self._unreachable_since_s is None:
+            self._unreachable_since_s = now_s
+            _logger.warning("nothing can be sent yet, trying again: %s", error)
+        return now_s - self._unreachable_since_s >= self._settings.first_contact_timeout_ms / 1000
 
     async def _attempt(self, request: Request, batch: Batch, remaining_s: float) -> AcklogError | None:
         """Why the batch, or a part of it, has to be tried again; None when all of it is decided."""
         timeout_s = min(self._settings.request_timeout_ms / 1000, remaining_s)
         try:
             response = await self._transport.perform(request, timeout_s=timeout_s)
+            self._has_reached_server = True
             if response.status == 207 or response.status >= 300:
                 return batch.take_results(read_stored(response, len(batch.parts)))
             batch.take_successes(read_all_stored(response, len(batch.parts)))

@@ -33,6 +33,9 @@ class ProducerSettings:
     delivery_timeout_ms: int = 120_000
     """How long a message may take, with all retries, before its delivery fails with DeadlineExceeded. It must stay
     below the topic's `dedup_window_ms` (5 minutes by default), within which retries are recognised."""
+    first_contact_timeout_ms: int = 15_000
+    """How long a producer waits for a server that it has not reached yet, rather than for one that is away for a while:
+    then deliveries fail with CannotConnect, whose detail has the URL."""
     close_timeout_ms: int = 30_000
     """How long closing waits for what is buffered."""
     backoff_min_ms: int = 50
@@ -50,6 +53,7 @@ class ProducerSettings:
             ("requests_in_flight_max", 1, 100),
             ("request_timeout_ms", 1, DELIVERY_TIMEOUT_MS_MAX),
             ("delivery_timeout_ms", 1, DELIVERY_TIMEOUT_MS_MAX),
+            ("first_contact_timeout_ms", 1, DELIVERY_TIMEOUT_MS_MAX),
             ("close_timeout_ms", 0, DELIVERY_TIMEOUT_MS_MAX),
             ("backoff_min_ms", 1, 60_000),
             ("backoff_max_ms", self.backoff_min_ms, 60_000),
@@ -72,6 +76,7 @@ class ProducerOptions(TypedDict, total=False):
     requests_in_flight_max: int
     request_timeout_ms: int
     delivery_timeout_ms: int
+    first_contact_timeout_ms: int
     close_timeout_ms: int
     backoff_min_ms: int
     backoff_max_ms: int

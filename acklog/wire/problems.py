@@ -49,6 +49,7 @@ class ProblemCode(Problem, Enum):
     OFFSET_OUT_OF_RANGE = Problem(416, False, "The offset is outside the log")
     TOPIC_EXISTS = Problem(409, False, "The topic exists with other settings")
     GROUP_EXISTS = Problem(409, False, "The group exists with other settings")
+    DATA_LOSS_NOT_ALLOWED = Problem(409, False, "The change can delete messages, and does not say that it may")
     WRONG_GROUP_MODE = Problem(409, False, "The group's mode does not allow this call")
     RECEIPT_STALE = Problem(409, False, "The message was leased again or done, or its group sought, since this receipt")
     NOT_DELIVERED = Problem(409, False, "The message was never delivered to the group")

@@ -11,7 +11,7 @@ from app.parsing.query import NO_PARAMETERS, QueryTable
 from app.parsing.receive import RECEIVE_QUERY
 from app.parsing.records import RECORDS_QUERY
 from app.parsing.send import SEND_QUERY
-from app.parsing.topics import LISTING_QUERY
+from app.parsing.topics import LISTING_QUERY, UPDATE_QUERY
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
@@ -198,9 +198,24 @@ OPERATIONS: dict[str, Operation] = {
         "Topics by name", {200: ("A page of topics", _json("TopicListing"))}, WITH_TOKEN, query=LISTING_QUERY
     ),
     "putTopic": Operation(
-        "Create a topic, or change what is named of it",
-        {200: ("It is as asked", _json("TopicView")), 201: ("It was created", _json("TopicView"))},
-        (*WITH_TOKEN, *WITH_BODY, *FROM_COORDINATION, _P.INVALID_NAME, _P.TOPIC_NOT_FOUND, _P.TOPIC_EXISTS),
+        "Create a topic; one that is there with these settings is fine, and is never changed",
+        {200: ("It is there as asked", _json("TopicView")), 201: ("It was created", _json("TopicView"))},
+        (*WITH_TOKEN, *WITH_BODY, *FROM_COORDINATION, _P.INVALID_NAME, _P.TOPIC_EXISTS),
+        body=_json("TopicFields"),
+        is_body_required=False,
+    ),
+    "updateTopic": Operation(
+        "Change what is named of a topic",
+        {200: ("It is as asked", _json("TopicView"))},
+        (
+            *WITH_TOKEN,
+            *WITH_BODY,
+            *FROM_COORDINATION,
+            _P.INVALID_NAME,
+            _P.TOPIC_NOT_FOUND,
+            _P.DATA_LOSS_NOT_ALLOWED,
+        ),
+        query=UPDATE_QUERY,
         body=_json("TopicFields"),
         is_body_required=False,
     ),
@@ -229,8 +244,15 @@ OPERATIONS: dict[str, Operation] = {
         "Groups by name", {200: ("A page of groups", _json("GroupListing"))}, WITH_TOKEN, query=LISTING_QUERY
     ),
     "putGroup": Operation(
-        "Create a group, or change what is named of it",
-        {200: ("It is as asked", _json("GroupView")), 201: ("It was created", _json("GroupView"))},
+        "Create a group; one that is there with these settings is fine, and is never changed",
+        {200: ("It is there as asked", _json("GroupView")), 201: ("It was created", _json("GroupView"))},
+        (*WITH_TOKEN, *WITH_BODY, *FROM_COORDINATION, _P.INVALID_NAME, _P.GROUP_EXISTS),
+        body=_json("GroupFields"),
+        is_body_required=False,
+    ),
+    "updateGroup": Operation(
+        "Change what is named of a group",
+        {200: ("It is as asked", _json("GroupView"))},
         (*WITH_TOKEN, *WITH_BODY, *FROM_COORDINATION, _P.INVALID_NAME, _P.GROUP_NOT_FOUND, _P.GROUP_EXISTS),
         body=_json("GroupFields"),
         is_body_required=False,

@@ -278,6 +278,7 @@ def _problem_schemas() -> dict[str, Schema]:
                 "retriable": {"type": "boolean"},
                 "field": {"type": "string"},
                 "near": {"type": "array", "items": {"type": "string"}},
+                "differing": {"type": "array", "items": {"type": "string"}},
                 **_results({"oneOf": [reference("ProblemItem")]}),
             },
             "required": ["type", "title", "status", "detail", "code", "retriable"],

@@ -1,4 +1,4 @@
-"""What `PUT /groups/{group}` and `/groups/{group}/offsets` take."""
+"""What `PUT` and `PATCH /groups/{group}` and `/groups/{group}/offsets` take."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -58,7 +58,7 @@ class GroupSettingsFields(msgspec.Struct, forbid_unknown_fields=True, rename="ca
 
 
 class GroupFields(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
-    """The body of `PUT /groups/{group}`."""
+    """The body of `PUT` and of `PATCH /groups/{group}`."""
 
     mode: GroupMode | None = None
     settings: GroupSettingsFields | None = None

@@ -1,4 +1,4 @@
-"""What `PUT /topics/{topic}` and the listings take."""
+"""What `PUT` and `PATCH /topics/{topic}` and the listings take."""
 
 from typing import Annotated
 
@@ -54,7 +54,7 @@ class TopicConfigFields(msgspec.Struct, forbid_unknown_fields=True, rename="came
 
 
 class TopicFields(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
-    """The body of `PUT /topics/{topic}`."""
+    """The body of `PUT` and of `PATCH /topics/{topic}`."""
 
     partitions: Annotated[int, Meta(ge=1, le=limits.PARTITIONS_MAX)] | None = None
     replication_factor: Annotated[
@@ -72,6 +72,15 @@ LISTING_QUERY = query.QueryTable(
         query.text("after", limits.NAME_LENGTH_MAX, "only names behind this one: `next` of the page before"),
     )
 )
+
+UPDATE_QUERY = query.QueryTable(
+    (query.switch("allowDataLoss", "the change may delete messages: shorter retention needs this word"),)
+)
+
+
+def parse_update(query_string: bytes) -> bool:
+    """Whether the change may delete messages. Raises AcklogError."""
+    return UPDATE_QUERY.parse(query_string).value("allowDataLoss") is True
 
 
 def parse_topic(body: bytes) -> TopicFields:

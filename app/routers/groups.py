@@ -16,16 +16,6 @@ from app.services.registry import Services
 def add_groups(router: APIRouter, services: Services) -> None:
     tokens = services.gateway.tokens
 
-    async def body_of(request: Request) -> bytes:
-        with services.bytes_in_flight.hold() as hold:
-            return await read_body(
-                request,
-                RequestHeaders(request),
-                hold,
-                timeout_ms=services.settings.body_timeout_ms,
-                bytes_max=ADMINISTRATION_BYTES_MAX,
-            )
-
     @router.get("/groups", operation_id="listGroups", tags=["groups"])
     async def list_groups(request: Request) -> Response:
         headers = RequestHeaders(request)
@@ -38,9 +28,17 @@ def add_groups(router: APIRouter, services: Services) -> None:
         headers = RequestHeaders(request)
         principal = principal_of(headers, tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
-        fields = parse_group(await body_of(request))
-        view, is_created = await services.groups.put(request.path_params["group"], fields, principal)
+        fields = parse_group(await _body_of(request, services))
+        view, is_created = await services.groups.create(request.path_params["group"], fields, principal)
         return json_response(view, 201 if is_created else 200)
+
+    @router.patch("/groups/{group}", operation_id="updateGroup", tags=["groups"])
+    async def patch_group(request: Request) -> Response:
+        headers = RequestHeaders(request)
+        principal = principal_of(headers, tokens)
+        NO_PARAMETERS.parse(request.scope["query_string"])
+        fields = parse_group(await _body_of(request, services))
+        return json_response(await services.groups.update(request.path_params["group"], fields, principal))
 
     @router.get("/groups/{group}", operation_id="describeGroup", tags=["groups"])
     async def describe_group(request: Request) -> Response:
@@ -57,6 +55,12 @@ def add_groups(router: APIRouter, services: Services) -> None:
         await services.groups.delete(request.path_params["group"], principal)
         return Response(status_code=204)
 
+    _add_progress(router, services)
+
+
+def _add_progress(router: APIRouter, services: Services) -> None:
+    tokens = services.gateway.tokens
+
     @router.get("/groups/{group}/offsets", operation_id="groupOffsets", tags=["groups"])
     async def group_offsets(request: Request) -> Response:
         headers = RequestHeaders(request)
@@ -68,7 +72,7 @@ def add_groups(router: APIRouter, services: Services) -> None:
         headers = RequestHeaders(request)
         principal = principal_of(headers, tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
-        command = parse_seek(await body_of(request))
+        command = parse_seek(await _body_of(request, services))
         view = await services.groups.seek(request.path_params["group"], command, principal)
         return json_response(view, 207 if view.failed else 200)
 
@@ -79,3 +83,14 @@ def add_groups(router: APIRouter, services: Services) -> None:
     @router.post("/groups/{group}/offsets", operation_id="seekGroupByPost", tags=["groups"])
     async def post_offsets(request: Request) -> Response:
         return await seek(request)
+
+
+async def _body_of(request: Request, services: Services) -> bytes:
+    with services.bytes_in_flight.hold() as hold:
+        return await read_body(
+            request,
+            RequestHeaders(request),
+            hold,
+            timeout_ms=services.settings.body_timeout_ms,
+            bytes_max=ADMINISTRATION_BYTES_MAX,
+        )

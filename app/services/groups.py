@@ -12,6 +12,7 @@ from app.parsing.names import check_name
 from app.problem_item import ProblemItem, problem_item
 from app.routing import PartitionLeaders
 from app.services.catalog import Catalog
+from app.services.differences import differences, refuse_differences
 from app.services.fan_out import ask_each
 from app.services.node_lag import answer_of_node
 from cluster.errors import AcklogError
@@ -89,25 +90,40 @@ class GroupService:
         self._catalog = catalog
         self._leaders = leaders
 
-    async def put(self, name: str, fields: GroupFields, principal: Principal) -> tuple[GroupView, bool]:
-        """Create the group, or change what `fields` names of it; True when it was created. Raises AcklogError."""
+    async def create(self, name: str, fields: GroupFields, principal: Principal) -> tuple[GroupView, bool]:
+        """Create the group; True when it was created, and not there with the settings that `fields` names.
+
+        Raises AcklogError GROUP_EXISTS (with others), INVALID_NAME, INVALID_FIELD.
+        """
         principal.require(Scope.ADMIN)
         check_name(name, field="group")
         changes = fields.settings or GroupSettingsFields()
         if changes.dead_letter_topic is not None:
             principal.require_topic(changes.dead_letter_topic)
         existing = await self._catalog.latest_group(name)
-        if existing is None:
-            mode = fields.mode or GroupMode.SHARED
-            settings = changes.applied_to(GroupSettings())
-            return group_view(await self._gateway.groups.create(name, mode=mode, settings=settings)), True
+        if existing is not None:
+            _refuse_other_settings(existing, fields)
+            return group_view(existing), False
+        mode = fields.mode or GroupMode.SHARED
+        settings = changes.applied_to(GroupSettings())
+        group = await self._gateway.groups.get_or_create(name, mode=mode, settings=settings)
+        _refuse_other_settings(group, fields)  # somebody else may have made it meanwhile
+        return group_view(group), True
+
+    async def update(self, name: str, fields: GroupFields, principal: Principal) -> GroupView:
+        """Change what `fields` names of the group. Raises AcklogError GROUP_NOT_FOUND, GROUP_EXISTS (another mode)."""
+        principal.require(Scope.ADMIN)
+        check_name(name, field="group")
+        changes = fields.settings or GroupSettingsFields()
+        if changes.dead_letter_topic is not None:
+            principal.require_topic(changes.dead_letter_topic)
+        existing = await self._catalog.latest_group(name) or await self._catalog.group(name)
         if fields.mode not in {None, existing.mode}:
             detail = f"the group is {existing.mode.value!r}; a group's mode never changes"
             raise AcklogError(ProblemCode.GROUP_EXISTS, detail, field="mode")
-        settings = changes.applied_to(existing.settings)
-        if settings == existing.settings:
-            return group_view(existing), False
-        return group_view(await self._gateway.groups.update(name, settings=settings)), False
+        if changes.applied_to(existing.settings) == existing.settings:
+            return group_view(existing)
+        return group_view(await self._gateway.groups.update(name, settings=changes.applied_to))
 
     def list_page(self, principal: Principal, *, limit: int, after: str) -> GroupListing:
         principal.require(Scope.READ)
@@ -192,6 +208,13 @@ class GroupService:
         if names:
             return [await self._catalog.topic(name, principal, field="topic") for name in names]
         return [topic for topic in self._gateway.metadata.topics() if principal.may_see(topic.name)]
+
+
+def _refuse_other_settings(group: Group, fields: GroupFields) -> None:
+    """Raises AcklogError GROUP_EXISTS."""
+    plain = msgspec.structs.replace(fields, settings=None)
+    found = [*differences(group, plain), *differences(group.settings, fields.settings, path="settings.")]
+    refuse_differences(ProblemCode.GROUP_EXISTS, f"/groups/{group.name}", found)
 
 
 def group_view(group: Group) -> GroupView:

@@ -12,6 +12,7 @@ from app.parsing.topics import TopicConfigFields, TopicFields
 from app.problem_item import ProblemItem, problem_item
 from app.routing import PartitionLeaders
 from app.services.catalog import Catalog
+from app.services.differences import differences, refuse_data_loss, refuse_differences
 from app.services.fan_out import ask_each
 from app.services.groups import ProgressView, progress_view
 from cluster.errors import AcklogError
@@ -90,32 +91,53 @@ class TopicService:
         self._catalog = catalog
         self._leaders = leaders
 
-    async def put(self, name: str, fields: TopicFields, principal: Principal) -> tuple[TopicView, bool]:
-        """Create the topic, or change what `fields` names of it; True when it was created. Raises AcklogError."""
+    async def create(self, name: str, fields: TopicFields, principal: Principal) -> tuple[TopicView, bool]:
+        """Create the topic; True when it was created, and not there with the settings that `fields` names.
+
+        Raises AcklogError TOPIC_EXISTS (with others), INVALID_NAME, INVALID_FIELD.
+        """
         principal.require(Scope.ADMIN)
         principal.require_topic(name)
         check_name(name, field="topic")
         existing = await self._catalog.latest_topic(name)
-        changes = fields.config or TopicConfigFields()
         if existing is not None:
-            return topic_view(await self._update(existing, fields, changes)), False
+            _refuse_other_settings(existing, fields)
+            return topic_view(existing), False
+        changes = fields.config or TopicConfigFields()
         nodes = await self._catalog.nodes()
         factor = fields.replication_factor or default_replication_factor(nodes)
         config = changes.applied_to(TopicConfig(min_insync_replicas=default_min_insync_replicas(factor)))
         check_replication_factor(factor, nodes)
         check_min_insync_replicas(config.min_insync_replicas, factor)
-        topic = await self._gateway.topics.create(
+        topic = await self._gateway.topics.get_or_create(
             name,
             partitions=fields.partitions or self._gateway.settings.partitions_default,
             config=config,
             replication_factor=factor,
         )
+        _refuse_other_settings(topic, fields)  # somebody else may have made it meanwhile
         return topic_view(topic), True
 
-    async def _update(self, topic: Topic, fields: TopicFields, changes: TopicConfigFields) -> Topic:
+    async def update(self, name: str, fields: TopicFields, principal: Principal, *, may_lose_data: bool) -> TopicView:
+        """Change what `fields` names of the topic.
+
+        Raises AcklogError TOPIC_NOT_FOUND, DATA_LOSS_NOT_ALLOWED (unless it may), INVALID_FIELD.
+        """
+        principal.require(Scope.ADMIN)
+        principal.require_topic(name)
+        check_name(name, field="topic")
+        topic = await self._catalog.latest_topic(name) or await self._catalog.topic(name, principal, field="topic")
+        changes = fields.config or TopicConfigFields()
         factor = topic.replication_factor if fields.replication_factor is None else fields.replication_factor
         partitions = topic.partitions if fields.partitions is None else fields.partitions
-        config = changes.applied_to(topic.config)
+
+        def revised(config: TopicConfig) -> TopicConfig:
+            after = changes.applied_to(config)
+            if not may_lose_data:
+                refuse_data_loss(config, after)
+            return after
+
+        config = revised(topic.config)
         if factor != topic.replication_factor:
             check_replication_factor(factor, await self._catalog.nodes())
         if partitions < topic.partitions:
@@ -126,13 +148,14 @@ class TopicService:
             raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="partitions")
         check_min_insync_replicas(config.min_insync_replicas, factor)
         if (partitions, config, factor) == (topic.partitions, topic.config, topic.replication_factor):
-            return topic
-        return await self._gateway.topics.update(
+            return topic_view(topic)
+        updated = await self._gateway.topics.update(
             topic.name,
             partitions=None if partitions == topic.partitions else partitions,
-            config=None if config == topic.config else config,
+            config=None if config == topic.config else revised,
             replication_factor=None if factor == topic.replication_factor else factor,
         )
+        return topic_view(updated)
 
     async def decommission(self, name: str, partitions: Sequence[int], principal: Principal) -> TopicView:
         """Let these partitions take no new messages, for good. Raises AcklogError TOPIC_NOT_FOUND, INVALID_FIELD."""
@@ -224,6 +247,13 @@ class TopicService:
         principal.require(Scope.ADMIN)
         await self._catalog.topic(name, principal, field="topic")
         await self._gateway.topics.delete(name)
+
+
+def _refuse_other_settings(topic: Topic, fields: TopicFields) -> None:
+    """Raises AcklogError TOPIC_EXISTS."""
+    plain = msgspec.structs.replace(fields, config=None)
+    found = [*differences(topic, plain), *differences(topic.config, fields.config, path="config.")]
+    refuse_differences(ProblemCode.TOPIC_EXISTS, f"/topics/{topic.name}", found)
 
 
 def topic_view(topic: Topic) -> TopicView:

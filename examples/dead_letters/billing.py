@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 from pathlib import Path
 
 from acklog import Client
@@ -21,7 +20,7 @@ def bill(message: Message) -> None:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO)
-    with Client(os.environ.get("ACKLOG_URL", "http://127.0.0.1:8080")) as client:
+    with Client() as client:
         client.topics.create("invoices")
         client.groups.create("billing", max_attempts=3, retry_backoff_min_ms=100, retry_backoff_max_ms=60_000)
         client.consumer("invoices", group="billing").run(bill, concurrency=2)

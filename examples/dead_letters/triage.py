@@ -1,6 +1,5 @@
 """Says why invoices are dead, repairs those that it can and sends them back: `python triage.py`."""
 
-import os
 from decimal import Decimal
 from typing import Any
 
@@ -34,7 +33,7 @@ def send_back(client: Client, letter: Message, body: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    with Client(os.environ.get("ACKLOG_URL", "http://127.0.0.1:8080")) as client:
+    with Client() as client:
         client.groups.create(GROUP, max_attempts=1000)
         left: list[Message] = []
         while letters := client.receive(LETTERS, group=GROUP, max_messages=100).messages:

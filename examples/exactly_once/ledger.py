@@ -35,6 +35,6 @@ if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO)
     with closing(connect()) as tables:
         tables.executescript(SCHEMA)
-    with Client(os.environ.get("ACKLOG_URL", "http://127.0.0.1:8080")) as client:
+    with Client() as client:
         client.topics.create("transfers")
         client.consumer("transfers", group="ledger").run(book)

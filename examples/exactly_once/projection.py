@@ -38,10 +38,9 @@ async def follow(client: AsyncClient, database: sqlite3.Connection, partition: i
 
 
 async def main() -> None:
-    url = os.environ.get("ACKLOG_URL", "http://127.0.0.1:8080")
     with closing(sqlite3.connect(os.environ.get("PROJECTION", "projection.db"), timeout=30)) as database:
         database.executescript(SCHEMA)
-        async with AsyncClient(url) as client, asyncio.TaskGroup() as followers:
+        async with AsyncClient() as client, asyncio.TaskGroup() as followers:
             topic = await client.topics.create(TOPIC)
             with database:
                 rows = [[partition] for partition in range(topic.partitions)]

@@ -1,14 +1,13 @@
 """The tasks of a shop. The worker: `python -m from_celery.shop_tasks`."""
 
 import logging
-import os
 from pathlib import Path
 
 from acklog import Client
 
 from .tasks import RetryLaterError, Tasks
 
-tasks = Tasks(Client(os.environ.get("ACKLOG_URL", "http://127.0.0.1:8080")), "shop.tasks")
+tasks = Tasks(Client(), "shop.tasks")
 
 
 @tasks.task

@@ -1,9 +1,9 @@
 """The worker, call by call as it was with boto3: `python -m from_sqs.receive_loop`."""
 
 import logging
-import os
 
 from acklog import Client
+from acklog.errors import ReceiptStale
 from acklog.messages import Message
 
 
@@ -15,7 +15,7 @@ def send_mail(message: Message) -> None:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO)
-    with Client(os.environ.get("ACKLOG_URL", "http://127.0.0.1:8080")) as client:
+    with Client() as client:
         client.topics.create("emails")
         client.groups.create("mailer", visibility_ms=30_000, max_attempts=5)
         while True:
@@ -27,6 +27,7 @@ if __name__ == "__main__":
                     logging.exception("message %s comes again", message.message_id)
                     client.nack(message, delay_s=1)
                 else:
-                    [settled] = client.ack(message)
-                    if settled.error is not None:
-                        logging.warning("%s may be mailed twice: %s", message.message_id, settled.error)
+                    try:
+                        client.ack(message)
+                    except ReceiptStale as error:
+                        logging.warning("%s may be mailed twice: %s", message.message_id, error)

@@ -1,13 +1,12 @@
 """A worker that can be stopped at any time: `python worker.py`."""
 
 import logging
-import os
 import time
 
 from acklog import Client
 from acklog.messages import Message
 
-client = Client(os.environ.get("ACKLOG_URL", "http://127.0.0.1:8080"))
+client = Client()
 
 
 @client.handler("images", group="thumbnails", concurrency=4, visibility_s=60, stop_timeout_s=25)

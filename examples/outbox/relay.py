@@ -1,7 +1,6 @@
 """The relay sends what is in the outbox: `python -m outbox.relay`. It may be killed at any moment."""
 
 import logging
-import os
 import time
 
 from sqlalchemy import delete, select
@@ -41,7 +40,7 @@ def relay(client: Client) -> int:
 def main() -> None:
     logging.basicConfig(level=logging.INFO)
     create_tables()
-    with Client(os.environ.get("ACKLOG_URL", "http://127.0.0.1:8080")) as client:
+    with Client() as client:
         while True:
             try:
                 sent = relay(client)

@@ -9,6 +9,7 @@ from tests.architecture.source_tree import product_modules
 ALLOWED = {
     ("acklog/runtime.py", "time"): "is the client's clock",
     ("acklog/runtime.py", "random"): "is the client's entropy",
+    ("acklog/runtime.py", "os"): "is where the client finds its server's URL and its token",
     ("acklog/runtime.py", "secrets"): "is the client's entropy",
     ("acklog/client/at_exit.py", "os"): "a forked child must not end its parent's producers",
     ("acklog/client/background.py", "os"): "tells a forked child from its parent",

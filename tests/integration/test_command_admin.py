@@ -58,7 +58,11 @@ class TestTopics:
         shown = acklog("topics", "show", name)
         assert shown.exit_code == 0
         assert shown.stdout.splitlines()[-4].split() == ["PARTITION", "FROM", "TO", "MESSAGES", "SIZE"]
-        updated = acklog("topics", "update", name, "--retention", "unlimited", "--retention-size", "2GB", "--json")
+        options = ["--retention", "unlimited", "--retention-size", "2GB"]
+        refused = acklog("topics", "update", name, *options)
+        assert (refused.exit_code, "this has to be confirmed" in refused.stderr) == (2, True), refused.stderr
+        assert acklog("topics", "show", name, "--json").document["config"]["retentionBytes"] == -1
+        updated = acklog("topics", "update", name, *options, "--yes", "--json")
         config = updated.document["config"]
         assert (config["retentionMs"], config["retentionBytes"]) == (-1, 2_000_000_000)
         deleted = acklog("topics", "delete", name, "--yes", "--json")
@@ -85,7 +89,7 @@ class TestTopics:
         assert acklog("topics", "create", name).stderr == f"{name} is there already.\n"
         other = acklog("topics", "create", name, "--partitions", "4", "--retention", "1h")
         assert other.exit_code == 1
-        assert "exists with other settings: partitions, retention_ms" in other.stderr
+        assert "exists with other settings: partitions, config.retentionMs" in other.stderr
         assert f"acklog topics update {name}" in other.stderr
 
     @pytest.mark.parametrize(
@@ -181,7 +185,7 @@ class TestGroups:
         assert acklog("groups", "create", name).stderr == f"{name} is there already.\n"
         other = acklog("groups", "create", name, "--max-attempts", "2")
         assert other.exit_code == 1
-        assert "exists with other settings: max_attempts" in other.stderr
+        assert "exists with other settings: settings.maxAttempts" in other.stderr
 
     @pytest.mark.parametrize(
         ("arguments", "exit_code", "said"),

@@ -23,7 +23,7 @@ CONFIGURATION = {
         "negative_data_rejection": {"expected-statuses": ["400", "401", "403", "404", "405", "406", "413", "415"]},
     }
 }
-METHODS = ("get", "put", "post", "delete")
+METHODS = ("get", "put", "patch", "post", "delete")
 # The checked-in copy names the operations; what is promised is asked from the running server.
 PATHS = yaml.safe_load((REPOSITORY / "openapi.yaml").read_text())["paths"]
 OPERATIONS = [(path, method) for path, item in PATHS.items() for method in METHODS if method in item]

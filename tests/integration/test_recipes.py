@@ -288,7 +288,7 @@ except TimeoutError as error:
 
 def test_tasks_are_performed_retried_and_answered(shared_server: ServerProcess, client: Client, tmp_path: Path) -> None:
     recipe = Recipe("from-celery.md", tmp_path, shared_server.base_url)
-    client.groups.create("workers", retry_backoff_min_ms=100, retry_backoff_max_ms=100)
+    client.groups.create("workers", max_attempts=4, retry_backoff_min_ms=100, retry_backoff_max_ms=100)
     with recipe.python("-m", "from_celery.shop_tasks") as worker:
         wait_until(lambda: is_topic(client, "shop.tasks.results"), seconds=WAIT_SECONDS, what="the worker's topics")
         with recipe.python("-c", CALLER) as caller:

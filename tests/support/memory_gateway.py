@@ -159,7 +159,7 @@ class MemoryTopics:
         name: str,
         *,
         partitions: int | None = None,
-        config: TopicConfig | None = None,
+        config: TopicConfig | Callable[[TopicConfig], TopicConfig] | None = None,
         replication_factor: int | None = None,
     ) -> Topic:
         old = self._metadata.topics_by_name[name]
@@ -168,7 +168,7 @@ class MemoryTopics:
         topic = replace(
             self._remapped(old, partitions or old.partitions, old.decommissioned),
             replication_factor=replication_factor or old.replication_factor,
-            config=config or old.config,
+            config=config(old.config) if callable(config) else config or old.config,
         )
         self._metadata.topics_by_name[name] = topic
         return topic
@@ -205,9 +205,10 @@ class MemoryGroups:
     async def get_or_create(self, name: str, *, mode: GroupMode, settings: GroupSettings) -> Group:
         return self._metadata.group(name) or await self.create(name, mode=mode, settings=settings)
 
-    async def update(self, name: str, *, settings: GroupSettings) -> Group:
+    async def update(self, name: str, *, settings: GroupSettings | Callable[[GroupSettings], GroupSettings]) -> Group:
         old = self._metadata.groups_by_name[name]
-        group = Group(old.id, name, old.created_at_ms, old.mode, settings)
+        revised = settings(old.settings) if callable(settings) else settings
+        group = Group(old.id, name, old.created_at_ms, old.mode, revised)
         self._metadata.groups_by_name[name] = group
         return group
 

@@ -20,6 +20,7 @@ from acklog.wire.limits import IN_FLIGHT_MAX, MAX_ATTEMPTS_MAX
 
 if TYPE_CHECKING:
     from acklog.catalog import Group, GroupChanges
+    from acklog.client.client import Client
 
 START_POSITIONS = ("earliest", "latest")
 
@@ -112,19 +113,20 @@ def create(
     max_in_flight: InFlightOption = None,
 ) -> None:
     """Create a group. One that is there already with these settings is fine."""
-    from acklog.errors import GroupNotFound
+    from acklog.errors import GroupExists
 
     session = session_of(context)
     changes = _changes(start, visibility, max_attempts, backoff_min, backoff_max, dead_letters, max_in_flight)
     with session.client() as client:
+        is_there = _is_there(client, group)
         try:
-            found = client.groups.get(group)
-        except GroupNotFound:
             found = client.groups.create(group, **changes)
-            session.output.note(f"Created {group}.")
-        else:
-            _refuse_other_settings(found, changes)
-            session.output.note(f"{group} is there already.")
+        except GroupExists as error:
+            hint = f"Change it: acklog groups update {group} ..."
+            raise CommandError(
+                f"{group} exists with other settings: {', '.join(error.differing)}", hint=hint
+            ) from error
+        session.output.note(f"{group} is there already." if is_there else f"Created {group}.")
     session.output.show(found, _fields(found, session.now_ms()))
 
 
@@ -195,13 +197,14 @@ def _changes(
     return changes
 
 
-def _refuse_other_settings(existing: "Group", changes: "GroupChanges") -> None:
-    differing = sorted(name for name, value in changes.items() if getattr(existing.settings, name) != value)
-    if differing:
-        raise CommandError(
-            f"{existing.name} exists with other settings: {', '.join(differing)}",
-            hint=f"Change it: acklog groups update {existing.name} ...",
-        )
+def _is_there(client: "Client", group: str) -> bool:
+    from acklog.errors import GroupNotFound
+
+    try:
+        client.groups.get(group)
+    except GroupNotFound:
+        return False
+    return True
 
 
 def _fields(group: "Group", now_ms: int) -> Fields:

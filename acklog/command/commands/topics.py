@@ -16,7 +16,8 @@ from acklog.command.views import Cell, Column, Fields, Table
 from acklog.wire.limits import PARTITIONS_MAX, REPLICAS_MAX
 
 if TYPE_CHECKING:
-    from acklog.catalog import Topic, TopicChanges, TopicDescription
+    from acklog.catalog import TopicChanges, TopicDescription
+    from acklog.client.client import Client
 
 RETENTION_MODES = ("time", "untilAcked")
 
@@ -69,6 +70,9 @@ MinInSyncOption = Annotated[
 ReplicaLagOption = Annotated[
     str | None,
     typer.Option("--max-replica-lag", metavar="DURATION", help="How late a replica may be and still be in sync."),
+]
+DataLossOption = Annotated[
+    bool, typer.Option("--yes", "-y", help="Do not ask before a change that can delete messages.")
 ]
 
 
@@ -124,20 +128,22 @@ def create(
     max_replica_lag: ReplicaLagOption = None,
 ) -> None:
     """Create a topic. One that is there already with these settings is fine."""
-    from acklog.errors import TopicNotFound
+    from acklog.errors import TopicExists
 
     session = session_of(context)
     changes = _changes(retention, retention_size, retention_mode, segment_size, dedup_window)
     _add_replication(changes, min_in_sync, max_replica_lag)
     with session.client() as client:
+        is_there = _is_there(client, topic)
         try:
-            existing = client.topics.get(topic)
-        except TopicNotFound:
             made = client.topics.create(topic, partitions, replication_factor=replicas, **changes)
-            session.output.note(f"Created {topic} with {count_text(made.partitions, 'partition')}.")
-        else:
-            _refuse_other_settings(existing, partitions, replicas, changes)
-            session.output.note(f"{topic} is there already.")
+        except TopicExists as error:
+            hint = f"Change it: acklog topics update {topic} ..."
+            raise CommandError(
+                f"{topic} exists with other settings: {', '.join(error.differing)}", hint=hint
+            ) from error
+        count = count_text(made.partitions, "partition")
+        session.output.note(f"{topic} is there already." if is_there else f"Created {topic} with {count}.")
         found = client.topics.get(topic)
     session.output.show(found, _fields(session, found))
 
@@ -155,15 +161,24 @@ def update(
     replicas: ReplicasOption = None,
     min_in_sync: MinInSyncOption = None,
     max_replica_lag: ReplicaLagOption = None,
+    yes: DataLossOption = False,
 ) -> None:
     """Change settings of a topic. What is not named stays."""
+    from acklog.errors import DataLossNotAllowed
+
     session = session_of(context)
     changes = _changes(retention, retention_size, retention_mode, segment_size, dedup_window)
     _add_replication(changes, min_in_sync, max_replica_lag)
     if partitions is None and replicas is None and not changes:
         raise UsageError("nothing is to be changed", hint="Name a setting, such as --retention 3d or --partitions 16.")
     with session.client() as client:
-        client.topics.update(topic, partitions=partitions, replication_factor=replicas, **changes)
+        try:
+            client.topics.update(topic, partitions=partitions, replication_factor=replicas, **changes)
+        except DataLossNotAllowed as error:
+            confirm(session, f"Change {topic}, though {error.field} deletes messages for good?", is_yes=yes)
+            client.topics.update(
+                topic, partitions=partitions, replication_factor=replicas, allow_data_loss=True, **changes
+            )
         found = client.topics.get(topic)
     session.output.show(found, _fields(session, found))
 
@@ -214,19 +229,14 @@ def _add_replication(changes: "TopicChanges", min_in_sync: int | None, max_repli
         changes["max_replica_lag_ms"] = parse_duration_ms(max_replica_lag, field="--max-replica-lag")
 
 
-def _refuse_other_settings(
-    existing: "Topic", partitions: int | None, replicas: int | None, changes: "TopicChanges"
-) -> None:
-    differing = [name for name, value in changes.items() if getattr(existing.config, name) != value]
-    if partitions is not None and partitions != existing.partitions:
-        differing.append("partitions")
-    if replicas is not None and replicas != existing.replication_factor:
-        differing.append("replicas")
-    if differing:
-        raise CommandError(
-            f"{existing.name} exists with other settings: {', '.join(sorted(differing))}",
-            hint=f"Change it: acklog topics update {existing.name} ...",
-        )
+def _is_there(client: "Client", topic: str) -> bool:
+    from acklog.errors import TopicNotFound
+
+    try:
+        client.topics.get(topic)
+    except TopicNotFound:
+        return False
+    return True
 
 
 def _fields(session: Session, topic: "TopicDescription") -> Fields:

@@ -326,12 +326,13 @@ class TestReplication:
             name = "new" if not existing else "orders"
             if existing:
                 await cluster.orders()
-            refused = await cluster.client.put(f"/topics/{name}", json=fields)
+            method = "PATCH" if existing else "PUT"
+            refused = await cluster.client.request(method, f"/topics/{name}", json=fields)
             assert (refused.status_code, *code_and_field(refused)) == (400, "INVALID_FIELD", field)
 
     async def test_more_and_fewer_replicas_later(self, cluster: OperatedCluster) -> None:
         topic = await cluster.orders(partitions=1)
-        changed = await cluster.client.put("/topics/orders", json={"replicationFactor": 3})
+        changed = await cluster.client.patch("/topics/orders", json={"replicationFactor": 3})
         assert (changed.status_code, changed.json()["replicationFactor"]) == (200, 3)
         await cluster.go_on()
         assert sorted((await cluster.controlled.state(topic)).replicas) == [1, 2, 3]
@@ -339,11 +340,11 @@ class TestReplication:
         assert (seen["underReplicated"], seen["moving"]) == (1, 1)
         assert seen["troubled"][0]["trouble"] == "underReplicated"
         least = {"config": {"minInsyncReplicas": 3}}
-        assert (await cluster.client.put("/topics/orders", json=least)).status_code == 200
-        refused = await cluster.client.put("/topics/orders", json={"replicationFactor": 2})
+        assert (await cluster.client.patch("/topics/orders", json=least)).status_code == 200
+        refused = await cluster.client.patch("/topics/orders", json={"replicationFactor": 2})
         assert code_and_field(refused) == ("INVALID_FIELD", "config.minInsyncReplicas")
         both = {"replicationFactor": 1, "config": {"minInsyncReplicas": 1}}
-        assert (await cluster.client.put("/topics/orders", json=both)).json()["replicationFactor"] == 1
+        assert (await cluster.client.patch("/topics/orders", json=both)).json()["replicationFactor"] == 1
 
 
 class TestDecommissioning:

@@ -6,15 +6,26 @@ from cluster.errors import AcklogError
 from tests.support.memory_gateway import MemoryWorld
 
 
-async def test_put_creates_once_and_then_changes_what_it_names(client: httpx2.AsyncClient) -> None:
+async def test_put_creates_once_and_never_changes(client: httpx2.AsyncClient) -> None:
     created = await client.put("/groups/mail", json={"settings": {"maxAttempts": 3}})
     assert created.status_code == 201
     assert (created.json()["mode"], created.json()["settings"]["maxAttempts"]) == ("shared", 3)
-    again = await client.put("/groups/mail", json={"mode": "shared"})
+    again = await client.put("/groups/mail", json={"mode": "shared", "settings": {"maxAttempts": 3}})
     assert (again.status_code, again.json()) == (200, created.json())
-    changed = await client.put("/groups/mail", json={"settings": {"visibilityMs": 5, "deadLetterTopic": "dead"}})
-    assert (changed.json()["settings"]["visibilityMs"], changed.json()["settings"]["maxAttempts"]) == (5, 3)
-    assert changed.json()["settings"]["deadLetterTopic"] == "dead"
+    other = {"settings": {"visibilityMs": 5, "maxAttempts": 3, "deadLetterTopic": "dead"}}
+    refused = await client.put("/groups/mail", json=other)
+    assert (refused.status_code, refused.json()["code"]) == (409, "GROUP_EXISTS")
+    assert refused.json()["differing"] == ["settings.visibilityMs", "settings.deadLetterTopic"]
+    assert 'settings.deadLetterTopic is null, not "dead"' in refused.json()["detail"]
+    assert (await client.get("/groups/mail")).json() == created.json()
+
+
+async def test_patch_changes_what_it_names(client: httpx2.AsyncClient) -> None:
+    assert (await client.patch("/groups/mail", json={})).json()["code"] == "GROUP_NOT_FOUND"
+    await client.put("/groups/mail", json={"settings": {"maxAttempts": 3}})
+    changed = await client.patch("/groups/mail", json={"settings": {"visibilityMs": 5, "deadLetterTopic": "dead"}})
+    assert (changed.status_code, changed.json()["settings"]["maxAttempts"]) == (200, 3)
+    assert (changed.json()["settings"]["visibilityMs"], changed.json()["settings"]["deadLetterTopic"]) == (5, "dead")
     assert (await client.get("/groups/mail")).json() == changed.json()
 
 

@@ -115,6 +115,8 @@ CALLS: list[tuple[str, str, Any]] = [
     ("PUT", "/topics/orders/decommissioned", {"partitions": [0]}),
     ("GET", "/groups/billing", None),
     ("PUT", "/groups/billing", {}),
+    ("PATCH", "/topics/orders", {}),
+    ("PATCH", "/groups/billing", {}),
     ("GET", "/groups/billing/offsets?topic=orders", None),
     ("PUT", "/groups/billing/offsets", {"topic": "orders", "to": "earliest", "partition": 1, "dryRun": True}),
     ("POST", "/cluster/plan", {"moves": [{"topic": "orders", "partition": 0, "replicas": [1]}]}),
@@ -244,7 +246,7 @@ def test_known_names_are_not_asked_for() -> None:
             second.store.asked.clear()
             second.store.answers.shut()
             for method, target, body in CALLS:
-                if method != "PUT" and method != "DELETE":
+                if method not in {"PUT", "PATCH", "DELETE"}:
                     await done(second.ask(method, target.format(**names), filled(body, names)))
             assert second.store.asked == []
 
@@ -340,7 +342,7 @@ def test_partitions_that_another_gateway_has_just_added(method: str, target: str
             if "messageId" not in f"{target}{body}":
                 missing = await second.ask(method, target, body)
                 assert "PARTITION_NOT_FOUND" in missing.text, missing.text
-            await done(first.ask("PUT", "/topics/orders", {"partitions": 8}))
+            await done(first.ask("PATCH", "/topics/orders", {"partitions": 8}))
             stored = await done(first.ask("POST", "/messages", {"queue": "orders", "body": 1, "partition": 7}))
             await done(first.ask("GET", "/messages?queue=orders&group=billing&max=10"))
             names = {"messageId": stored["messageId"]}
@@ -364,7 +366,7 @@ def test_replicas_that_another_gateway_has_just_asked_for() -> None:
             send = "POST", "/messages?acks=2", {"queue": "orders", "body": 1}
             refused = await second.ask(*send)
             assert (refused.status_code, refused.json()["field"]) == (400, "acks")
-            await done(first.ask("PUT", "/topics/orders", {"replicationFactor": 2}))
+            await done(first.ask("PATCH", "/topics/orders", {"replicationFactor": 2}))
             answer = await told_later(second, second.ask(*send))
             assert answer.status_code != 400, answer.text
 
@@ -398,7 +400,7 @@ def early(gateway: Gateway) -> str:
         ("PUT", "/topics/orders", {"replicationFactor": 3}, "orders"),
         ("PUT", "/topics/orders", {}, "orders"),
         ("POST", "/messages", {"queue": "orders", "body": 1}, "orders"),
-        ("PUT", "/topics/early", {"replicationFactor": 3}, "early"),
+        ("PATCH", "/topics/early", {"replicationFactor": 3}, "early"),
     ],
 )
 def test_a_topic_counts_on_nodes_that_have_just_registered(method: str, target: str, body: Any, topic: str) -> None:
@@ -445,49 +447,55 @@ async def put_late(second: Gateway, target: str, body: Any) -> httpx2.Response:
     return await told_later(second, second.ask("PUT", target, body))
 
 
-def test_a_put_changes_what_another_gateway_has_just_made() -> None:
+async def patch_late(second: Gateway, target: str, body: Any) -> httpx2.Response:
+    return await told_later(second, second.ask("PATCH", target, body))
+
+
+def test_a_patch_changes_what_another_gateway_has_just_made() -> None:
     async def main(cluster: MemoryCluster) -> None:
         async with two_gateways(cluster) as (first, second):
             fields = {"partitions": 3, "config": {"segmentBytes": 1 << 20}}
             await done(first.ask("PUT", "/topics/orders", fields))
-            again = await put_late(second, "/topics/orders", {"config": {"retentionMs": 60_000}})
+            refused = await put_late(second, "/topics/orders", {"partitions": 4})
+            assert (refused.status_code, refused.json()["code"]) == (409, "TOPIC_EXISTS")
+            again = await patch_late(second, "/topics/orders", {"config": {"retentionMs": -1}})
             assert again.status_code == 200, again.text
             assert again.json()["partitions"] == 3
             assert again.json()["config"]["segmentBytes"] == 1 << 20
-            assert again.json()["config"]["retentionMs"] == 60_000
+            assert again.json()["config"]["retentionMs"] == -1
 
     with_cluster(main)
 
 
-def test_a_put_undoes_nothing_that_another_gateway_has_just_put() -> None:
+def test_a_patch_undoes_nothing_that_another_gateway_has_just_changed() -> None:
     async def main(cluster: MemoryCluster) -> None:
         async with two_gateways(cluster) as (first, second):
             second.store.news.open()
             await make_orders(first)
             await cluster.until(lambda: second.gateway.metadata.group("billing") is not None)
             second.store.news.shut()
-            await done(first.ask("PUT", "/topics/orders", {"partitions": 8, "config": {"segmentBytes": 1 << 20}}))
-            await done(first.ask("PUT", "/groups/billing", {"settings": {"maxAttempts": 7}}))
-            group = await put_late(second, "/groups/billing", {"settings": {"visibilityMs": 9_000}})
+            await done(first.ask("PATCH", "/topics/orders", {"partitions": 8, "config": {"segmentBytes": 1 << 20}}))
+            await done(first.ask("PATCH", "/groups/billing", {"settings": {"maxAttempts": 7}}))
+            group = await patch_late(second, "/groups/billing", {"settings": {"visibilityMs": 9_000}})
             assert group.json()["settings"]["maxAttempts"] == 7
             assert group.json()["settings"]["visibilityMs"] == 9_000
             second.store.news.shut()
-            await done(first.ask("PUT", "/topics/orders", {"config": {"segmentBytes": 2 << 20}}))
-            topic = await put_late(second, "/topics/orders", {"config": {"retentionMs": 60_000}})
+            await done(first.ask("PATCH", "/topics/orders", {"config": {"segmentBytes": 2 << 20}}))
+            topic = await patch_late(second, "/topics/orders", {"config": {"retentionMs": -1}})
             assert topic.json()["config"]["segmentBytes"] == 2 << 20
 
     with_cluster(main)
 
 
-def test_a_put_does_not_take_what_another_gateway_has_just_grown_for_what_it_was() -> None:
+def test_a_patch_does_not_take_what_another_gateway_has_just_grown_for_what_it_was() -> None:
     async def main(cluster: MemoryCluster) -> None:
         async with two_gateways(cluster) as (first, second):
             second.store.news.open()
             await make_orders(first)
             await cluster.until(lambda: second.gateway.metadata.topic("orders") is not None)
             second.store.news.shut()
-            await done(first.ask("PUT", "/topics/orders", {"partitions": 8}))
-            answer = await put_late(second, "/topics/orders", {"partitions": PARTITIONS})
+            await done(first.ask("PATCH", "/topics/orders", {"partitions": 8}))
+            answer = await patch_late(second, "/topics/orders", {"partitions": PARTITIONS})
             assert (answer.status_code, answer.json()["field"]) == (400, "partitions")
 
     with_cluster(main)

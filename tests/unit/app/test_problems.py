@@ -40,7 +40,7 @@ async def test_nothing_is_at_other_paths(client: httpx2.AsyncClient, path: str) 
         ("PATCH", "/messages", {"GET", "POST"}),
         ("HEAD", "/messages", {"GET", "POST"}),
         ("GET", "/ack", {"POST"}),
-        ("POST", "/topics/a", {"PUT", "GET", "DELETE"}),
+        ("POST", "/topics/a", {"PUT", "PATCH", "GET", "DELETE"}),
         ("DELETE", "/groups/a/offsets", {"PUT", "GET", "POST"}),
         ("OPTIONS", "/healthz", {"GET", "HEAD"}),
         ("TRACE", "/healthz", {"GET", "HEAD"}),

@@ -1,13 +1,17 @@
+from typing import Any
+
 import httpx2
+import msgspec
 import pytest
 
 from acklog.wire.problems import ProblemCode
 from cluster.coordination import CoordinationUnavailableError, OutcomeUnknownError
 from cluster.errors import AcklogError
+from cluster.model import Topic
 from tests.support.memory_gateway import MemoryWorld
 
 
-async def test_put_creates_once_and_then_changes_what_it_names(client: httpx2.AsyncClient) -> None:
+async def test_put_creates_once_and_never_changes(client: httpx2.AsyncClient) -> None:
     created = await client.put("/topics/orders", json={"partitions": 4, "config": {"retentionMs": 1000}})
     assert created.status_code == 201
     view = created.json()
@@ -17,9 +21,74 @@ async def test_put_creates_once_and_then_changes_what_it_names(client: httpx2.As
     assert (again.status_code, again.json()) == (200, view)
     nothing_named = await client.put("/topics/orders")
     assert (nothing_named.status_code, nothing_named.json()) == (200, view)
-    changed = (await client.put("/topics/orders", json={"partitions": 6, "config": {"segmentBytes": 1048576}})).json()
-    assert (changed["partitions"], changed["config"]["segmentBytes"]) == (6, 1048576)
-    assert (changed["id"], changed["config"]["retentionMs"]) == (view["id"], 1000)
+    wanted = {"partitions": 6, "replicationFactor": 1, "config": {"retentionMs": 1, "retentionBytes": -1}}
+    refused = await client.put("/topics/orders", json=wanted)
+    assert (refused.status_code, refused.json()["code"]) == (409, "TOPIC_EXISTS")
+    assert refused.json()["differing"] == ["partitions", "config.retentionMs"]
+    assert "config.retentionMs is 1000, not 1" in refused.json()["detail"]
+    assert "PATCH /topics/orders" in refused.json()["detail"]
+    assert (await client.put("/topics/orders")).json() == view
+
+
+async def test_patch_changes_what_it_names(client: httpx2.AsyncClient, world: MemoryWorld) -> None:
+    before = await world.topic(partitions=4)
+    answer = await client.patch("/topics/orders", json={"partitions": 6, "config": {"segmentBytes": 1048576}})
+    changed = answer.json()
+    assert (answer.status_code, changed["partitions"], changed["config"]["segmentBytes"]) == (200, 6, 1048576)
+    assert (changed["id"], changed["config"]["retentionMs"]) == (before.id, before.config.retention_ms)
+    assert (await client.patch("/topics/ordres", json={})).json()["code"] == "TOPIC_NOT_FOUND"
+    assert (await client.patch("/topics/orders")).json() == changed
+
+
+@pytest.mark.parametrize(
+    ("config", "field"),
+    [
+        ({"retentionMs": 5}, "config.retentionMs"),
+        ({"retentionBytes": 1 << 40}, "config.retentionBytes"),
+        ({"retention": "untilAcked"}, "config.retention"),
+    ],
+)
+async def test_a_change_that_can_delete_messages_says_so(
+    client: httpx2.AsyncClient, world: MemoryWorld, config: dict[str, object], field: str
+) -> None:
+    await world.topic()
+    before = (await client.get("/topics/orders")).json()["config"]
+    refused = await client.patch("/topics/orders", json={"config": {**config, "dedupWindowMs": 7}})
+    assert (refused.status_code, refused.json()["code"]) == (409, "DATA_LOSS_NOT_ALLOWED")
+    assert refused.json()["field"] == field
+    assert "allowDataLoss=true" in refused.json()["detail"]
+    assert (await client.get("/topics/orders")).json()["config"] == before
+    changed = await client.patch("/topics/orders?allowDataLoss=true", json={"config": config})
+    assert (changed.status_code, {**changed.json()["config"], **config}) == (200, changed.json()["config"])
+    assert (await client.patch("/topics/orders", json={"config": config})).status_code == 200, "it is so already"
+
+
+async def test_longer_retention_needs_no_word(client: httpx2.AsyncClient, world: MemoryWorld) -> None:
+    await world.topic()
+    for retention_ms in (1 << 50, -1):
+        answer = await client.patch("/topics/orders", json={"config": {"retentionMs": retention_ms}})
+        assert (answer.status_code, answer.json()["config"]["retentionMs"]) == (200, retention_ms)
+    refused = await client.patch("/topics/orders", json={"config": {"retentionMs": 1 << 50}})
+    assert refused.json()["code"] == "DATA_LOSS_NOT_ALLOWED", "unlimited is longer than any"
+
+
+async def test_a_change_is_judged_by_what_is_stored_when_it_is_made(
+    client: httpx2.AsyncClient, world: MemoryWorld
+) -> None:
+    """Longer than what was looked at a moment ago, shorter than what somebody else has just set."""
+    topic = await world.topic()
+    update = world.topics.update
+
+    async def update_late(name: str, **changes: Any) -> Topic:
+        world.topics.update = update  # type: ignore[method-assign]
+        await update(name, config=msgspec.structs.replace(topic.config, retention_ms=-1, segment_bytes=1 << 20))
+        return await update(name, **changes)
+
+    world.topics.update = update_late  # type: ignore[method-assign]
+    longer = {"config": {"retentionMs": topic.config.retention_ms + 1}}
+    assert (await client.patch("/topics/orders", json=longer)).json()["code"] == "DATA_LOSS_NOT_ALLOWED"
+    allowed = await client.patch("/topics/orders?allowDataLoss=true", json=longer)
+    assert allowed.json()["config"]["segmentBytes"] == 1 << 20, "what the other one changed stays"
 
 
 @pytest.mark.parametrize(
@@ -50,10 +119,10 @@ async def test_names_that_are_not_allowed(client: httpx2.AsyncClient, name: str)
 
 async def test_partitions_cannot_be_taken_away(client: httpx2.AsyncClient, world: MemoryWorld) -> None:
     await world.topic()
-    response = await client.put("/topics/orders", json={"partitions": 7})
+    response = await client.patch("/topics/orders", json={"partitions": 7})
     assert (response.status_code, response.json()["field"]) == (400, "partitions")
     assert "PUT /topics/orders/decommissioned" in response.json()["detail"]
-    factor = await client.put("/topics/orders", json={"replicationFactor": 3})
+    factor = await client.patch("/topics/orders", json={"replicationFactor": 3})
     assert (factor.json()["code"], factor.json()["field"]) == ("INVALID_FIELD", "replicationFactor")
 
 
@@ -103,7 +172,7 @@ async def test_the_coordination_stores_failures(
     async def fail(*_arguments: object, **_options: object) -> None:
         raise error
 
-    world.topics.create = fail  # type: ignore[assignment,method-assign]
+    world.topics.get_or_create = fail  # type: ignore[assignment,method-assign]
     response = await client.put("/topics/orders")
     assert (response.status_code, response.json()["code"]) == (status, code)
     assert int(response.headers["retry-after"]) >= 1

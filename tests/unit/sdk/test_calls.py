@@ -4,8 +4,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from acklog import AsyncClient, Client
 from acklog.client import catalog_calls, message_calls
-from acklog.client.address import base_url_of, headers_of
+from acklog.client.address import base_url_of, given_or_found, headers_of
 from acklog.client.call import Response, segment, target
 from acklog.errors import (
     AcklogError,
@@ -179,8 +180,39 @@ def test_a_seek_has_one_target() -> None:
 
 
 def test_settings_are_spelled_as_the_api_does() -> None:
-    call = catalog_calls.put_topic("t", partitions=3, replication_factor=None, changes={"retention_ms": 5})
+    call = catalog_calls.create_topic("t", partitions=3, replication_factor=None, config={"retention_ms": 5})
     assert json.loads(call.request.body) == {"partitions": 3, "config": {"retentionMs": 5}}
+
+
+def test_a_change_says_whether_it_may_delete_messages() -> None:
+    asked: dict[str, Any] = {"partitions": None, "replication_factor": None, "config": {"retention_ms": 5}}
+    careful = catalog_calls.update_topic("t", **asked, allow_data_loss=False).request
+    assert (careful.method, careful.target) == ("PATCH", "/topics/t")
+    assert catalog_calls.update_topic("t", **asked, allow_data_loss=True).request.target == (
+        "/topics/t?allowDataLoss=true"
+    )
+
+
+def test_what_is_not_given_comes_from_the_environment() -> None:
+    environment = {"ACKLOG_URL": "http://queue:9", "ACKLOG_TOKEN": "secret"}
+
+    def variable(name: str) -> str:
+        return environment.get(name, "")
+
+    assert given_or_found(None, None, variable) == ("http://queue:9", "secret")
+    assert given_or_found("http://other", "mine", variable) == ("http://other", "mine")
+    environment.clear()
+    assert given_or_found(None, None, variable) == ("http://127.0.0.1:8080", None)
+
+
+def test_a_client_reads_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACKLOG_URL", "http://queue:9/base/")
+    monkeypatch.setenv("ACKLOG_TOKEN", "not a token")
+    with pytest.raises(InvalidArgument, match="token"):
+        Client()
+    monkeypatch.setenv("ACKLOG_TOKEN", "")
+    with Client() as client:
+        assert client.url == AsyncClient().url == "http://queue:9/base"
 
 
 @pytest.mark.parametrize(

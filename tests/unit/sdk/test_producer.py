@@ -12,6 +12,7 @@ from acklog.client.call import Request, Response
 from acklog.errors import (
     AcklogError,
     BufferFull,
+    CannotConnect,
     ClientClosed,
     ConnectionFailed,
     DeadlineExceeded,
@@ -162,6 +163,38 @@ def test_the_deadline_of_a_delivery_says_what_failed_and_what_may_be_stored() ->
         assert producer.buffered_bytes == 0
 
     run(FakeLog(unreachable=1.0), program, delivery_timeout_ms=10_000)
+
+
+def test_a_producer_without_a_server_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    async def program(producer: AsyncProducer) -> None:
+        first = await producer.send(1)
+        with pytest.raises(CannotConnect, match="nobody listens"):
+            await first
+        assert 15 <= asyncio.get_running_loop().time() < 18
+        with pytest.raises(CannotConnect):  # what comes later gets one try
+            await (await producer.send(2))
+        assert asyncio.get_running_loop().time() < 19
+        log.unreachable = 0.0
+        assert (await (await producer.send(3))).offset == 0
+
+    log = FakeLog(unreachable=1.0)
+    run(log, program)
+    assert [record.getMessage() for record in caplog.records] == [
+        "nothing can be sent yet, trying again: CANNOT_CONNECT: nobody listens"
+    ]
+
+
+def test_a_server_that_was_there_is_waited_for() -> None:
+    async def program(producer: AsyncProducer) -> None:
+        await (await producer.send(1))
+        log.unreachable = 1.0
+        started = asyncio.get_running_loop().time()
+        with pytest.raises(DeadlineExceeded):
+            await (await producer.send(2))
+        assert asyncio.get_running_loop().time() - started == pytest.approx(120, abs=0.5)
+
+    log = FakeLog()
+    run(log, program)
 
 
 def test_the_deadline_of_a_delivery_whose_answers_are_lost() -> None:

@@ -1,0 +1,65 @@
+"""What a call that creates something finds different in what is there (rule R43)."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from acklog.wire.problems import ProblemCode
+from cluster.errors import AcklogError
+from cluster.model import RetentionMode, TopicConfig
+
+
+class Difference(NamedTuple):
+    """`field` is the setting's path as a client writes it."""
+
+    field: str
+    existing: object
+    asked: object
+
+
+def differences(existing: msgspec.Struct, asked: msgspec.Struct | None, *, path: str = "") -> list[Difference]:
+    """Where `asked` names another value than `existing` has. What it leaves out (None) is not asked for."""
+    found: list[Difference] = []
+    for field in () if asked is None else msgspec.structs.fields(asked):
+        value = getattr(asked, field.name)
+        if value is not None and value != (present := getattr(existing, field.name)):
+            found.append(Difference(path + field.encode_name, present, value))
+    return found
+
+
+def refuse_differences(code: ProblemCode, target: str, found: Sequence[Difference]) -> None:
+    """Raises AcklogError with that code where there are differences. `target` is the path that changes it."""
+    if found:
+        listed = ", ".join(f"{each.field} is {_text(each.existing)}, not {_text(each.asked)}" for each in found)
+        raise AcklogError(
+            code,
+            f"it exists with other settings: {listed}; to change them: PATCH {target}",
+            field=found[0].field,
+            extra={"differing": [each.field for each in found]},
+        )
+
+
+def _text(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def refuse_data_loss(before: TopicConfig, after: TopicConfig) -> None:
+    """Raises AcklogError DATA_LOSS_NOT_ALLOWED where messages that would be kept before may be removed after."""
+    is_until_acked = RetentionMode.UNTIL_ACKED
+    if after.retention is is_until_acked is not before.retention:
+        raise _data_loss("retention", "removes what every group has done")
+    if _is_lower(before.retention_ms, after.retention_ms):
+        raise _data_loss("retentionMs", "removes messages earlier than now")
+    if _is_lower(before.retention_bytes, after.retention_bytes):
+        raise _data_loss("retentionBytes", "keeps fewer bytes than now")
+
+
+def _is_lower(before: int, after: int) -> bool:
+    """-1 is no limit."""
+    return after >= 0 and (before < 0 or after < before)
+
+
+def _data_loss(setting: str, effect: str) -> AcklogError:
+    detail = f"{effect}, which deletes messages for good; if they may go, say so: allowDataLoss=true"
+    return AcklogError(ProblemCode.DATA_LOSS_NOT_ALLOWED, detail, field=f"config.{setting}")
