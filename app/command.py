@@ -59,6 +59,7 @@ def _run(settings: "Settings", node_settings: "NodeSettings") -> None:
     # Imported here, so that --help and a mistake in the settings answer at once.
     from app.auth.tokens import TokensFileError
     from app.logging import configure_logging
+    from app.node_end import StorageFailedError
     from app.server import run
     from app.settings import SettingsError
     from cluster.coordination import CoordinationError
@@ -74,5 +75,5 @@ def _run(settings: "Settings", node_settings: "NodeSettings") -> None:
         fail(str(error), exit_code=USAGE)
     except FileLockedError:
         fail(f"Another server uses the data directory {settings.data_dir}. Stop it, or give another --data-dir.")
-    except (DataDirectoryError, CoordinationError, AcklogError, OSError) as error:
+    except (StorageFailedError, DataDirectoryError, CoordinationError, AcklogError, OSError) as error:
         fail(f"The data directory {settings.data_dir} cannot be served: {error}")

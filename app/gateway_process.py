@@ -2,12 +2,14 @@
 
 import asyncio
 import sys
+from dataclasses import replace
 from functools import partial
 
 import uvloop
 
 from app.auth.tokens import TokenTable
 from app.cluster_gateway import start_cluster_gateway
+from app.descriptors import PEERS, plan_descriptors, raise_descriptor_limit, report
 from app.etcd_connection import connect_to_etcd
 from app.etcd_options import EtcdOptions
 from app.gateway_server import OTHER_ADDRESS, check_exposure, gateway_config
@@ -20,6 +22,8 @@ from storage.rpc.tcp_transport import TcpTransport
 async def serve(settings: Settings, etcd: EtcdOptions) -> None:
     """Run until SIGINT or SIGTERM. Raises what makes a start impossible."""
     check_exposure(settings)
+    plan = plan_descriptors(raise_descriptor_limit(), connections_max=settings.connections_max, others=PEERS)
+    settings = replace(settings, connections_max=plan.connections)
     listener = bind(settings.host, settings.port, what_to_do=OTHER_ADDRESS)
     tokens = TokenTable.load(settings.tokens_file) if settings.tokens_file else None
     clock, entropy = SteadyClock(), SystemEntropy()
@@ -32,11 +36,12 @@ async def serve(settings: Settings, etcd: EtcdOptions) -> None:
         cluster_gateway.begin_shutdown()
 
     server = HttpServer(
-        gateway_config(cluster_gateway.gateway),
+        gateway_config(cluster_gateway.gateway, backlog=plan.backlog),
         on_listening=partial(_print_welcome, settings, etcd),
         before_stop=begin_shutdown,
         after_stop=cluster_gateway.close,
     )
+    report(plan)
     calm_garbage_collection()
     await server.serve(sockets=[listener])
 

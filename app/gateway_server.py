@@ -7,7 +7,6 @@ import uvicorn
 
 from app.app import create_server_app
 from app.dependencies import Gateway
-from app.http_server import BACKLOG
 from app.process_constants import GRACE_SECONDS
 from app.settings import Settings, SettingsError
 from app.single_send_protocol import make_server_protocol
@@ -35,8 +34,8 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def gateway_config(gateway: Gateway) -> uvicorn.Config:
-    """How uvicorn serves a gateway, embedded or in a cluster."""
+def gateway_config(gateway: Gateway, *, backlog: int) -> uvicorn.Config:
+    """How uvicorn serves a gateway, embedded or in a cluster. `backlog` connections may wait to be accepted."""
     settings = gateway.settings
     application = create_server_app(gateway)
     return uvicorn.Config(
@@ -50,7 +49,7 @@ def gateway_config(gateway: Gateway) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
-        backlog=BACKLOG,
+        backlog=backlog,
         timeout_keep_alive=settings.keep_alive_ms // 1000,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )

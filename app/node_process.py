@@ -2,18 +2,22 @@
 
 import asyncio
 import sys
+from dataclasses import replace
 from functools import partial
 
 import uvicorn
 import uvloop
 
 from app.cluster_node import ClusterNode, start_cluster_node
+from app.descriptors import PEERS, plan_descriptors, raise_descriptor_limit, report
 from app.etcd_connection import connect_to_etcd
 from app.etcd_options import EtcdOptions
-from app.http_server import BACKLOG, HttpServer, bind, calm_garbage_collection, url_of
+from app.http_protocol import make_http_protocol
+from app.http_server import HttpServer, bind, calm_garbage_collection, url_of
 from app.node_http import create_node_app
 from app.node_options import NodeOptions
 from app.process_constants import COORDINATION_FILE, GRACE_SECONDS, IO_THREADS, SWITCH_INTERVAL_SECONDS
+from app.settings import Settings
 from cluster.runtime import SteadyClock, SystemEntropy
 from storage.disk.real_disk import RealDisk
 from storage.disk.thread_executor import ThreadExecutor
@@ -22,6 +26,8 @@ from storage.log.directory_role import claim_for_node
 from storage.node.settings import NodeSettings
 from storage.rpc.tcp_transport import TcpTransport
 
+HTTP_CONNECTIONS_MAX = 64
+"""Whoever runs the node asks for its health and metrics; nobody else has any business there."""
 OTHER_ADDRESS = "Give another --http address (port 0 takes a free one)."
 
 
@@ -29,6 +35,17 @@ async def serve(options: NodeOptions, etcd: EtcdOptions, node_settings: NodeSett
     """Run until SIGINT, SIGTERM, or until the node has to end. Raises what makes a start impossible, or why it ended:
     see `app.cluster_node`."""
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
+    process_settings = options.process_settings()
+    log_store = node_settings.log_store
+    plan = plan_descriptors(
+        raise_descriptor_limit(),
+        connections_max=process_settings.rpc_server.connections_max,
+        open_files_max=log_store.open_files_max,
+        journal_files_max=log_store.journal_files_max,
+        others=PEERS + 2 * HTTP_CONNECTIONS_MAX,
+    )
+    rpc_server = replace(process_settings.rpc_server, connections_max=plan.connections)
+    node_settings = replace(node_settings, log_store=replace(log_store, open_files_max=plan.open_files))
     host, port = options.http_address
     listener = bind(host, port, what_to_do=OTHER_ADDRESS)
     disk = RealDisk(options.data_dir)
@@ -44,7 +61,7 @@ async def serve(options: NodeOptions, etcd: EtcdOptions, node_settings: NodeSett
         io=io,
         clock=clock,
         entropy=entropy,
-        settings=options.process_settings(),
+        settings=replace(process_settings, rpc_server=rpc_server),
         node_settings=node_settings,
     )
     server = HttpServer(
@@ -53,6 +70,7 @@ async def serve(options: NodeOptions, etcd: EtcdOptions, node_settings: NodeSett
         before_stop=partial(_hand_over, node),
         after_stop=node.close,
     )
+    report(plan)
     calm_garbage_collection()
     ending = asyncio.create_task(_stop_at_the_end(node, server), name="end of the node")
     await server.serve(sockets=[listener])
@@ -76,6 +94,7 @@ async def _hand_over(node: ClusterNode) -> None:
 def _config(node: ClusterNode, options: NodeOptions) -> uvicorn.Config:
     return uvicorn.Config(
         create_node_app(node, metric_names_max=options.metric_names_max),
+        http=make_http_protocol(Settings(connections_max=HTTP_CONNECTIONS_MAX)),
         loop="uvloop",
         ws="none",
         lifespan="off",
@@ -83,7 +102,7 @@ def _config(node: ClusterNode, options: NodeOptions) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
-        backlog=BACKLOG,
+        backlog=HTTP_CONNECTIONS_MAX,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
 

@@ -2,6 +2,8 @@
 
 IO_THREADS = 4
 GRACE_SECONDS = 30
+VITAL_INTERVAL_MS = 500
+"""How often a server on one machine looks whether its data directory has failed."""
 COORDINATION_FILE = "coordination.sqlite"
 """In the data directory of a server on one machine: its coordination store."""
 

@@ -2,16 +2,20 @@
 
 import asyncio
 import sys
+from dataclasses import replace
 from functools import partial
 
 import uvloop
 
 from app.auth.tokens import TokenTable
-from app.embedded import start_embedded
+from app.descriptors import plan_descriptors, raise_descriptor_limit, report
+from app.embedded import EmbeddedServer, start_embedded
 from app.gateway_server import OTHER_ADDRESS, check_exposure, gateway_config
 from app.http_server import HttpServer, bind, calm_garbage_collection, url_of
-from app.process_constants import COORDINATION_FILE, IO_THREADS, SWITCH_INTERVAL_SECONDS
+from app.node_end import NodeEnd, StorageFailedError
+from app.process_constants import COORDINATION_FILE, IO_THREADS, SWITCH_INTERVAL_SECONDS, VITAL_INTERVAL_MS
 from app.settings import Settings
+from cluster.clock import Clock
 from cluster.runtime import SteadyClock, SystemEntropy
 from cluster.sqlite_store import SqliteStore
 from storage.disk.real_disk import RealDisk
@@ -25,6 +29,15 @@ async def serve(settings: Settings, node_settings: NodeSettings) -> None:
     """Run until SIGINT or SIGTERM. Raises what makes a start impossible."""
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
     check_exposure(settings)
+    log_store = node_settings.log_store
+    plan = plan_descriptors(
+        raise_descriptor_limit(),
+        connections_max=settings.connections_max,
+        open_files_max=log_store.open_files_max,
+        journal_files_max=log_store.journal_files_max,
+    )
+    settings = replace(settings, connections_max=plan.connections)
+    node_settings = replace(node_settings, log_store=replace(log_store, open_files_max=plan.open_files))
     listener = bind(settings.host, settings.port, what_to_do=OTHER_ADDRESS)
     tokens = TokenTable.load(settings.tokens_file) if settings.tokens_file else None
     disk = RealDisk(settings.data_dir)
@@ -53,13 +66,30 @@ async def serve(settings: Settings, node_settings: NodeSettings) -> None:
         embedded.begin_shutdown()
 
     server = HttpServer(
-        gateway_config(embedded.gateway),
+        gateway_config(embedded.gateway, backlog=plan.backlog),
         on_listening=partial(_print_welcome, settings),
         before_stop=begin_shutdown,
         after_stop=embedded.close,
     )
+    report(plan)
     calm_garbage_collection()
+    end = NodeEnd()
+    watching = asyncio.create_task(_watch_storage(embedded, server, end, clock), name="storage watch")
     await server.serve(sockets=[listener])
+    watching.cancel()
+    if end.reason is not None:
+        raise end.reason
+
+
+async def _watch_storage(embedded: EmbeddedServer, server: HttpServer, end: NodeEnd, clock: Clock) -> None:
+    """A start verifies what a failed device has left: whoever supervises the process is to begin one. What is found
+    damaged at the start is not mended by another one: then the server stays, and says so at /readyz."""
+    if embedded.node.failure is not None:
+        return
+    while embedded.node.failure is None:
+        await clock.sleep(VITAL_INTERVAL_MS)
+    end.tell(StorageFailedError(embedded.node.failure))
+    server.stop()
 
 
 def run(settings: Settings, node_settings: NodeSettings) -> None:

@@ -12,8 +12,17 @@ from typing import Protocol
 Buffer = bytes | bytearray | memoryview
 
 
-class DiskFullError(OSError):
+class DiskRefusedError(OSError):
+    """Not now: nothing is wrong with the disk, and what is on it is as known as before."""
+
+
+class DiskFullError(DiskRefusedError):
     """There is no space left (ENOSPC, EDQUOT). What was to be written may be there in part."""
+
+
+class ShortageError(DiskRefusedError):
+    """The process or the machine has no descriptor or no memory to open or look up a name with (EMFILE, ENFILE,
+    ENOMEM, EAGAIN). Nothing was changed."""
 
 
 class DiskFailedError(OSError):
@@ -58,17 +67,17 @@ class Disk(Protocol):
     """The file system below one data directory; paths are relative to it, with `/`."""
 
     def open(self, path: str) -> File:
-        """An existing file for reading and writing; raises FileNotFoundError."""
+        """An existing file for reading and writing; raises FileNotFoundError, ShortageError."""
         ...
 
     def create(self, path: str) -> File:
-        """A new empty file; raises FileExistsError."""
+        """A new empty file; raises FileExistsError, DiskFullError, ShortageError."""
         ...
 
     def exists(self, path: str) -> bool: ...
 
     def list_directory(self, path: str) -> list[str]:
-        """Names in the directory, sorted; raises FileNotFoundError."""
+        """Names in the directory, sorted; raises FileNotFoundError, ShortageError."""
         ...
 
     def make_directory(self, path: str) -> None:
@@ -86,7 +95,9 @@ class Disk(Protocol):
         ...
 
     def sync_directory(self, path: str) -> None:
-        """Make the names in the directory durable; raises DiskFailedError."""
+        """Make the names in the directory durable; raises DiskFailedError, and ShortageError where nothing was tried
+        (never in the data directory itself or directly below it, once that was synced before: what is renamed there
+        decides, and a decision must not hang)."""
         ...
 
     def free_bytes(self) -> int: ...

@@ -6,13 +6,14 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from storage.disk.port import Buffer, DiskFailedError, DiskFullError, FileLockedError
+from storage.disk.port import Buffer, DiskFailedError, DiskFullError, FileLockedError, ShortageError
 
 BUFFERS_PER_WRITE_MAX = 1024  # Linux: IOV_MAX
 ZEROS_PER_WRITE_BYTES = 1024 * 1024
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _FAILED = frozenset({errno.EIO, errno.EROFS})
+_SHORT = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN})
 _NOT_CACHED = frozenset({errno.EAGAIN, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
 _ZEROS = bytes(ZEROS_PER_WRITE_BYTES)
 
@@ -130,6 +131,7 @@ class RealDisk:
         self._root = os.path.abspath(os.fspath(root))
         self._locks: dict[str, _Descriptor] = {}
         _make_durable_directory(self._root)
+        self._held: dict[str, _Descriptor] = {self._root: _open_directory(self._root)}
 
     def _full_path(self, path: str) -> str:
         parts = [part for part in path.split("/") if part not in {"", "."}]
@@ -167,11 +169,17 @@ class RealDisk:
             os.unlink(self._full_path(path))
 
     def remove_directory(self, path: str) -> None:
+        full_path = self._full_path(path)
         with _name_errors():
-            os.rmdir(self._full_path(path))
+            os.rmdir(full_path)
+        self._held.pop(full_path, None)
 
     def sync_directory(self, path: str) -> None:
-        _sync_directory(self._full_path(path))
+        full_path = self._full_path(path)
+        descriptor = self._held.get(full_path) or _open_directory(full_path)
+        if os.path.dirname(full_path) == self._root:
+            self._held[full_path] = descriptor
+        _sync(os.fsync, descriptor.number, full_path)
 
     def free_bytes(self) -> int:
         with _name_errors():
@@ -231,13 +239,13 @@ def _make_durable_directory(path: str) -> None:
     _make_durable_directory(parent)
     with _name_errors():
         os.makedirs(path, mode=0o750, exist_ok=True)
-    _sync_directory(parent)
+    descriptor = _open_directory(parent)
+    _sync(os.fsync, descriptor.number, parent)
 
 
-def _sync_directory(full_path: str) -> None:
+def _open_directory(full_path: str) -> _Descriptor:
     with _name_errors():
-        descriptor = _Descriptor(os.open(full_path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
-    _sync(os.fsync, descriptor.number, full_path)
+        return _Descriptor(os.open(full_path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
 
 
 def _sync(synchronise: Callable[[int], None], number: int, path: str) -> None:
@@ -266,6 +274,8 @@ def _name_errors() -> Iterator[None]:
     except OSError as error:
         if error.errno in _FULL:
             raise DiskFullError(error.errno, error.strerror, error.filename) from error
+        if error.errno in _SHORT:
+            raise ShortageError(error.errno, error.strerror, error.filename) from error
         if error.errno in _FAILED:
             raise DiskFailedError(error.errno, error.strerror, error.filename) from error
         raise

@@ -25,7 +25,8 @@ class CheckpointDamagedError(ValueError):
 
 
 def write_checkpoint(disk: Disk, path: str, payload: Buffer) -> None:
-    """Replace the checkpoint at `path` durably and atomically. On DiskFullError the old one is still there."""
+    """Replace the checkpoint at `path` durably and atomically. On DiskFullError the old one is still there, on
+    ShortageError the old one or, further below the data directory, the new one."""
     length = _LENGTH.pack(len(payload))
     crc = crc32c(payload, crc32c(length))
     replace_file(disk, path, [_HEAD.pack(_MAGIC, crc, len(payload)), payload])

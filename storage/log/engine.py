@@ -8,11 +8,14 @@ from acklog.wire.problems import ProblemCode
 from cluster.clock import Clock
 from cluster.errors import AcklogError
 from storage.disk.executor import IoExecutor
-from storage.disk.port import Disk
+from storage.disk.port import Disk, DiskRefusedError, ShortageError
 from storage.log.index_cache import IndexCache
 from storage.log.log_state import LogState
 from storage.log.open_files import OpenFiles
+from storage.log.refusal import refusal_of
 from storage.log.settings import LogStoreSettings
+
+SHORTAGE_LOG_INTERVAL_MS = 10_000
 
 logger = structlog.get_logger(__name__)
 
@@ -32,6 +35,7 @@ class Engine:
         self.dirty: dict[LogState, None] = {}
         self.failure: str | None = None
         self.is_closing = False
+        self._tell_shortage_at_ms = 0
         self.on_failure: Callable[[], None] = lambda: None
 
     def fail(self, reason: str) -> None:
@@ -48,6 +52,13 @@ class Engine:
         return AcklogError(
             ProblemCode.STORAGE_FULL, "there is no space left on the disk", retry_after_ms=self.settings.retry_after_ms
         )
+
+    def refused(self, error: DiskRefusedError) -> AcklogError:
+        """What a client is told of it. It says nothing about durability: the directory is served on (rule R37)."""
+        if isinstance(error, ShortageError) and self.clock.monotonic_ms() >= self._tell_shortage_at_ms:
+            self._tell_shortage_at_ms = self.clock.monotonic_ms() + SHORTAGE_LOG_INTERVAL_MS
+            logger.warning("storage_short", reason=error.strerror or str(error))
+        return refusal_of(error, retry_after_ms=self.settings.retry_after_ms)
 
     def check(self, state: LogState) -> None:
         """Raise what keeps the log from being served."""

@@ -12,6 +12,7 @@ a dozen other requests first, and a task takes two turns more.
 """
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
@@ -19,7 +20,7 @@ from itertools import chain
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
-from storage.disk.port import DiskFullError
+from storage.disk.port import DiskRefusedError, ShortageError
 from storage.log.engine import Engine
 from storage.log.journal import Journal
 from storage.log.journal_frame import ENTRY_HEADER_BYTES, FRAME_HEADER_BYTES, padded
@@ -264,12 +265,12 @@ class GroupCommit:
         return self._journal.room_bytes >= max(least, min(needed, settings.journal_file_bytes // 4))
 
     async def _make_room(self) -> None:
-        """Get the journal a spare file. What waits is refused where there is no space for one."""
+        """Get the journal a spare file. What waits is refused where there is no space or no descriptor for one."""
         if self._journal.may_grow():
             try:
                 await self._journal.grow(self._engine.io)
                 return
-            except DiskFullError:
+            except DiskRefusedError:
                 pass
         try:
             await self._sync_now()
@@ -318,7 +319,8 @@ class GroupCommit:
         now_ms = self._engine.clock.monotonic_ms()
         if now_ms >= self._free_check_at_ms:
             self._free_check_at_ms = now_ms + self._engine.settings.free_check_interval_ms
-            self._is_full = self._engine.disk.free_bytes() < self._engine.settings.reserve_bytes
+            with contextlib.suppress(ShortageError):  # as it was before, until it can be looked at again
+                self._is_full = self._engine.disk.free_bytes() < self._engine.settings.reserve_bytes
 
     def _written(self, stored_bytes: int | None, error: BaseException | None) -> None:
         """The round is durable, or nobody knows: the one place where either is noted."""
@@ -334,17 +336,17 @@ class GroupCommit:
         else:
             if stored_bytes:
                 self._journal.publish(stored_bytes)
-            full_parts = []
+            refused: list[tuple[RoundPart, AcklogError]] = []
             for part in parts:
-                if part.full:
-                    full_parts.append(part)
+                if part.refusal is not None:
+                    refused.append((part, engine.refused(part.refusal)))
                 else:
                     told += part.publish()
                     engine.dirty[part.log.state] = None
-            if full_parts:
-                self.recount(part.log for part in full_parts)
-                for part in full_parts:
-                    _fail_all(part.items, engine.full())
+            if refused:
+                self.recount(part.log for part, _ in refused)
+                for part, refusal in refused:
+                    _fail_all(part.items, refusal)
         self._round_logs = set()
         self._tell_change()
         # The next round begins before anybody is told of this one: the disk should not wait for them.

@@ -13,7 +13,7 @@ import msgspec
 import structlog
 
 from storage.disk.executor import IoExecutor
-from storage.disk.port import Disk, DiskFailedError, DiskFullError
+from storage.disk.port import Disk, DiskFailedError, DiskRefusedError
 from storage.log.checkpoint import CheckpointDamagedError, read_checkpoint, write_checkpoint
 from storage.log.keys import LogKey, parse_key
 from storage.log.uncancelled import uncancelled
@@ -56,7 +56,7 @@ class HighWatermarks:
                 return
             try:
                 await uncancelled(self._io.run(partial(_write, self._disk, wanted)))
-            except (DiskFullError, DiskFailedError) as error:
+            except (DiskRefusedError, DiskFailedError) as error:
                 logger.warning("high_watermarks_not_written", reason=str(error))
             else:
                 self._written = wanted

@@ -12,7 +12,7 @@ from functools import partial
 from typing import NamedTuple
 
 from storage.disk.executor import IoExecutor
-from storage.disk.port import Buffer, Disk, DiskFullError, File
+from storage.disk.port import Buffer, Disk, DiskFullError, DiskRefusedError, File
 from storage.log.journal_files import record_files
 from storage.log.journal_frame import encode_frame
 from storage.log.journal_names import JOURNAL_DIRECTORY, journal_path
@@ -107,7 +107,7 @@ class Journal:
         created = create_journal_file(self._disk, number, self._file_bytes)
         try:
             record_files(self._disk, {**others, number: self._file_bytes})
-        except DiskFullError:
+        except DiskRefusedError:
             self._remove_file(created)
             raise
         return created
@@ -158,13 +158,14 @@ class Journal:
         return surplus
 
     async def remove(self, surplus: Sequence[JournalFile], io: IoExecutor) -> None:
-        """Take the files off the record, and then away. On a full disk they stay, as spares; raises DiskFailedError."""
+        """Take the files off the record, and then away. Where that is refused they stay, as spares; raises
+        DiskFailedError."""
         if not surplus:
             return
         async with self._recording:
             try:
                 await io.run(partial(self._remove_files, surplus, self._sizes()))
-            except DiskFullError:
+            except DiskRefusedError:
                 self._spares.extend(surplus)
 
     def _remove_files(self, surplus: Sequence[JournalFile], others: dict[int, int]) -> None:

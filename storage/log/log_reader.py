@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
-from storage.disk.port import DiskFailedError
+from storage.disk.port import DiskFailedError, ShortageError
 from storage.log.engine import Engine
 from storage.log.index import SegmentIndex
 from storage.log.log_state import LogState
@@ -223,4 +223,7 @@ class LogReader:
             return index
 
     async def _run(self, function: "partial[_Result]") -> _Result:
-        return await self._engine.io.run(function)
+        try:
+            return await self._engine.io.run(function)
+        except ShortageError as error:
+            raise self._engine.refused(error) from error

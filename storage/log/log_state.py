@@ -4,7 +4,7 @@ import contextlib
 from bisect import bisect_left, bisect_right
 
 from acklog.wire.batch import BatchCorruptError
-from storage.disk.port import Disk, DiskFullError
+from storage.disk.port import Disk, DiskRefusedError
 from storage.log.batch_scanner import BatchScanner
 from storage.log.checkpoint import write_checkpoint
 from storage.log.index import SegmentIndex
@@ -226,11 +226,11 @@ def store_index(disk: Disk, segment: Segment) -> None:
 
 
 def write_index(disk: Disk, segment: Segment) -> None:
-    """In an I/O thread. A full disk only costs a rebuild later."""
+    """In an I/O thread. A full disk or a shortage only costs a rebuild later."""
     content = segment.encode_index()
     if disk.exists(segment.index_path):
         disk.remove(segment.index_path)
-    with contextlib.suppress(DiskFullError):
+    with contextlib.suppress(DiskRefusedError):
         file = disk.create(segment.index_path)
         try:
             file.write(0, [content])

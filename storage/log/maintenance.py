@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from cluster.errors import AcklogError
-from storage.disk.port import DiskFullError
+from storage.disk.port import DiskRefusedError, ShortageError
 from storage.log.engine import Engine
 from storage.log.journal import Journal
 from storage.log.keys import LogKey
@@ -170,8 +170,22 @@ class Maintenance:
         for key in [key for key, floor in self._removed.items() if floor < covered]:
             del self._removed[key]
 
+    async def finish(self, function: Callable[[], None]) -> None:
+        """As `run`, for work that a durable decision demands and that may be done twice: a shortage is waited out, as
+        nothing else may happen to these files before the work is done."""
+        while True:
+            try:
+                await self.run(function)
+            except AcklogError as error:
+                if not isinstance(error.__cause__, ShortageError):
+                    raise
+                await self._engine.clock.sleep(self._engine.settings.retry_after_ms)
+            else:
+                return
+
     async def run(self, function: Callable[[], None]) -> None:
-        """Disk work in an I/O thread. A full disk is STORAGE_FULL; any other failure ends the store."""
+        """Disk work in an I/O thread. A full disk is STORAGE_FULL, a shortage OVERLOADED; any other failure ends the
+        store."""
         if self._engine.failure is not None:
             raise self._engine.failed()
         await self._guarded(self._engine.io.run(function))
@@ -180,8 +194,8 @@ class Maintenance:
         engine = self._engine
         try:
             await work
-        except DiskFullError:
-            raise engine.full() from None
+        except DiskRefusedError as error:
+            raise engine.refused(error) from error
         except BaseException as error:
             engine.fail(f"the disk failed: {error!r}")
             if isinstance(error, OSError):

@@ -54,7 +54,7 @@ async def _reset(engine: Engine, maintenance: Maintenance, state: LogState, offs
     state.last_append_ms = NO_TIME
     state.epochs.truncate_to(0)
     state.epochs.log_end = offset
-    await maintenance.run(partial(_replace_files, engine.disk, engine.files, state, segment, removed))
+    await maintenance.finish(partial(_replace_files, engine.disk, engine.files, state, segment, removed))
     state.names_are_dirty = False
     state.epochs.is_dirty = False
     state.cover(state.end_place)

@@ -136,7 +136,7 @@ async def _drop(engine: Engine, maintenance: Maintenance, state: LogState, count
         engine.indexes.forget(segment)
     state.epochs.remove_before(state.log_start)
     engine.dirty[state] = None
-    await maintenance.run(partial(_remove_files, engine.disk, engine.files, state.key.directory, removed))
+    await maintenance.finish(partial(_remove_files, engine.disk, engine.files, state.key.directory, removed))
 
 
 def _remove_files(disk: Disk, files: OpenFiles, directory: str, removed: list[Segment]) -> None:
@@ -144,5 +144,6 @@ def _remove_files(disk: Disk, files: OpenFiles, directory: str, removed: list[Se
         files.forget(segment.path)
         if disk.exists(segment.index_path):
             disk.remove(segment.index_path)
-        disk.remove(segment.path)
+        if disk.exists(segment.path):
+            disk.remove(segment.path)
     disk.sync_directory(directory)

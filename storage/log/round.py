@@ -1,17 +1,20 @@
 """One round of the group commit: what it adds to each log, and the work that an I/O thread does for it."""
 
 import asyncio
+import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import NamedTuple, Protocol
 
 from acklog.wire.batch import FLAG_KEYED, stamp
-from storage.disk.port import Buffer, Disk, DiskFullError
+from storage.disk.port import Buffer, Disk, DiskFullError, DiskRefusedError, ShortageError
 from storage.log.journal import Frame, Journal
 from storage.log.log_state import LogState
 from storage.log.open_files import OpenFiles
 from storage.log.segment import Segment
 from storage.log.stamped_run import StampedRun
+from storage.log.write_behind import WriteBehindFile
 
 
 class Appended(NamedTuple):
@@ -97,10 +100,10 @@ class SegmentWrite:
 
 
 class RoundPart(ABC):
-    """What one round adds to one log. `is_in_memory`: its segment's file keeps it until a sync. `full` is set when its
-    segment could not be written for lack of space."""
+    """What one round adds to one log. `is_in_memory`: its segment's file keeps it until a sync. `refusal` is set when
+    its segment could not be written, for lack of space or of descriptors."""
 
-    __slots__ = ("batches", "full", "is_in_memory", "items", "log", "position", "size_bytes", "writes")
+    __slots__ = ("batches", "is_in_memory", "items", "log", "position", "refusal", "size_bytes", "writes")
 
     def __init__(self, log: LogQueue) -> None:
         active = log.state.active
@@ -111,7 +114,7 @@ class RoundPart(ABC):
         self.writes = [SegmentWrite(active, active.size_bytes, is_new=False)]
         self.position = active.size_bytes  # in the last segment of `writes`
         self.is_in_memory = False
-        self.full = False
+        self.refusal: DiskRefusedError | None = None
 
     @property
     @abstractmethod
@@ -261,18 +264,14 @@ def write_to_memory(files: OpenFiles, parts: Sequence[RoundPart]) -> bool:
 def write_round(disk: Disk, files: OpenFiles, journal: Journal, parts: Sequence[RoundPart]) -> int:
     """In an I/O thread: the segments write-behind, then the journal with one sync. Bytes taken in the journal.
 
-    A part whose segment finds no space is marked and left out. Raises DiskFailedError and whatever else the journal
-    meets: then nothing is known of the round.
+    A part whose segment finds no space or no descriptor is marked and left out. Raises DiskFailedError and whatever
+    else the journal meets: then nothing is known of the round.
     """
     written = []
     for part in parts:
-        try:
-            if not part.is_in_memory:
-                _write_segments(files, part)
-        except DiskFullError:
-            _undo(disk, files, part)
-            part.full = True
-        else:
+        if not part.is_in_memory:
+            part.refusal = _write_segments(disk, files, part)
+        if part.refusal is None:
             written.append(part)
     return journal.write(encode_round(journal, written)) if written else 0
 
@@ -282,23 +281,38 @@ def encode_round(journal: Journal, parts: Sequence[RoundPart]) -> Frame:
     return journal.encode([(part.log.journal_key, part.batches, part.size_bytes) for part in parts])
 
 
-def _write_segments(files: OpenFiles, part: RoundPart) -> None:
-    for write in part.writes:
-        if write.is_new:
-            files.create(write.segment.path)
-        if write.buffers:
-            with files.use(write.segment.path) as file:
+def _write_segments(disk: Disk, files: OpenFiles, part: RoundPart) -> DiskRefusedError | None:
+    """Why the part was not written; then nothing is left of it. Every file is open before the first one is written to,
+    so that taking a write back needs no descriptor."""
+    with ExitStack() as opened:
+        targets: list[tuple[SegmentWrite, WriteBehindFile]] = []
+        try:
+            for write in part.writes:
+                if write.is_new:
+                    files.create(write.segment.path)
+                if write.is_new or write.buffers:
+                    targets.append((write, opened.enter_context(files.use(write.segment.path))))
+        except DiskRefusedError as error:
+            _remove_new(disk, files, part)
+            return error
+        try:
+            for write, file in targets:
                 file.write(write.position, write.buffers)
-
-
-def _undo(disk: Disk, files: OpenFiles, part: RoundPart) -> None:
-    """Cut the segment back, durably: the append is about to be refused, and must not come back after a crash."""
-    for write in reversed(part.writes):
-        path = write.segment.path
-        if not write.is_new:
-            with files.use(path) as file:
+        except DiskFullError as error:
+            # The append is about to be refused, and must not come back after a crash.
+            for write, file in reversed(targets):
                 file.cut(write.position)
-        elif disk.exists(path):
-            files.forget(path)
-            disk.remove(path)
+            _remove_new(disk, files, part)
+            return error
+    return None
+
+
+def _remove_new(disk: Disk, files: OpenFiles, part: RoundPart) -> None:
+    """Segments that the part would have begun. They are empty, so it does no harm if a crash brings a name back."""
+    begun = [write.segment.path for write in part.writes if write.is_new and disk.exists(write.segment.path)]
+    for path in reversed(begun):
+        files.forget(path)
+        disk.remove(path)
+    if begun:
+        with contextlib.suppress(ShortageError):
             disk.sync_directory(part.log.state.key.directory)

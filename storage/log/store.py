@@ -266,7 +266,7 @@ class LogStore:
                 engine.files.forget(segment.path)
             remove_log_directory(engine.disk, key)
 
-        await self._maintenance.run(work)
+        await self._maintenance.finish(work)
 
     async def sync(self) -> None:
         """Sync what is published and trim the journal now, rather than at the next interval."""

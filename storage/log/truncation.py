@@ -3,9 +3,10 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import TypeVar
 
 from cluster.errors import AcklogError
-from storage.disk.port import Disk
+from storage.disk.port import Disk, ShortageError
 from storage.log.engine import Engine
 from storage.log.group_commit import GroupCommit
 from storage.log.leader_epochs import LeaderEpochs
@@ -15,6 +16,8 @@ from storage.log.open_files import OpenFiles
 from storage.log.round import LogQueue
 from storage.log.segment import Segment
 from storage.log.segment_reader import load_index
+
+_Result = TypeVar("_Result")
 
 
 async def truncate_to(
@@ -51,10 +54,10 @@ async def _truncate(engine: Engine, maintenance: Maintenance, state: LogState, o
     index = engine.indexes.get(segment)
     if index is None:
         interval_bytes = state.settings.index_interval_bytes
-        index = await engine.io.run(
-            partial(load_index, engine.disk, engine.files, segment, interval_bytes=interval_bytes)
+        index = await _look(
+            engine, partial(load_index, engine.disk, engine.files, segment, interval_bytes=interval_bytes)
         )
-    position, cut_offset, last_ms = await engine.io.run(partial(find_cut, engine.files, segment, index, offset))
+    position, cut_offset, last_ms = await _look(engine, partial(find_cut, engine.files, segment, index, offset))
     epochs = LeaderEpochs(state.epochs.entries())
     epochs.truncate_to(cut_offset)
     log_end = state.end_place
@@ -84,7 +87,15 @@ async def _truncate(engine: Engine, maintenance: Maintenance, state: LogState, o
     state.epochs.log_end = cut_offset
     state.epochs.is_dirty = False
     state.names_are_dirty = False
-    await maintenance.run(partial(_cut_files, engine.disk, engine.files, directory, segment, removed))
+    await maintenance.finish(partial(_cut_files, engine.disk, engine.files, directory, segment, removed))
+
+
+async def _look(engine: Engine, function: "partial[_Result]") -> _Result:
+    """In an I/O thread. Nothing has been changed yet: a shortage keeps the cut from being made, now."""
+    try:
+        return await engine.io.run(function)
+    except ShortageError as error:
+        raise engine.refused(error) from error
 
 
 def _cut_files(disk: Disk, files: OpenFiles, directory: str, segment: Segment, removed: list[Segment]) -> None:
@@ -92,7 +103,8 @@ def _cut_files(disk: Disk, files: OpenFiles, directory: str, segment: Segment, r
         files.forget(each.path)
         if disk.exists(each.index_path):
             disk.remove(each.index_path)
-        disk.remove(each.path)
+        if disk.exists(each.path):
+            disk.remove(each.path)
     if disk.exists(segment.index_path):
         disk.remove(segment.index_path)  # before the segment is written to again: it would describe other batches
     disk.sync_directory(directory)

@@ -19,7 +19,7 @@ from cluster.clock import Clock
 from cluster.errors import AcklogError
 from storage.delivery.partition_delivery import PartitionDelivery
 from storage.delivery.records import DeliveryRecord, encode_records
-from storage.disk.port import DiskFailedError, DiskFullError
+from storage.disk.port import DiskFailedError, DiskRefusedError
 from storage.log.keys import LogKind
 from storage.log.partition_log import PartitionLog, Space
 from storage.log.round import Appended
@@ -210,7 +210,7 @@ class DeliveryHost:
             await self._snapshots.write(self._log, offset, state)
             await self._log.remove_before(offset)
             self.snapshots_taken += 1
-        except DiskFullError as error:
+        except DiskRefusedError as error:
             # The log keeps what the snapshot would have replaced; the next one comes after as many bytes again.
             logger.warning("delivery_snapshot_postponed", path=path_of(self._log), reason=str(error))
         except DiskFailedError as error:

@@ -82,7 +82,7 @@ class DeliverySnapshots:
         return _offset_of(payload), payload[_OFFSET_BYTES:]
 
     async def write(self, log: PartitionLog, offset: int, state: bytes) -> None:
-        """Replace the snapshot, durably. Raises DiskFullError, DiskFailedError."""
+        """Replace the snapshot, durably. Raises DiskFullError, ShortageError, DiskFailedError."""
         if state:
             payload = offset.to_bytes(_OFFSET_BYTES, "big") + state
             await self._io.run(partial(write_checkpoint, self._disk, path_of(log), payload))

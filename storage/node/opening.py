@@ -16,10 +16,11 @@ from cluster.model import Topic
 from storage.delivery.dedup_window import DedupWindow
 from storage.delivery.producer_window import ProducerWindow
 from storage.delivery.records import DeliveryFormatError
-from storage.disk.port import DiskFailedError, DiskFullError
+from storage.disk.port import DiskFailedError, DiskRefusedError
 from storage.log.checkpoint import CheckpointDamagedError
 from storage.log.keys import LogKind
 from storage.log.partition_log import PartitionLog
+from storage.log.refusal import refusal_of
 from storage.log.store import LogStore
 from storage.node.batch_cache import BatchCache
 from storage.node.dead_letter_sink import DeadLetterSink
@@ -79,7 +80,8 @@ class PartitionOpener:
         self._on_crashed = on_crashed
 
     async def open(self, replica: "LedReplica") -> Partition:
-        """Raises AcklogError when the partition's logs cannot be served: RECORDS_CORRUPT, STORAGE_FULL, STORAGE_FAILED.
+        """Raises AcklogError when the partition's logs cannot be served: RECORDS_CORRUPT, STORAGE_FULL,
+        OVERLOADED, STORAGE_FAILED.
 
         A damaged snapshot or delivery log refuses this partition and no other: to go on without it would deliver
         acknowledged messages again.
@@ -90,8 +92,8 @@ class PartitionOpener:
             raise AcklogError(ProblemCode.RECORDS_CORRUPT, f"The partition's state is damaged: {error}") from error
         except DiskFailedError as error:  # of a read: a failed write has ended the store
             raise AcklogError(ProblemCode.RECORDS_CORRUPT, f"The partition's state cannot be read: {error}") from error
-        except DiskFullError as error:
-            raise AcklogError(ProblemCode.STORAGE_FULL, f"The partition cannot be opened: {error}") from error
+        except DiskRefusedError as error:
+            raise refusal_of(error, retry_after_ms=self._settings.open_retry_ms) from error
 
     async def _open(self, replica: "LedReplica") -> Partition:
         topic, number = replica.topic, replica.number

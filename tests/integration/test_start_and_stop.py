@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import resource
 import subprocess
 from pathlib import Path
 
@@ -121,6 +122,21 @@ class TestRefusals:
         assert code != 0
         assert "Traceback" not in output
         assert str(first.port) in output
+
+
+class TestFailedDevice:
+    def test_it_ends_the_process_so_that_a_supervisor_begins_a_new_one(self, make_server: ServerMaker) -> None:
+        """A write that the system refuses for good (the file's size is limited here): the next start verifies."""
+        server = make_server().start()
+        sent = server.send("orders", "x" * 500_000)
+        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))
+        refused = server.request("POST", "/messages", {"queue": "orders", "body": 1})
+        assert (refused.status, refused.code) == (503, "STORAGE_FAILED")
+        assert server.wait() == 1
+        assert "storage_failed" in server.output()
+        server.start()
+        assert server.request("GET", f"/messages/{sent['messageId']}").status == 200
+        server.send("orders", "later")
 
 
 class TestStop:

@@ -10,7 +10,7 @@ import structlog
 from acklog.wire.batch import BatchCorruptError, whole_batches
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
-from storage.disk.port import Buffer, DiskFailedError, DiskFullError
+from storage.disk.port import Buffer, DiskFailedError, DiskRefusedError
 from storage.log.keys import LogKind
 from storage.log.partition_log import PartitionLog, Space
 from storage.log.round import Appended
@@ -158,7 +158,7 @@ class FollowerErrands:
     async def _run(self, log: int, serial: int, errand: Coroutine[Any, Any, None]) -> None:
         try:
             await errand
-        except (AcklogError, DiskFullError, DiskFailedError) as error:
+        except (AcklogError, DiskRefusedError, DiskFailedError) as error:
             self._could_not(log, serial, error)
         else:
             self._report(LogChanged(log, serial))

@@ -13,9 +13,11 @@ import structlog
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
 from cluster.model import Topic
+from storage.disk.port import DiskFailedError, DiskRefusedError
 from storage.log.checkpoint import CheckpointDamagedError
 from storage.log.keys import LogKind
 from storage.log.partition_log import PartitionLog
+from storage.log.refusal import refusal_of
 from storage.node.partition import Partition
 from storage.node.partition_host import UNAVAILABLE_RETRY_MS
 from storage.node.replication.damaged_logs import DamagedLogs
@@ -384,7 +386,9 @@ class ReplicaHost:
         else:
             try:
                 offset, state = await self._tools.snapshots.read(self.logs[LogKind.DELIVERY])
-            except CheckpointDamagedError as error:
+            except DiskRefusedError as error:
+                raise refusal_of(error, retry_after_ms=UNAVAILABLE_RETRY_MS) from error
+            except (CheckpointDamagedError, DiskFailedError) as error:
                 self.damaged_logs.state_is_unreadable()
                 raise AcklogError(ProblemCode.RECORDS_CORRUPT, str(error)) from error
         return SnapshotAnswer(self.leader_epoch, offset, state)

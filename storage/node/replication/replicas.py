@@ -15,11 +15,12 @@ from cluster.coordination import CoordinationError, CoordinationStore
 from cluster.errors import AcklogError
 from cluster.metadata_view import MetadataView
 from cluster.model import PartitionLife, PartitionState, Topic
-from storage.disk.port import DiskFailedError, DiskFullError
+from storage.disk.port import DiskFailedError, DiskRefusedError
 from storage.log.checkpoint import CheckpointDamagedError
 from storage.log.high_watermarks import HighWatermarks
 from storage.log.keys import LogKey, LogKind
 from storage.log.partition_log import PartitionLog
+from storage.log.refusal import refusal_of
 from storage.log.settings import LogSettings
 from storage.log.store import LogStore
 from storage.node.partition import Partition
@@ -199,8 +200,8 @@ class Replicas:
                 self._not_held(topic, state.partition, error)
             except (CheckpointDamagedError, DiskFailedError) as error:
                 self._not_held(topic, state.partition, AcklogError(ProblemCode.RECORDS_CORRUPT, str(error)))
-            except DiskFullError as error:
-                self._not_held(topic, state.partition, AcklogError(ProblemCode.STORAGE_FULL, str(error)))
+            except DiskRefusedError as error:
+                self._not_held(topic, state.partition, refusal_of(error, retry_after_ms=self._settings.open_retry_ms))
             else:
                 self.failures.pop(key, None)
                 self._hosts[replica.id] = replica
@@ -381,7 +382,7 @@ class Replicas:
                 await replica.compact_delivery()
             except (CheckpointDamagedError, DiskFailedError):
                 replica.damaged_logs.state_is_unreadable()
-            except (AcklogError, DiskFullError) as error:
+            except (AcklogError, DiskRefusedError) as error:
                 logger.warning(
                     "delivery_not_compacted", topic=replica.topic.name, partition=replica.number, reason=str(error)
                 )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.disk.port import DiskFailedError, DiskFullError, FileLockedError
+from storage.disk.port import DiskFailedError, DiskFullError, FileLockedError, ShortageError
 from storage.disk.real_disk import ZEROS_PER_WRITE_BYTES, RealDisk
 
 
@@ -149,6 +149,19 @@ def test_name_errors_are_translated(disk: RealDisk, monkeypatch: pytest.MonkeyPa
             patch.setattr(os, "open", fail_with(number))
             with pytest.raises(kind):
                 disk.create("a")
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN])
+def test_an_open_without_descriptors_is_a_shortage(
+    disk: RealDisk, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    disk.make_directory("below")
+    monkeypatch.setattr(os, "open", fail_with(number))
+    monkeypatch.setattr(os, "listdir", fail_with(number))
+    for work in (disk.open, disk.create, disk.list_directory, disk.sync_directory):
+        with pytest.raises(ShortageError):
+            work("below")
+    disk.sync_directory("")  # what is renamed there decides, and needs no descriptor
 
 
 def test_the_lock_keeps_another_disk_object_out_until_it_is_closed(tmp_path: Path) -> None:
