@@ -2,9 +2,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-HOST ?= 127.0.0.1
-PORT ?= 8080
-DATA_DIR ?= ./data
+# `make run` listens where it is told, by make's own variables or by those of the environment that the server reads.
+# (Kubernetes, too, may have set ACKLOG_PORT, to an address of a Service, which no port is.)
+HOST ?= $(or $(ACKLOG_HOST),127.0.0.1)
+PORT ?= $(or $(filter-out tcp://%,$(ACKLOG_PORT)),8080)
+DATA_DIR ?= $(or $(ACKLOG_DATA_DIR),./data)
 WORKERS ?= auto
 
 # Where this is set, each of the servers that tests and benchmarks start would compile every module anew: it takes

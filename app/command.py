@@ -18,6 +18,9 @@ from app.gateway_command import gateway
 from app.node_command import node
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.environment_variables import UnknownVariable
     from app.settings import Settings
     from storage.node.settings import NodeSettings
 
@@ -41,8 +44,9 @@ def register(command: typer.Typer) -> None:
 
 def serve(context: typer.Context) -> None:
     """Every setting is an option (--port) and an environment variable (ACKLOG_PORT); see --help."""
-    from app.node_settings import load_node_settings
-    from app.settings import Settings, SettingsError, option_parser
+    from app.environment_variables import unknown_variables
+    from app.node_settings import load_node_settings, node_variables
+    from app.settings import SERVE, Settings, SettingsError, option_parser
 
     if wants_help(context.args):
         option_parser().print_help()
@@ -52,13 +56,13 @@ def serve(context: typer.Context) -> None:
         node_settings = load_node_settings(os.environ)
     except SettingsError as error:
         fail(str(error), exit_code=USAGE)
-    _run(settings, node_settings)
+    _run(settings, node_settings, unknown_variables(os.environ, [*SERVE.variables(), *node_variables()]))
 
 
-def _run(settings: "Settings", node_settings: "NodeSettings") -> None:
+def _run(settings: "Settings", node_settings: "NodeSettings", unknown: "Sequence[UnknownVariable]") -> None:
     # Imported here, so that --help and a mistake in the settings answer at once.
     from app.auth.tokens import TokensFileError
-    from app.logging import configure_logging
+    from app.logging import configure_logging, log_unknown_variables
     from app.node_end import StorageFailedError
     from app.server import run
     from app.settings import SettingsError
@@ -70,6 +74,7 @@ def _run(settings: "Settings", node_settings: "NodeSettings") -> None:
     os.umask(PRIVATE_UMASK)
     try:
         configure_logging(settings.log_level)
+        log_unknown_variables(unknown)
         run(settings, node_settings)
     except (SettingsError, TokensFileError) as error:
         fail(str(error), exit_code=USAGE)

@@ -8,15 +8,19 @@ import typer
 from app.command_end import PRIVATE_UMASK, USAGE, fail, needs_cluster_extra, wants_help
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.environment_variables import UnknownVariable
     from app.etcd_options import EtcdOptions
     from app.settings import Settings
 
 
 def gateway(context: typer.Context) -> None:
     """Every setting is an option (--port) and an environment variable (ACKLOG_PORT); see --help."""
+    from app.environment_variables import unknown_variables
     from app.etcd_options import EtcdOptions
     from app.gateway_options import GATEWAY
-    from app.settings import Settings, SettingsError
+    from app.settings import NODE_PREFIX, Settings, SettingsError
 
     if wants_help(context.args):
         GATEWAY.parser().print_help()
@@ -26,22 +30,24 @@ def gateway(context: typer.Context) -> None:
         settings, etcd = loaded.make(Settings), loaded.make(EtcdOptions)
     except SettingsError as error:
         fail(str(error), exit_code=USAGE)
-    _run(settings, etcd)
+    of_nodes = [name for name in os.environ if name.startswith(NODE_PREFIX)]  # one environment may be for both
+    _run(settings, etcd, unknown_variables(os.environ, [*GATEWAY.variables(), *of_nodes]))
 
 
-def _run(settings: "Settings", etcd: "EtcdOptions") -> None:
+def _run(settings: "Settings", etcd: "EtcdOptions", unknown: "Sequence[UnknownVariable]") -> None:
     # Imported here, so that --help and a mistake in the settings answer at once.
     with needs_cluster_extra():
         from app.etcd_connection import EtcdStartError
         from app.gateway_process import run
     from app.auth.tokens import TokensFileError
-    from app.logging import configure_logging
+    from app.logging import configure_logging, log_unknown_variables
     from app.settings import SettingsError
     from cluster.coordination import CoordinationError
 
     os.umask(PRIVATE_UMASK)
     try:
         configure_logging(settings.log_level)
+        log_unknown_variables(unknown)
         run(settings, etcd)
     except (SettingsError, TokensFileError) as error:
         fail(str(error), exit_code=USAGE)

@@ -2,8 +2,11 @@
 
 import logging
 import sys
+from collections.abc import Sequence
 
 import structlog
+
+from app.environment_variables import UnknownVariable
 
 
 def configure_logging(level: str) -> None:
@@ -30,3 +33,10 @@ def configure_logging(level: str) -> None:
         )
     )
     logging.basicConfig(handlers=[handler], level=max(numeric_level, logging.WARNING), force=True)
+
+
+def log_unknown_variables(unknown: Sequence[UnknownVariable]) -> None:
+    """A warning for each; its value is nobody's business."""
+    for each in unknown:
+        near = {"near": each.near} if each.near else {}
+        structlog.get_logger().warning("unknown_variable_ignored", variable=each.name, **near)

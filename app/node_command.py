@@ -8,6 +8,9 @@ import typer
 from app.command_end import PRIVATE_UMASK, USAGE, fail, needs_cluster_extra, wants_help
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.environment_variables import UnknownVariable
     from app.etcd_options import EtcdOptions
     from app.node_options import NodeOptions
     from storage.node.settings import NodeSettings
@@ -15,9 +18,10 @@ if TYPE_CHECKING:
 
 def node(context: typer.Context) -> None:
     """Every setting is an option (--id) and an environment variable (ACKLOG_ID); see --help."""
+    from app.environment_variables import unknown_variables
     from app.etcd_options import EtcdOptions
     from app.node_options import NODE, NodeOptions
-    from app.node_settings import OF_A_CLUSTERS_NODE, load_node_settings
+    from app.node_settings import OF_A_CLUSTERS_NODE, load_node_settings, node_variables
     from app.setting_fields import SettingsError
 
     if wants_help(context.args):
@@ -29,15 +33,17 @@ def node(context: typer.Context) -> None:
         node_settings = load_node_settings(os.environ, log_store=OF_A_CLUSTERS_NODE)
     except SettingsError as error:
         fail(str(error), exit_code=USAGE)
-    _run(options, etcd, node_settings)
+    _run(options, etcd, node_settings, unknown_variables(os.environ, [*NODE.variables(), *node_variables()]))
 
 
-def _run(options: "NodeOptions", etcd: "EtcdOptions", node_settings: "NodeSettings") -> None:
+def _run(
+    options: "NodeOptions", etcd: "EtcdOptions", node_settings: "NodeSettings", unknown: "Sequence[UnknownVariable]"
+) -> None:
     # Imported here, so that --help and a mistake in the settings answer at once.
     with needs_cluster_extra():
         from app.etcd_connection import EtcdStartError
         from app.node_process import run
-    from app.logging import configure_logging
+    from app.logging import configure_logging, log_unknown_variables
     from app.node_end import StorageFailedError
     from app.setting_fields import SettingsError
     from cluster.coordination import CoordinationError
@@ -50,6 +56,7 @@ def _run(options: "NodeOptions", etcd: "EtcdOptions", node_settings: "NodeSettin
     os.umask(PRIVATE_UMASK)
     try:
         configure_logging(options.log_level)
+        log_unknown_variables(unknown)
         run(options, etcd, node_settings)
     except SettingsError as error:
         fail(str(error), exit_code=USAGE)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from app.environment_variables import is_foreign
 from app.settings import NODE_PREFIX, SettingsError
 from storage.delivery.settings import DeliverySettings
 from storage.log.settings import LogStoreSettings
@@ -23,6 +24,12 @@ def numeric_settings(kind: type[NodeSettings] | type[LogStoreSettings] | type[De
     }
 
 
+def node_variables() -> list[str]:
+    """The environment variables that are settings of a storage node."""
+    kinds = (NodeSettings, LogStoreSettings, DeliverySettings)
+    return [NODE_PREFIX + name.upper() for kind in kinds for name in numeric_settings(kind)]
+
+
 OF_A_CLUSTERS_NODE: Mapping[str, int] = {"round_interval_ms": 2}
 """Where a node among others differs from one that is alone: each append is a round on every replica, and a fetch and
 its answer for each follower, so small rounds cost three machines what they gain one request."""
@@ -37,7 +44,7 @@ def load_node_settings(environment: Mapping[str, str], *, log_store: Mapping[str
     log_store_values: dict[str, Any] = dict(log_store or {})
     delivery_values: dict[str, Any] = {}
     for variable in sorted(environment):
-        if not variable.startswith(NODE_PREFIX):
+        if not variable.startswith(NODE_PREFIX) or is_foreign(variable, environment[variable]):
             continue
         name = variable.removeprefix(NODE_PREFIX).lower()
         if name in of_node:
@@ -47,7 +54,7 @@ def load_node_settings(environment: Mapping[str, str], *, log_store: Mapping[str
         elif name in of_delivery:
             values = delivery_values
         else:
-            raise SettingsError(f"{variable} is no setting of Acklog")
+            continue  # told by who starts the process, see `app.environment_variables`
         try:
             value = int(environment[variable])
         except ValueError:

@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, TypeVar
 
+from app.environment_variables import is_foreign
+
 _Settings = TypeVar("_Settings")
 
 ENVIRONMENT_PREFIX = "ACKLOG_"
@@ -62,20 +64,22 @@ class SettingSources:
     def known(self) -> "dict[str, Field[Any]]":
         return {each.name: each for kind in self.kinds for each in fields(kind) if each.name not in self.without}
 
+    def variables(self) -> list[str]:
+        """The environment variables that are settings of the command."""
+        return [variable_of(name) for name in self.known()]
+
     def default_of(self, name: str) -> object:
         return self.defaults.get(name, self.known()[name].default)
 
     def load(self, environment: Mapping[str, str], arguments: Sequence[str] = ()) -> "LoadedSettings":
-        """From the environment, overridden by command-line options. Raises SettingsError."""
+        """From the environment, overridden by command-line options. Raises SettingsError. Variables that are no setting
+        are passed over; `app.environment_variables` says which they are."""
         known = self.known()
         values: dict[str, Any] = dict(self.defaults)
-        for variable in sorted(environment):
-            if not variable.startswith(ENVIRONMENT_PREFIX) or variable.startswith(NODE_PREFIX):
-                continue
-            name = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
-            if name not in known:
-                raise SettingsError(f"{variable} is no setting of {self.program}")
-            values[name] = _convert(known[name], environment[variable], source=variable)
+        for name, each in known.items():
+            variable = variable_of(name)
+            if variable in environment and not is_foreign(variable, environment[variable]):
+                values[name] = _convert(each, environment[variable], source=variable)
         options = vars(self.parser().parse_args(list(arguments)))
         for name, given in options.items():
             if given is not None:

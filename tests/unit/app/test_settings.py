@@ -14,7 +14,6 @@ def test_defaults_environment_and_options_in_this_order() -> None:
 @pytest.mark.parametrize(
     ("environment", "arguments", "says"),
     [
-        ({"ACKLOG_PROT": "1"}, [], "ACKLOG_PROT"),
         ({"ACKLOG_PORT": "many"}, [], "ACKLOG_PORT"),
         ({"ACKLOG_PORT": "65536"}, [], "0 to 65535"),
         ({}, ["--port", "-1"], "--port"),
