@@ -9,7 +9,18 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol, TypeVar
 
-from tests.sim.history import Delivered, History, LogRead, ProgressRead, ReadRecord, Sent, Settled
+from tests.sim.history import (
+    Delivered,
+    History,
+    LogRead,
+    MessageLooked,
+    ProgressRead,
+    ReadRecord,
+    ReadRefused,
+    RecordsRead,
+    Sent,
+    Settled,
+)
 
 _Look = TypeVar("_Look", LogRead, ProgressRead, LogRead | ProgressRead)
 
@@ -22,7 +33,7 @@ class Checker(Protocol):
     def check(self, history: History) -> list[str]: ...
 
 
-def place_of(event: Sent | Delivered | Settled) -> Place:
+def place_of(event: Sent | Delivered | Settled | MessageLooked | RecordsRead | ReadRefused) -> Place:
     return event.queue, event.partition, event.offset
 
 

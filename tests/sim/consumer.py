@@ -82,7 +82,7 @@ class Consumer:
             around.coverage[f"receive {document['reason']}"] += 1
         leased = [
             self._note_delivery(message, began_ms, visibility_ms, body, is_auto_acked)
-            for message, body in zip(document["messages"], _raw_bodies(answer.body), strict=True)
+            for message, body in zip(document["messages"], raw_bodies(answer.body), strict=True)
         ]
         return [] if is_auto_acked else leased
 
@@ -196,7 +196,7 @@ class Consumer:
         return all(not item.get("code") for item in items)
 
 
-def _raw_bodies(text: bytes) -> list[str]:
+def raw_bodies(text: bytes) -> list[str]:
     """Each message's body as it stands in the answer, not parsed: `json` would lose how it was written."""
     bodies = []
     document = text.decode()

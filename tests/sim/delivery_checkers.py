@@ -86,7 +86,7 @@ class OneLeaseAtATime:
 def _sure_lease(delivered: Delivered, endings: list[Settled], second: float) -> _Lease:
     until_ms = delivered.began_ms + delivered.visibility_ms * second
     for settled in sorted(endings, key=lambda each: each.began_ms):
-        if settled.outcome is Outcome.FAILED:
+        if settled.outcome is Outcome.FAILED and not _may_be_its_own_doing(settled):
             continue
         if settled.action != "extend":
             until_ms = min(until_ms, settled.began_ms)
@@ -97,6 +97,11 @@ def _sure_lease(delivered: Delivered, endings: list[Settled], second: float) -> 
         elif settled.began_ms < until_ms:
             until_ms = extended_ms
     return _Lease(delivered, delivered.ended_ms, until_ms)
+
+
+def _may_be_its_own_doing(settled: Settled) -> bool:
+    """A nack whose answer was lost within the cluster is tried again, and finds the redelivery that it led to."""
+    return settled.action == "nack" and settled.code == "RECEIPT_STALE"
 
 
 class StaleReceiptsAreRefused:

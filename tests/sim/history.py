@@ -18,12 +18,12 @@ class Outcome(Enum):
     UNKNOWN = "unknown"
 
 
-class _Event(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     began_ms: float
     ended_ms: float
 
 
-class Sent(_Event, frozen=True, kw_only=True):
+class Sent(Event, frozen=True, kw_only=True):
     """One message of a send. `uid` is the client's own and stands in the body; sending again uses the same one.
 
     `sender` sends one request after the other; `request` numbers them, `index` is the place in a batch.
@@ -45,7 +45,7 @@ class Sent(_Event, frozen=True, kw_only=True):
     epoch: int = -1
 
 
-class Delivered(_Event, frozen=True, kw_only=True):
+class Delivered(Event, frozen=True, kw_only=True):
     """One message of an answer to a receive that a client got whole. `visibility_ms` is the lease's length.
 
     (generation, leader epoch, attempt) are the receipt's; `is_auto_acked` messages have none.
@@ -66,7 +66,7 @@ class Delivered(_Event, frozen=True, kw_only=True):
     is_auto_acked: bool = False
 
 
-class Settled(_Event, frozen=True, kw_only=True):
+class Settled(Event, frozen=True, kw_only=True):
     """One receipt of an ack, a nack or an extension."""
 
     action: str
@@ -82,7 +82,7 @@ class Settled(_Event, frozen=True, kw_only=True):
     visibility_ms: int = 0
 
 
-class AutoAckedAnswerLost(_Event, frozen=True, kw_only=True):
+class AutoAckedAnswerLost(Event, frozen=True, kw_only=True):
     """A receive with autoAck whose answer never came: up to so many messages are done without anybody having them."""
 
     group: str
@@ -90,7 +90,7 @@ class AutoAckedAnswerLost(_Event, frozen=True, kw_only=True):
     messages_max: int
 
 
-class Sought(_Event, frozen=True, kw_only=True):
+class Sought(Event, frozen=True, kw_only=True):
     """A seek of a group in one partition. The new position is between `lowest` and `highest`: the two are the same
     where it is known."""
 
@@ -111,7 +111,7 @@ class ReadRecord(msgspec.Struct, frozen=True):
     append_time_ms: int = -1
 
 
-class LogRead(_Event, frozen=True, kw_only=True):
+class LogRead(Event, frozen=True, kw_only=True):
     """A read of a partition's log as it is. `is_final` marks the one after everything, which is complete."""
 
     reader: str
@@ -125,7 +125,52 @@ class LogRead(_Event, frozen=True, kw_only=True):
     is_final: bool = False
 
 
-class ProgressRead(_Event, frozen=True, kw_only=True):
+class RecordsRead(Event, frozen=True, kw_only=True):
+    """A page of a partition's log that a client was given over HTTP. `is_nearest`: any in-sync replica may have
+    answered; else the leader did."""
+
+    reader: str
+    queue: str
+    partition: int
+    offset: int
+    next_offset: int
+    high_watermark: int
+    records: list[ReadRecord]
+    is_nearest: bool = False
+
+
+class MessageLooked(Event, frozen=True, kw_only=True):
+    """One message that a client asked for by its id."""
+
+    reader: str
+    queue: str
+    partition: int
+    offset: int
+    epoch: int
+    uid: str
+    body: str
+
+
+class EndListed(Event, frozen=True, kw_only=True):
+    """A partition's high watermark, in a listing over HTTP."""
+
+    reader: str
+    queue: str
+    partition: int
+    high_watermark: int
+
+
+class ReadRefused(Event, frozen=True, kw_only=True):
+    """A client asked for what begins at `offset`, and was told `code`."""
+
+    reader: str
+    queue: str
+    partition: int
+    offset: int
+    code: str
+
+
+class ProgressRead(Event, frozen=True, kw_only=True):
     """A group's progress in a partition, as the node tells it."""
 
     group: str
@@ -143,14 +188,14 @@ class ProgressRead(_Event, frozen=True, kw_only=True):
 STARTED = "started"
 
 
-class Faulted(_Event, frozen=True, kw_only=True):
+class Faulted(Event, frozen=True, kw_only=True):
     """Something was done to the system. `kind` STARTED: a server process serves again."""
 
     kind: str
     detail: str = ""
 
 
-class Elected(_Event, frozen=True, kw_only=True):
+class Elected(Event, frozen=True, kw_only=True):
     """A partition has a new leader epoch, as the coordination store says."""
 
     queue: str
@@ -159,8 +204,22 @@ class Elected(_Event, frozen=True, kw_only=True):
     leader: int
 
 
-Event = Elected | Sent | Delivered | Settled | Sought | AutoAckedAnswerLost | LogRead | ProgressRead | Faulted
-_Kind = TypeVar("_Kind", Elected, Sent, Delivered, Settled, Sought, AutoAckedAnswerLost, LogRead, ProgressRead, Faulted)
+_Kind = TypeVar("_Kind", bound=Event)
+_Known = (
+    Elected
+    | Sent
+    | Delivered
+    | Settled
+    | Sought
+    | AutoAckedAnswerLost
+    | LogRead
+    | RecordsRead
+    | MessageLooked
+    | EndListed
+    | ReadRefused
+    | ProgressRead
+    | Faulted
+)
 
 
 class History:
@@ -186,6 +245,6 @@ class History:
     @classmethod
     def from_json_lines(cls, text: bytes) -> "History":
         history = cls()
-        decoder = msgspec.json.Decoder(Event)
+        decoder = msgspec.json.Decoder(_Known)
         history.events.extend(decoder.decode(line) for line in text.splitlines())
         return history

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from tests.sim.checkers import Place, final_records, highest_before, place_of
-from tests.sim.history import Delivered, History, LogRead, Outcome, ProgressRead, Sent
+from tests.sim.history import Delivered, History, LogRead, MessageLooked, Outcome, ProgressRead, RecordsRead, Sent
 
 
 class AcknowledgedIsInTheLog:
@@ -161,10 +161,10 @@ class LogNeverChanges:
 
     def _sights(self, history: History) -> Iterator[tuple[Place, tuple[int, str, str]]]:
         for event in history.events:
-            if isinstance(event, LogRead):
+            if isinstance(event, LogRead | RecordsRead):
                 for record in event.records:
                     yield (event.queue, event.partition, record.offset), (record.epoch, record.uid, record.body)
-            elif isinstance(event, Delivered):
+            elif isinstance(event, Delivered | MessageLooked):
                 yield place_of(event), (event.epoch, event.uid, event.body)
 
 
@@ -221,11 +221,12 @@ class EpochsNeverFall:
 
 class NothingAboveTheHighWatermark:
     """5. No read returns a record at or above the high watermark that it tells, nor a place beyond it to go on at;
-    and nothing is delivered that the log does not hold in the end."""
+    and nothing is delivered, or read, that the log does not hold in the end."""
 
     def check(self, history: History) -> list[str]:
         violations = []
-        for read in history.of(LogRead):
+        reads: list[LogRead | RecordsRead] = [*history.of(LogRead), *history.of(RecordsRead)]
+        for read in reads:
             ends = [record.offset + 1 for record in read.records] + [read.next_offset]
             if max(ends) > read.high_watermark:
                 violations.append(
@@ -236,4 +237,11 @@ class NothingAboveTheHighWatermark:
             end = ends_of.get((delivered.queue, delivered.partition))
             if end is not None and delivered.offset >= end:
                 violations.append(f"{place_of(delivered)} was delivered, the log ends at {end}")
+        for page in history.of(RecordsRead):
+            end = ends_of.get((page.queue, page.partition))
+            if end is not None and page.high_watermark > end:
+                violations.append(
+                    f"{page.reader} was told a high watermark of {page.high_watermark} for {page.queue}/"
+                    f"{page.partition}, the log ends at {end}"
+                )
         return violations

@@ -11,6 +11,13 @@ OPERATIONS = ("send OK", "ack OK")
 STATES = (
     "elections of another node",
     "ISR growths",
+    "availability judged",
+    "fault: island of a node and a gateway",
+    "listings",
+    "looks at a message",
+    "pages of the leader",
+    "pages of the nearest",
+    "records OFFSET_OUT_OF_RANGE",
     "ISR of one",
     "ISR shrinks",
     "double failovers",

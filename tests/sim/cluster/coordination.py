@@ -102,6 +102,10 @@ class Coordination:
     def connect(self, host: str, process: Process) -> "StoreConnection":
         return StoreConnection(self, host, process)
 
+    @property
+    def has_quorum(self) -> bool:
+        return self._has_quorum.is_set()
+
     def lose_quorum(self) -> None:
         self._clock.stop()
         self._has_quorum.clear()

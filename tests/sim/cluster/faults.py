@@ -64,6 +64,7 @@ class Misfortune:
             ClusterFault.BIT_ROT: self._bit_rot,
             ClusterFault.GROW: self._grow,
             ClusterFault.MOVE: self._move,
+            ClusterFault.ISLAND: self._island,
         }
 
     def inflict(self, kind: ClusterFault) -> None:
@@ -209,6 +210,16 @@ class Misfortune:
             others = [name for name in others if not name.startswith("gateway")]
         links = self._around.network.links
         await self._block([*links.between([host.name], others), *links.between(others, [host.name])])
+
+    async def _island(self) -> None:
+        """A gateway stays with a leader that the others lose, and so do the gateway's clients."""
+        machine = self._hardware.leader_of_some_partition() or self._node()
+        island = [machine.name, self._random.choice(self._hardware.gateways).name]
+        others = [name for name in self._names() if name not in island]
+        if self._random.random() < 0.5:
+            others.append(COORDINATION)
+        links = self._around.network.links
+        await self._block([*links.between(island, others), *links.between(others, island)])
 
     async def _one_way(self) -> None:
         one, other = self._random.sample([*self._names(), COORDINATION], 2)

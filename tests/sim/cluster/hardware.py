@@ -141,8 +141,11 @@ class Hardware:
 
     def some_gateway(self) -> HttpClient | None:
         """What a client's load balancer picks."""
-        living = [gateway.http for gateway in self.gateways if gateway.http is not None]
+        living = self.living_gateways()
         return self._random.choice(living) if living else None
+
+    def living_gateways(self) -> list[HttpClient]:
+        return [gateway.http for gateway in self.gateways if gateway.http is not None]
 
     def directory_on(self, node_id: int) -> str | None:
         """Of the disk that the node's machine has now: "" for an empty one, None where there is no such machine."""

@@ -27,6 +27,7 @@ from tests.sim.log_checkers import (
     NothingTwice,
     SendersKeepTheirOrder,
 )
+from tests.sim.reader_checkers import AcknowledgedIsReadable, PagesBeginWhereTheyWereAsked, ReadersNeverSeeTheEndFall
 from tests.sim.seek_checkers import ReceiptsFromBeforeASeekAreStale, SeeksAreNotForgotten
 
 
@@ -56,6 +57,9 @@ def checkers_for(
         ProgressNeverFalls(),
         SeeksAreNotForgotten(),
         ReceiptsFromBeforeASeekAreStale(max_attempts=max_attempts),
+        AcknowledgedIsReadable(),
+        PagesBeginWhereTheyWereAsked(),
+        ReadersNeverSeeTheEndFall(),
     ]
     if has_final_looks:
         checkers += [

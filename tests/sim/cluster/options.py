@@ -42,14 +42,34 @@ class ClusterFault(Enum):
     BIT_ROT = "bit rot"
     GROW = "grow the topic"
     MOVE = "move a partition"
+    ISLAND = "island of a node and a gateway"
+
+
+class LastingFault(Enum):
+    """What stays for as long as the availability judge needs, one at a time and nothing else with it: what a supervisor
+    cannot help, and an operator may notice an hour later."""
+
+    ISLAND = "lasting: a node and a gateway away from the rest"
+    ISLAND_WITHOUT_STORE = "lasting: a node and a gateway away from the rest and the store"
+    CUT_OFF = "lasting: a node away from other nodes"
+    UNHEARD = "lasting: a node that other nodes do not hear"
+    DEAF = "lasting: a node that does not hear other nodes"
+    UNHEARD_BY_ONE = "lasting: a node that one other does not hear"
+    FULL_DISK = "lasting: a full disk"
+    LONG_PAUSE = "lasting: a pause of a node"
 
 
 TOPOLOGY_SHARE = 0.3
 SEEK_SHARE = 0.25
 DELETION_SHARE = 0.2
+READER_SHARE = 0.4
+LASTING_SHARE = 0.3
 
-LATE_FAULTS = (ClusterFault.BIT_ROT, ClusterFault.GROW, ClusterFault.MOVE)
+LATE_FAULTS = (ClusterFault.BIT_ROT, ClusterFault.GROW, ClusterFault.MOVE, ClusterFault.ISLAND)
 """Drawn apart from the others, so that seeds of before stay what they were; as is what operators do."""
+
+SURVIVED = frozenset({LastingFault.ISLAND_WITHOUT_STORE, LastingFault.UNHEARD_BY_ONE, LastingFault.LONG_PAUSE})
+"""What a cluster gets over while it goes on. In the others a leader that cannot commit keeps leading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +112,10 @@ class ClusterOptions:
     """How often each group is sent back or forth."""
     deletions: int
     """How often a topic beside the others is deleted, and created again."""
+    readers: int
+    """Clients that read the log over HTTP."""
+    lasting_faults: tuple[LastingFault, ...]
+    """What comes after all the others, under the eyes of the availability judge."""
 
     @property
     def dedup_is_exact(self) -> bool:
@@ -110,7 +134,7 @@ class ClusterOptions:
             value = getattr(self, each.name)
             if each.name == "server":
                 continue
-            if each.name == "faults":
+            if each.name in {"faults", "lasting_faults"}:
                 value = ", ".join(fault.value for fault in value) or "none"
             lines.append(f"  {each.name:24} {value}")
         return "\n".join([*lines, "  of each server and its clients:", self.server.describe()])
@@ -162,6 +186,8 @@ def draw_cluster_options(seed: int) -> ClusterOptions:
         leaves=leaves,
         seeks=_seeks(seed),
         deletions=_deletions(seed),
+        readers=_readers(seed),
+        lasting_faults=_lasting_faults(seed),
     )
 
 
@@ -184,6 +210,21 @@ def _deletions(seed: int) -> int:
     """Of a share of the seeds."""
     rng = random.Random(f"deletions {seed}")
     return rng.choice((1, 2, 4)) if rng.random() < DELETION_SHARE else 0
+
+
+def _readers(seed: int) -> int:
+    """Of a share of the seeds."""
+    rng = random.Random(f"readers {seed}")
+    return rng.choice((1, 1, 2)) if rng.random() < READER_SHARE else 0
+
+
+def _lasting_faults(seed: int) -> tuple[LastingFault, ...]:
+    """Of a share of the seeds."""
+    rng = random.Random(f"lasting faults {seed}")
+    if rng.random() >= LASTING_SHARE:
+        return ()
+    drawn = [rng.choice(list(LastingFault)) for _ in range(rng.choice((1, 1, 2)))]
+    return tuple(kind for kind in drawn if kind in SURVIVED)
 
 
 def _acks(seed: int, replication_factor: int) -> tuple[int | str, ...]:

@@ -208,6 +208,8 @@ def calm_options(seed: int, **changes: Any) -> ClusterOptions:
         "leaves": 0,
         "seeks": 0,
         "deletions": 0,
+        "readers": 0,
+        "lasting_faults": (),
     }
     return replace(drawn, **(calm | changes))
 

@@ -4,18 +4,22 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 
+import msgspec
+
 from cluster import keys
 from cluster.codec import decode
 from cluster.coordination import Changed, Event
 from cluster.memory_store import MemoryStore
 from cluster.model import NO_LEADER, NodeRegistration, PartitionState, Topic
+from storage.node.offset_projection import ProjectedOffsets, ProjectedPartition
 from tests.sim.history import Elected, History
 from tests.sim.queue_label import queue_label
 
 
 class StoreObserver:
     """3, 12. One leader for each epoch, epochs never fall, nobody is elected who is not in sync with the directory that
-    its place was earned with, the ISR keeps its minimum; every change is counted in the `partition_epoch`.
+    its place was earned with, the ISR keeps its minimum; every change is counted in the `partition_epoch`. What groups
+    have done, as it is shown there, is never replaced by what an earlier leader knew.
 
     `directory_on` tells the data directory that a node's machine has now: "" for an empty disk, None where that is not
     known."""
@@ -35,6 +39,7 @@ class StoreObserver:
         self.topics_ever: list[tuple[Topic, float]] = []
         """As they were created, and when; deleted ones, too."""
         self.violations: list[str] = []
+        self._projected: dict[tuple[str, str], ProjectedPartition] = {}
         self._store = store
         self._history = history
         self._coverage = coverage
@@ -54,6 +59,8 @@ class StoreObserver:
             self._topic_changed(key, event)
         elif isinstance(event, Changed) and key.startswith(keys.PARTITIONS):
             self._partition_changed(decode(PartitionState, event.item.value))
+        elif key.startswith(keys.OFFSETS):
+            self._projection_changed(key, event)
         elif isinstance(event, Changed) and key == keys.CONTROLLER:
             self._coverage["controllers"] += 1
 
@@ -78,6 +85,17 @@ class StoreObserver:
         gone = {topic.id for topic in self.topics.values() if topic.name == name}
         self.topics = {topic_id: topic for topic_id, topic in self.topics.items() if topic_id not in gone}
         self.partitions = {place: state for place, state in self.partitions.items() if place[0] not in gone}
+
+    def _projection_changed(self, key: str, event: Event) -> None:
+        if not isinstance(event, Changed):
+            self._projected = {place: value for place, value in self._projected.items() if place[0] != key}
+            return
+        self._coverage["projections"] += 1
+        for number, after in msgspec.json.decode(event.item.value, type=ProjectedOffsets).partitions.items():
+            before = self._projected.get((key, number))
+            self._projected[key, number] = after
+            if before is not None and (after.leader_epoch, after.version) < (before.leader_epoch, before.version):
+                self.violations.append(f"the projection {key} of partition {number} fell from {before} to {after}")
 
     def _is_gone(self, topic_id: str) -> bool:
         return topic_id not in self.topics and any(topic.id == topic_id for topic, _ in self.topics_ever)

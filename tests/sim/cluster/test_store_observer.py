@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -11,6 +12,7 @@ from cluster.codec import encode
 from cluster.coordination import Changed, KeyValue, Removed
 from cluster.memory_store import MemoryStore
 from cluster.model import NO_LEADER, NodeRegistration, PartitionState, Topic, TopicConfig
+from storage.node.offset_projection import ProjectedOffsets, ProjectedPartition
 from tests.sim.cluster.store_observer import StoreObserver
 from tests.sim.history import Elected, History
 from tests.support.manual_clock import ManualClock
@@ -87,3 +89,21 @@ def test_registrations_are_known_while_they_live() -> None:
     assert observer.nodes == {3: registration}
     observer.see(Removed(keys.node(3), 3))
     assert observer.nodes == {}
+
+
+def projected(*values: ProjectedPartition) -> StoreObserver:
+    observer = observed()
+    for value in values:
+        written = msgspec.json.encode(ProjectedOffsets({"0": value}))
+        observer.see(Changed(KeyValue(keys.offsets("group", "topic"), written, 1, 2, 1)))
+    return observer
+
+
+def test_what_a_later_leader_has_shown_is_not_replaced() -> None:
+    first = ProjectedPartition(offset=10, done_above=0, leader_epoch=2, version=5)
+    for later in (replace(first, version=6), replace(first, leader_epoch=3, version=1)):
+        assert projected(first, later).violations == []
+        assert "of partition 0 fell from" in projected(later, first).violations[0]
+    observer = projected(first)
+    observer.see(Removed(keys.offsets("group", "topic"), 3))
+    assert observer.violations == []

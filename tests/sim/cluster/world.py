@@ -16,16 +16,19 @@ from typing import Any
 import structlog
 
 from cluster.errors import AcklogError
-from cluster.model import GroupMode, GroupSettings, TopicConfig
+from cluster.model import GroupMode, GroupSettings, Topic, TopicConfig
 from tests.sim.checkers import check_all
 from tests.sim.clients import Surroundings
 from tests.sim.cluster.administrator import Administrator
+from tests.sim.cluster.availability import AvailabilityJudge
 from tests.sim.cluster.coordination import NO_FAULTS, Coordination
 from tests.sim.cluster.faults import Misfortune
 from tests.sim.cluster.hardware import Hardware
 from tests.sim.cluster.inspector import Inspector, replicas_of
 from tests.sim.cluster.judgement import checkers_for
+from tests.sim.cluster.lasting_faults import LastingMisfortune
 from tests.sim.cluster.links import Links
+from tests.sim.cluster.log_reader import LogReader
 from tests.sim.cluster.machines import NodeMachine, Surrounding
 from tests.sim.cluster.network import Network
 from tests.sim.cluster.observer import ClusterObserver, NobodyLeadsError
@@ -35,6 +38,7 @@ from tests.sim.cluster.passing_topic import GROUP as PASSING_GROUP
 from tests.sim.cluster.passing_topic import PassingTopic
 from tests.sim.cluster.store_observer import StoreObserver, watching
 from tests.sim.cluster.topology import Topology
+from tests.sim.cluster.watermarks import Watermarks
 from tests.sim.consumer import Consumer
 from tests.sim.environment import ExecutorKilledError, MachineClock
 from tests.sim.history import AutoAckedAnswerLost, Faulted, History, Outcome, ProgressRead, Sent
@@ -106,6 +110,9 @@ class ClusterWorld:
         self.passing = PassingTopic(machine_around, self.around, self.store, administrator)
         self.observer = ClusterObserver(self.hardware, self.store, self.around)
         self.inspector = Inspector(self.store, self.coverage)
+        self.watermarks = Watermarks(self.hardware)
+        self.availability = AvailabilityJudge(QUEUE, self.coordination, self.hardware, self.store, self.around)
+        self.lasting = LastingMisfortune(machine_around, self.hardware, self.availability)
         self._groups = [f"group-{number}" for number in range(options.server.groups)]
         self._dead_letter_queues = {(group, QUEUE): f"{QUEUE}.{group}.dlq" for group in self._groups}
         self._producers: list[asyncio.Task[None]] = []
@@ -124,6 +131,8 @@ class ClusterWorld:
             clients += [asyncio.create_task(each) for each in self.passing.clients(lambda: self._is_over)]
         self._administration = [asyncio.create_task(each) for each in administration]
         await self._run_safety()
+        if self.options.lasting_faults:
+            await self._run_lasting()
         await self._heal()
         await self.finish(clients)
 
@@ -217,8 +226,15 @@ class ClusterWorld:
             asyncio.create_task(Producer(f"producer-{number}", QUEUE, self.around).run())
             for number in range(server.producers)
         ]
-        observer = asyncio.create_task(self.observer.run(lambda: self._is_over))
-        return [*self._producers, *self._consumers(), observer]
+        readers = [
+            LogReader(f"reader-{number}", self._topic, self.around, self.hardware, self.watermarks)
+            for number in range(self.options.readers)
+        ]
+        looking = [*(reader.run(lambda: self._is_over) for reader in readers), self.observer.run(lambda: self._is_over)]
+        return [*self._producers, *self._consumers(), *map(asyncio.create_task, looking)]
+
+    def _topic(self) -> Topic:
+        return next(topic for topic in self.store.topics.values() if topic.name == QUEUE)
 
     def _seeking(self) -> list[Coroutine[Any, Any, None]]:
         times, duration_s = self.options.seeks, self.options.duration_ms / 1000
@@ -259,6 +275,17 @@ class ClusterWorld:
             self._note(kind.value)
             self.misfortune.inflict(kind)
         await asyncio.sleep(max(0.0, end_s - self._loop.time()))
+
+    async def _run_lasting(self) -> None:
+        """One thing after the other, each for longer than a cluster may need to get over it."""
+        self.coordination.faults = NO_FAULTS
+        judge = asyncio.create_task(self.availability.run())
+        for kind in self.options.lasting_faults:
+            await self.misfortune.undo_all()
+            self._note(kind.value)
+            await self.lasting.go_through(kind)
+        judge.cancel()
+        await asyncio.gather(judge, return_exceptions=True)
 
     async def _heal(self) -> None:
         """From here on nothing goes wrong any more; what was set to go wrong still may, once, within the pause."""
@@ -381,6 +408,8 @@ class ClusterWorld:
         self.violations += self.around.unexpected
         self.violations += self.store.violations
         self.violations += self.inspector.violations
+        self.violations += self.watermarks.violations
+        self.violations += self.availability.violations
         self.violations += judge_passing(
             self.history.where(lambda event: is_passing(getattr(event, "queue", PASSING))),
             self.passing.lives(),
