@@ -78,6 +78,7 @@ class PartitionState(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
     and in `removing`. `isr` is a part of them. `directories` names, for each replica, the data directory that its
     place in the ISR was earned with, "" where that is not known; it is empty or as long as `replicas`. `leader` is
     NO_LEADER when no replica is left that may lead. `partition_epoch` rises with every change, whoever makes it.
+    `given_up_by` are nodes that have handed the leadership over of late, as they could not commit, the last one last.
     """
 
     topic_id: str
@@ -92,6 +93,7 @@ class PartitionState(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
     life: PartitionLife = PartitionLife.ACTIVE
+    given_up_by: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.directories and len(self.directories) != len(self.replicas):
@@ -139,7 +141,8 @@ class NodeRegistration(msgspec.Struct, frozen=True, rename="camel"):
     """A live node. `incarnation` is new at every start; `directory_id` names its data directory.
 
     `rack` is what fails together ("" is a rack of the node's own). A node that `is_leaving` is about to stop and wants
-    to hand its leaderships over first; its replicas stay where they are.
+    to hand its leaderships over first; its replicas stay where they are. One that `has_impaired_storage` takes nothing
+    more for now (its disk is full, or stands still), and wants the same.
     """
 
     node_id: int
@@ -148,6 +151,7 @@ class NodeRegistration(msgspec.Struct, frozen=True, rename="camel"):
     address: str
     rack: str = ""
     is_leaving: bool = False
+    has_impaired_storage: bool = False
 
 
 class ControllerClaim(msgspec.Struct, frozen=True, rename="camel"):

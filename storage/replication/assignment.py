@@ -24,7 +24,8 @@ class IsrMember(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Assignment(msgspec.Struct, frozen=True):
-    """`revision` is the one at which the key was last written.
+    """`revision` is the one at which the key was last written. `given_up_by` are nodes that have handed the leadership
+    over of late, as they could not commit, the last one last.
 
     Within one leader epoch only its leader adds to the ISR; the controller may remove from it, and takes the next epoch
     for everything else. So a leader's committed and proposed members together are never fewer than the true ones.
@@ -36,6 +37,7 @@ class Assignment(msgspec.Struct, frozen=True):
     replicas: tuple[int, ...]
     isr: tuple[IsrMember, ...]
     revision: int
+    given_up_by: tuple[int, ...] = ()
 
     @property
     def has_leader(self) -> bool:
@@ -55,4 +57,5 @@ def assignment_of(state: PartitionState, *, revision: int) -> Assignment:
         replicas=state.replicas,
         isr=tuple(IsrMember(node_id, state.directory_of(node_id)) for node_id in state.isr),
         revision=revision,
+        given_up_by=state.given_up_by,
     )

@@ -89,6 +89,27 @@ class Followers:
         return heard[count - 1] if count <= len(heard) else None
 
 
+def next_late_ms(members: Iterable[FollowerProgress], lag_ms: int, *, after_ms: int) -> int | None:
+    """When the next one that is not late at `after_ms` will be, if it goes on like this."""
+    from_ms = [each.late_from_ms(lag_ms) for each in members]
+    return min((each for each in from_ms if each is not None and each > after_ms), default=None)
+
+
+def without_silent(
+    members: Collection[IsrMember],
+    silent: Collection[FollowerProgress],
+    vital: Collection[FollowerProgress],
+    *,
+    least: int,
+) -> tuple[IsrMember, ...]:
+    """The members but for the silent ones, where the leader and the `vital` ones are `least`. Else all: who waits for
+    more than the silent ones gains nothing, and each of them may still be elected."""
+    if not silent or len(vital) + 1 < least:
+        return tuple(members)
+    silent_nodes = {progress.identity.node_id for progress in silent}
+    return tuple(member for member in members if member.node_id not in silent_nodes)
+
+
 def without_late(
     members: Collection[IsrMember], late: Iterable[FollowerProgress], *, least: int
 ) -> tuple[IsrMember, ...]:

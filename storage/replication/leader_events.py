@@ -193,6 +193,21 @@ class ServiceChanged:
     service: Service
 
 
+@dataclass(frozen=True, slots=True)
+class HandOver:
+    """This leader cannot commit: give the leadership to another member of the ISR that may be able to, in a transaction
+    that takes the next leader epoch. `heard` are the replicas that this leader still hears. What came of it the
+    assignments tell; until then it is asked for again."""
+
+    isr_floor: int
+    heard: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetHandOvers:
+    """Who has handed the leadership over has been in sync again for long: it may be preferred as before."""
+
+
 LeaderEffect = (
     FetchVerdict
     | HighWatermarkAdvanced
@@ -200,6 +215,8 @@ LeaderEffect = (
     | AcksUnknown
     | ChangeIsr
     | AskWhoIsHeard
+    | HandOver
+    | ForgetHandOvers
     | ReadAssignment
     | ServiceChanged
 )

@@ -15,11 +15,14 @@ in-sync replicas), and the specifications of Kafka's replication in TLA+ by J. G
 from collections.abc import Sequence
 
 from storage.replication.acks import ACKS_ALL, WaitingAcks
-from storage.replication.assignment import Assignment, IsrMember, ReplicaIdentity
+from storage.replication.assignment import Assignment, ReplicaIdentity
+from storage.replication.contact import Contact
 from storage.replication.divergence import compare
+from storage.replication.fetch_admission import fetch_refusal
 from storage.replication.follower_progress import UNKNOWN, FollowerProgress
-from storage.replication.followers import Followers, without_late
+from storage.replication.followers import Followers, next_late_ms, without_late, without_silent
 from storage.replication.isr import ChangeOutcome, InSyncReplicas
+from storage.replication.joining import Joining, joining
 from storage.replication.leader_events import (
     AckAwaited,
     AcksReached,
@@ -80,14 +83,14 @@ class LeaderReplica:
         self._followers = Followers(logs=len(self._logs))
         self._waiting = tuple(WaitingAcks() for _ in logs)
         self._late = 0  # members of the committed ISR that are late, and have not left it yet or must not
-        self._late_from_ms = now_ms  # when that was counted
+        self._looked_ms = now_ms
+        self._contact = Contact(me.node_id, assignment, settings, now_ms)
         self._is_coordinated = True
         self._retry = RetryPause(settings.retry_ms)
         self._effects: list[LeaderEffect] = []
         self._members: dict[int, FollowerProgress] = {}  # of the maximal ISR, those that are heard
         self._is_somebody_missing = False
-        self._has_silent_candidates = False
-        self._ask_from_ms: int | None = None  # when to ask once more whether those that were put out are heard
+        self._joining = Joining()
         self._set_replicas(assignment, now_ms)
         self._reconsider(now_ms)
 
@@ -120,9 +123,13 @@ class LeaderReplica:
         """When TimePassed is due."""
         if self.service is Service.STEPPED_DOWN:
             return None
-        deadlines = [self._retry.until_ms, self._next_late_from_ms(), self._ask_from_ms]
-        if not self._is_coordinated and self.service is Service.SERVING:
-            deadlines.append(self._isolated_from_ms())
+        members, lag_ms = self._followers.members(self.isr.committed), self._topic.max_replica_lag_ms
+        deadlines = [self._retry.until_ms, self._joining.ask_from_ms]
+        if self._is_coordinated:
+            deadlines.append(self._contact.next_deadline(members, lag_ms, after_ms=self._looked_ms))
+        else:
+            deadlines.append(next_late_ms(members, lag_ms, after_ms=self._looked_ms))
+            deadlines.append(self._isolated_from_ms() if self.service is Service.SERVING else None)
         return min((each for each in deadlines if each is not None), default=None)
 
     # --- stepping --------------------------------------------------------------------------------------------------
@@ -146,8 +153,9 @@ class LeaderReplica:
             self._go_on(now_ms)
         else:
             self._note(event, now_ms)
-            self._reconsider(now_ms)
-            if self._has_silent_candidates and not isinstance(event, FollowersHeard):
+            is_told = isinstance(event, FollowersHeard)
+            self._reconsider(now_ms, is_told=is_told)
+            if (self._joining.must_ask or self._contact.must_ask) and not is_told:
                 self._effects.append(AskWhoIsHeard())
         return self._take_effects()
 
@@ -183,11 +191,13 @@ class LeaderReplica:
         if self.service is not Service.SERVING:
             self._serve(now_ms)
 
-    def _reconsider(self, now_ms: int) -> None:
+    def _reconsider(self, now_ms: int, *, is_told: bool = False) -> None:
+        """`is_told`: who is heard is known as of now."""
         if self.service is Service.STEPPED_DOWN:
             return
         self._count_members()
         self._advance()
+        self._look(now_ms, is_told=is_told)
         self._maintain_isr(now_ms)
         self._count_members()
         self._serve(now_ms)
@@ -214,9 +224,8 @@ class LeaderReplica:
         if self.service is Service.STEPPED_DOWN:
             return
         self._set_service(Service.STEPPED_DOWN)
-        tokens = [token for waiting in self._waiting for token in waiting.take_all()]
-        if tokens:
-            self._effects.append(AcksUnknown(tuple(tokens)))
+        if tokens := tuple(token for waiting in self._waiting for token in waiting.take_all()):
+            self._effects.append(AcksUnknown(tokens))
 
     def _set_replicas(self, assignment: Assignment, now_ms: int) -> None:
         self._followers.set_nodes((each for each in assignment.replicas if each != self._me.node_id), now_ms)
@@ -239,28 +248,15 @@ class LeaderReplica:
         progress = self._followers.life(event.follower, now_ms)
         if event.follower.node_id not in self._members:
             self._retry.begin_anew(now_ms)  # it wants to join, and lives
-        verdicts = tuple(
-            LogVerdict(position, compare(log, position))
-            for log, position in zip(self._logs, event.positions, strict=True)
-        )
+        asked = zip(self._logs, event.positions, strict=True)
+        verdicts = tuple(LogVerdict(position, compare(log, position)) for log, position in asked)
         matched = [UNKNOWN if verdict.parting else verdict.position.offset for verdict in verdicts]
         progress.fetched(matched, ends=self._written_ends(), now_ms=now_ms)
         self._effects.append(FetchVerdict(event.follower, self.leader_epoch, None, verdicts))
         return not self._late and self._members.get(event.follower.node_id) is progress
 
     def _fetch_refusal(self, event: FollowerFetched) -> FetchRefusal | None:
-        if event.leader_epoch < self.leader_epoch:
-            return FetchRefusal.FENCED_EPOCH
-        if event.leader_epoch > self.leader_epoch:
-            return FetchRefusal.UNKNOWN_EPOCH
-        if self.service is Service.STEPPED_DOWN:
-            return FetchRefusal.NOT_LEADER
-        known = self._followers.get(event.follower.node_id)
-        if known is None:
-            return FetchRefusal.NOT_A_REPLICA
-        if event.follower.incarnation < known.identity.incarnation:
-            return FetchRefusal.STALE_INCARNATION
-        return None
+        return fetch_refusal(event, self._followers, leader_epoch=self.leader_epoch, service=self.service)
 
     def _written_ends(self) -> tuple[int, ...]:
         return tuple(log.written_end for log in self._logs)
@@ -307,30 +303,42 @@ class LeaderReplica:
 
     # --- who is in sync ----------------------------------------------------------------------------------------------
 
+    def _look(self, now_ms: int, *, is_told: bool) -> None:
+        """Who of the ISR keeps up; and whether another leader might fare better (rule R36)."""
+        self._looked_ms = now_ms
+        if not self._is_coordinated:
+            self._contact.look_away()
+            return
+        self._effects += self._contact.look(
+            self._followers,
+            self._followers.members(self.isr.committed),
+            is_waiting=self._written_ends() != self.high_watermarks,
+            is_told=is_told,
+            floor=self._topic.min_insync_replicas,
+            now_ms=now_ms,
+        )
+
     def _maintain_isr(self, now_ms: int) -> None:
         """Propose what is due; never while the coordination store is away, and one change at a time (rule R15)."""
         lag_ms, present = self._topic.max_replica_lag_ms, self._followers.members(self.isr.committed)
         late = [progress for progress in present if progress.is_late(lag_ms, now_ms)]
         self._late = len(late)
-        self._late_from_ms = now_ms
-        self._has_silent_candidates = False
-        self._ask_from_ms = None
+        self._joining = Joining()
         if not self._is_coordinated or not self.isr.is_settled or self._retry.until_ms is not None:
             return
         known = self._followers.known_members(self.isr.committed, but=self._me.node_id)
         kept = without_late(known, late, least=self._topic.min_insync_replicas)
+        vital = [each for each in self._contact.vital if each not in late]
+        kept = without_silent(kept, self._contact.silent, vital, least=self._topic.min_insync_replicas)
+        self._followers.note_put_out((each for each in known if each not in kept), now_ms)
         if kept != self.isr.committed:
             self._effects.append(ChangeIsr(self.isr.propose(kept)))
             return
         candidates = [progress for progress in self._followers if self._may_join(progress, now_ms)]
-        silent_since_ms = now_ms - self._settings.contact_ms
-        joining = tuple(each.identity for each in candidates if each.was_heard_after(silent_since_ms))
-        self._has_silent_candidates = len(joining) < len(candidates)
-        doubted = (each for each in candidates if each.heard_ms > silent_since_ms and each.identity not in joining)
-        self._ask_from_ms = min((each.put_out_ms + self._settings.contact_ms for each in doubted), default=None)
-        if joining:
-            members = tuple(IsrMember(each.node_id, each.directory_id) for each in joining)
-            self._effects.append(ChangeIsr(self.isr.propose((*kept, *members), joining)))
+        self._joining = joining(candidates, contact_ms=self._settings.contact_ms, now_ms=now_ms)
+        if self._joining.members:
+            grown = self.isr.propose((*kept, *self._joining.members), self._joining.identities)
+            self._effects.append(ChangeIsr(grown))
 
     def _may_join(self, progress: FollowerProgress, now_ms: int) -> bool:
         """It has all that is committed and all that this leader found at its election, and kept up when last heard."""
@@ -338,16 +346,11 @@ class LeaderReplica:
             return False
         return progress.is_at(self._start_ends) and progress.is_at(self._high_watermarks)
 
-    def _next_late_from_ms(self) -> int | None:
-        """When the next member of the ISR that is not late yet will be, if it goes on like this."""
-        lag_ms = self._topic.max_replica_lag_ms
-        from_ms = [each.late_from_ms(lag_ms) for each in self._followers.members(self.isr.committed)]
-        return min((each for each in from_ms if each is not None and each > self._late_from_ms), default=None)
-
     def _isr_change_ended(self, event: IsrChangeEnded, now_ms: int) -> None:
         is_awaited = self.isr.ended(event.serial, event.outcome, event.revision)
         if is_awaited and event.outcome is ChangeOutcome.DONE:
             self._retry.succeeded()
+            self._contact.isr_changed((member.node_id for member in self.isr.committed), now_ms)
         elif is_awaited and self.isr.needs_reading:
             self._retry.wait(now_ms)
         elif is_awaited:  # who fetches, and is not registered (yet), is refused each time
@@ -363,6 +366,7 @@ class LeaderReplica:
                 return
             if is_newer:
                 self._set_replicas(assignment, now_ms)
+                self._contact.seen(assignment, now_ms)
             before = self.isr.committed
             change = self.isr.seen(assignment)
             self._followers.note_put_out([each for each in before if not self.isr.has(each.node_id)], now_ms)

@@ -54,6 +54,29 @@ class ReplicationSettings:
     waiting_acks_max: int = 100_000
     """Appends of one partition that wait for replicas; beyond it appends are refused as OVERLOADED."""
 
+    silence_ms: int = 2_000
+    """How long a follower that lacks something may send no fetch; up to twice as long where it was slow of late. After
+    that, and `silence_grace_ms`, it leaves the ISR where enough others are heard, long before it counts as late."""
+
+    silence_grace_ms: int = 500
+    """Between the first look that finds a follower silent, and the one that counts: a leader that stood still itself
+    finds all of them silent, and their fetches waiting."""
+
+    commit_stall_ms: int = 5_000
+    """How long followers that lack something may fetch without getting anywhere, before the leader takes itself for the
+    cause."""
+
+    hand_over_retry_ms: int = 500
+    """How often a leader that cannot commit tries to hand its leadership over."""
+
+    hand_over_again_ms: int = 12_000
+    """How long a leader that got back what it had handed over, as nobody else could commit either, keeps it before it
+    hands it over again."""
+
+    hand_over_calm_ms: int = 30_000
+    """How long those that have handed a leadership over must have been in sync again before that is forgotten, and they
+    are preferred as leaders again."""
+
     contact_ms: int = 3_000
     """How long after its last fetch a follower counts as heard. Who is not heard does not join the ISR; and without
     the coordination store a leader serves while it hears enough followers."""
@@ -61,6 +84,8 @@ class ReplicationSettings:
     def __post_init__(self) -> None:
         if self.fetch_wait_ms >= self.contact_ms:
             raise ValueError("fetch_wait_ms must be below contact_ms, or an idle follower would seem to be gone")
+        if self.fetch_wait_ms >= self.silence_ms:
+            raise ValueError("fetch_wait_ms must be below silence_ms, or an idle follower would seem to be silent")
         if self.fetches_in_flight_max < 2:
             raise ValueError("fetches_in_flight_max must be at least 2, or new positions would wait for news")
 

@@ -27,10 +27,13 @@ _CHUNK_BYTES = 65536
 
 class Cut(Enum):
     """What a cut link does. SILENT: bytes and new connections are kept, and go on when it is mended, as with a cable
-    that was pulled out. RESET: connections break, and new ones break at once."""
+    that was pulled out. RESET: connections break, and new ones break at once. THERE and BACK are silent in one
+    direction only: what the side that connected says, or what it is answered. A new connection needs both."""
 
     SILENT = "silent"
     RESET = "reset"
+    THERE = "there"
+    BACK = "back"
 
 
 Link = tuple[str, str]
@@ -51,12 +54,19 @@ class _Front:
 class _Connection:
     link: Link
     writers: list[asyncio.StreamWriter]
-    is_open: asyncio.Event = field(default_factory=asyncio.Event)
+    there: asyncio.Event = field(default_factory=asyncio.Event)
+    back: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def until_open(self) -> None:
+        while not (self.there.is_set() and self.back.is_set()):
+            await self.there.wait()
+            await self.back.wait()
 
     def break_off(self) -> None:
         for writer in self.writers:
             writer.transport.abort()
-        self.is_open.set()
+        self.there.set()
+        self.back.set()
 
 
 class CuttableNetwork:
@@ -108,12 +118,14 @@ class CuttableNetwork:
 
     def _apply(self, connection: _Connection) -> None:
         how = self._cuts.get(connection.link)
-        if how is None:
-            connection.is_open.set()
-        elif how is Cut.SILENT:
-            connection.is_open.clear()
-        else:
+        if how is Cut.RESET:
             connection.break_off()
+            return
+        for direction, event in ((Cut.THERE, connection.there), (Cut.BACK, connection.back)):
+            if how in {Cut.SILENT, direction}:
+                event.clear()
+            else:
+                event.set()
 
     # --- forwarding ----------------------------------------------------------------------------------------------
 
@@ -154,14 +166,14 @@ class CuttableNetwork:
         self._connections.add(connection)
         try:
             self._apply(connection)
-            await connection.is_open.wait()
+            await connection.until_open()
             if self._cuts.get(connection.link) is not None:
                 return
             far_reader, far_writer = await asyncio.open_connection(HOST, front.target_port)
             connection.writers.append(far_writer)
             self._apply(connection)
             await asyncio.gather(
-                _pump(reader, far_writer, connection.is_open), _pump(far_reader, writer, connection.is_open)
+                _pump(reader, far_writer, connection.there), _pump(far_reader, writer, connection.back)
             )
         except ConnectionRefusedError:
             self._stop_listening(front)

@@ -16,7 +16,7 @@ import aiohttp
 
 from acklog.command.server_metrics import ServerMetrics
 from app.local_cluster.server_process import ServerProcess, server_command
-from tests.support.cuttable_network import HOST, CuttableNetwork, Link
+from tests.support.cuttable_network import HOST, Cut, CuttableNetwork, Link
 from tests.support.etcd_process import EtcdCluster, running_cluster
 from tests.support.lasting_ports import lasting_ports
 
@@ -107,6 +107,12 @@ class RealCluster:
         """In both directions. Names are those of `names_of`."""
         ours, theirs = list(some), list(others)
         return [link for one in ours for other in theirs for link in ((one, other), (other, one))]
+
+    def cut_one_way(self, senders: Iterable[str], receivers: Iterable[str]) -> None:
+        """Nothing that the ones send reaches the others any more, whoever has connected."""
+        towards = [(sender, receiver) for sender in senders for receiver in receivers]
+        self.network.cut(towards, Cut.THERE)
+        self.network.cut([(receiver, sender) for sender, receiver in towards], Cut.BACK)
 
     def other_nodes(self, node: int) -> list[str]:
         return [f"node {number}" for number in self.nodes if number != node]

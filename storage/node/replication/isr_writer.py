@@ -5,7 +5,7 @@ the copy is behind, the change is refused and proposed anew.
 """
 
 import asyncio
-from collections.abc import Container
+from collections.abc import Collection, Container, Iterable
 
 import msgspec
 
@@ -19,6 +19,7 @@ from cluster.coordination import (
     OutcomeUnknownError,
     Put,
 )
+from cluster.hand_over import hand_overs_forgotten, handed_over
 from cluster.metadata_view import MetadataView
 from cluster.model import PartitionState
 from cluster.partition_change import without_damaged
@@ -78,19 +79,49 @@ class IsrWriter:
         changed = without_damaged(state, replica.node_id, living=living, isr_floor=isr_floor)
         if changed is None:
             return False
-        compares = [
-            Compare(key, CompareTarget.MOD_REVISION, self._metadata.revision_of(key)),
-            self._registered(replica),
-        ]
+        registered = [replica]
         if changed.leader != state.leader:
             successor = living[changed.leader]
-            identity = ReplicaIdentity(successor.node_id, successor.incarnation, successor.directory_id)
-            compares.append(self._registered(identity))
+            registered.append(ReplicaIdentity(successor.node_id, successor.incarnation, successor.directory_id))
+        return await self._write(key, changed, registered)
+
+    async def hand_over(
+        self, partition: PartitionId, replica: ReplicaIdentity, *, isr_floor: int, heard: Collection[int]
+    ) -> int | None:
+        """Give the leadership of the replica, which cannot commit, to another member of the ISR: which one. None: it
+        was not done, or nobody knows; the partition's key will tell."""
+        key = keys.partition(partition.topic_id, partition.partition)
+        state = self._metadata.partition(partition.topic_id, partition.partition)
+        if state is None:
+            return None
+        living = {each.node_id: each for each in self._metadata.nodes()}
+        changed = handed_over(state, replica.node_id, living=living, heard=heard, isr_floor=isr_floor)
+        if changed is None:
+            return None
+        successor = living[changed.leader]
+        identity = ReplicaIdentity(successor.node_id, successor.incarnation, successor.directory_id)
+        is_done = await self._write(key, changed, (replica, identity))
+        return changed.leader if is_done else None
+
+    async def forget_hand_overs(self, partition: PartitionId, replica: ReplicaIdentity) -> None:
+        """`replica` leads. Whether it was done the partition's key will tell."""
+        key = keys.partition(partition.topic_id, partition.partition)
+        state = self._metadata.partition(partition.topic_id, partition.partition)
+        changed = None if state is None or state.leader != replica.node_id else hand_overs_forgotten(state)
+        if changed is not None:
+            await self._write(key, changed, (replica,))
+
+    async def _write(self, key: str, state: PartitionState, registered: Iterable[ReplicaIdentity]) -> bool:
+        """If the key is at the revision that the metadata shows, and these are registered exactly so."""
+        compares = [
+            Compare(key, CompareTarget.MOD_REVISION, self._metadata.revision_of(key)),
+            *(self._registered(identity) for identity in registered),
+        ]
         guards = [each for each in compares if each is not None]
         if len(guards) < len(compares):
-            return False  # this node is not registered as it is
+            return False
         try:
-            return (await self._transactions.transact(guards, Put(key, encode(changed)))).succeeded
+            return (await self._transactions.transact(guards, Put(key, encode(state)))).succeeded
         except CoordinationError:
             return False
 

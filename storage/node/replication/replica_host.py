@@ -29,7 +29,7 @@ from storage.node.replication.partition_service import PartitionService, Service
 from storage.node.replication.producer_mirror import ProducerMirror
 from storage.node.replication.replica_logs import ReplicaPartitionLog
 from storage.node.replication.served_logs import ServedLogs
-from storage.node.replication.store_errands import StoreErrands
+from storage.node.replication.store_errands import StoreErrand, StoreErrands
 from storage.node.replication.tools import ReplicaTools
 from storage.replication import follower_events, leader_events
 from storage.replication.assignment import Assignment
@@ -40,7 +40,6 @@ from storage.replication.partition_replica import (
     ComeToRest,
     Effect,
     Event,
-    GiveUpPlace,
     LogsAtRest,
     PartitionReplica,
     Role,
@@ -244,7 +243,7 @@ class ReplicaHost:
                 self._service_changed(effect.service)
             case leader_events.AskWhoIsHeard():
                 self.tell_who_is_heard()
-            case leader_events.ChangeIsr() | leader_events.ReadAssignment() | GiveUpPlace():
+            case _ if isinstance(effect, StoreErrand):
                 self._store_errands.begin(effect)
             case ComeToRest():
                 self._come_to_rest(effect.serial)

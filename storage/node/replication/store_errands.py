@@ -8,11 +8,13 @@ from cluster.model import Topic
 from storage.node.replication.errand_tasks import ErrandTasks
 from storage.node.replication.tools import ReplicaTools
 from storage.replication.isr import ChangeOutcome
-from storage.replication.leader_events import ChangeIsr, LeaderEvent, ReadAssignment
+from storage.replication.leader_events import ChangeIsr, ForgetHandOvers, HandOver, LeaderEvent, ReadAssignment
 from storage.replication.messages import PartitionId
 from storage.replication.partition_replica import GiveUpPlace
 
 logger = structlog.get_logger(__name__)
+
+StoreErrand = ChangeIsr | ReadAssignment | GiveUpPlace | HandOver | ForgetHandOvers
 
 
 class StoreErrands:
@@ -33,8 +35,10 @@ class StoreErrands:
         self._tasks = tasks
         self._report = report
         self._has_said_that_it_stays = False
+        self._is_handing_over = False
+        self._has_said_that_it_leads_on = False
 
-    def begin(self, effect: ChangeIsr | ReadAssignment | GiveUpPlace) -> None:
+    def begin(self, effect: StoreErrand) -> None:
         match effect:
             case ChangeIsr():
                 self._tasks.start(self._change_isr(effect))
@@ -42,6 +46,10 @@ class StoreErrands:
                 self._tasks.start(self._read_assignment())
             case GiveUpPlace():
                 self._tasks.start(self._give_up_place(effect))
+            case HandOver():
+                self._tasks.start(self._hand_over(effect))
+            case ForgetHandOvers():
+                self._tasks.start(self._tools.isr_writer.forget_hand_overs(self._partition, self._tools.me))
 
     async def _change_isr(self, effect: ChangeIsr) -> None:
         ended = await self._tools.isr_writer.change(self._partition, effect.change)
@@ -74,3 +82,21 @@ class StoreErrands:
         elif not self._has_said_that_it_stays:  # it is asked for every second
             logger.warning("damaged_replica_stays", **place, isr_floor=effect.isr_floor)
         self._has_said_that_it_stays = not is_done
+
+    async def _hand_over(self, effect: HandOver) -> None:
+        """One at a time: it is asked for again while the store takes its time."""
+        if self._is_handing_over:
+            return
+        self._is_handing_over = True
+        try:
+            successor = await self._tools.isr_writer.hand_over(
+                self._partition, self._tools.me, isr_floor=effect.isr_floor, heard=effect.heard
+            )
+        finally:
+            self._is_handing_over = False
+        place = {"topic": self._topic_name, "partition": self._partition.partition, "heard": effect.heard}
+        if successor is not None:
+            logger.warning("leadership_handed_over", **place, successor=successor)
+        elif not self._has_said_that_it_leads_on:
+            logger.warning("leader_cannot_commit", **place, isr_floor=effect.isr_floor)
+        self._has_said_that_it_leads_on = successor is None

@@ -58,7 +58,7 @@ async def test_a_follower_is_cut_off_from_the_others(shared_cluster: RealCluster
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize("how", Cut)
+@pytest.mark.parametrize("how", [Cut.SILENT, Cut.RESET])
 async def test_a_leader_is_cut_off_together_with_a_gateway(shared_cluster: RealCluster, how: Cut) -> None:
     """Two islands: the old leader and a gateway that knows no other on the one, the majority and etcd on the other.
     Clients reach both."""
@@ -78,7 +78,7 @@ async def test_a_leader_is_cut_off_together_with_a_gateway(shared_cluster: RealC
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize("how", Cut)
+@pytest.mark.parametrize("how", [Cut.SILENT, Cut.RESET])
 async def test_a_deposed_leader_hands_out_nothing_that_was_acked(shared_cluster: RealCluster, how: Cut) -> None:
     """Everything is acked on the mainland as soon as another leads there, and asked for on the island all the time."""
     cluster = shared_cluster

@@ -116,6 +116,31 @@ def test_a_silent_link_keeps_what_is_said_until_it_is_mended(family: str) -> Non
             other.process.kill()
 
 
+def test_a_link_can_be_cut_in_one_direction() -> None:
+    names: dict[int, str] = {}
+    with echoing() as (target_port, heard), CuttableNetwork(lambda: names) as network:
+        [port] = lasting_ports(1)
+        network.listen("server", target_port, port)
+        client, other = Client(port, "4"), Client(port, "4")
+        names.update({client.process.pid: "cut", other.process.pid: "other"})
+        try:
+            assert client.ask("one") == "one"
+            network.cut([("cut", "server")], Cut.BACK)
+            client.say("two")
+            wait_until(lambda: "two" in heard, seconds=PATIENCE_S, what="it arrives")
+            network.mend()
+            assert client.hear() == "two", "its answer was kept"
+            network.cut([("cut", "server")], Cut.THERE)
+            client.say("three")
+            assert other.ask("four") == "four"
+            assert "three" not in heard
+            network.mend()
+            assert client.hear() == "three"
+        finally:
+            client.process.kill()
+            other.process.kill()
+
+
 def test_a_broken_link_ends_its_connections_and_refuses_new_ones() -> None:
     names: dict[int, str] = {}
     with echoing() as (target_port, _), CuttableNetwork(lambda: names) as network:

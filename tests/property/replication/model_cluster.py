@@ -11,6 +11,7 @@ from storage.replication.isr import ChangeOutcome, IsrChange
 from storage.replication.leader_events import (
     AssignmentUnreadable,
     CoordinationChanged,
+    HandOver,
     IsrChangeEnded,
 )
 from storage.replication.messages import FetchAnswer, FetchMode, FetchRequest
@@ -225,15 +226,31 @@ class ModelCluster:
         """Nobody tells what came of it but the assignment."""
         identity = node.identity
 
+        self._decide_and_write(
+            node, "place given up", lambda now: self.store.give_up(identity, now, isr_floor=isr_floor)
+        )
+
+    def hand_over(self, node: ModelNode, effect: HandOver) -> None:
+        """As with a place that is given up."""
+        identity = node.identity
+        self._decide_and_write(node, "handed over", lambda now: self.store.hand_over(identity, now, effect))
+
+    def forget_hand_overs(self, node: ModelNode) -> None:
+        identity = node.identity
+        self._decide_and_write(node, "hand-overs forgotten", lambda now: self.store.forget_hand_overs(identity, now))
+
+    def _decide_and_write(self, node: ModelNode, what: str, write: Callable[[Assignment], bool]) -> None:
+        """Written on what was known when it reached the store, perhaps a while later."""
+
         def arrive() -> None:
             if self._reaches_store(node):
                 now = self.store.assignment
                 is_late = not self.is_healed and self.random.random() < self.options.store_trouble
-                self.at(self.random.choice([5, 40, 150]) if is_late else 0, lambda: write(now))
+                self.at(self.random.choice([5, 40, 150]) if is_late else 0, lambda: do(now))
 
-        def write(now: Assignment) -> None:
-            if self.store.give_up(identity, now, isr_floor=isr_floor):
-                self.count("place given up")
+        def do(now: Assignment) -> None:
+            if write(now):
+                self.count(what)
                 self.assignment_changed()
 
         self.at(self.random.randint(0, 3), arrive)

@@ -29,6 +29,8 @@ from storage.replication.leader_events import (
     FetchVerdict,
     FollowerFetched,
     FollowersHeard,
+    ForgetHandOvers,
+    HandOver,
     HighWatermarkAdvanced,
     LogsMoved,
     ReadAssignment,
@@ -175,6 +177,10 @@ class ModelNode:
                     self.cluster.count(effect.service.value)
                 case GiveUpPlace():
                     self.cluster.give_up(self, effect.isr_floor)
+                case HandOver():
+                    self.cluster.hand_over(self, effect)
+                case ForgetHandOvers():
+                    self.cluster.forget_hand_overs(self)
                 case RoleTaken():
                     self.cluster.checks.role_taken(self, effect.role, effect.leader_epoch)
                 case FetchFrom():

@@ -1,7 +1,12 @@
 """The coordination store as the model needs it: one partition's key, the registrations of nodes, compare-and-set."""
 
+import msgspec
+
+from cluster.hand_over import handed_over
+from cluster.model import NodeRegistration, PartitionState
 from storage.replication.assignment import Assignment, IsrMember, ReplicaIdentity
 from storage.replication.isr import ChangeOutcome, IsrChange
+from storage.replication.leader_events import HandOver
 
 
 class ModelStore:
@@ -16,9 +21,7 @@ class ModelStore:
         """`new` gets the next revision."""
         if self.assignment.revision != expected_revision:
             return False
-        self.assignment = Assignment(
-            new.leader, new.leader_incarnation, new.leader_epoch, new.replicas, new.isr, expected_revision + 1
-        )
+        self.assignment = msgspec.structs.replace(new, revision=expected_revision + 1)
         self.history.append(self.assignment)
         return True
 
@@ -50,12 +53,51 @@ class ModelStore:
             Assignment(*leader, self.next_epoch(now), now.replicas, isr, -1), expected_revision=now.revision
         )
 
+    def hand_over(self, replica: ReplicaIdentity, now: Assignment, effect: HandOver) -> bool:
+        """What a leader asks for that cannot commit, decided on `now` by the very same planner."""
+        if self.registrations.get(replica.node_id) != replica or not now.is_led_by(replica):
+            return False
+        living = {
+            node_id: NodeRegistration(node_id, each.incarnation, each.directory_id, "")
+            for node_id, each in self.registrations.items()
+        }
+        places = {member.node_id: member.directory_id for member in now.isr}
+        state = PartitionState(
+            topic_id="t",
+            partition=0,
+            replicas=now.replicas,
+            isr=tuple(places),
+            leader=now.leader,
+            leader_incarnation=now.leader_incarnation,
+            leader_epoch=now.leader_epoch,
+            directories=tuple(places.get(node, "") for node in now.replicas),
+            given_up_by=now.given_up_by,
+        )
+        changed = handed_over(state, replica.node_id, living=living, heard=effect.heard, isr_floor=effect.isr_floor)
+        if changed is None:
+            return False
+        new = Assignment(
+            changed.leader,
+            changed.leader_incarnation,
+            self.next_epoch(now),
+            now.replicas,
+            tuple(member for member in now.isr if member.node_id in changed.isr),
+            -1,
+            changed.given_up_by,
+        )
+        return self.write(new, expected_revision=now.revision)
+
+    def forget_hand_overs(self, replica: ReplicaIdentity, now: Assignment) -> bool:
+        if self.registrations.get(replica.node_id) != replica or not now.is_led_by(replica):
+            return False
+        return self.write(msgspec.structs.replace(now, given_up_by=()), expected_revision=now.revision)
+
     def next_epoch(self, now: Assignment) -> int:
         return now.leader_epoch + 1
 
     def _write_isr(self, isr: tuple[IsrMember, ...], expected_revision: int) -> tuple[ChangeOutcome, int]:
         now = self.assignment
-        new = Assignment(now.leader, now.leader_incarnation, now.leader_epoch, now.replicas, isr, -1)
+        new = msgspec.structs.replace(now, isr=isr)
         if not self.write(new, expected_revision=expected_revision):
             return ChangeOutcome.REFUSED, -1
         return ChangeOutcome.DONE, self.assignment.revision

@@ -3,13 +3,15 @@
 A mutant is a function that patches the protocol, or the model's disk, store or controller.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from random import Random
 
 import msgspec
 import pytest
+from msgspec import structs
 
+from cluster.model import NodeRegistration, PartitionState
 from storage.log.leader_epochs import LeaderEpochs
 from storage.replication import follower_replica, leader_replica
 from storage.replication.assignment import Assignment, IsrMember, ReplicaIdentity
@@ -24,6 +26,7 @@ from storage.replication.leader_replica import LeaderReplica
 from storage.replication.partition_replica import Effect, PartitionReplica
 from storage.replication.repair import Repair
 from storage.replication.replica_log import ReplicaLog
+from tests.property.replication import model_store
 from tests.property.replication.model_checks import Checks
 from tests.property.replication.model_controller import Controller
 from tests.property.replication.model_log import ModelLog, Record
@@ -330,6 +333,29 @@ def repair_in_the_isr(patch: pytest.MonkeyPatch) -> None:
     )
 
 
+def handed_to_anybody(patch: pytest.MonkeyPatch) -> None:
+    """A leader that cannot commit gives its leadership to any replica that lives."""
+    original = model_store.handed_over
+
+    def to_anybody(
+        state: PartitionState,
+        node_id: int,
+        *,
+        living: Mapping[int, NodeRegistration],
+        heard: Collection[int],
+        isr_floor: int,
+    ) -> PartitionState | None:
+        everybody = structs.replace(state, isr=state.replicas)
+        return original(everybody, node_id, living=living, heard=heard, isr_floor=isr_floor)
+
+    patch.setattr(model_store, "handed_over", to_anybody)
+
+
+def handed_over_within_the_epoch(patch: pytest.MonkeyPatch) -> None:
+    """Two leaders write under one epoch."""
+    patch.setattr(ModelStore, "next_epoch", lambda self, now: now.leader_epoch)
+
+
 def _by_its_harm(patch: pytest.MonkeyPatch) -> None:
     """The bug shows in what the leader takes for possible; it is to be found by what is lost."""
     patch.setattr(Checks, "_leader_counts_with_every_member", lambda self: None)
@@ -364,4 +390,6 @@ MUTANTS: tuple[Mutant, ...] = (
     isr_shrinks_below_minimum,
     repair_within_the_epoch,
     repair_in_the_isr,
+    handed_to_anybody,
+    handed_over_within_the_epoch,
 )

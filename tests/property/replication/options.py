@@ -51,6 +51,12 @@ SETTINGS = ReplicationSettings(
     retry_ms=15,
     waiting_acks_max=12,
     contact_ms=150,
+    silence_ms=60,
+    silence_grace_ms=20,
+    commit_stall_ms=150,
+    hand_over_retry_ms=20,
+    hand_over_again_ms=300,
+    hand_over_calm_ms=250,
     repair_retry_ms=60,
 )
 

@@ -18,6 +18,8 @@ RUNS_TO_BE_REACHED = (
     "outcome unknown",
     "wipe",
     "pause",
+    "handed over",
+    "hand-overs forgotten",
 )
 
 

@@ -337,7 +337,7 @@ def test_whether_a_follower_that_was_put_out_lives_is_asked_once_more() -> None:
     ask_at_ms = 1_200 + SETTINGS.contact_ms
     assert leader.machine.next_deadline() == ask_at_ms
     assert leader.step(TimePassed(), ask_at_ms) == [AskWhoIsHeard()]
-    assert leader.step(FollowersHeard({3: 1_000}), ask_at_ms) == []
+    assert leader.step(FollowersHeard({2: ask_at_ms, 3: 1_000}), ask_at_ms) == []
     assert leader.machine.next_deadline() is None
 
 
@@ -355,8 +355,8 @@ def test_nobody_is_asked_for_where_nobody_may_join() -> None:
     leader = Leader(min_insync=2)
     leader.fetched(identity(2), (0, -1))
     leader.append()
-    effects = leader.step(AssignmentSeen(assignment(isr=members(1, 2), revision=11)), 60_000)
-    effects += leader.step(TimePassed(), 70_000)
+    effects = leader.step(AssignmentSeen(assignment(isr=members(1, 2), revision=11)), 1_000)
+    effects += leader.step(TimePassed(), SETTINGS.silence_ms - 1)
     assert AskWhoIsHeard() not in effects
 
 

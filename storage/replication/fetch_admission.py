@@ -1,0 +1,22 @@
+"""Whether a leader answers a fetch at all."""
+
+from storage.replication.followers import Followers
+from storage.replication.leader_events import FetchRefusal, FollowerFetched, Service
+
+
+def fetch_refusal(
+    event: FollowerFetched, followers: Followers, *, leader_epoch: int, service: Service
+) -> FetchRefusal | None:
+    """None: it does."""
+    if event.leader_epoch < leader_epoch:
+        return FetchRefusal.FENCED_EPOCH
+    if event.leader_epoch > leader_epoch:
+        return FetchRefusal.UNKNOWN_EPOCH
+    if service is Service.STEPPED_DOWN:
+        return FetchRefusal.NOT_LEADER
+    known = followers.get(event.follower.node_id)
+    if known is None:
+        return FetchRefusal.NOT_A_REPLICA
+    if event.follower.incarnation < known.identity.incarnation:
+        return FetchRefusal.STALE_INCARNATION
+    return None
