@@ -11,6 +11,7 @@ from acklog.command.log_ends import log_end, log_start
 if TYPE_CHECKING:
     from acklog import AsyncClient
     from acklog.catalog import PartitionState
+    from acklog.errors import RecordsCorrupt
     from acklog.messages import RecordsPage, StoredMessage
 
 # More partitions than this take turns: each poll is a connection, and a request that waits at the server.
@@ -70,8 +71,13 @@ class TailReader:
             return log_start(state)
         if start.time_ms is None or log_start(state) == log_end(state):
             return log_end(state)
+        from acklog.errors import RecordsCorrupt
+
         async with self._polls:
-            page = await self._client.records(self._topic, state.partition, time_ms=start.time_ms, max_bytes=1)
+            try:
+                page = await self._client.records(self._topic, state.partition, time_ms=start.time_ms, max_bytes=1)
+            except RecordsCorrupt as error:
+                return _behind(error, log_start(state))
         return page.messages[0].offset if page.messages else page.next_offset
 
     async def _show_last(self, states: Sequence["PartitionState"], count: int) -> None:
@@ -86,10 +92,10 @@ class TailReader:
         offset, end = max(log_start(state), log_end(state) - count), log_end(state)
         messages: list[StoredMessage] = []
         while offset < end and count:
-            async with self._polls:
-                page = await self._client.records(
-                    self._topic, state.partition, offset=offset, max_bytes=BACKLOG_PAGE_BYTES_MAX
-                )
+            page = await self._page(state.partition, offset, wait_s=0, max_bytes=BACKLOG_PAGE_BYTES_MAX)
+            if page is None or isinstance(page, int):
+                offset = offset + 1 if page is None else page
+                continue
             messages += [each for each in page.messages if each.offset < end]
             offset = max(page.next_offset, offset + 1)
         return messages[-count:]
@@ -105,6 +111,10 @@ class TailReader:
     async def _read(self, partition: int, offset: int, end: int | None) -> None:
         while end is None or offset < end:
             page = await self._page(partition, offset, wait_s=0 if end is not None else self._poll_s())
+            if isinstance(page, int):
+                self._note(f"Offsets {offset} to {page - 1} of partition {partition} are damaged and left out.")
+                offset = page
+                continue
             if page is None:
                 offset = await self._skip_what_retention_took(partition, offset)
                 continue
@@ -115,15 +125,21 @@ class TailReader:
                 return
             offset = max(offset, page.next_offset)
 
-    async def _page(self, partition: int, offset: int, *, wait_s: float) -> "RecordsPage | None":
-        """None for an offset that the log no longer has."""
-        from acklog.errors import OffsetOutOfRange
+    async def _page(
+        self, partition: int, offset: int, *, wait_s: float, max_bytes: int | None = None
+    ) -> "RecordsPage | int | None":
+        """None for an offset that the log no longer has; where to go on for one that cannot be read."""
+        from acklog.errors import OffsetOutOfRange, RecordsCorrupt
 
         async with self._polls:
             try:
-                return await self._client.records(self._topic, partition, offset=offset, wait_s=wait_s)
+                return await self._client.records(
+                    self._topic, partition, offset=offset, wait_s=wait_s, max_bytes=max_bytes
+                )
             except OffsetOutOfRange:
                 return None
+            except RecordsCorrupt as error:
+                return _behind(error, offset)
 
     async def _skip_what_retention_took(self, partition: int, offset: int) -> int:
         description = await self._client.topics.get(self._topic)
@@ -154,3 +170,11 @@ class TailReader:
 
     def _poll_s(self) -> float:
         return SHARED_POLL_S if self._polls.locked() else POLL_S
+
+
+def _behind(damage: "RecordsCorrupt", offset: int) -> int:
+    """Where messages can be read again behind `offset`. Raises the error itself where that is not known."""
+    behind = damage.extra.get("next_offset")
+    if not isinstance(behind, int) or behind <= offset:
+        raise damage
+    return behind

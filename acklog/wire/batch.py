@@ -56,6 +56,7 @@ CODEC_MASK = 0x07
 FLAG_KEYED = 0x08
 FLAG_TRANSACTIONAL = 0x10
 FLAG_CONTROL = 0x20
+KNOWN_FLAGS = CODEC_MASK | FLAG_KEYED | FLAG_TRANSACTIONAL | FLAG_CONTROL
 
 NO_TIMESTAMP = -1
 NO_PRODUCER = -1
@@ -334,15 +335,19 @@ def _verify_content(buffer: Buffer, at: int, header: BatchHeader) -> None:
 
 
 def decode_records(buffer: Buffer, header: BatchHeader, at: int = 0) -> list[Record]:
-    """The records of a verified batch."""
+    """The records of a verified batch. Raises ValueError: BatchCorruptError, or of what decodes and unpacks."""
     payload = memoryview(buffer)[at + HEADER_BYTES + header.keys_length : at + header.length]
     if header.codec is not Codec.NONE:
-        return _decode_records(decompress(header.codec, payload, limit_bytes=BATCH_BYTES_MAX))
-    return _decode_records(payload)
+        records = _decode_records(decompress(header.codec, payload, limit_bytes=BATCH_BYTES_MAX))
+    else:
+        records = _decode_records(payload)
+    if len(records) != header.count:  # or their offsets would be those of others
+        raise BatchCorruptError(f"it says {header.count} messages and holds {len(records)}")
+    return records
 
 
 def decode_keys(buffer: Buffer, header: BatchHeader, at: int = 0) -> list[DedupKey]:
-    """The idempotency keys of a verified batch; empty where there are none."""
+    """The idempotency keys of a verified batch; empty where there are none. Raises ValueError."""
     if not header.keys_length:
         return []
     start = at + HEADER_BYTES

@@ -33,10 +33,29 @@ def decompress(codec: Codec, data: Buffer, *, limit_bytes: int) -> bytes:
     return bytes(data)
 
 
+def unpacked_bytes(codec: Codec, data: Buffer) -> int:
+    """What `data` says that it unpacks to, without unpacking it; -1 where it does not say, or is no such data."""
+    if codec is Codec.ZSTD:
+        import zstandard
+
+        try:
+            return zstandard.frame_content_size(data)
+        except zstandard.ZstdError:
+            return -1
+    if codec is Codec.LZ4:
+        import lz4.frame
+
+        try:
+            return int(lz4.frame.get_frame_info(data)["content_size"]) or -1
+        except RuntimeError:
+            return -1
+    return len(data)
+
+
 def _decompress_zstd(data: Buffer, limit_bytes: int) -> bytes:
     import zstandard
 
-    if not 0 <= zstandard.frame_content_size(data) <= limit_bytes:
+    if not 0 <= unpacked_bytes(Codec.ZSTD, data) <= limit_bytes:
         raise ValueError(f"the payload unpacks to more than {limit_bytes} bytes, or does not say to how many")
     try:
         return zstandard.ZstdDecompressor().decompress(data, max_output_size=limit_bytes)

@@ -1,6 +1,6 @@
 """A page of the log: whole batches, back to back as they are stored, and the messages in them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from acklog.wire.batch import BatchHeader, decode_records, read_header, verify
 from acklog.wire.compression import Buffer
@@ -9,6 +9,8 @@ from acklog.wire.record import Record
 MEDIA_TYPE = "application/vnd.acklog.batches"
 Run = tuple[BatchHeader, int, list[Record]]
 """Messages that were appended together: the header of their batch, the offset of the first of them, and themselves."""
+
+OnUndecodable = Callable[[BatchHeader, ValueError], None]
 
 
 def headers(page: Buffer) -> Iterator[BatchHeader]:
@@ -30,14 +32,23 @@ def verified(page: Buffer) -> Iterator[tuple[int, BatchHeader]]:
         at += header.length
 
 
-def runs(page: Buffer, first_offset: int, until: int | None = None) -> Iterator[Run]:
+def runs(
+    page: Buffer, first_offset: int, until: int | None = None, *, on_undecodable: OnUndecodable | None = None
+) -> Iterator[Run]:
     """The messages from `first_offset` to below `until`, batch by batch; the first batch may begin before, and the last
     end behind. Nothing of control batches.
 
-    Raises ValueError: BatchCorruptError, or for a payload that cannot be unpacked or decoded.
+    Raises ValueError: BatchCorruptError, or for a payload that cannot be unpacked or decoded, unless `on_undecodable`
+    is there to be told of that batch: then it is left out.
     """
     for at, header in verified(page):
-        records = [] if header.is_control else decode_records(page, header, at)
+        try:
+            records = [] if header.is_control else decode_records(page, header, at)
+        except ValueError as error:
+            if on_undecodable is None:
+                raise
+            on_undecodable(header, error)
+            continue
         first = max(header.base_offset, first_offset)
         end = header.base_offset + len(records)
         if until is not None and end > until:

@@ -1,11 +1,11 @@
 """Reading the log as it is: no group, no lease."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from acklog.wire.batch import BatchHeader
 from acklog.wire.identifiers import MessageId
-from acklog.wire.log_page import Run, runs
+from acklog.wire.log_page import Run, headers, runs
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from app.auth.principal import Principal, Scope
@@ -21,29 +21,49 @@ from cluster.model import Topic
 from storage.rpc.messages import PositionsRequest, RecordsRequest, RecordsResponse
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RecordsRead:
-    """Whole batches, as stored; the first may begin before `response.offset`, and the last end behind `until`."""
+    """Whole batches, as stored; the first may begin before `response.offset`, and the last end behind `until`.
+
+    `next_offset` is where to go on: never behind `until`, unless the reading began there; and never behind what could
+    not be decoded, so that is known when the messages have been taken.
+    """
 
     topic: Topic
     partition: int
     response: RecordsResponse
     until: int | None = None
+    next_offset: int = field(init=False)
 
-    @property
-    def next_offset(self) -> int:
-        """Where to go on: never behind `until`, unless the reading began there."""
+    def __post_init__(self) -> None:
         response = self.response
-        if self.until is None:
-            return response.next_offset
-        return max(response.offset, min(response.next_offset, self.until))
+        self.next_offset = response.next_offset
+        if self.until is not None:
+            self.next_offset = max(response.offset, min(response.next_offset, self.until))
 
     def runs(self) -> Iterator[Run]:
-        """The messages from the asked-for offset on, batch by batch. Raises AcklogError RECORDS_CORRUPT."""
+        """The messages from the asked-for offset on, batch by batch, up to one that cannot be decoded. Raises
+        AcklogError RECORDS_CORRUPT where that is the first one."""
+        expected = self.response.offset
         try:
-            yield from runs(self.response.batches, self.response.offset, self.until)
+            for run in runs(self.response.batches, expected, self.until):
+                yield run
+                expected = run[1] + len(run[2])
         except ValueError as error:
-            raise AcklogError(ProblemCode.RECORDS_CORRUPT, f"a stored batch is damaged: {error}") from None
+            if expected > self.response.offset:
+                self.next_offset = expected  # who reads on from there hears of it
+                return
+            raise AcklogError(
+                ProblemCode.RECORDS_CORRUPT,
+                f"a stored batch is damaged: {error}",
+                extra={"offset": expected, "next_offset": self._behind_first_batch()},
+            ) from None
+
+    def _behind_first_batch(self) -> int:
+        try:
+            return next(headers(self.response.batches)).next_offset
+        except ValueError:
+            return self.next_offset
 
     def records(self) -> Iterator[tuple[BatchHeader, int, Record]]:
         """(header of its batch, offset, record) of each message from the asked-for offset on.

@@ -25,7 +25,8 @@ async def records_response(read: RecordsRead, media_type: str) -> BytesResponse:
     """Raises AcklogError RECORDS_CORRUPT."""
     response = read.response
     if media_type == JSON:
-        answer = _Answer(_views(read), response.offset, read.next_offset, response.log_start, response.high_watermark)
+        views = _views(read)
+        answer = _Answer(views, response.offset, read.next_offset, response.log_start, response.high_watermark)
         return BytesResponse(_encode(answer) + b"\n", 200, None, JSON)
     if media_type == NDJSON:
         body = b"".join([encode_line(view) for view in _views(read)])

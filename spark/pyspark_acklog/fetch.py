@@ -15,9 +15,10 @@ import pyarrow.compute as pc
 from acklog.client.background import Background
 from acklog.client.call import Call, Request, Response, raise_for_problem, segment, target
 from acklog.client.caller import Caller
-from acklog.errors import AcklogError, OffsetOutOfRange, TopicNotFound
+from acklog.errors import AcklogError, OffsetOutOfRange, RecordsCorrupt, TopicNotFound
 from acklog.runtime import monotonic_ms
-from acklog.wire.log_page import MEDIA_TYPE, headers, runs
+from acklog.wire.batch import BatchHeader
+from acklog.wire.log_page import MEDIA_TYPE, OnUndecodable, headers, runs
 from acklog.wire.records_arrow import record_batches
 from pyspark_acklog import columns
 from pyspark_acklog.failures import SparkSourceError, TopicChangedError, of_server
@@ -37,8 +38,8 @@ BATCH_BYTES_MAX = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Offsets of a range that hold no message: `start` to `end` (exclusive), and why: `retention`, or `missing` for
-    those that the log leaves out."""
+    """Offsets of a range that hold no message: `start` to `end` (exclusive), and why: `retention`, `missing` for those
+    that the log leaves out, or `damaged` for those that cannot be read."""
 
     topic: str
     partition: int
@@ -58,6 +59,7 @@ class Page:
     offset: int
     next_offset: int
     content: bytes
+    on_undecodable: OnUndecodable | None = None
 
     @property
     def size_bytes(self) -> int:
@@ -68,7 +70,7 @@ class Page:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The messages, in the columns of `acklog.wire.records_arrow`. They are made as they are taken: a compressed
         page may be many times as large in memory. Raises SparkSourceError."""
-        found = runs(self.content, self.offset, self.next_offset)
+        found = runs(self.content, self.offset, self.next_offset, on_undecodable=self.on_undecodable)
         try:
             yield from record_batches(self.range.partition, found, rows_max=BATCH_ROWS_MAX, bytes_max=BATCH_BYTES_MAX)
         except ValueError as error:
@@ -162,10 +164,9 @@ class _Fetching:
         fetched_bytes = 0
         while cursor < self._range.end:
             page = await self._page(caller, cursor)
-            if isinstance(page, int):
-                log_start = min(page, self._range.end)
-                self._note_gap(cursor, log_start, "retention")
-                cursor = log_start
+            if isinstance(page, Gap):
+                self._note_gap(page.start, page.end, page.reason)
+                cursor = page.end
                 continue
             if page.next_offset == cursor:
                 # A replica that is behind, or a leader that has just begun: what was committed comes back.
@@ -187,16 +188,22 @@ class _Fetching:
             due_ms = began_ms + fetched_bytes * 1000 / rate
             await asyncio.sleep(max(0.0, (due_ms - monotonic_ms()) / 1000))
 
-    async def _page(self, caller: Caller, offset: int) -> Page | int:
-        """Where retention has removed the offset: where the log begins now. Raises AcklogError, SparkSourceError."""
+    async def _page(self, caller: Caller, offset: int) -> Page | Gap:
+        """The gap where retention has removed the offset, or where it cannot be read and need not be. Raises
+        AcklogError, SparkSourceError."""
         try:
             response = await caller.perform(self._call(offset))
         except OffsetOutOfRange as error:
             log_start = error.extra.get("logStart")
             if isinstance(log_start, int) and offset < log_start:
-                return log_start
+                return self._gap(offset, log_start, "retention")
             # Beyond the high watermark that this replica knows: it catches up.
             return Page(self._range, offset, offset, b"")
+        except RecordsCorrupt as error:
+            behind = error.extra.get("next_offset")
+            if self._options.fail_on_data_loss or not isinstance(behind, int) or behind <= offset:
+                raise
+            return self._gap(offset, behind, "damaged")
         except TopicNotFound:
             raise TopicChangedError(f"topic {self._range.topic!r} was deleted while it was read") from None
         return self._checked(offset, response)
@@ -231,13 +238,21 @@ class _Fetching:
             raise SparkSourceError(f"{where}: a batch is damaged: {error}") from None
         if expected < next_offset:
             self._note_gap(expected, next_offset, "missing")
-        return Page(self._range, offset, next_offset, response.body)
+        on_undecodable = None if self._options.fail_on_data_loss else self._note_undecodable
+        return Page(self._range, offset, next_offset, response.body, on_undecodable)
+
+    def _note_undecodable(self, header: BatchHeader, _error: ValueError) -> None:
+        start, end = max(header.base_offset, self._range.start), min(header.next_offset, self._range.end)
+        self._note_gap(start, end, "damaged")
+
+    def _gap(self, start: int, end: int, reason: str) -> Gap:
+        return Gap(self._range.topic, self._range.partition, start, min(end, self._range.end), reason)
 
     def _note_gap(self, start: int, end: int, reason: str) -> None:
         if self._options.fail_on_data_loss:
             raise lost(self._range.topic, self._range.partition, start, end, reason=reason)
         if self._on_gap is not None:
-            self._on_gap(Gap(self._range.topic, self._range.partition, start, end, reason))
+            self._on_gap(self._gap(start, end, reason))
 
 
 def page_bytes(options: FetchOptions) -> int:

@@ -12,11 +12,24 @@ from dataclasses import dataclass, field
 import msgspec
 
 from acklog.wire.batch import BatchHeader, Buffer, decode_records
+from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
+from cluster.errors import AcklogError
 from storage.log.keys import LogKey
 
 BATCH_OVERHEAD_BYTES = 768
 """Header, places in the cache and the allocator's rounding: of single messages more than their batches take."""
+
+
+class UndecodableError(AcklogError):
+    """A batch as its leader took it, whose messages nobody can make out: neither rot nor to be mended by a replica."""
+
+    def __init__(self, key: LogKey, header: BatchHeader, reason: str) -> None:
+        super().__init__(
+            ProblemCode.RECORDS_CORRUPT,
+            f"the batch at offset {header.base_offset} of log {key} cannot be decoded: {reason}",
+            extra={"offset": header.base_offset, "next_offset": header.next_offset},
+        )
 
 
 class CachedBatch(msgspec.Struct, gc=False, eq=False):
@@ -36,8 +49,12 @@ class CachedBatch(msgspec.Struct, gc=False, eq=False):
         return self.header.length + BATCH_OVERHEAD_BYTES
 
     def records(self) -> list[Record]:
+        """Raises UndecodableError."""
         if self.decoded is None:
-            self.decoded = decode_records(self.data, self.header)
+            try:
+                self.decoded = decode_records(self.data, self.header)
+            except ValueError as error:
+                raise UndecodableError(self.key, self.header, str(error)) from error
         return self.decoded
 
 

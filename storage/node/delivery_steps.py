@@ -16,6 +16,7 @@ from cluster.metadata_view import MetadataView
 from cluster.model import Group
 from storage.delivery.group_delivery import DeadLetter as DueLetter
 from storage.delivery.group_delivery import GroupDelivery
+from storage.node.batch_cache import UndecodableError
 from storage.node.dead_letter_sink import DeadLetter, DeadLetterSink
 from storage.node.delivery_host import DeliveryHost
 from storage.node.partition_host import PartitionHost
@@ -127,10 +128,15 @@ class DeliverySteps:
         if not due or group is None:
             return
         letters: list[DeadLetter] = []
+        undecodable: dict[int, UndecodableError] = {}
         size_bytes = 0
         try:
             for each in due:
-                letter = await self._read(state, group, each)
+                try:
+                    letter = await self._read(state, group, each)
+                except UndecodableError as error:
+                    undecodable[each.offset] = error
+                    continue
                 if letter is None:
                     continue
                 length = _size_bytes(letter.record)
@@ -141,6 +147,8 @@ class DeliverySteps:
                 size_bytes += length
             if letters:
                 await self._append(state, group, letters)
+            if undecodable:
+                await self._give_up(state, group, undecodable)
         except AcklogError as error:
             logger.warning("dead_letters_delayed", group=group.name, count=len(due), reason=str(error))
             self._postpone(state, [each.offset for each in due])
@@ -152,9 +160,12 @@ class DeliverySteps:
             await self._delivery.commit(done)
 
     async def _read(self, state: GroupDelivery, group: Group, due: DueLetter) -> DeadLetter | None:
-        """The message with where it comes from; None for a damaged one, which must not hold up the others."""
+        """The message with where it comes from; None for a damaged one, which must not hold up the others. Raises
+        UndecodableError for one that will never be anything else."""
         try:
             batch, record = await self._reader.record_at(due.offset, high_watermark=self._host.high_watermark)
+        except UndecodableError:
+            raise
         except AcklogError as error:
             if error.code is not ProblemCode.RECORDS_CORRUPT:
                 raise
@@ -165,6 +176,15 @@ class DeliverySteps:
         return DeadLetter(
             self._host.partition, due.offset, header.leader_epoch, header.append_time_ms, due.attempts, record
         )
+
+    async def _give_up(self, state: GroupDelivery, group: Group, errors: dict[int, UndecodableError]) -> None:
+        """There is nothing to move at these offsets. They are done as if it had been moved: that is durable, and
+        counted (rule R41)."""
+        first, error = next(iter(errors.items()))
+        logger.error("dead_letters_undecodable", group=group.name, offset=first, count=len(errors), reason=error.detail)
+        done = state.dead_lettered(list(errors))
+        if done.runs:
+            await self._delivery.commit(done)
 
     def _postpone(self, state: GroupDelivery, offsets: list[int]) -> None:
         retry_at_ms = self._clock.monotonic_ms() + self._settings.dead_letter_retry_ms

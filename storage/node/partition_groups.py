@@ -19,6 +19,7 @@ from storage.delivery.group_delivery import GroupDelivery, Lease, Settlement
 from storage.delivery.records import Acked, GroupRemoved, Returned, Started
 from storage.node.delivery_host import DeliveryHost
 from storage.node.delivery_steps import DeliverySteps
+from storage.node.lease_reader import LeaseReader, ReadLeases
 from storage.node.partition_host import PartitionHost
 from storage.node.record_reader import RecordReader
 from storage.node.settings import NodeSettings
@@ -35,7 +36,6 @@ logger = structlog.get_logger(__name__)
 
 GROUP_LIMIT_RETRY_MS = 1000
 _REASONS = ("IN_FLIGHT_LIMIT", "ALL_LEASED", "DELAYED", "EMPTY")  # what a consumer should know first
-_RECORD_OVERHEAD_BYTES = 64
 
 
 class Share(NamedTuple):
@@ -73,7 +73,7 @@ class PartitionGroups:
         self._host = host
         self._delivery = delivery
         self._state = delivery.state
-        self._reader = reader
+        self._leased = LeaseReader(host, reader)
         self._steps = steps
         self._clock = clock
         self._entropy = entropy
@@ -169,26 +169,55 @@ class PartitionGroups:
         visibility_ms = group.settings.visibility_ms if request.visibility_ms is None else request.visibility_ms
         if state.progress < self._host.log.log_start:
             await self._jump(state)
-        leases = state.receive(
-            consumer=request.consumer,
-            max_messages=max_messages,
-            visibility_ms=visibility_ms,
-            high_watermark=self._host.high_watermark,
-            now_ms=now_ms,
-        )
-        if not leases:
-            return _NOTHING
-        self._steps.arm_at(now_ms + visibility_ms)
+        damage, wanted = None, max_messages
+        for _ in range(self._settings.damaged_batches_per_receive_max):
+            leases = state.receive(
+                consumer=request.consumer,
+                max_messages=wanted,
+                visibility_ms=visibility_ms,
+                high_watermark=self._host.high_watermark,
+                now_ms=now_ms,
+            )
+            if not leases:
+                break
+            self._steps.arm_at(now_ms + visibility_ms)
+            found = await self._read(request, state, leases, max_messages, max_bytes, is_first)
+            if found.messages or found.damage is None:
+                may_have_more = bool(found.surplus) or len(leases) == wanted
+                return Share(found.messages, found.size_bytes, may_have_more)
+            damage, wanted = found.damage, max_messages + found.damaged_behind
+        if damage is not None:
+            raise damage
+        return _NOTHING
+
+    async def _read(
+        self,
+        request: ReceiveRequest,
+        state: GroupDelivery,
+        leases: list[Lease],
+        max_messages: int,
+        max_bytes: int,
+        is_first: bool,
+    ) -> ReadLeases:
+        """What is given of the leased messages; what does not fit is given back and its attempt does not count."""
         try:
-            share = await self._read(state, leases, max_bytes, is_first)
+            found = await self._leased.read(
+                state.group_id, leases, max_messages=max_messages, max_bytes=max_bytes, is_first=is_first
+            )
+        except (AcklogError, asyncio.CancelledError):
+            self._release(state, leases)
+            raise
+        if found.surplus:
+            self._release(state, found.surplus)
+        try:
             if request.auto_ack:
-                await self._ack_delivered(state, share.messages)
+                await self._ack_delivered(state, found.messages)
             else:
                 self._check_still_heard(state, leases)
         except asyncio.CancelledError:
             self._release(state, leases)
             raise
-        return Share(share.messages, share.size_bytes, share.may_have_more or len(leases) == max_messages)
+        return found
 
     def _check_still_heard(self, state: GroupDelivery, leases: list[Lease]) -> None:
         """The process may have stood still while it read."""
@@ -197,52 +226,6 @@ class PartitionGroups:
         except AcklogError:
             self._release(state, leases)
             raise
-
-    async def _read(self, state: GroupDelivery, leases: list[Lease], max_bytes: int, is_first: bool) -> Share:
-        """The leased messages up to `max_bytes`; what does not fit is given back and its attempt does not count."""
-        found: list[DeliveredMessage] = []
-        size_bytes = 0
-        topic_id, number = self._host.topic.id, self._host.partition
-        prefix, group_part = f"r-{topic_id}-{number}-", f"-{state.group_id}-"
-        high_watermark = self._host.high_watermark
-        failure: AcklogError | None = None
-        base, end = 0, 0
-        for index, lease in enumerate(leases):
-            offset = lease.offset
-            if not base <= offset < end:
-                try:
-                    batch = await self._reader.batch_at(offset, high_watermark=high_watermark)
-                except AcklogError as error:
-                    if error.code is ProblemCode.OFFSET_OUT_OF_RANGE:
-                        continue  # retention has just removed it, and the group's jump ends the lease
-                    if error.code is not ProblemCode.RECORDS_CORRUPT:
-                        self._release(state, leases)
-                        raise
-                    failure = error
-                    continue
-                header, records = batch.header, batch.records()
-                base, end = header.base_offset, header.next_offset
-            record = records[offset - base]
-            length = len(record.body) + _RECORD_OVERHEAD_BYTES
-            if size_bytes + length > max_bytes and (found or not is_first):
-                self._release(state, leases[index:])
-                return Share(found, size_bytes, True)
-            size_bytes += length
-            found.append(
-                DeliveredMessage(
-                    topic_id,
-                    number,
-                    offset,
-                    header.leader_epoch,
-                    header.append_time_ms,
-                    lease.attempt,
-                    f"{prefix}{offset}{group_part}{lease.generation}-{lease.leader_epoch}-{lease.attempt}",
-                    record,
-                )
-            )
-        if failure is not None and not found:
-            raise failure
-        return Share(found, size_bytes, False)
 
     async def _ack_delivered(self, state: GroupDelivery, delivered: list[DeliveredMessage]) -> None:
         """At most once: done, durably, before anybody sees the messages."""

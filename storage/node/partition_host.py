@@ -9,7 +9,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from acklog.wire.batch import NO_PRODUCER, BatchHeader, decode_keys, stamped_header
+from acklog.wire.batch import NO_PRODUCER, BatchHeader, stamped_header
 from acklog.wire.problems import ProblemCode
 from cluster.clock import Clock
 from cluster.errors import AcklogError
@@ -22,7 +22,7 @@ from storage.log.round import Appended
 from storage.node.batch_cache import BatchCache
 from storage.node.commit_waiters import CommitWaiters
 from storage.node.keyed_runs import KeyedRuns
-from storage.node.produce_check import check_mapping, checked_header
+from storage.node.produce_check import check_mapping, checked_header, checked_keys
 from storage.node.produce_outcome import OVERLOADED_RETRY_MS, ProduceOutcome, unconfirmed
 from storage.node.replication.leading import Leadership
 from storage.node.sent_batches import SentBatches, SourceKey
@@ -161,7 +161,7 @@ class PartitionHost:
         self._check_leadership(request.acks)
         token: int | None = None
         if header.is_keyed:
-            keys = decode_keys(request.batch, header)
+            keys = checked_keys(request.batch, header)
             try:
                 known_keys = await self._keyed.known(keys, header.count, request.timeout_ms)
             except TimeoutError:

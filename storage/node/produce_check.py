@@ -5,8 +5,12 @@ from acklog.wire.batch import (
     FLAG_TRANSACTIONAL,
     BatchCorruptError,
     BatchHeader,
+    Buffer,
+    DedupKey,
+    decode_keys,
     verify_unstamped,
 )
+from acklog.wire.batch_structure import check_structure
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
 from cluster.model import Topic
@@ -19,6 +23,7 @@ def checked_header(request: ProduceRequest, topic: Topic) -> BatchHeader:
     """Raises AcklogError INVALID_FIELD, UNSUPPORTED."""
     try:
         header = verify_unstamped(request.batch)
+        check_structure(request.batch, header)
     except BatchCorruptError as error:
         raise AcklogError(ProblemCode.INVALID_FIELD, f"The batch is damaged: {error}.", field="batch") from error
     if header.flags & (FLAG_CONTROL | FLAG_TRANSACTIONAL):
@@ -31,6 +36,16 @@ def checked_header(request: ProduceRequest, topic: Topic) -> BatchHeader:
             field="acks",
         )
     return header
+
+
+def checked_keys(batch: Buffer, header: BatchHeader) -> list[DedupKey]:
+    """Raises AcklogError INVALID_FIELD."""
+    try:
+        return decode_keys(batch, header)
+    except ValueError as error:
+        raise AcklogError(
+            ProblemCode.INVALID_FIELD, f"The batch's keys are damaged: {error}.", field="batch"
+        ) from error
 
 
 def check_mapping(request: ProduceRequest, topic: Topic) -> None:

@@ -32,6 +32,9 @@ class NodeSettings:
     read_ahead_bytes: int = 256 * 1024
     """How much a receive reads at once from the disk when its messages are not in the cache."""
 
+    damaged_batches_per_receive_max: int = 16
+    """Damaged batches that one receive steps over in one partition, to find messages behind them."""
+
     follower_lag_ms_max: int = 200
     """How long a reader waits at a follower that is behind its offset; then it has to ask the leader."""
 

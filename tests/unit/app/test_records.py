@@ -5,7 +5,7 @@ import httpx2
 import pyarrow as pa
 import pytest
 
-from acklog.wire.batch import decode_records, verify
+from acklog.wire.batch import decode_records, encode_opaque_batch, stamp, verify
 from tests.support.manual_clock import settle
 from tests.support.memory_gateway import MemoryWorld
 from tests.support.memory_node import APPEND_TIME_MS
@@ -134,6 +134,31 @@ async def test_damaged_batches_are_not_served_as_records(filled: httpx2.AsyncCli
     log.batches[0] = bytes(damaged)
     response = await filled.get(PATH)
     assert (response.status_code, response.json()["code"]) == (503, "RECORDS_CORRUPT")
+
+
+@pytest.mark.parametrize("accept", ["application/json", "application/x-ndjson", ARROW])
+async def test_a_batch_that_cannot_be_decoded_harms_itself_only(
+    filled: httpx2.AsyncClient, world: MemoryWorld, accept: str
+) -> None:
+    await filled.post("/messages?queue=orders", content=b"2", headers={"content-type": "text/plain"})
+    log = world.node.log(world.metadata.topics()[0].id, 0)
+    undecodable = encode_opaque_batch(b"\xc1", count=1)
+    stamp(undecodable, base_offset=3, leader_epoch=3, append_time_ms=APPEND_TIME_MS)
+    log.batches[1] = bytes(undecodable)
+
+    async def read(offset: int) -> httpx2.Response:
+        return await filled.get(f"{PATH}?offset={offset}", headers={"accept": accept})
+
+    def next_offset(response: httpx2.Response) -> int:
+        if accept == "application/json":
+            return int(response.json()["nextOffset"])
+        return int(response.headers["x-acklog-next-offset"])
+
+    assert next_offset(await read(0)) == 3
+    refused = await read(3)
+    assert (refused.status_code, refused.json()["code"]) == (503, "RECORDS_CORRUPT")
+    assert refused.json()["next_offset"] == 4
+    assert next_offset(await read(4)) == 5
 
 
 async def test_a_wait_ends_with_the_shutdown(filled: httpx2.AsyncClient, world: MemoryWorld) -> None:

@@ -182,14 +182,10 @@ def test_a_sector_that_cannot_be_read_is_corruption_of_that_place_and_no_more() 
             await sim.node.records(messages.RecordsRequest(topic.id, 0, 0))
         assert refused.value.code is ProblemCode.RECORDS_CORRUPT
         found: list[messages.DeliveredMessage] = []
-        refusals: list[ProblemCode] = []
         for _ in range(12):
-            try:
-                found += (await sim.receive(topic, group, max_messages=1)).messages
-            except AcklogError as error:
-                refusals.append(error.code)
-        assert set(refusals) == {ProblemCode.RECORDS_CORRUPT}
-        assert found[-1].offset == 9
+            found += (await sim.receive(topic, group, max_messages=1)).messages
+        assert found, "what cannot be read is stepped over"
+        assert [message.offset for message in found] == list(range(found[0].offset, 10))
         await sim.settle("ack", topic, group, found)
         await sim.clock.sleep(20_000)  # the unreadable ones use up their attempts
         assert sim.node.failure is None
@@ -253,10 +249,10 @@ def test_messages_behind_a_damaged_batch_reach_a_group_whose_consumers_all_wait(
 
         sim.disk.before_operation = poll  # the second comes while the first one reads
         poll()
-        await asyncio.gather(*polls, return_exceptions=True)
-        assert isinstance(polls[0].exception(), AcklogError)
-        assert [message.record.body for message in (await polls[1]).messages] == [b"2"]
-        assert sim.clock.monotonic_ms() < 5_000
+        await polls[0]
+        answers = await asyncio.gather(*polls)
+        assert len(answers) == 2
+        assert [message.record.body for answer in answers for message in answer.messages] == [b"2"]
 
     with_node(main)
 

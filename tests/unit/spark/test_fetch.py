@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from acklog.client.call import Response
+from acklog.errors import RecordsCorrupt
+from acklog.wire.batch import encode_opaque_batch, stamp
 from pyspark_acklog import fetch
 from pyspark_acklog.failures import DataLossError, SparkSourceError, TopicChangedError
 from pyspark_acklog.fetch import Gap
@@ -77,6 +79,38 @@ def test_damaged_pages_are_one_line() -> None:
     content[-1] ^= 1
     with pytest.raises(SparkSourceError, match="flights-2, from 0 on: a batch is damaged: the checksum"):
         offsets(checked(bytes(content), next_offset=3))
+
+
+def undecodable(base_offset: int, count: int) -> bytes:
+    batch = encode_opaque_batch(b"\xc1", count=count)
+    stamp(batch, base_offset=base_offset, leader_epoch=1, append_time_ms=1)
+    return bytes(batch)
+
+
+def test_a_batch_that_cannot_be_decoded_is_a_gap_or_an_error() -> None:
+    content = page(3) + undecodable(3, 4) + page(3, base_offset=7)
+    with pytest.raises(SparkSourceError, match="malformed"):
+        offsets(checked(content, next_offset=10))
+    gaps: list[Gap] = []
+    assert offsets(checked(content, next_offset=10, gaps=gaps)) == [0, 1, 2, 7, 8, 9]
+    assert [(gap.start, gap.end, gap.reason) for gap in gaps] == [(3, 7, "damaged")]
+
+
+class Corrupt:
+    """A server that refuses one offset."""
+
+    async def perform(self, _call: object) -> object:
+        raise RecordsCorrupt("log is damaged", extra={"offset": 3, "next_offset": 7})
+
+
+async def test_what_the_server_cannot_read_is_a_gap_or_an_error() -> None:
+    caller: Any = Corrupt()
+    with pytest.raises(RecordsCorrupt):
+        await fetch._Fetching(RANGE, options(), None)._page(caller, 3)
+    lenient = options(failOnDataLoss="false")
+    assert await fetch._Fetching(RANGE, lenient, None)._page(caller, 3) == Gap("flights", 2, 3, 7, "damaged")
+    with pytest.raises(RecordsCorrupt):
+        await fetch._Fetching(RANGE, lenient, None)._page(caller, 7)
 
 
 @pytest.mark.parametrize(

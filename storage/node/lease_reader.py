@@ -1,0 +1,86 @@
+"""The messages behind leases, as far as they can be read."""
+
+from typing import NamedTuple
+
+from acklog.wire.limits import REQUEST_MESSAGES_MAX
+from acklog.wire.problems import ProblemCode
+from cluster.errors import AcklogError
+from storage.delivery.group_delivery import Lease
+from storage.node.partition_host import PartitionHost
+from storage.node.record_reader import RecordReader
+from storage.rpc.messages import DeliveredMessage
+
+_RECORD_OVERHEAD_BYTES = 64
+
+
+class ReadLeases(NamedTuple):
+    """`surplus` are leases that nothing was read for. `damage` is why some message is not among them; then the first
+    `damaged_behind` offsets behind the last lease cannot be read either."""
+
+    messages: list[DeliveredMessage]
+    size_bytes: int
+    surplus: list[Lease]
+    damage: AcklogError | None
+    damaged_behind: int
+
+
+class LeaseReader:
+    """Of one partition."""
+
+    def __init__(self, host: PartitionHost, reader: RecordReader) -> None:
+        self._host = host
+        self._reader = reader
+
+    async def read(
+        self, group_id: str, leases: list[Lease], *, max_messages: int, max_bytes: int, is_first: bool
+    ) -> ReadLeases:
+        """The leased messages up to both limits; with `is_first` one is given whatever its size. Those that are damaged
+        are left out, and those that retention has just removed. Raises AcklogError: STORAGE_FAILED."""
+        found: list[DeliveredMessage] = []
+        size_bytes = 0
+        topic_id, number = self._host.topic.id, self._host.partition
+        prefix, group_part = f"r-{topic_id}-{number}-", f"-{group_id}-"
+        high_watermark = self._host.high_watermark
+        damage: AcklogError | None = None
+        base, end, damaged, damaged_end = 0, 0, 0, 0
+        for index, lease in enumerate(leases):
+            offset = lease.offset
+            if not base <= offset < end:
+                if damaged <= offset < damaged_end:
+                    continue
+                try:
+                    batch = await self._reader.batch_at(offset, high_watermark=high_watermark)
+                    header, records = batch.header, batch.records()
+                except AcklogError as error:
+                    if error.code is ProblemCode.OFFSET_OUT_OF_RANGE:
+                        continue  # retention has just removed it, and the group's jump ends the lease
+                    if error.code is not ProblemCode.RECORDS_CORRUPT:
+                        raise
+                    damage, damaged, damaged_end = error, offset, _end_of(error, offset)
+                    continue
+                base, end = header.base_offset, header.next_offset
+            record = records[offset - base]
+            length = len(record.body) + _RECORD_OVERHEAD_BYTES
+            if len(found) == max_messages or (size_bytes + length > max_bytes and (found or not is_first)):
+                return ReadLeases(found, size_bytes, leases[index:], damage, 0)
+            size_bytes += length
+            found.append(
+                DeliveredMessage(
+                    topic_id,
+                    number,
+                    offset,
+                    header.leader_epoch,
+                    header.append_time_ms,
+                    lease.attempt,
+                    f"{prefix}{offset}{group_part}{lease.generation}-{lease.leader_epoch}-{lease.attempt}",
+                    record,
+                )
+            )
+        damaged_behind = max(min(damaged_end - leases[-1].offset - 1, REQUEST_MESSAGES_MAX), 0)
+        return ReadLeases(found, size_bytes, [], damage, damaged_behind)
+
+
+def _end_of(damage: AcklogError, offset: int) -> int:
+    """Where messages can be read again, as far as that is known."""
+    end = damage.extra.get("next_offset")
+    return end if isinstance(end, int) else offset + 1
