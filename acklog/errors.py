@@ -207,6 +207,10 @@ class OffsetOutOfRange(ProblemError, problem=ProblemCode.OFFSET_OUT_OF_RANGE):
     """The offset is outside the log."""
 
 
+class LogDiverged(ProblemError, problem=ProblemCode.LOG_DIVERGED):
+    """The log was cut behind what was read of it, and has other messages from there on."""
+
+
 class TopicExists(ProblemError, problem=ProblemCode.TOPIC_EXISTS):
     """The topic exists with other settings."""
 

@@ -196,10 +196,12 @@ class LookedAt(msgspec.Struct):
 
 
 class RecordsPage(msgspec.Struct):
-    """A piece of a partition's log. Go on at `next_offset`; `high_watermark` is one past the last that can be read."""
+    """A piece of a partition's log. Go on at `next_offset`, with `epoch` if there is one; `high_watermark` is one past
+    the last that can be read."""
 
     messages: list[StoredMessage] = field(name="records")
     offset: int
     next_offset: int = field(name="nextOffset")
     log_start: int = field(name="logStart")
     high_watermark: int = field(name="highWatermark")
+    epoch: int | None = None

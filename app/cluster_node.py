@@ -14,6 +14,7 @@ from app.node_end import NodeEnd, StorageFailedError
 from app.node_process_settings import NodeProcessSettings
 from app.nodes_with_self import NodesWithSelf
 from app.remote_nodes import RemoteNodes
+from cluster import keys
 from cluster.clock import Clock
 from cluster.controller.host import ControllerHost
 from cluster.coordination import CoordinationError, CoordinationStore
@@ -199,6 +200,7 @@ async def _join(
         on_ended=end.tell,
         settings=settings.registration,
     )
+    node.is_registered = partial(_is_registered, registrar, metadata)
     parts.push_async_callback(registrar.close)
     await registrar.start()
     claim = ControllerClaim(settings.node_id, node.incarnation)
@@ -226,6 +228,12 @@ async def _join(
 def _detector_crashed(error: BaseException) -> None:
     """A bug. Leases still end, only later: no reason to stop a node that serves."""
     _log.error("failure_detector_crashed", reason=repr(error))
+
+
+def _is_registered(registrar: NodeRegistrar, metadata: MetadataView) -> bool:
+    """And the view shows what happened before: who registers again may have been replaced meanwhile."""
+    key = keys.node(registrar.node_id)
+    return registrar.is_registered and metadata.revision_of(key) >= registrar.registered_revision
 
 
 def _registration_changed(node: StorageNode, is_registered: bool) -> None:

@@ -79,6 +79,9 @@ class Settings:
     )
     keyless_topics_max: int = number(10_000, 1, 1_000_000, "topics whose balance of keyless messages is remembered")
     send_rounds_max: int = number(4, 1, 100, "times a keyed batch is sent again without the messages known already")
+    shown_ends_max: int = number(
+        100_000, 1, 10_000_000, "partitions of which is remembered how far they were shown to readers"
+    )
     metric_names_max: int = number(100, 1, 10_000, "topics and groups with metrics of their own; the rest is 'other'")
 
     def __post_init__(self) -> None:

@@ -63,9 +63,14 @@ class NodeRegistrar:
         self._on_ended = on_ended
         self._settings = settings or RegistrationSettings()
         self._lease: HeldLease | None = None
+        self.registered_revision = 0  # of the store, when it registered last
         self._was_registered = False
         self._task: asyncio.Task[None] | None = None
         self._outcome: asyncio.Future[None] | None = None
+
+    @property
+    def node_id(self) -> int:
+        return self._registration.node_id
 
     @property
     def is_registered(self) -> bool:
@@ -152,6 +157,7 @@ class NodeRegistrar:
             result = await self._store.transact(guards, [Put(key, encode(self._registration), lease.lease_id)])
             if not result.succeeded:
                 raise CoordinationError("another process registers the same node now")
+            self.registered_revision = result.revision
         except (ReplacedError, CoordinationError):
             await lease.give_back()  # so that a write that comes late has no effect
             raise

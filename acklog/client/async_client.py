@@ -202,14 +202,16 @@ class AsyncClient:
         partition: int,
         *,
         offset: int | str | None = None,
+        epoch: int | None = None,
         time_ms: int | None = None,
         max_bytes: int | None = None,
         wait_s: float = 0,
     ) -> RecordsPage:
         """The partition's log from `offset` (a number, "earliest", "latest") or from what was appended at `time_ms`;
-        no group, no lease. Raises TopicNotFound, PartitionNotFound, OffsetOutOfRange."""
+        no group, no lease. Who goes on at a page's `next_offset` may give its `epoch`, and is told if the log was cut
+        since. Raises TopicNotFound, PartitionNotFound, OffsetOutOfRange, LogDiverged."""
         call = message_calls.records(
-            topic, partition, offset=offset, time_ms=time_ms, max_bytes=max_bytes, wait_s=wait_s
+            topic, partition, offset=offset, epoch=epoch, time_ms=time_ms, max_bytes=max_bytes, wait_s=wait_s
         )
         return await self.caller.perform(call)
 

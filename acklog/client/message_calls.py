@@ -216,9 +216,23 @@ def look(message_id: str) -> Call[LookedAt]:
 
 
 def records(
-    topic: str, partition: int, *, offset: int | str | None, time_ms: int | None, max_bytes: int | None, wait_s: float
+    topic: str,
+    partition: int,
+    *,
+    offset: int | str | None,
+    epoch: int | None,
+    time_ms: int | None,
+    max_bytes: int | None,
+    wait_s: float,
 ) -> Call[RecordsPage]:
-    query = [("offset", offset), ("time", time_ms), ("maxBytes", max_bytes), ("waitSeconds", _seconds(wait_s) or None)]
+    """`epoch` is that of the page whose `next_offset` is asked for."""
+    query = [
+        ("offset", offset),
+        ("epoch", epoch),
+        ("time", time_ms),
+        ("maxBytes", max_bytes),
+        ("waitSeconds", _seconds(wait_s) or None),
+    ]
     path = f"/topics/{segment(topic)}/partitions/{partition}/records"
     return Call(Request("GET", target(path, query)), _read_records, wait_s=wait_s)
 

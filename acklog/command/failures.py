@@ -44,6 +44,7 @@ _HINTS = {
     "GROUP_NOT_FOUND": "See what there is: acklog groups list. A group is made by its first receive.",
     "MESSAGE_NOT_FOUND": "The log may have been shortened or made anew; look at it: acklog peek TOPIC.",
     "MESSAGE_EXPIRED": "Retention removed it. How long a topic keeps messages: acklog topics show TOPIC.",
+    "LOG_DIVERGED": "Messages were lost after they were read: look at the server's log, and begin again.",
     "OFFSET_OUT_OF_RANGE": "See where the log begins and ends: acklog topics show TOPIC.",
     "INVALID_NAME": "Names have letters, digits, '.', '_' and '-', at most 249, and do not begin with '__'.",
     "INVALID_MESSAGE_ID": "A message id begins with m-, as acklog send prints it.",

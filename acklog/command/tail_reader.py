@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from acklog.command.failures import CommandError
@@ -33,6 +34,14 @@ class TailStart:
     time_ms: int | None = None
     last: int | None = None
     is_earliest: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Offsets that are not there: where to go on, and why."""
+
+    next_offset: int
+    note: str
 
 
 class EnoughError(Exception):
@@ -92,9 +101,9 @@ class TailReader:
         offset, end = max(log_start(state), log_end(state) - count), log_end(state)
         messages: list[StoredMessage] = []
         while offset < end and count:
-            page = await self._page(state.partition, offset, wait_s=0, max_bytes=BACKLOG_PAGE_BYTES_MAX)
-            if page is None or isinstance(page, int):
-                offset = offset + 1 if page is None else page
+            page = await self._page(state.partition, offset, None, wait_s=0, max_bytes=BACKLOG_PAGE_BYTES_MAX)
+            if isinstance(page, Skipped):
+                offset = page.next_offset
                 continue
             messages += [each for each in page.messages if each.offset < end]
             offset = max(page.next_offset, offset + 1)
@@ -109,15 +118,14 @@ class TailReader:
                 tasks.create_task(self._look_for_partitions(tasks, len(positions)))
 
     async def _read(self, partition: int, offset: int, end: int | None) -> None:
+        epoch: int | None = None
         while end is None or offset < end:
-            page = await self._page(partition, offset, wait_s=0 if end is not None else self._poll_s())
-            if isinstance(page, int):
-                self._note(f"Offsets {offset} to {page - 1} of partition {partition} are damaged and left out.")
-                offset = page
+            page = await self._page(partition, offset, epoch, wait_s=0 if end is not None else self._poll_s())
+            if isinstance(page, Skipped):
+                self._note(page.note)
+                offset, epoch = page.next_offset, None
                 continue
-            if page is None:
-                offset = await self._skip_what_retention_took(partition, offset)
-                continue
+            epoch = page.epoch
             fresh = [each for each in page.messages if each.offset >= offset and (end is None or each.offset < end)]
             if fresh:
                 self._emit(fresh)
@@ -126,31 +134,37 @@ class TailReader:
             offset = max(offset, page.next_offset)
 
     async def _page(
-        self, partition: int, offset: int, *, wait_s: float, max_bytes: int | None = None
-    ) -> "RecordsPage | int | None":
-        """None for an offset that the log no longer has; where to go on for one that cannot be read."""
-        from acklog.errors import OffsetOutOfRange, RecordsCorrupt
+        self, partition: int, offset: int, epoch: int | None, *, wait_s: float, max_bytes: int | None = None
+    ) -> "RecordsPage | Skipped":
+        """Raises CommandError for an offset that the log does not have yet, or with other messages below it."""
+        from acklog.errors import LogDiverged, OffsetOutOfRange, RecordsCorrupt, UnknownField
 
+        read = partial(self._client.records, self._topic, partition, offset=offset, wait_s=wait_s, max_bytes=max_bytes)
         async with self._polls:
             try:
-                return await self._client.records(
-                    self._topic, partition, offset=offset, wait_s=wait_s, max_bytes=max_bytes
-                )
-            except OffsetOutOfRange:
-                return None
+                try:
+                    return await read(epoch=epoch)
+                except UnknownField:  # a gateway of an earlier version, in the middle of an upgrade
+                    return await read()
+            except OffsetOutOfRange as error:
+                log_start = error.extra.get("logStart")
+                if isinstance(log_start, int) and offset < log_start:
+                    count = log_start - offset
+                    note = f"Retention removed {count} messages of partition {partition} before they were shown."
+                    return Skipped(log_start, note)
+                raise self._ends_before(partition, offset) from None
+            except LogDiverged as error:
+                raise self._ends_before(partition, error.extra.get("divergedAt", offset)) from None
             except RecordsCorrupt as error:
-                return _behind(error, offset)
+                behind = _behind(error, offset)
+                note = f"Offsets {offset} to {behind - 1} of partition {partition} are damaged and left out."
+                return Skipped(behind, note)
 
-    async def _skip_what_retention_took(self, partition: int, offset: int) -> int:
-        description = await self._client.topics.get(self._topic)
-        start = log_start(description.partition_states[partition])
-        if start <= offset:
-            raise CommandError(
-                f"partition {partition} of {self._topic} ends before offset {offset}",
-                hint="The topic was made anew while it was read. Begin again.",
-            )
-        self._note(f"Retention removed {start - offset} messages of partition {partition} before they were shown.")
-        return start
+    def _ends_before(self, partition: int, offset: object) -> CommandError:
+        return CommandError(
+            f"partition {partition} of {self._topic} ended before offset {offset}, and goes on with other messages",
+            hint="The topic was made anew while it was read, or its server lost messages. Begin again.",
+        )
 
     async def _look_for_partitions(self, tasks: asyncio.TaskGroup, known: int) -> None:
         while True:

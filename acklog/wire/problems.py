@@ -47,6 +47,9 @@ class ProblemCode(Problem, Enum):
     MESSAGE_NOT_FOUND = Problem(404, False, "There is no such message")
     MESSAGE_EXPIRED = Problem(410, False, "Retention has removed the message")
     OFFSET_OUT_OF_RANGE = Problem(416, False, "The offset is outside the log")
+    LOG_DIVERGED = Problem(
+        409, False, "The log was cut behind what was read of it, and has other messages from there on"
+    )
     TOPIC_EXISTS = Problem(409, False, "The topic exists with other settings")
     GROUP_EXISTS = Problem(409, False, "The group exists with other settings")
     DATA_LOSS_NOT_ALLOWED = Problem(409, False, "The change can delete messages, and does not say that it may")

@@ -190,6 +190,7 @@ OPERATIONS: dict[str, Operation] = {
             _P.TOPIC_NOT_FOUND,
             _P.PARTITION_NOT_FOUND,
             _P.OFFSET_OUT_OF_RANGE,
+            _P.LOG_DIVERGED,
             _P.TOO_MANY_WAITING,
         ),
         query=RECORDS_QUERY,

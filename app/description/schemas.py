@@ -180,6 +180,7 @@ def _message_schemas() -> dict[str, Schema]:
                 "nextOffset": _OFFSET,
                 "logStart": _OFFSET,
                 "highWatermark": _OFFSET,
+                "epoch": {"type": "integer", "minimum": 0, "description": "Goes with nextOffset into the next read."},
             },
             ["records", "offset", "nextOffset", "logStart", "highWatermark"],
         ),

@@ -11,6 +11,7 @@ from app.parsing import query
 from cluster.errors import AcklogError
 
 OFFSET_MAX = 10**18 - 1
+EPOCH_MAX = 2**31 - 1
 _PARTITION = re.compile(r"[0-9]{1,9}")
 
 
@@ -63,6 +64,13 @@ RECORDS_QUERY = query.QueryTable(
             default=limits.RECEIVE_BYTES_DEFAULT,
         ),
         query.integer("until", 0, OFFSET_MAX, "leave out what is at or behind this offset (raw batches stay whole)"),
+        query.integer(
+            "epoch",
+            0,
+            EPOCH_MAX,
+            "the epoch of the answer whose nextOffset is asked for: an answer of an earlier one is refused, and so is "
+            "one of a log that was cut since",
+        ),
         query.number("waitSeconds", 0, limits.WAIT_SECONDS_MAX, "how long to wait when there is nothing yet"),
         query.Parameter(
             "readFrom",
@@ -76,7 +84,8 @@ RECORDS_QUERY = query.QueryTable(
 
 @dataclass(frozen=True, slots=True)
 class RecordsCommand:
-    """`offset` counts with FirstOffset.GIVEN and `time_ms` -1. `until` is exclusive; None for no end."""
+    """`offset` counts with FirstOffset.GIVEN and `time_ms` -1. `until` is exclusive; None for no end. `epoch` -1: the
+    reader does not say where it has been."""
 
     topic: str
     partition: int
@@ -87,6 +96,7 @@ class RecordsCommand:
     wait_ms: int
     until: int | None = None
     read_from: ReadFrom = ReadFrom.LEADER
+    epoch: int = -1
 
 
 def parse_records(topic: str, partition: str, query_string: bytes) -> RecordsCommand:
@@ -96,6 +106,9 @@ def parse_records(topic: str, partition: str, query_string: bytes) -> RecordsCom
         raise AcklogError(ProblemCode.INVALID_FIELD, "give either offset or time", field="time")
     time_ms = arguments.integer("time")
     asked = arguments.value("offset")
+    epoch = arguments.integer("epoch")
+    if epoch is not None and not isinstance(asked, int):
+        raise AcklogError(ProblemCode.INVALID_FIELD, "goes with an offset that is a number", field="epoch")
     first = FirstOffset.GIVEN
     offset = 0
     if isinstance(asked, FirstOffset):
@@ -114,6 +127,7 @@ def parse_records(topic: str, partition: str, query_string: bytes) -> RecordsCom
         wait_ms=round((arguments.number("waitSeconds") or 0) * 1000),
         until=arguments.integer("until"),
         read_from=cast("ReadFrom | None", arguments.value("readFrom")) or ReadFrom.LEADER,
+        epoch=-1 if epoch is None else epoch,
     )
 
 

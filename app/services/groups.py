@@ -14,10 +14,11 @@ from app.routing import PartitionLeaders
 from app.services.catalog import Catalog
 from app.services.differences import differences, refuse_differences
 from app.services.fan_out import ask_each
+from app.services.log_ends import LogEnds
 from app.services.node_lag import answer_of_node
 from cluster.errors import AcklogError
 from cluster.model import Group, GroupMode, GroupSettings, Topic
-from storage.rpc.messages import GroupPosition, PositionsRequest, PositionsResponse, SeekRequest, SeekResponse
+from storage.rpc.messages import GroupPosition, PositionsResponse, SeekRequest, SeekResponse
 from storage.rpc.node_api import NodeApi
 
 PARTITIONS_ASKED_MAX = 10_000
@@ -85,7 +86,8 @@ class SeekView(msgspec.Struct, rename="camel"):
 class GroupService:
     """Everything about groups but receiving: settings need the scope `admin`, looking `read`."""
 
-    def __init__(self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders) -> None:
+    def __init__(self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders, ends: LogEnds) -> None:
+        self._ends = ends
         self._gateway = gateway
         self._catalog = catalog
         self._leaders = leaders
@@ -159,10 +161,7 @@ class GroupService:
 
         async def positions(place: tuple[Topic, int]) -> PositionsResponse:
             topic, partition = place
-            request = PositionsRequest(topic.id, partition)
-            return await self._leaders.call(
-                topic.id, partition, lambda node, _remaining_ms: node.positions(request), deadline_ms=deadline_ms
-            )
+            return await self._ends.positions(topic.id, partition, deadline_ms=deadline_ms)
 
         views: list[ProgressView] = []
         for (topic, partition), answer in zip(places, await ask_each(places, positions), strict=True):

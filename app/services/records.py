@@ -14,11 +14,13 @@ from app.dependencies import Gateway
 from app.parsing.records import FirstOffset, ReadFrom, RecordsCommand
 from app.routing import PartitionLeaders
 from app.services.catalog import Catalog
+from app.services.log_ends import LogEnds
 from app.services.replica_reads import ReplicaReads
 from app.services.waiting import WaitingRequests
 from cluster.errors import AcklogError
 from cluster.model import Topic
-from storage.rpc.messages import PositionsRequest, RecordsRequest, RecordsResponse
+from storage.rpc.messages import RecordsRequest, RecordsResponse
+from storage.rpc.node_api import NodeApi
 
 
 @dataclass(slots=True)
@@ -79,19 +81,32 @@ class RecordsRead:
 
 
 class RecordsService:
-    def __init__(self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders, waiting: WaitingRequests) -> None:
+    def __init__(
+        self,
+        gateway: Gateway,
+        catalog: Catalog,
+        leaders: PartitionLeaders,
+        ends: LogEnds,
+        waiting: WaitingRequests,
+    ) -> None:
         self._settings = gateway.settings
         self._catalog = catalog
         self._leaders = leaders
         self._waiting = waiting
-        self._replicas = ReplicaReads(gateway)
+        self._ends = ends
+        self._replicas = ReplicaReads(gateway, self._check_not_behind)
 
     async def read(self, command: RecordsCommand, principal: Principal, watch: ClientWatch) -> RecordsRead:
         """Raises AcklogError. A wait that is given up (the client is gone, the server stops) reads without waiting."""
         principal.require(Scope.READ)
         topic = await self._catalog.topic_with_partition(command.topic, command.partition, principal)
         request = RecordsRequest(
-            topic.id, command.partition, await self._first_offset(topic, command), command.time_ms, command.max_bytes
+            topic.id,
+            command.partition,
+            await self._first_offset(topic, command),
+            command.time_ms,
+            command.max_bytes,
+            leader_epoch=command.epoch,
         )
         if command.first is FirstOffset.EARLIEST:
             request.time_ms = 0  # every batch was appended after 1970
@@ -103,27 +118,44 @@ class RecordsService:
             request.wait_ms = 0
         if response is None:
             response = await self._call(request, command.read_from)
+        response.high_watermark = self._ends.shown.show(
+            topic.id,
+            command.partition,
+            leader_epoch=response.leader_epoch,
+            high_watermark=response.high_watermark,
+        )
         return RecordsRead(topic, command.partition, response, command.until)
 
     async def _first_offset(self, topic: Topic, command: RecordsCommand) -> int:
         if command.first is not FirstOffset.LATEST:
             return command.offset
-        positions = await self._leaders.call(
-            topic.id,
-            command.partition,
-            lambda node, _remaining_ms: node.positions(PositionsRequest(topic.id, command.partition)),
-            deadline_ms=self._leaders.deadline_in(self._settings.request_timeout_ms),
-        )
-        return positions.high_watermark
+        deadline_ms = self._leaders.deadline_in(self._settings.request_timeout_ms)
+        return (await self._ends.positions(topic.id, command.partition, deadline_ms=deadline_ms)).high_watermark
 
     async def _call(self, request: RecordsRequest, read_from: ReadFrom) -> RecordsResponse:
         if read_from is ReadFrom.NEAREST:
             response = await self._replicas.read(request)
             if response is not None:
                 return response
+
+        async def records(node: NodeApi, _remaining_ms: int) -> RecordsResponse:
+            response = await node.records(request)
+            self._check_not_behind(request, response)
+            return response
+
         return await self._leaders.call(
             request.topic_id,
             request.partition,
-            lambda node, _remaining_ms: node.records(request),
+            records,
             deadline_ms=self._leaders.deadline_in(self._settings.request_timeout_ms + request.wait_ms),
         )
+
+    def _check_not_behind(self, request: RecordsRequest, response: RecordsResponse) -> None:
+        """Messages that are there are given, whoever has them. Raises AcklogError UNAVAILABLE."""
+        if response.next_offset == response.offset:
+            self._ends.shown.check_not_behind(
+                request.topic_id,
+                request.partition,
+                leader_epoch=response.leader_epoch,
+                high_watermark=response.high_watermark,
+            )

@@ -13,20 +13,27 @@ RECORDS_TYPES = (JSON, NDJSON, ARROW, log_page.MEDIA_TYPE)
 _encode = msgspec.json.Encoder().encode
 
 
-class _Answer(msgspec.Struct, rename="camel"):
+class _Answer(msgspec.Struct, rename="camel", omit_defaults=True):
     records: list[MessageView]
     offset: int
     next_offset: int
     log_start: int
     high_watermark: int
+    epoch: int = -1  # a node of an earlier version does not say
 
 
 async def records_response(read: RecordsRead, media_type: str) -> BytesResponse:
     """Raises AcklogError RECORDS_CORRUPT."""
     response = read.response
     if media_type == JSON:
-        views = _views(read)
-        answer = _Answer(views, response.offset, read.next_offset, response.log_start, response.high_watermark)
+        answer = _Answer(
+            _views(read),
+            response.offset,
+            read.next_offset,
+            response.log_start,
+            response.high_watermark,
+            response.leader_epoch,
+        )
         return BytesResponse(_encode(answer) + b"\n", 200, None, JSON)
     if media_type == NDJSON:
         body = b"".join([encode_line(view) for view in _views(read)])
@@ -41,6 +48,8 @@ async def records_response(read: RecordsRead, media_type: str) -> BytesResponse:
         "X-Acklog-Log-Start": str(response.log_start),
         "X-Acklog-High-Watermark": str(response.high_watermark),
     }
+    if response.leader_epoch >= 0:
+        headers["X-Acklog-Epoch"] = str(response.leader_epoch)
     return BytesResponse(body, 200, headers, media_type)
 
 

@@ -8,6 +8,7 @@ from app.services.appends import LocalAppends, NumberedAppends
 from app.services.catalog import Catalog
 from app.services.cluster import ClusterService
 from app.services.groups import GroupService
+from app.services.log_ends import LogEnds
 from app.services.look import LookService
 from app.services.receive import ReceiveService
 from app.services.records import RecordsService
@@ -36,7 +37,8 @@ class Services:
         self.settle = SettleService(gateway, catalog, leaders, self.metrics)
         self.receive = ReceiveService(gateway, catalog, leaders, self.settle, self.waiting, self.metrics)
         self.look = LookService(gateway, catalog, leaders)
-        self.records = RecordsService(gateway, catalog, leaders, self.waiting)
-        self.topics = TopicService(gateway, catalog, leaders)
-        self.groups = GroupService(gateway, catalog, leaders)
+        ends = LogEnds(leaders, partitions_max=gateway.settings.shown_ends_max)
+        self.records = RecordsService(gateway, catalog, leaders, ends, self.waiting)
+        self.topics = TopicService(gateway, catalog, leaders, ends)
+        self.groups = GroupService(gateway, catalog, leaders, ends)
         self.cluster = ClusterService(gateway, catalog)

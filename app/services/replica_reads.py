@@ -1,6 +1,7 @@
 """Reads of the log that any in-sync replica may answer, so that exports cost who leads a partition nothing."""
 
 import asyncio
+from collections.abc import Callable
 from itertools import count
 
 import msgspec
@@ -15,14 +16,16 @@ logger = structlog.get_logger(__name__)
 
 class ReplicaReads:
     """A replica in the gateway's rack is asked, where there is one; else each in its turn, the leader among them, so
-    that reads spread over the machines that hold the partition."""
+    that reads spread over the machines that hold the partition. `check` raises AcklogError for an answer that is not to
+    be given."""
 
-    def __init__(self, gateway: Gateway) -> None:
+    def __init__(self, gateway: Gateway, check: Callable[[RecordsRequest, RecordsResponse], None]) -> None:
         self._metadata = gateway.metadata
         self._nodes = gateway.nodes
         self._rack = gateway.settings.rack
         self._timeout_ms = gateway.settings.replica_read_timeout_ms
         self._turns = count()
+        self._check = check
 
     async def read(self, request: RecordsRequest) -> RecordsResponse | None:
         """What a replica answers. None where none could, or not in time: the leader is to be asked."""
@@ -32,10 +35,12 @@ class ReplicaReads:
         asked = msgspec.structs.replace(request, any_replica=True)
         try:
             async with asyncio.timeout((self._timeout_ms + request.wait_ms) / 1000):
-                return await self._nodes.client(node_id).records(asked)
+                response = await self._nodes.client(node_id).records(asked)
+            self._check(request, response)
         except (AcklogError, TimeoutError) as error:
             logger.debug("replica_read_failed", node_id=node_id, partition=request.partition, reason=str(error))
             return None
+        return response
 
     def _choose(self, topic_id: str, partition: int) -> int | None:
         state = self._metadata.partition(topic_id, partition)

@@ -15,6 +15,7 @@ from app.services.catalog import Catalog
 from app.services.differences import differences, refuse_data_loss, refuse_differences
 from app.services.fan_out import ask_each
 from app.services.groups import ProgressView, progress_view
+from app.services.log_ends import LogEnds
 from cluster.errors import AcklogError
 from cluster.model import PartitionLife, PartitionState, Topic, TopicConfig
 from cluster.topic_defaults import (
@@ -23,7 +24,7 @@ from cluster.topic_defaults import (
     default_min_insync_replicas,
     default_replication_factor,
 )
-from storage.rpc.messages import PositionsRequest, PositionsResponse
+from storage.rpc.messages import PositionsResponse
 
 DESCRIPTION_TIMEOUT_MS = 2_000
 """How long a description waits for leaders: with one that is away it is to tell so, and not to wait."""
@@ -86,7 +87,8 @@ class TopicListing(msgspec.Struct, omit_defaults=True):
 
 
 class TopicService:
-    def __init__(self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders) -> None:
+    def __init__(self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders, ends: LogEnds) -> None:
+        self._ends = ends
         self._gateway = gateway
         self._catalog = catalog
         self._leaders = leaders
@@ -215,10 +217,7 @@ class TopicService:
         async def positions(partition: int) -> PositionsResponse | None:
             if _is_gone(self._gateway.metadata.partition(topic.id, partition)):
                 return None
-            request = PositionsRequest(topic.id, partition)
-            return await self._leaders.call(
-                topic.id, partition, lambda node, _remaining_ms: node.positions(request), deadline_ms=deadline_ms
-            )
+            return await self._ends.positions(topic.id, partition, deadline_ms=deadline_ms)
 
         return await ask_each(partitions, positions)
 

@@ -15,13 +15,13 @@ import pyarrow.compute as pc
 from acklog.client.background import Background
 from acklog.client.call import Call, Request, Response, raise_for_problem, segment, target
 from acklog.client.caller import Caller
-from acklog.errors import AcklogError, OffsetOutOfRange, RecordsCorrupt, TopicNotFound
+from acklog.errors import AcklogError, LogDiverged, OffsetOutOfRange, RecordsCorrupt, TopicNotFound, UnknownField
 from acklog.runtime import monotonic_ms
 from acklog.wire.batch import BatchHeader
 from acklog.wire.log_page import MEDIA_TYPE, OnUndecodable, headers, runs
 from acklog.wire.records_arrow import record_batches
 from pyspark_acklog import columns
-from pyspark_acklog.failures import SparkSourceError, TopicChangedError, of_server
+from pyspark_acklog.failures import DataLossError, SparkSourceError, TopicChangedError, of_server
 from pyspark_acklog.options import FetchOptions, ReadFrom
 from pyspark_acklog.plan import lost
 from pyspark_acklog.ranges import OffsetRange
@@ -129,6 +129,7 @@ class _Fetching:
         self._options = options
         self._on_gap = on_gap
         self._caller: Caller | None = None
+        self._epoch: str | None = None  # of the answer before
         self._task: asyncio.Task[None] | None = None
         self._waiting: asyncio.Queue[Page | Exception | None] = asyncio.Queue(PAGES_AHEAD_MAX)
 
@@ -192,7 +193,12 @@ class _Fetching:
         """The gap where retention has removed the offset, or where it cannot be read and need not be. Raises
         AcklogError, SparkSourceError."""
         try:
-            response = await caller.perform(self._call(offset))
+            response = await self._ask(caller, offset)
+        except LogDiverged as error:
+            raise DataLossError(
+                f"{self._range.topic}-{self._range.partition} was cut at {error.extra.get('divergedAt')} after it had "
+                f"been read up to {offset}, and has other messages from there on: the server lost some"
+            ) from None
         except OffsetOutOfRange as error:
             log_start = error.extra.get("logStart")
             if isinstance(log_start, int) and offset < log_start:
@@ -208,12 +214,26 @@ class _Fetching:
             raise TopicChangedError(f"topic {self._range.topic!r} was deleted while it was read") from None
         return self._checked(offset, response)
 
+    async def _ask(self, caller: Caller, offset: int) -> Response:
+        """Raises AcklogError."""
+        try:
+            response = await caller.perform(self._call(offset))
+        except UnknownField:  # a gateway of an earlier version, in the middle of an upgrade
+            if self._epoch is None:
+                raise
+            self._epoch = None
+            response = await caller.perform(self._call(offset))
+        self._epoch = response.headers.get("x-acklog-epoch")
+        return response
+
     def _call(self, offset: int) -> Call[Response]:
         query: list[tuple[str, object | None]] = [
             ("offset", offset),
             ("until", self._range.end),
             ("maxBytes", page_bytes(self._options)),
         ]
+        if self._epoch is not None:
+            query.append(("epoch", self._epoch))
         if self._options.read_from is ReadFrom.NEAREST:
             query.append(("readFrom", self._options.read_from.value))
         path = f"/topics/{segment(self._range.topic)}/partitions/{self._range.partition}/records"

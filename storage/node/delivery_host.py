@@ -24,8 +24,7 @@ from storage.log.keys import LogKind
 from storage.log.partition_log import PartitionLog, Space
 from storage.log.round import Appended
 from storage.node.delivery_snapshots import DeliverySnapshots, path_of
-from storage.node.partition_host import UNAVAILABLE_RETRY_MS
-from storage.node.replication.leading import Leadership
+from storage.node.replication.leading import UNAVAILABLE_RETRY_MS, Leadership, check_sure
 from storage.rpc.messages import SettleItem
 
 logger = structlog.get_logger(__name__)
@@ -88,15 +87,10 @@ class DeliveryHost:
         """Until everything that was written is committed or has failed."""
         await self._idle.wait()
 
-    def check_heard(self) -> None:
+    def check_sure(self) -> None:
         """Raises AcklogError UNAVAILABLE where somebody else may lead by now, and know of acks that are not known
         here."""
-        if not self._leadership.is_heard():
-            raise AcklogError(
-                ProblemCode.UNAVAILABLE,
-                "The partition's leader does not hear its followers, so another may lead by now.",
-                retry_after_ms=UNAVAILABLE_RETRY_MS,
-            )
+        check_sure(self._leadership)
 
     def check_epochs(self, items: Iterable[SettleItem]) -> None:
         """Raises AcklogError UNAVAILABLE for a receipt of a later leader epoch: this leader is over, and does not know

@@ -1,4 +1,9 @@
-"""The calls that look at a partition's log, or choose a place in it."""
+"""The calls that look at a partition's log, or choose a place in it.
+
+Somebody else may lead by now, and have more (rule R35). So what is committed here is given out by whoever holds it,
+and all that could be different elsewhere (where the log ends, what is outside of it, how far groups are) only by who is
+sure to lead.
+"""
 
 from typing import Protocol
 
@@ -6,13 +11,15 @@ from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
 from storage.log.partition_log import PartitionLog
 from storage.node.partition import Partition
+from storage.node.replication.leading import UNAVAILABLE_RETRY_MS, confirm
 from storage.rpc import messages
 
 _WAITING_RETRY_MS = 1000
 
 
 class CommittedLog(Protocol):
-    """A leader's or a follower's messages, as far as they are committed."""
+    """A leader's or a follower's messages, as far as they are committed; `leader_epoch` is of who leads or is
+    followed."""
 
     @property
     def log(self) -> PartitionLog: ...
@@ -20,8 +27,19 @@ class CommittedLog(Protocol):
     @property
     def high_watermark(self) -> int: ...
 
+    @property
+    def leader_epoch(self) -> int: ...
+
     async def wait_for_records(self, offset: int, timeout_ms: int) -> bool:
         """Until the high watermark has passed `offset`; whether it has."""
+        ...
+
+    def check_sure(self) -> None:
+        """Raises AcklogError UNAVAILABLE where others may have had more for a while."""
+        ...
+
+    async def confirm(self) -> None:
+        """Raises AcklogError UNAVAILABLE unless nobody had more when this was called."""
         ...
 
 
@@ -33,6 +51,8 @@ class LogCalls:
         self._waiting_records = 0
 
     async def inspect(self, partition: Partition, request: messages.InspectRequest) -> messages.InspectResponse:
+        """Raises AcklogError UNAVAILABLE, MESSAGE_EXPIRED, MESSAGE_NOT_FOUND, RECORDS_CORRUPT."""
+        await confirm(partition.leadership)
         host = partition.host
         if request.offset < host.log.log_start:
             raise AcklogError(ProblemCode.MESSAGE_EXPIRED, "Retention has removed the message.", field="messageId")
@@ -46,39 +66,48 @@ class LogCalls:
             record, batch.header.leader_epoch, batch.header.append_time_ms, partition.groups.views(request.offset)
         )
 
-    async def records(self, log: CommittedLog, request: messages.RecordsRequest) -> messages.RecordsResponse:
-        """Raises AcklogError OFFSET_OUT_OF_RANGE, TOO_MANY_WAITING, RECORDS_CORRUPT."""
+    async def records(self, reads: CommittedLog, request: messages.RecordsRequest) -> messages.RecordsResponse:
+        """Raises AcklogError OFFSET_OUT_OF_RANGE, LOG_DIVERGED, UNAVAILABLE, TOO_MANY_WAITING, RECORDS_CORRUPT."""
+        _check_epoch(reads, request)
         offset = request.offset
         if request.time_ms >= 0:
-            offset = min(await log.log.offset_at_time(request.time_ms), log.high_watermark)
-        _check_range(log.log, log.high_watermark, offset, field="offset")
-        if request.wait_ms and offset == log.high_watermark:
-            await self._wait_for_records(log, offset, request.wait_ms)
+            offset = min(await reads.log.offset_at_time(request.time_ms), reads.high_watermark)
+            if offset == reads.high_watermark:
+                await reads.confirm()
+        if not reads.log.log_start <= offset <= reads.high_watermark:
+            await reads.confirm()
+            _check_range(reads.log, reads.high_watermark, offset, field="offset")
+        if request.wait_ms and offset == reads.high_watermark:
+            reads.check_sure()
+            await self._wait_for_records(reads, offset, request.wait_ms)
         found = []
-        high_watermark = log.high_watermark
+        high_watermark = reads.high_watermark
         if offset < high_watermark:
-            found = await log.log.read(offset, max_bytes=request.max_bytes, until=high_watermark)
+            found = await reads.log.read(offset, max_bytes=request.max_bytes, until=high_watermark)
+        else:
+            reads.check_sure()  # now, too: the wait may have been long
         return messages.RecordsResponse(
             b"".join(stored.data for stored in found),
             offset,
             found[-1].header.next_offset if found else offset,
-            log.log.log_start,
-            log.high_watermark,
+            reads.log.log_start,
+            reads.high_watermark,
+            reads.leader_epoch,
         )
 
     async def follower_records(
-        self, log: CommittedLog, request: messages.RecordsRequest, *, lag_ms_max: int
+        self, reads: CommittedLog, request: messages.RecordsRequest, *, lag_ms_max: int
     ) -> messages.RecordsResponse:
         """As `records`, from a follower, which may be behind the reader. Raises AcklogError UNAVAILABLE if it stays
         there."""
-        if request.offset > log.high_watermark and not await log.wait_for_records(request.offset - 1, lag_ms_max):
+        if request.offset > reads.high_watermark and not await reads.wait_for_records(request.offset - 1, lag_ms_max):
             detail = (
-                f"This replica is behind the offset {request.offset}: it knows {log.high_watermark} to be committed."
+                f"This replica is behind the offset {request.offset}: it knows {reads.high_watermark} to be committed."
             )
             raise AcklogError(ProblemCode.UNAVAILABLE, detail, field="offset")
-        return await self.records(log, request)
+        return await self.records(reads, request)
 
-    async def _wait_for_records(self, log: CommittedLog, offset: int, wait_ms: int) -> None:
+    async def _wait_for_records(self, reads: CommittedLog, offset: int, wait_ms: int) -> None:
         if self._waiting_records >= self._waiting_records_max:
             raise AcklogError(
                 ProblemCode.TOO_MANY_WAITING,
@@ -87,13 +116,14 @@ class LogCalls:
             )
         self._waiting_records += 1
         try:
-            await log.wait_for_records(offset, wait_ms)
+            await reads.wait_for_records(offset, wait_ms)
         finally:
             self._waiting_records -= 1
 
 
-def positions_of(partition: Partition) -> messages.PositionsResponse:
-    """Where the log and its groups are."""
+async def positions_of(partition: Partition) -> messages.PositionsResponse:
+    """Where the log and its groups are. Raises AcklogError UNAVAILABLE."""
+    await confirm(partition.leadership)
     host = partition.host
     return messages.PositionsResponse(
         host.log.log_start, host.high_watermark, host.log.size_bytes, host.leader_epoch, partition.groups.positions()
@@ -101,7 +131,8 @@ def positions_of(partition: Partition) -> messages.PositionsResponse:
 
 
 async def seek_target(partition: Partition, request: messages.SeekRequest) -> int:
-    """The offset that a seek asks for. Raises AcklogError INVALID_FIELD, OFFSET_OUT_OF_RANGE."""
+    """The offset that a seek asks for. Raises AcklogError UNAVAILABLE, INVALID_FIELD, OFFSET_OUT_OF_RANGE."""
+    await confirm(partition.leadership)
     host = partition.host
     if request.to == "earliest":
         return host.log.log_start
@@ -113,6 +144,23 @@ async def seek_target(partition: Partition, request: messages.SeekRequest) -> in
         raise AcklogError(ProblemCode.INVALID_FIELD, "to must be earliest, latest, offset or time.", field="to")
     _check_range(host.log, host.high_watermark, request.value, field="to")
     return request.value
+
+
+def _check_epoch(reads: CommittedLog, request: messages.RecordsRequest) -> None:
+    """The reader has read up to the offset from a leader of `request.leader_epoch`. Raises AcklogError UNAVAILABLE
+    where this replica is of an earlier one, LOG_DIVERGED where what was read is not in the log any more (rule R4)."""
+    if request.leader_epoch > reads.leader_epoch:
+        detail = f"This replica is at the leader epoch {reads.leader_epoch}, the reader at {request.leader_epoch}."
+        raise AcklogError(ProblemCode.UNAVAILABLE, detail, field="epoch", retry_after_ms=UNAVAILABLE_RETRY_MS)
+    _, end_offset = reads.log.leader_epochs.end_offset_for(request.leader_epoch)
+    if 0 <= end_offset < request.offset:
+        raise AcklogError(
+            ProblemCode.LOG_DIVERGED,
+            f"What was read up to {request.offset} in the leader epoch {request.leader_epoch} is in the log up to "
+            f"{end_offset} only; from there on it has other messages.",
+            field="epoch",
+            extra={"divergedAt": end_offset, "leaderEpoch": reads.leader_epoch},
+        )
 
 
 def _check_range(log: PartitionLog, high_watermark: int, offset: int, *, field: str) -> None:

@@ -133,7 +133,7 @@ class PartitionOpener:
             settings=self._settings,
             on_returned=on_returned,
         )
-        return Partition(host, reader, delivery, groups, steps)
+        return Partition(replica, host, reader, delivery, groups, steps)
 
     async def _open_delivery(self, replica: "LedReplica") -> DeliveryHost:
         delivery = DeliveryHost(

@@ -11,13 +11,17 @@ from storage.node.delivery_steps import DeliverySteps
 from storage.node.partition_groups import PartitionGroups
 from storage.node.partition_host import PartitionHost
 from storage.node.record_reader import RecordReader
+from storage.node.replication.leading import Leadership
 
 logger = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
 class Partition:
-    """`groups`, `steps` and `delivery` share the partition's delivery state; `host` owns its messages."""
+    """`groups`, `steps` and `delivery` share the partition's delivery state; `host` owns its messages. `leadership`
+    knows whether what all of them say is still true."""
+
+    leadership: Leadership
 
     host: PartitionHost
     reader: RecordReader

@@ -36,6 +36,8 @@ logger = structlog.get_logger(__name__)
 
 GROUP_LIMIT_RETRY_MS = 1000
 _REASONS = ("IN_FLIGHT_LIMIT", "ALL_LEASED", "DELAYED", "EMPTY")  # what a consumer should know first
+_UNKNOWN_HERE = frozenset({ProblemCode.NOT_DELIVERED, ProblemCode.MESSAGE_NOT_FOUND, ProblemCode.INVALID_RECEIPT})
+"""What another leader may know."""
 
 
 class Share(NamedTuple):
@@ -163,7 +165,7 @@ class PartitionGroups:
         state = self._state.group(group.id)
         if state is None:
             return _NOTHING
-        self._delivery.check_heard()
+        self._delivery.check_sure()
         state.settings = group.settings
         now_ms = self._clock.monotonic_ms()
         visibility_ms = group.settings.visibility_ms if request.visibility_ms is None else request.visibility_ms
@@ -213,16 +215,16 @@ class PartitionGroups:
             if request.auto_ack:
                 await self._ack_delivered(state, found.messages)
             else:
-                self._check_still_heard(state, leases)
+                self._check_still_sure(state, leases)
         except asyncio.CancelledError:
             self._release(state, leases)
             raise
         return found
 
-    def _check_still_heard(self, state: GroupDelivery, leases: list[Lease]) -> None:
+    def _check_still_sure(self, state: GroupDelivery, leases: list[Lease]) -> None:
         """The process may have stood still while it read."""
         try:
-            self._delivery.check_heard()
+            self._delivery.check_sure()
         except AcklogError:
             self._release(state, leases)
             raise
@@ -259,11 +261,12 @@ class PartitionGroups:
     async def settle(self, request: SettleRequest, group: Group) -> list[str]:
         """A result per item: "" or a ProblemCode's name. Acks and nacks are durable on return (rule R25).
 
-        Raises AcklogError UNAVAILABLE for receipts of a later leader.
+        Raises AcklogError UNAVAILABLE for receipts of a later leader, and where another leader may know better.
         """
         self._delivery.check_epochs(request.items)
         state = self._state.group(group.id)
         if state is None:
+            self._delivery.check_sure()
             return [ProblemCode.NOT_DELIVERED.name] * len(request.items)
         state.settings = group.settings
         if request.action == "release":
@@ -283,6 +286,7 @@ class PartitionGroups:
                 wall_now_ms=self._clock.now_ms(),
             )
         elif request.action == "extend":
+            self._delivery.check_sure()  # it is granted without a record, and so without a follower's word
             settlement = state.extend(
                 request.items,
                 visibility_ms=request.visibility_ms,
@@ -292,15 +296,14 @@ class PartitionGroups:
             )
         else:
             raise AcklogError(ProblemCode.INVALID_FIELD, f"{request.action!r} is no action.", field="action")
+        if settlement.record is None and not _UNKNOWN_HERE.isdisjoint(settlement.results):
+            self._delivery.check_sure()  # a record that gets committed shows that nobody else leads
         if settlement.record is not None:
             await self._delivery.commit(settlement.record)
-            self._after_return(state)
+            # Messages came back, or room in the in-flight window did: somebody may be waiting for either.
+            self._on_returned(state.group_id, self._host.partition)
         self._steps.arm()
         return ["" if code is None else code.name for code in settlement.results]
-
-    def _after_return(self, state: GroupDelivery) -> None:
-        """Messages came back, or room in the in-flight window did: somebody may be waiting for either."""
-        self._on_returned(state.group_id, self._host.partition)
 
     async def seek(self, group: Group, offset: int, *, dry_run: bool) -> int:
         """Set the group's progress, durably; returns what it was. Every older receipt is stale from then on."""

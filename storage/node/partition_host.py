@@ -24,7 +24,7 @@ from storage.node.commit_waiters import CommitWaiters
 from storage.node.keyed_runs import KeyedRuns
 from storage.node.produce_check import check_mapping, checked_header, checked_keys
 from storage.node.produce_outcome import OVERLOADED_RETRY_MS, ProduceOutcome, unconfirmed
-from storage.node.replication.leading import Leadership
+from storage.node.replication.leading import UNAVAILABLE_RETRY_MS, Leadership, check_sure
 from storage.node.sent_batches import SentBatches, SourceKey
 from storage.node.settings import NodeSettings
 from storage.replication.leader_events import Refusal
@@ -36,8 +36,6 @@ from storage.rpc.messages import (
     ProduceResponse,
 )
 from storage.rpc.node_api import ProduceWaiter
-
-UNAVAILABLE_RETRY_MS = 200
 
 
 class _Append:
@@ -178,6 +176,7 @@ class PartitionHost:
         """Raises AcklogError UNAVAILABLE, INVALID_FIELD, TIMED_OUT, STORAGE_FAILED, RECORDS_CORRUPT,
         DEDUP_WINDOW_DAMAGED."""
         self._check_serves()
+        check_sure(self._leadership)  # another leader may know keys that are not known here
         if self.topic.mapping < request.mapping:
             detail = f"This node has not heard yet of how the partitions of {self.topic.name} have changed."
             raise AcklogError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=UNAVAILABLE_RETRY_MS)

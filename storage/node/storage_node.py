@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TypeVar
 
 from acklog.wire.problems import ProblemCode
@@ -20,17 +21,18 @@ from storage.node.batch_cache import BatchCache
 from storage.node.dead_letter_sink import DeadLetterSink
 from storage.node.delivery_snapshots import DeliverySnapshots
 from storage.node.housekeeping import Housekeeping
+from storage.node.leader_reads import LeaderReads
 from storage.node.log_calls import LogCalls, positions_of, seek_target
 from storage.node.metadata_lag import wait_for_metadata
 from storage.node.offset_projection import OffsetProjection
 from storage.node.opening import PartitionOpener
 from storage.node.partition import Partition
-from storage.node.partition_host import UNAVAILABLE_RETRY_MS
 from storage.node.receiver import Receiver
 from storage.node.recovery_log import log_recovery
 from storage.node.replication.fetch_service import FetchService
 from storage.node.replication.fetch_sessions import FetchSessions
 from storage.node.replication.isr_writer import IsrWriter
+from storage.node.replication.leading import UNAVAILABLE_RETRY_MS
 from storage.node.replication.peer_directory import Peers
 from storage.node.replication.replica_host import ReplicaHost
 from storage.node.replication.replicas import Replicas
@@ -89,6 +91,7 @@ class StorageNode:
         self._is_closing = False
         self._log_calls = LogCalls(waiting_records_max=settings.waiting_records_max)
         self._has_changed = False
+        self.is_registered: Callable[[], bool] = lambda: True  # nobody else leads where a node is alone
 
     # --- life ----------------------------------------------------------------------------------------------------
 
@@ -111,9 +114,8 @@ class StorageNode:
         self._unsubscribe = self._metadata.subscribe(changed.set)
         changed.set()  # for what changed between the first look and the subscription
         for activity in (self._replicas.follow(changed), self._make_housekeeping().run(), self._watch_followers()):
-            task = asyncio.get_running_loop().create_task(activity)
-            task.add_done_callback(self._task_ended)
-            self._tasks.append(task)
+            self._tasks.append(asyncio.get_running_loop().create_task(activity))
+            self._tasks[-1].add_done_callback(self._task_ended)
 
     async def close(self) -> None:
         """Answer who waits, finish what was accepted, leave snapshots and checkpoints."""
@@ -210,11 +212,11 @@ class StorageNode:
             settings=self._replication,
             producers=self._settings.producers,
             close_timeout_ms=self._settings.partition_close_timeout_ms,
+            is_registered=lambda: self.is_registered(),
             on_crashed=self._crash,
         )
 
     def _make_opener(self, snapshots: DeliverySnapshots) -> PartitionOpener:
-        readers = self._receiver.readers
         return PartitionOpener(
             self.logs,
             metadata=self._metadata,
@@ -224,8 +226,8 @@ class StorageNode:
             clock=self._clock,
             entropy=self._entropy,
             settings=self._settings,
-            on_high_watermark=lambda topic_id, number: readers(topic_id).note_all(number),
-            on_returned=lambda topic_id, group_id, number: readers(topic_id).note(group_id, number),
+            on_high_watermark=lambda topic_id, number: self._receiver.readers(topic_id).note_all(number),
+            on_returned=lambda topic_id, group_id, number: self._receiver.readers(topic_id).note(group_id, number),
             on_crashed=self._crash,
         )
 
@@ -302,9 +304,8 @@ class StorageNode:
         return await wait_for_metadata(self._metadata, look, timeout_ms=self._settings.metadata_lag_ms_max)
 
     async def _group(self, group_id: str) -> Group:
-        group = self._metadata.group_by_id(group_id)
-        if group is None:
-            group = await self._wait_for(lambda: self._metadata.group_by_id(group_id))
+        look = partial(self._metadata.group_by_id, group_id)
+        group = look() or await self._wait_for(look)
         if group is None:
             raise AcklogError(ProblemCode.GROUP_NOT_FOUND, "There is no group with this id.", field="group")
         if group.mode is not GroupMode.SHARED:
@@ -360,18 +361,17 @@ class StorageNode:
         return messages.SettleResponse(await partition.groups.settle(request, group))
 
     async def inspect(self, request: messages.InspectRequest) -> messages.InspectResponse:
-        partition = await self._partition(request.topic_id, request.partition)
-        return await self._log_calls.inspect(partition, request)
+        return await self._log_calls.inspect(await self._partition(request.topic_id, request.partition), request)
 
     async def records(self, request: messages.RecordsRequest) -> messages.RecordsResponse:
-        reads = self._replicas.followed(request.topic_id, request.partition) if request.any_replica else None
-        if reads is not None and not self._is_closing:
+        reads = self._replicas.followed(request.topic_id, request.partition)
+        if request.any_replica and reads is not None and not self._is_closing:
             return await self._log_calls.follower_records(reads, request, lag_ms_max=self._settings.follower_lag_ms_max)
-        partition = await self._partition(request.topic_id, request.partition)
-        return await self._log_calls.records(partition.host, request)
+        leader = LeaderReads(await self._partition(request.topic_id, request.partition))
+        return await self._log_calls.records(leader, request)
 
     async def positions(self, request: messages.PositionsRequest) -> messages.PositionsResponse:
-        return positions_of(await self._partition(request.topic_id, request.partition))
+        return await positions_of(await self._partition(request.topic_id, request.partition))
 
     async def seek(self, request: messages.SeekRequest) -> messages.SeekResponse:
         partition = await self._partition(request.topic_id, request.partition)

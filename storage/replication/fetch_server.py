@@ -5,7 +5,7 @@ taken in order and without a gap, or the session is over.
 """
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from storage.replication.fetch_answer import AnswerInMaking
 from storage.replication.leader_events import FetchVerdict
@@ -79,6 +79,11 @@ class FetchServer:
         if not self._parked:
             return False
         return self._session.has_work or len(self._parked) > 1 or self._parked[0].deadline_ms <= now_ms
+
+    def hurry(self) -> None:
+        """The oldest fetch has waited long enough."""
+        if self._parked:
+            self._parked[0] = replace(self._parked[0], deadline_ms=0)
 
     def take_abandoned(self) -> list[FetchAnswer]:
         """Answers to fetches of a session that was replaced. Whoever sent them does not care; the transport may."""

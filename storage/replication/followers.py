@@ -5,6 +5,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from storage.replication.assignment import IsrMember, ReplicaIdentity
 from storage.replication.follower_progress import UNKNOWN, FollowerProgress
 
+ALWAYS = 1 << 62
+NEVER = -ALWAYS
 NOT_HEARD = ""  # in the place of a directory id
 _NO_INCARNATION = -1
 
@@ -83,10 +85,20 @@ class Followers:
         for progress in self.members(members):
             progress.put_out_ms = now_ms
 
-    def heard_by(self, count: int, isr: Iterable[IsrMember]) -> int | None:
-        """Since when `count` members of `isr` were heard; None if there are fewer."""
+    def heard_by(self, count: int, isr: Iterable[IsrMember]) -> int:
+        """When `count` members of `isr` were heard, the latest of them; NEVER if there are fewer."""
+        if not count:
+            return ALWAYS
         heard = sorted((progress.heard_ms for progress in self.members(isr)), reverse=True)
-        return heard[count - 1] if count <= len(heard) else None
+        return heard[count - 1] if count <= len(heard) else NEVER
+
+    def may_lead(self, isr: Iterable[IsrMember], minimum: int, leader: int, since_ms: int) -> bool:
+        """Whether one of `isr` but `leader` may lead as well, with `minimum` replicas in sync: all of them silent since
+        then."""
+        silent = {node_id for node_id, each in self._by_node.items() if each.heard_ms < since_ms}
+        others = {member.node_id for member in isr if member.node_id != leader}
+        electable = others & silent | others - self._by_node.keys()
+        return bool(electable) and len(electable | silent) >= minimum
 
 
 def next_late_ms(members: Iterable[FollowerProgress], lag_ms: int, *, after_ms: int) -> int | None:

@@ -114,10 +114,12 @@ class LeaderReplica:
             return Refusal.TOO_MANY_WAITING  # who asks for all waits for the high watermark, and not for a number
         return None
 
-    def is_heard(self, now_ms: int) -> bool:
-        """By the clock, registered or not: a deposed leader must not hand out what was acked elsewhere (rule R25)."""
-        isolated_from_ms = self._isolated_from_ms()
-        return isolated_from_ms is None or now_ms < isolated_from_ms
+    def is_sure(self, since_ms: int, *, is_registered: bool) -> bool:
+        """Whether at `since_ms` nobody else led it and had anything committed (rules R25, R35): by the clock, a pause
+        leaves no events. Enough of the ISR fetched since then, and who did not cannot be a leader with its minimum, or
+        would have been elected under the eyes of a node that `is_registered`."""
+        isr, minimum, is_enough = self.isr.maximal, self._topic.min_insync_replicas, self._heard_ms() >= since_ms
+        return is_enough and (is_registered or not self._followers.may_lead(isr, minimum, self._me.node_id, since_ms))
 
     def next_deadline(self) -> int | None:
         """When TimePassed is due."""
@@ -129,7 +131,8 @@ class LeaderReplica:
             deadlines.append(self._contact.next_deadline(members, lag_ms, after_ms=self._looked_ms))
         else:
             deadlines.append(next_late_ms(members, lag_ms, after_ms=self._looked_ms))
-            deadlines.append(self._isolated_from_ms() if self.service is Service.SERVING else None)
+            if self.service is Service.SERVING and self._topic.min_insync_replicas > 1:
+                deadlines.append(self._heard_ms() + self._settings.contact_ms)
         return min((each for each in deadlines if each is not None), default=None)
 
     # --- stepping --------------------------------------------------------------------------------------------------
@@ -378,20 +381,16 @@ class LeaderReplica:
 
     # --- service -----------------------------------------------------------------------------------------------------
 
-    def _isolated_from_ms(self) -> int | None:
-        """When too few replicas will have been heard, the leader itself included; None: never."""
-        needed = self._topic.min_insync_replicas - 1
-        if needed == 0:
-            return None
-        heard_ms = self._followers.heard_by(needed, self.isr.committed)
-        return 0 if heard_ms is None else heard_ms + self._settings.contact_ms
+    def _heard_ms(self) -> int:
+        """When enough of the ISR were heard to make the minimum with this leader."""
+        return self._followers.heard_by(self._topic.min_insync_replicas - 1, self.isr.committed)
 
     def _serve(self, now_ms: int) -> None:
         if self.service is Service.STARTING:
             reached = zip(self._high_watermarks, self._start_ends, strict=True)
             if any(high < start for high, start in reached):
                 return
-        may_serve = self._is_coordinated or self.is_heard(now_ms)
+        may_serve = self._is_coordinated or now_ms < self._heard_ms() + self._settings.contact_ms
         self._set_service(Service.SERVING if may_serve else Service.ISOLATED)
 
     def _set_service(self, service: Service) -> None:

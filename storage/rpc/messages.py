@@ -185,7 +185,8 @@ class RecordsRequest(_Message):
     """Raw batches from `offset` on (or the first appended at or after `time_ms`, if that is not -1), committed ones
     only, waiting up to `wait_ms` when there is nothing yet. At least one batch is returned where there is one, also
     beyond `max_bytes`. `any_replica`: a follower may answer, too, with what it knows to be committed; one that is
-    behind `offset` raises UNAVAILABLE after a moment."""
+    behind `offset` raises UNAVAILABLE after a moment. `leader_epoch`: the reader was given everything below `offset` by
+    an answer of this epoch; -1 where it does not say."""
 
     topic_id: str
     partition: int
@@ -194,12 +195,14 @@ class RecordsRequest(_Message):
     max_bytes: int = 4 * 1024 * 1024
     wait_ms: int = 0
     any_replica: bool = False
+    leader_epoch: int = -1
 
 
 class RecordsResponse(_Message):
     """`batches` holds whole stamped batches; the first may begin before `offset`, the asked-for one.
 
-    `next_offset` is where to go on.
+    `next_offset` is where to go on, with `leader_epoch`: that of the replica that answers; -1 from one of a version
+    that does not say.
     """
 
     batches: bytes
@@ -207,6 +210,7 @@ class RecordsResponse(_Message):
     next_offset: int
     log_start: int
     high_watermark: int
+    leader_epoch: int = -1
 
 
 class PositionsRequest(_Message):

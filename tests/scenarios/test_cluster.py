@@ -8,7 +8,8 @@ from cluster.coordination import Compare, Operation, TransactionResult
 from tests.sim.cluster.coordination import CoordinationFaults
 from tests.sim.cluster.links import COORDINATION
 from tests.sim.cluster.machines import NodeMachine
-from tests.sim.cluster.stage import Stage, play, running
+from tests.sim.cluster.stage import PATIENCE_S, Stage, play, running
+from tests.sim.cluster.world import QUEUE
 from tests.sim.history import LogRead, Outcome
 
 
@@ -370,3 +371,66 @@ def test_a_send_is_committed_and_its_answer_is_lost() -> None:
         assert (await stage.send_acknowledged(1))[0].offset == 4
 
     play(script)
+
+
+def test_readers_behind_a_leader_that_was_cut_off_see_no_end_that_is_not_one() -> None:
+    """It and a gateway are an island: neither hears that another leads, which takes messages. What is asked of the
+    island beyond what it knows is refused, so that the reader asks again, and never with 416 (rule R35)."""
+
+    async def script(stage: Stage) -> None:
+        await stage.send_acknowledged(3)
+        old, epoch = stage.leader, stage.state.leader_epoch
+        mainland, island = stage.hardware.gateways
+        assert mainland.http is not None
+        assert island.http is not None
+        path = f"/topics/{QUEUE}/partitions/0/records"
+        for machine in stage.others(old):
+            stage.cut(old.name, machine.name)
+            stage.cut(island.name, machine.name)
+        stage.cut(old.name, COORDINATION)
+        stage.cut(island.name, COORDINATION)
+        await stage.until(lambda: stage.state.leader_epoch > epoch, "another leads")
+        await stage.send_acknowledged(3)
+        seen = (await mainland.http.get(path, {"offset": "0"})).json
+        assert seen["nextOffset"] == seen["highWatermark"] == 6
+        for offset in ("6", "3", "latest"):
+            answer = await island.http.get(path, {"offset": offset}, leave_after_s=PATIENCE_S)
+            assert (answer.status in (503, 504), answer.json["retriable"]) == (True, True), (offset, answer.json)
+        known = await island.http.get(path, {"offset": "0"})
+        assert known.json["nextOffset"] == 3
+        behind = await island.http.get(path, {"offset": "0", "epoch": str(seen["epoch"])}, leave_after_s=PATIENCE_S)
+        assert behind.status in (503, 504), "the reader would see the high watermark fall"
+        stage.heal()
+        caught_up = await island.http.get(path, {"offset": "6", "epoch": str(seen["epoch"])}, leave_after_s=PATIENCE_S)
+        assert (caught_up.status, caught_up.json["highWatermark"]) == (200, 6)
+        await stage.all_in_sync()
+
+    play(script)
+
+
+def test_with_a_minimum_of_one_a_leader_that_was_cut_off_hands_out_for_a_moment_only() -> None:
+    """It needs no follower to serve, and any of them may have been elected and taken acknowledgements since."""
+
+    async def script(stage: Stage) -> None:
+        await stage.first_contact()
+        await stage.send_acknowledged(6)
+        old, epoch = stage.leader, stage.state.leader_epoch
+        island = stage.hardware.gateways[1]
+        assert island.http is not None
+        receive = {"queue": QUEUE, "group": "group-0", "max": "1", "visibilitySeconds": "1"}
+        await stage.all_in_sync()
+        for machine in stage.others(old):
+            stage.cut(old.name, machine.name)
+            stage.cut(island.name, machine.name)
+        stage.cut(old.name, COORDINATION)
+        stage.cut(island.name, COORDINATION)
+        await stage.until(lambda: stage.state.leader_epoch > epoch, "another leads")
+        await stage.sleep(3.1)
+        for _ in range(5):
+            answer = await island.http.get("/messages", receive, leave_after_s=PATIENCE_S)
+            assert answer.status == 503 or answer.json["messages"] == [], answer.json
+            await stage.sleep(1)
+        stage.heal()
+        await stage.all_in_sync()
+
+    play(script, min_insync_replicas=1)

@@ -202,7 +202,7 @@ class MemoryNode:
             if header.next_offset > offset and (not chosen or len(chosen) + len(batch) <= request.max_bytes):
                 chosen += batch
                 next_offset = header.next_offset
-        return messages.RecordsResponse(chosen, offset, next_offset, 0, end)
+        return messages.RecordsResponse(chosen, offset, next_offset, 0, end, LEADER_EPOCH)
 
     async def positions(self, request: messages.PositionsRequest) -> messages.PositionsResponse:
         self._note("positions", request)

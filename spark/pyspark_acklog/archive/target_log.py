@@ -76,7 +76,10 @@ class TargetLog:
         call = Call(Request("GET", target(path, query), headers={"Accept": MEDIA_TYPE}), _successful)
         try:
             return self._background.run(lambda: self._caller.perform(call))
-        except OffsetOutOfRange:
+        except OffsetOutOfRange as error:
+            log_start = error.extra.get("logStart")
+            if not isinstance(log_start, int) or log_start <= offset:
+                raise of_server(error, self._connection.urls, f"reading {self._plan.target}") from None
             raise ExportError(
                 f"retention has removed messages that {self._plan.target} got since replay {self._plan.name!r} began,"
                 " so it cannot be told what was sent: begin another one with --name, and the offsets that are missing"

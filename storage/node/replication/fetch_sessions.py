@@ -23,6 +23,8 @@ logger = structlog.get_logger(__name__)
 RETRY_GROWTH_MAX = 8
 """The pause between failures grows up to so many times `ReplicationSettings.retry_ms`."""
 
+_NEVER = -(1 << 62)
+
 
 class _Place(NamedTuple):
     """Which session."""
@@ -42,6 +44,7 @@ class _Session:
     is_pump_due: bool = False
     failures: int = 0
     not_before_ms: int = 0
+    answered_ms: int = _NEVER
 
 
 class FetchSessions:
@@ -77,6 +80,11 @@ class FetchSessions:
     def sessions_begun(self) -> int:
         """How often one was begun, failures included."""
         return sum(session.client.sessions_begun for session in self._sessions.values())
+
+    def answered_ms(self, partition: PartitionId) -> int:
+        """When the leader of the partition answered last, by the monotonic clock, whatever it answered."""
+        place = self._places.get(partition)
+        return _NEVER if place is None else self._sessions[place].answered_ms
 
     def offer(self, leader: int, mode: FetchMode, fetch: PartitionFetch) -> None:
         """Fetch the partition from there until it is answered or withdrawn."""
@@ -185,6 +193,7 @@ class FetchSessions:
             raise
         session.failures = 0
         now_ms = self._clock.monotonic_ms()
+        session.answered_ms = now_ms
         begun = session.client.sessions_begun
         answered = session.client.answered(answer, now_ms)
         if session.client.sessions_begun != begun:

@@ -1,16 +1,29 @@
 """What readers may have of a follower."""
 
-from cluster.clock import Clock
+from acklog.wire.problems import ProblemCode
+from cluster.errors import AcklogError
 from storage.log.partition_log import PartitionLog
 from storage.node.commit_waiters import CommitWaiters
+from storage.node.replication.leading import UNAVAILABLE_RETRY_MS
+from storage.node.replication.tools import ReplicaTools
+from storage.replication.messages import PartitionId
 
 
 class FollowerReads:
-    """A follower's messages as far as it knows them to be committed: what its leader gives readers, a moment later."""
+    """A follower's messages as far as it knows them to be committed: what its leader gives readers, a moment later.
 
-    def __init__(self, log: PartitionLog, high_watermark: int, clock: Clock) -> None:
+    That something is not there is for the leader to say (rule R35): a follower says no more than "not yet", and that
+    only while its leader answers it.
+    """
+
+    def __init__(
+        self, partition: PartitionId, log: PartitionLog, high_watermark: int, leader_epoch: int, tools: ReplicaTools
+    ) -> None:
         self.log = log
-        self._waiters = CommitWaiters(high_watermark, clock)
+        self.leader_epoch = leader_epoch
+        self._partition = partition
+        self._tools = tools
+        self._waiters = CommitWaiters(high_watermark, tools.clock)
 
     @property
     def high_watermark(self) -> int:
@@ -19,9 +32,23 @@ class FollowerReads:
     async def wait_for_records(self, offset: int, timeout_ms: int) -> bool:
         return await self._waiters.wait_beyond(offset, timeout_ms)
 
+    def check_sure(self) -> None:
+        """Raises AcklogError UNAVAILABLE where others may long have more."""
+        silent_ms = self._tools.clock.monotonic_ms() - self._tools.sessions.answered_ms(self._partition)
+        if silent_ms >= self._tools.settings.contact_ms or not self._tools.is_registered():
+            raise _ask_the_leader("This replica does not hear its leader, or the coordination store.")
+
+    async def confirm(self) -> None:
+        """Raises AcklogError UNAVAILABLE."""
+        raise _ask_the_leader("Only the partition's leader can say what is outside the log.")
+
     def learn(self, high_watermark: int) -> None:
         self._waiters.advance(high_watermark)
 
     def end(self) -> None:
         """The role is over."""
         self._waiters.end()
+
+
+def _ask_the_leader(detail: str) -> AcklogError:
+    return AcklogError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=UNAVAILABLE_RETRY_MS)

@@ -2,13 +2,32 @@
 
 from typing import Protocol
 
+from acklog.wire.problems import ProblemCode
+from cluster.errors import AcklogError
 from cluster.model import Topic
 from storage.log.keys import LogKind
 from storage.replication.leader_events import Refusal
 
+UNAVAILABLE_RETRY_MS = 200
+
+
+class LeaderStanding(Protocol):
+    """Whether the leader of a replica still knows what it says."""
+
+    def is_sure(self) -> bool:
+        """Whether what is known here was not out of date a moment ago: nobody else can lead and have committed more."""
+        ...
+
+    async def is_confirmed(self) -> bool:
+        """Whether what was known here when this was called was not out of date."""
+        ...
+
 
 class Leadership(Protocol):
     """The leader's side of a partition's replica, for one leader epoch."""
+
+    @property
+    def standing(self) -> LeaderStanding: ...
 
     @property
     def topic(self) -> Topic:
@@ -24,10 +43,6 @@ class Leadership(Protocol):
 
     def refusal(self, acks: int) -> Refusal | None:
         """Why an append with `acks` is not to be written now. None: it is."""
-        ...
-
-    def is_heard(self) -> bool:
-        """Whether enough followers were heard of late: what is known here of deliveries is not out of date."""
         ...
 
     def log_moved(self) -> None:
@@ -47,3 +62,20 @@ class LeadershipListener(Protocol):
     def leadership_ended(self) -> None:
         """What is not committed by now is nobody's to answer for."""
         ...
+
+
+def check_sure(leadership: Leadership) -> None:
+    """Raises AcklogError UNAVAILABLE where somebody else may lead by now, and know what is not known here."""
+    if not leadership.standing.is_sure():
+        raise _unsure()
+
+
+async def confirm(leadership: Leadership) -> None:
+    """Return once it is certain that nobody else knew more when this was called. Raises AcklogError UNAVAILABLE."""
+    if not await leadership.standing.is_confirmed():
+        raise _unsure()
+
+
+def _unsure() -> AcklogError:
+    detail = "The partition's leader does not hear its followers, so another may lead by now."
+    return AcklogError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=UNAVAILABLE_RETRY_MS)

@@ -19,16 +19,17 @@ from storage.log.keys import LogKind
 from storage.log.partition_log import PartitionLog
 from storage.log.refusal import refusal_of
 from storage.node.partition import Partition
-from storage.node.partition_host import UNAVAILABLE_RETRY_MS
 from storage.node.replication.damaged_logs import DamagedLogs
 from storage.node.replication.deadline_timer import DeadlineTimer
 from storage.node.replication.errand_tasks import ErrandTasks
 from storage.node.replication.follower_errands import FollowerErrands
 from storage.node.replication.follower_reads import FollowerReads
+from storage.node.replication.leading import UNAVAILABLE_RETRY_MS
 from storage.node.replication.partition_service import PartitionService, ServiceListener
 from storage.node.replication.producer_mirror import ProducerMirror
 from storage.node.replication.replica_logs import ReplicaPartitionLog
 from storage.node.replication.served_logs import ServedLogs
+from storage.node.replication.standing import Standing
 from storage.node.replication.store_errands import StoreErrand, StoreErrands
 from storage.node.replication.tools import ReplicaTools
 from storage.replication import follower_events, leader_events
@@ -80,6 +81,7 @@ class ReplicaHost:
             topic=TopicReplication.of(topic.config),
             settings=tools.settings,
         )
+        self.standing = Standing(self.id, self._replica, tools, ask_who_is_heard=self.tell_who_is_heard)
         self._errands = FollowerErrands(self.id, self.logs, producers, tools, self.step)
         self._served = ServedLogs(self.logs, tools.cache)
         self._replicas = 1  # of the last assignment
@@ -151,12 +153,6 @@ class ReplicaHost:
     def refusal(self, acks: int) -> Refusal | None:
         leader = self._replica.leader
         return Refusal.NOT_SERVING if leader is None else leader.refusal(acks)
-
-    def is_heard(self) -> bool:
-        leader, now_ms = self._replica.leader, self._tools.clock.monotonic_ms()
-        if leader is not None and not leader.is_heard(now_ms):
-            self.tell_who_is_heard()
-        return leader is not None and leader is self._replica.leader and leader.is_heard(now_ms)
 
     def tell_who_is_heard(self) -> None:
         """Fetches that bring nothing new for this partition are not told to its machine otherwise."""
@@ -317,8 +313,8 @@ class ReplicaHost:
 
     def _role_taken(self, effect: RoleTaken) -> None:
         if effect.role is Role.FOLLOWER:
-            high_watermark = self.high_watermarks[LogKind.MESSAGES]
-            self.reads = FollowerReads(self.logs[LogKind.MESSAGES], high_watermark, self._tools.clock)
+            log, high_watermark = self.logs[LogKind.MESSAGES], self.high_watermarks[LogKind.MESSAGES]
+            self.reads = FollowerReads(self.id, log, high_watermark, effect.leader_epoch, self._tools)
         if effect.role is not Role.NONE and self._replicas > 1:
             logger.info(
                 "replica_role_taken",

@@ -24,8 +24,8 @@ from storage.log.refusal import refusal_of
 from storage.log.settings import LogSettings
 from storage.log.store import LogStore
 from storage.node.partition import Partition
-from storage.node.partition_host import UNAVAILABLE_RETRY_MS
 from storage.node.replication.follower_reads import FollowerReads
+from storage.node.replication.leading import UNAVAILABLE_RETRY_MS
 from storage.node.replication.leftovers import Leftovers
 from storage.node.replication.partition_service import ServingReplica
 from storage.node.replication.producer_mirror import ProducerMirror

@@ -121,6 +121,10 @@ class ServedFollower:
         else:
             self._server.refused(partition, verdict)
 
+    def hurry(self) -> None:
+        """The oldest fetch that waits is to be answered now."""
+        self._server.hurry()
+
     # --- answers go --------------------------------------------------------------------------------------------------
 
     def begin_answer(self, now_ms: int) -> AnswerInMaking | None:

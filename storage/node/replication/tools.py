@@ -18,7 +18,8 @@ from storage.replication.settings import ReplicationSettings
 
 @dataclass(frozen=True, slots=True)
 class ReplicaTools:
-    """`close_timeout_ms` is how long a stop waits for followers to get what was accepted."""
+    """`close_timeout_ms` is how long a stop waits for followers to get what was accepted. `is_registered` goes by the
+    clock: whether the node would have heard if somebody else had been made leader of what it leads."""
 
     me: ReplicaIdentity
     sessions: FetchSessions
@@ -32,4 +33,5 @@ class ReplicaTools:
     settings: ReplicationSettings
     producers: ProducerWindowSettings
     close_timeout_ms: int
+    is_registered: Callable[[], bool]
     on_crashed: Callable[[BaseException], None]

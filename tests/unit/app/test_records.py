@@ -8,7 +8,7 @@ import pytest
 from acklog.wire.batch import decode_records, encode_opaque_batch, stamp, verify
 from tests.support.manual_clock import settle
 from tests.support.memory_gateway import MemoryWorld
-from tests.support.memory_node import APPEND_TIME_MS
+from tests.support.memory_node import APPEND_TIME_MS, LEADER_EPOCH
 
 ARROW = "application/vnd.apache.arrow.stream"
 PATH = "/topics/orders/partitions/0/records"
@@ -176,3 +176,27 @@ async def test_a_wait_ends_with_the_shutdown(filled: httpx2.AsyncClient, world: 
     world.node.records = original  # type: ignore[method-assign]
     world.gateway.shutdown.begin()
     assert (await waiting).json()["records"] == []
+
+
+async def test_an_answer_names_its_epoch_and_takes_it_back(filled: httpx2.AsyncClient, world: MemoryWorld) -> None:
+    answer = (await filled.get(PATH)).json()
+    assert answer["epoch"] == LEADER_EPOCH
+    raw = await filled.get(f"{PATH}?offset=2&epoch={answer['epoch']}", headers={"accept": "application/x-ndjson"})
+    assert raw.headers["x-acklog-epoch"] == str(LEADER_EPOCH)
+    assert [request.leader_epoch for request in world.node.calls("records")] == [-1, LEADER_EPOCH]
+
+
+@pytest.mark.parametrize("query", ["epoch=3", "offset=latest&epoch=3", "time=0&epoch=3", "offset=1&epoch=-1"])
+async def test_an_epoch_goes_with_an_offset(filled: httpx2.AsyncClient, query: str) -> None:
+    answer = await filled.get(f"{PATH}?{query}")
+    assert (answer.status_code, answer.json()["field"]) == (400, "epoch")
+
+
+async def test_a_high_watermark_that_was_shown_does_not_fall(filled: httpx2.AsyncClient, world: MemoryWorld) -> None:
+    """As from a replica that is behind: what it has is given, and nothing is said of what it has not."""
+    assert (await filled.get(PATH)).json()["highWatermark"] == 4
+    log = world.node.log(next(iter(world.gateway.metadata.topics())).id, 0)
+    log.batches.pop()
+    log.records.pop()
+    answer = (await filled.get(PATH)).json()
+    assert (answer["nextOffset"], answer["highWatermark"]) == (3, 4)

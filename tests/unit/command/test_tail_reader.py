@@ -11,7 +11,7 @@ from acklog.catalog import PartitionState, TopicConfig, TopicDescription
 from acklog.command import tail_reader
 from acklog.command.failures import CommandError
 from acklog.command.tail_reader import POLLS_AT_ONCE_MAX, TailReader, TailStart
-from acklog.errors import OffsetOutOfRange
+from acklog.errors import LogDiverged, OffsetOutOfRange, UnknownField
 from acklog.messages import RecordsPage, StoredMessage
 
 CONFIG = TopicConfig("time", -1, -1, 1, 1, 1, 1)
@@ -29,6 +29,9 @@ class Log:
         self.grown = asyncio.Event()
         self.polls = self.polls_max = 0
         self.topics = self
+        self.epoch = 3
+        self.epochs_asked: list[int | None] = []
+        self.knows_epochs = True
 
     def _message(self, partition: int, offset: int) -> StoredMessage:
         return StoredMessage(
@@ -63,10 +66,17 @@ class Log:
         partition: int,
         *,
         offset: int | None = None,
+        epoch: int | None = None,
         time_ms: int | None = None,
         max_bytes: int | None = None,
         wait_s: float = 0,
     ) -> RecordsPage:
+        if epoch is not None and not self.knows_epochs:
+            raise UnknownField("epoch is not known", field="epoch")
+        self.epochs_asked.append(epoch)
+        if epoch is not None and epoch < self.epoch and offset:
+            raise LogDiverged("it was cut", extra={"divergedAt": 2, "leaderEpoch": self.epoch})
+        answered_in = self.epoch
         self.polls += 1
         self.polls_max = max(self.polls_max, self.polls)
         try:
@@ -74,12 +84,12 @@ class Log:
             if offset is None:
                 offset = min(max(start, time_ms or 0), len(log))
             if not start <= offset <= len(log):
-                raise OffsetOutOfRange("gone")
+                raise OffsetOutOfRange("gone", extra={"logStart": start, "highWatermark": len(log)})
             await asyncio.sleep(0)
             if wait_s and offset == len(log):
                 await self.grown.wait()
             found = log[offset : offset + PAGE_MESSAGES]
-            return RecordsPage(found, offset, offset + len(found), start, len(log))
+            return RecordsPage(found, offset, offset + len(found), start, len(log), answered_in)
         finally:
             self.polls -= 1
 
@@ -155,7 +165,36 @@ async def test_a_topic_that_is_made_anew_ends_it() -> None:
     log.grown.set()
     with pytest.raises(BaseExceptionGroup) as caught:
         await running
-    assert caught.group_contains(CommandError, match="ends before offset 4")
+    assert caught.group_contains(CommandError, match="ended before offset 4")
+
+
+async def test_it_says_where_it_has_been() -> None:
+    log = Log(7)
+    shown = Shown(log)
+    await shown.reader.run(TailStart(is_earliest=True), is_following=False)
+    assert log.epochs_asked == [None, 3, 3]
+
+
+async def test_a_gateway_of_an_earlier_version_is_not_told() -> None:
+    log = Log(7)
+    log.knows_epochs = False
+    shown = Shown(log)
+    await shown.reader.run(TailStart(is_earliest=True), is_following=False)
+    assert log.epochs_asked == [None, None, None]
+    assert len(shown.ids) == 7
+
+
+async def test_a_log_that_was_cut_behind_it_ends_it() -> None:
+    log = Log(3)
+    shown = Shown(log)
+    running = asyncio.create_task(shown.reader.run(TailStart(is_earliest=True), is_following=True))
+    while len(shown.ids) < 3 or not log.polls:
+        await asyncio.sleep(0)
+    log.epoch = 4
+    log.append(0)
+    with pytest.raises(BaseExceptionGroup) as caught:
+        await running
+    assert caught.group_contains(CommandError, match="ended before offset 2")
 
 
 async def test_a_partition_that_is_added_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -129,7 +129,7 @@ def test_durations_go_out_to_the_millisecond() -> None:
         "t", group="g", max_messages=1, max_bytes=None, wait_s=third, visibility_s=third, consumer=None, auto_ack=False
     )
     assert "&waitSeconds=0.333&visibilitySeconds=0.333" in call.request.target
-    records = message_calls.records("t", 0, offset=None, time_ms=None, max_bytes=None, wait_s=third)
+    records = message_calls.records("t", 0, offset=None, epoch=None, time_ms=None, max_bytes=None, wait_s=third)
     assert records.request.target.endswith("?waitSeconds=0.333")
     assert b'"delaySeconds":0.333}' in bytes(message_calls.nack("r-1", delay_s=third).request.body)
     assert b'"visibilitySeconds":0.333}' in bytes(message_calls.extend("r-1", visibility_s=third).request.body)

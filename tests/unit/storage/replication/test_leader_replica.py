@@ -422,17 +422,61 @@ def test_a_leader_that_needs_nobody_serves_without_coordination() -> None:
 # --- who is heard ---
 
 
-def test_it_is_heard_for_a_while_after_enough_followers_fetched_registered_or_not() -> None:
+def is_sure(leader: Leader, now_ms: int, *, is_registered: bool = True) -> bool:
+    return leader.machine.is_sure(now_ms - SETTINGS.contact_ms + 1, is_registered=is_registered)
+
+
+@pytest.mark.parametrize("is_registered", [True, False])
+def test_it_is_sure_for_a_while_after_enough_followers_fetched_registered_or_not(is_registered: bool) -> None:
     leader = Leader(min_insync=2)
-    assert leader.machine.is_heard(SETTINGS.contact_ms - 1), "it has just been elected"
-    assert not leader.machine.is_heard(SETTINGS.contact_ms)
+    assert is_sure(leader, SETTINGS.contact_ms - 1, is_registered=is_registered), "it has just been elected"
+    assert not is_sure(leader, SETTINGS.contact_ms, is_registered=is_registered)
     leader.fetched(identity(3), (0, -1), now_ms=1_000)
     until = 1_000 + SETTINGS.contact_ms
     for is_reachable in (True, False):
         leader.step(CoordinationChanged(is_reachable), 1_000)
-        assert leader.machine.is_heard(until - 1)
-        assert not leader.machine.is_heard(until), "by the clock, without any event"
+        assert is_sure(leader, until - 1, is_registered=is_registered)
+        assert not is_sure(leader, until, is_registered=is_registered), "by the clock, without any event"
 
 
-def test_a_leader_that_needs_nobody_is_always_heard() -> None:
-    assert Leader(isr=members(1), min_insync=1).machine.is_heard(10**9)
+def test_a_leader_that_is_alone_in_the_isr_is_always_sure() -> None:
+    """Nobody else can be elected."""
+    assert is_sure(Leader(isr=members(1), min_insync=1), 10**9, is_registered=False)
+
+
+def test_with_a_minimum_of_one_every_silent_member_may_lead() -> None:
+    leader = Leader(min_insync=1)
+    later = 10 * SETTINGS.contact_ms
+    leader.fetched(identity(2), (0, -1), now_ms=later)
+    assert is_sure(leader, later), "somebody else would have been elected under its eyes"
+    assert not is_sure(leader, later, is_registered=False), "node 3 may lead, alone"
+    leader.fetched(identity(3), (0, -1), now_ms=later)
+    assert is_sure(leader, later, is_registered=False)
+    assert not is_sure(leader, later + SETTINGS.contact_ms, is_registered=False)
+
+
+def test_who_is_silent_and_could_be_elected_needs_enough_others_to_commit() -> None:
+    """A minimum of two of three: one that is silent cannot make it without one that is heard here."""
+    leader = Leader(min_insync=2)
+    later = 10 * SETTINGS.contact_ms
+    leader.fetched(identity(3), (0, -1), now_ms=later)
+    assert is_sure(leader, later, is_registered=False)
+
+
+def test_a_silent_replica_outside_the_isr_is_no_leader_but_helps_one() -> None:
+    later = 10 * SETTINGS.contact_ms
+    leader = Leader(isr=members(1, 2), min_insync=1)
+    leader.fetched(identity(2), (0, -1), now_ms=later)
+    assert is_sure(leader, later, is_registered=False), "node 3 cannot be elected"
+    assert not is_sure(leader, later + SETTINGS.contact_ms, is_registered=False)
+
+
+def test_a_place_in_the_isr_on_its_way_counts() -> None:
+    """It may have been taken, and its owner elected since."""
+    later = 10 * SETTINGS.contact_ms
+    leader = Leader(isr=members(1, 2), min_insync=1)
+    leader.fetched(identity(2), (0, -1), now_ms=later)
+    effects = leader.fetched(identity(3), (0, -1), now_ms=later)
+    assert changes(effects), "node 3 is to join"
+    leader.fetched(identity(2), (0, -1), now_ms=later + SETTINGS.contact_ms)
+    assert not is_sure(leader, later + SETTINGS.contact_ms, is_registered=False), "node 3 fell silent"

@@ -1,0 +1,56 @@
+"""Whether the leader of a replica still knows what it says: somebody else may lead by now, and have more (rule R35)."""
+
+from collections.abc import Callable
+
+from storage.node.replication.tools import ReplicaTools
+from storage.replication.messages import PartitionId
+from storage.replication.partition_replica import PartitionReplica
+
+LOOK_MS_MIN = 1
+LOOK_MS_MAX = 50
+"""Pauses between looks at who has fetched; they double."""
+
+
+class Standing:
+    """`ask_who_is_heard` tells the replica's machine of the fetches that brought nothing new."""
+
+    def __init__(
+        self,
+        partition: PartitionId,
+        replica: PartitionReplica,
+        tools: ReplicaTools,
+        *,
+        ask_who_is_heard: Callable[[], None],
+    ) -> None:
+        self._partition = partition
+        self._replica = replica
+        self._tools = tools
+        self._ask_who_is_heard = ask_who_is_heard
+
+    def is_sure(self) -> bool:
+        """Whether nobody else can have had anything committed but within the last `contact_ms`."""
+        return self._is_sure_since(self._tools.clock.monotonic_ms() - self._tools.settings.contact_ms + 1)
+
+    async def is_confirmed(self) -> bool:
+        """Whether nobody else had anything committed when this was called: followers are answered, so that they fetch
+        again, and that is waited for; `fetch_wait_ms` at most, as they would fetch as often by themselves."""
+        clock, leader, pause_ms = self._tools.clock, self._replica.leader, LOOK_MS_MIN
+        asked_ms = clock.monotonic_ms()
+        if self._is_sure_since(asked_ms):
+            return True
+        self._tools.service.hurry(self._partition)
+        while clock.monotonic_ms() - asked_ms < self._tools.settings.fetch_wait_ms:
+            await clock.sleep(pause_ms)
+            pause_ms = min(2 * pause_ms, LOOK_MS_MAX)
+            if self._replica.leader is not leader:
+                return False
+            if self._is_sure_since(asked_ms):
+                return True
+        return False
+
+    def _is_sure_since(self, since_ms: int) -> bool:
+        leader, is_registered = self._replica.leader, self._tools.is_registered()
+        if leader is None or leader.is_sure(since_ms, is_registered=is_registered):
+            return leader is not None
+        self._ask_who_is_heard()
+        return leader is self._replica.leader and leader.is_sure(since_ms, is_registered=is_registered)

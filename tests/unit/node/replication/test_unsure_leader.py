@@ -1,0 +1,239 @@
+"""A leader that may have been deposed says nothing that another may know better, nor that something is not there."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from cluster.errors import AcklogError
+from cluster.model import Group, Topic
+from storage.node.storage_node import StorageNode
+from storage.replication.settings import ReplicationSettings
+from storage.rpc import messages
+from tests.support.simulated_cluster import SimulatedCluster, with_cluster
+
+CONTACT_MS = ReplicationSettings().contact_ms
+
+
+async def code_of(call: Awaitable[object]) -> str:
+    """ "" for an answer."""
+    try:
+        await call
+    except AcklogError as error:
+        return error.code.name
+    return ""
+
+
+def records_from(topic: Topic, offset: int, **fields: Any) -> messages.RecordsRequest:
+    return messages.RecordsRequest(topic.id, 0, offset, **fields)
+
+
+def seek_to(topic: Topic, group: Group, to: str, value: int = -1) -> messages.SeekRequest:
+    return messages.SeekRequest(topic.id, 0, group.id, to, value, dry_run=True)
+
+
+def settle(topic: Topic, group: Group, action: str, item: messages.SettleItem) -> messages.SettleRequest:
+    return messages.SettleRequest(topic.id, 0, group.id, action, [item], visibility_ms=1_000)
+
+
+async def deposed(cluster: SimulatedCluster) -> tuple[StorageNode, Topic, Group]:
+    """A leader with four messages that nobody hears any more, and that does not know it yet."""
+    topic = await cluster.topic(min_insync_replicas=2)
+    group = await cluster.group()
+    await cluster.send(topic, b"0", b"1", b"2", b"3")
+    await cluster.receive(topic, group, 2)
+    leader = cluster.leader(topic)
+    cluster.cut()
+    await cluster.clock.sleep(10)
+    return leader, topic, group
+
+
+Call = Callable[[StorageNode, Topic, Group], Awaitable[object]]
+
+WHAT_OTHERS_MAY_KNOW: dict[str, Call] = {
+    "an offset beyond the log": lambda node, topic, _: node.records(records_from(topic, 5)),
+    "a time behind everything": lambda node, topic, _: node.records(records_from(topic, 0, time_ms=1 << 50)),
+    "positions": lambda node, topic, _: node.positions(messages.PositionsRequest(topic.id, 0)),
+    "a message": lambda node, topic, _: node.inspect(messages.InspectRequest(topic.id, 0, 1, 1)),
+    "a message that is not there": lambda node, topic, _: node.inspect(messages.InspectRequest(topic.id, 0, 9, 2)),
+    "where latest is": lambda node, topic, group: node.seek(seek_to(topic, group, "latest")),
+    "where a time is": lambda node, topic, group: node.seek(seek_to(topic, group, "time", 1 << 50)),
+    "whether a target is in the log": lambda node, topic, group: node.seek(seek_to(topic, group, "offset", 9)),
+}
+ONLY_AFTER_A_WHILE: dict[str, Call] = {
+    "the end of the log": lambda node, topic, _: node.records(records_from(topic, 4)),
+    "news": lambda node, topic, _: node.records(records_from(topic, 4, wait_ms=60_000)),
+    "an id that was not delivered": lambda node, topic, group: node.settle(
+        settle(topic, group, "ack", messages.SettleItem(3, 0, 0, 0))
+    ),
+    "an id that is not there": lambda node, topic, group: node.settle(
+        settle(topic, group, "ack", messages.SettleItem(9, 0, 0, 0))
+    ),
+    "a longer lease": lambda node, topic, group: node.settle(
+        settle(topic, group, "extend", messages.SettleItem(0, 0, 1, 1))
+    ),
+    "keys": lambda node, topic, _: node.known_keys(messages.KnownKeysRequest(topic.id, 0, [], 0, 0)),
+}
+
+
+@pytest.mark.parametrize("what", WHAT_OTHERS_MAY_KNOW)
+def test_at_once_a_deposed_leader_answers_nothing_that_its_followers_have_to_confirm(what: str) -> None:
+    async def main(cluster: SimulatedCluster) -> None:
+        leader, topic, group = await deposed(cluster)
+        assert await code_of(WHAT_OTHERS_MAY_KNOW[what](leader, topic, group)) == "UNAVAILABLE"
+
+    with_cluster(main)
+
+
+@pytest.mark.parametrize("what", [*WHAT_OTHERS_MAY_KNOW, *ONLY_AFTER_A_WHILE])
+def test_a_leader_that_hears_nobody_answers_nothing_that_others_may_know(what: str) -> None:
+    async def main(cluster: SimulatedCluster) -> None:
+        leader, topic, group = await deposed(cluster)
+        await cluster.clock.sleep(CONTACT_MS)
+        call = {**WHAT_OTHERS_MAY_KNOW, **ONLY_AFTER_A_WHILE}[what]
+        assert await code_of(call(leader, topic, group)) == "UNAVAILABLE"
+
+    with_cluster(main)
+
+
+def test_who_waited_for_news_from_a_leader_that_fell_silent_learns_no_end() -> None:
+    """Else it would see a high watermark that is behind what another gateway has shown it."""
+
+    async def main(cluster: SimulatedCluster) -> None:
+        leader, topic, _ = await deposed(cluster)
+        assert await code_of(leader.records(records_from(topic, 4, wait_ms=20_000))) == "UNAVAILABLE"
+
+    with_cluster(main)
+
+
+def test_what_is_committed_is_read_whoever_leads() -> None:
+    async def main(cluster: SimulatedCluster) -> None:
+        leader, topic, _ = await deposed(cluster)
+        await cluster.clock.sleep(10 * CONTACT_MS)
+        answer = await leader.records(records_from(topic, 1))
+        assert (answer.offset, answer.next_offset) == (1, 4)
+
+    with_cluster(main)
+
+
+def test_a_leader_says_at_once_what_is_not_there() -> None:
+    """It asks its followers, which wait for news and answer as soon as they are told to."""
+
+    async def main(cluster: SimulatedCluster) -> None:
+        topic = await cluster.topic(min_insync_replicas=2)
+        group = await cluster.group()
+        await cluster.send(topic, b"0")
+        await cluster.receive(topic, group)
+        leader = cluster.leader(topic)
+        for pause_ms in (0, 120, 10_000):
+            await cluster.clock.sleep(pause_ms)
+            begun_ms = cluster.clock.monotonic_ms()
+            assert await code_of(leader.records(records_from(topic, 5))) == "OFFSET_OUT_OF_RANGE"
+            assert await code_of(leader.positions(messages.PositionsRequest(topic.id, 0))) == ""
+            assert await code_of(leader.seek(seek_to(topic, group, "latest"))) == ""
+            assert cluster.clock.monotonic_ms() - begun_ms < 100
+
+    with_cluster(main)
+
+
+def test_many_questions_at_a_time_are_confirmed_together() -> None:
+    async def main(cluster: SimulatedCluster) -> None:
+        topic = await cluster.topic(min_insync_replicas=2, partitions=50)
+        await cluster.clock.sleep(1_000)
+        begun_ms = cluster.clock.monotonic_ms()
+        await asyncio.gather(
+            *(cluster.leader(topic, each).positions(messages.PositionsRequest(topic.id, each)) for each in range(50))
+        )
+        assert cluster.clock.monotonic_ms() - begun_ms < 200
+
+    with_cluster(main)
+
+
+def test_a_follower_says_no_more_than_what_it_has() -> None:
+    """Neither that an offset is outside the log, nor, once nobody answers it, that there is nothing new."""
+
+    async def main(cluster: SimulatedCluster) -> None:
+        topic = await cluster.topic(min_insync_replicas=2)
+        await cluster.send(topic, b"0", b"1")
+        follower = next(each.node for number, each in cluster.nodes.items() if number != cluster.state(topic).leader)
+        await cluster.clock.sleep(1_000)
+
+        async def read(offset: int, wait_ms: int = 0) -> str:
+            return await code_of(follower.records(records_from(topic, offset, wait_ms=wait_ms, any_replica=True)))
+
+        assert [await read(offset) for offset in (0, 2, 3)] == ["", "", "UNAVAILABLE"]
+        cluster.cut()
+        await cluster.clock.sleep(CONTACT_MS)
+        assert [await read(offset) for offset in (0, 2, 3)] == ["", "UNAVAILABLE", "UNAVAILABLE"]
+        assert await read(2, 20_000) == "UNAVAILABLE"
+
+    with_cluster(main)
+
+
+def test_a_follower_that_the_store_has_forgotten_leaves_the_end_of_the_log_to_others() -> None:
+    """Its leader may be cut off together with it."""
+
+    async def main(cluster: SimulatedCluster) -> None:
+        topic = await cluster.topic(min_insync_replicas=1)
+        await cluster.send(topic, b"0")
+        follower = next(each.node for number, each in cluster.nodes.items() if number != cluster.state(topic).leader)
+        await cluster.clock.sleep(1_000)
+        follower.is_registered = lambda: False
+        assert await code_of(follower.records(records_from(topic, 1, any_replica=True))) == "UNAVAILABLE"
+
+    with_cluster(main)
+
+
+# --- readers that say where they have been ---
+
+
+def test_an_answer_names_the_epoch_that_it_is_of() -> None:
+    async def main(cluster: SimulatedCluster) -> None:
+        topic = await cluster.topic(min_insync_replicas=2)
+        await cluster.send(topic, b"0")
+        await cluster.clock.sleep(1_000)
+        for node in cluster.nodes.values():
+            answer = await node.node.records(records_from(topic, 0, any_replica=True))
+            assert answer.leader_epoch == cluster.state(topic).leader_epoch
+
+    with_cluster(main)
+
+
+def test_a_replica_of_an_earlier_epoch_than_the_readers_answers_nothing() -> None:
+    """Not even what it has: the reader would see the high watermark fall."""
+
+    async def main(cluster: SimulatedCluster) -> None:
+        topic = await cluster.topic(min_insync_replicas=2)
+        await cluster.send(topic, b"0", b"1")
+        await cluster.clock.sleep(1_000)
+        epoch = cluster.state(topic).leader_epoch
+        for node in cluster.nodes.values():
+            assert await code_of(node.node.records(records_from(topic, 0, any_replica=True, leader_epoch=epoch))) == ""
+            request = records_from(topic, 0, any_replica=True, leader_epoch=epoch + 1)
+            assert await code_of(node.node.records(request)) == "UNAVAILABLE"
+
+    with_cluster(main)
+
+
+def test_a_log_that_was_cut_behind_the_reader_says_where() -> None:
+    """A leader of epoch 1 has records that nobody else has. Were a reader given them, it is told, and not given other
+    ones at their offsets (rule R4)."""
+
+    async def main(cluster: SimulatedCluster) -> None:
+        topic = await cluster.topic(min_insync_replicas=2)
+        await cluster.send(topic, b"0", b"1")
+        first = cluster.state(topic)
+        await cluster.stop(first.leader)
+        await cluster.until(lambda: cluster.state(topic).leader not in (-1, first.leader))
+        await cluster.send(topic, b"2", b"3", b"4")
+        leader, epoch = cluster.leader(topic), cluster.state(topic).leader_epoch
+        with pytest.raises(AcklogError) as caught:
+            await leader.records(records_from(topic, 4, leader_epoch=first.leader_epoch))
+        assert caught.value.code.name == "LOG_DIVERGED"
+        assert caught.value.extra == {"divergedAt": 2, "leaderEpoch": epoch}
+        for offset in (0, 1, 2):
+            assert await code_of(leader.records(records_from(topic, offset, leader_epoch=first.leader_epoch))) == ""
+        assert await code_of(leader.records(records_from(topic, 5, leader_epoch=epoch))) == ""
+
+    with_cluster(main)
