@@ -9,8 +9,9 @@ COPY acklog acklog
 COPY cluster cluster
 COPY storage storage
 COPY app app
+COPY acklog_server acklog_server
 RUN /opt/acklog/bin/pip install --no-cache-dir --disable-pip-version-check --constraint constraints.txt \
-      "./packaging/acklog[batches]" ".[cluster]" \
+      "./packaging/acklog[batches,cli]" ".[arrow,cluster]" \
  && /opt/acklog/bin/python -m compileall -q /opt/acklog/lib
 
 FROM debian:bookworm-slim AS etcd

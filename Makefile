@@ -27,12 +27,13 @@ $(BIN)/uv:
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 
 $(VENV)/.server-installed: pyproject.toml packaging/acklog/pyproject.toml constraints.txt | $(BIN)/uv
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt -e packaging/acklog -e .
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt \
+	  -e "packaging/acklog[batches,cli]" -e ".[arrow]"
 	@touch $@
 
 $(VENV)/.dev-installed: pyproject.toml packaging/acklog/pyproject.toml packaging/acklog-spark/pyproject.toml constraints.txt | $(BIN)/uv
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt \
-	  -e "packaging/acklog[batches]" -e packaging/acklog-spark -e ".[dev]"
+	  -e "packaging/acklog[batches,cli]" -e packaging/acklog-spark -e ".[dev]"
 	@touch $@ $(VENV)/.server-installed
 
 run: $(VENV)/.server-installed ## set up and run a server (HOST, PORT, DATA_DIR)

@@ -6,9 +6,8 @@ from starlette.responses import Response
 
 from app.client_watch import ClientWatch
 from app.http_request import RequestHeaders, principal_of
-from app.parsing.accept import chosen_type
 from app.parsing.records import parse_records
-from app.services.records_answer import RECORDS_TYPES, records_response
+from app.services.records_answer import records_response, records_type
 from app.services.registry import Services
 
 
@@ -17,7 +16,7 @@ def add_records(router: APIRouter, services: Services) -> None:
     async def read_records(request: Request) -> Response:
         headers = RequestHeaders(request)
         principal = principal_of(headers, services.gateway.tokens)
-        media_type = chosen_type(headers.get(b"accept"), RECORDS_TYPES)
+        media_type = records_type(headers.get(b"accept"))
         path = request.path_params
         command = parse_records(path["topic"], path["partition"], request.scope["query_string"])
         async with ClientWatch(request.receive, services.gateway.shutdown) as watch:

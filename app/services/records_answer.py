@@ -1,15 +1,22 @@
 """The log in the four forms that a reader may ask for."""
 
+from functools import cache
+from importlib.util import find_spec
+
 import msgspec
 
 from acklog.wire import log_page
+from acklog.wire.problems import ProblemCode
 from app.message_view import MessageView, encode_line, view_of
+from app.parsing.accept import chosen_type
 from app.responses import JSON, NDJSON, BytesResponse
 from app.services.records import RecordsRead
 from app.services.records_arrow import arrow_stream
+from cluster.errors import AcklogError
 
 ARROW = "application/vnd.apache.arrow.stream"
 RECORDS_TYPES = (JSON, NDJSON, ARROW, log_page.MEDIA_TYPE)
+_WITHOUT_ARROW = tuple(each for each in RECORDS_TYPES if each != ARROW)
 _encode = msgspec.json.Encoder().encode
 
 
@@ -20,6 +27,24 @@ class _Answer(msgspec.Struct, rename="camel", omit_defaults=True):
     log_start: int
     high_watermark: int
     epoch: int = -1  # a node of an earlier version does not say
+
+
+@cache
+def has_arrow() -> bool:
+    """Whether this server was installed with the extra that Arrow needs."""
+    return find_spec("pyarrow") is not None
+
+
+def records_type(accept: str | None) -> str:
+    """The form that the client likes best of those that this server can make. Raises AcklogError NOT_ACCEPTABLE."""
+    if has_arrow():
+        return chosen_type(accept, RECORDS_TYPES)
+    try:
+        return chosen_type(accept, _WITHOUT_ARROW)
+    except AcklogError:
+        chosen_type(accept, RECORDS_TYPES)
+        detail = 'Arrow needs an extra that this server was installed without: pip install "acklog-server[arrow]"'
+        raise AcklogError(ProblemCode.NOT_ACCEPTABLE, detail, field="Accept") from None
 
 
 async def records_response(read: RecordsRead, media_type: str) -> BytesResponse:

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-PRODUCT_PACKAGES = ("acklog", "cluster", "storage", "app")
+PRODUCT_PACKAGES = ("acklog", "cluster", "storage", "app", "acklog_server")
 SPARK_PACKAGES = ("acklog_spark", "pyspark_acklog")  # in the folder spark/: parts of a client, with no ports to keep to
 TEXT_SUFFIXES = frozenset({".cfg", ".ini", ".json", ".md", ".py", ".sh", ".svg", ".toml", ".txt", ".yaml", ".yml"})
 TEXT_NAMES = frozenset({"Makefile", ".editorconfig", ".gitignore", "run"})

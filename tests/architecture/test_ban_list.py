@@ -37,6 +37,7 @@ ALLOWED = {
     ("storage/log/open_files.py", "threading"): "guards the open files, which I/O threads and the loop share",
     ("app/auth/tokens.py", "pathlib"): "reads the tokens file once, before the event loop serves",
     ("app/auth/tokens.py", "read_bytes"): "reads the tokens file once, before the event loop serves",
+    ("acklog_server/own_packages.py", "pathlib"): "names the folder of the server's packages",
     ("app/command.py", "os"): "hands the environment to the settings",
     ("acklog/command/session.py", "time"): "is the command's clock, beside its other surroundings",
     ("acklog/command/session.py", "os"): "hands the environment to the command",

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from acklog.wire.batch import decode_records, encode_opaque_batch, stamp, verify
+from app.services import records_answer
 from tests.support.manual_clock import settle
 from tests.support.memory_gateway import MemoryWorld
 from tests.support.memory_node import APPEND_TIME_MS, LEADER_EPOCH
@@ -200,3 +201,17 @@ async def test_a_high_watermark_that_was_shown_does_not_fall(filled: httpx2.Asyn
     log.records.pop()
     answer = (await filled.get(PATH)).json()
     assert (answer["nextOffset"], answer["highWatermark"]) == (3, 4)
+
+
+async def test_a_server_without_the_extra_for_arrow_says_so(
+    client: httpx2.AsyncClient, world: MemoryWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.topic(partitions=1)
+    monkeypatch.setattr(records_answer, "has_arrow", lambda: False)
+    refused = await client.get(PATH, headers={"Accept": ARROW})
+    assert (refused.status_code, refused.json()["code"]) == (406, "NOT_ACCEPTABLE")
+    assert "acklog-server[arrow]" in refused.json()["detail"]
+    other = await client.get(PATH, headers={"Accept": f"{ARROW}, application/x-ndjson;q=0.5"})
+    assert (other.status_code, other.headers["content-type"]) == (200, "application/x-ndjson")
+    unknown = await client.get(PATH, headers={"Accept": "image/png"})
+    assert "this call answers in application/json" in unknown.json()["detail"]
