@@ -70,6 +70,8 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             self._has_sent = True
             self._stop_timer()  # of a connection that was not used
         super().data_received(data)
+        if self.is_body_due():
+            self.count_body()
         if self._timer is None:
             self._bound_the_rest()
         if len(self.pipeline) > self.settings.pipelined_requests_max:
@@ -89,6 +91,9 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     def is_body_due(self) -> bool:
         """Whether the protocol itself waits for a body; the application bounds what it reads."""
         return False
+
+    def count_body(self) -> None:
+        """Called when a part of the body has come that is due, and the rest has not."""
 
     def on_message_begin(self) -> None:
         self.build_scope()

@@ -60,6 +60,12 @@ class Settings:
     request_bytes_in_flight_max: int = number(
         256 * _MIB, limits.REQUEST_BODY_BYTES_MAX, 1 << 40, "bytes of all request bodies being handled"
     )
+    settlement_bytes_in_flight_max: int = number(
+        32 * _MIB, _MIB, 1 << 40, "the same for /ack, /nack and /extend, which have an allowance of their own"
+    )
+    request_bytes_share_percent: int = number(
+        50, 1, 100, "how much of these one token may hold at most, and bodies of which a part has yet to come"
+    )
     waiting_requests_max: int = number(10_000, 1, 1_000_000, "requests that wait for messages at a time")
     coalesced_messages_max: int = number(2_000, 1, limits.REQUEST_MESSAGES_MAX, "single messages in a shared batch")
     coalesced_bytes_max: int = number(

@@ -7,10 +7,11 @@ something else, or wrong, when its body is there is given to the application as 
 import asyncio
 from http import HTTPStatus
 
+from app.bytes_in_flight import Hold
 from app.http_protocol import LimitedHttpProtocol
-from app.parsing.request_body import Hold
 from app.settings import Settings
 from app.single_sends import METHOD, ROUTE, Headers, SingleSends
+from cluster.errors import AcklogError
 
 _URL = ROUTE.encode()
 _METHOD = METHOD.encode()
@@ -55,8 +56,7 @@ class SingleSendProtocol(LimitedHttpProtocol):
     def __init__(self, *arguments: object, **options: object) -> None:
         super().__init__(*arguments, **options)
         self._single_hold: Hold | None = None
-        self._single_headers: dict[bytes, bytes] = {}
-        self._single_body = b""
+        self._single_body: bytes | bytearray = b""
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._forget_single()
@@ -78,7 +78,6 @@ class SingleSendProtocol(LimitedHttpProtocol):
             if hold is not None:
                 self.end_head()
                 self._single_hold = hold
-                self._single_headers = headers
                 return
         self._begin_ordinary()
 
@@ -86,7 +85,7 @@ class SingleSendProtocol(LimitedHttpProtocol):
         if self._single_hold is None:
             super().on_body(body)
         elif not self._is_refused:
-            self._single_body = self._single_body + body if self._single_body else body
+            self._single_body = _joined(self._single_body, body) if self._single_body else body
 
     def on_message_complete(self) -> None:
         hold = self._single_hold
@@ -96,15 +95,18 @@ class SingleSendProtocol(LimitedHttpProtocol):
         if self._is_refused:
             return
         self._stop_timer()
-        body, self._single_body = self._single_body, b""
-        self._single_hold = None
         cycle = _Cycle(self, keep_alive=self.parser.should_keep_alive())
-        if self.single_sends.begin(body, self._single_headers, hold, cycle):
+        body = bytes(self._single_body)
+        try:
+            hold.take_whole(len(body))
+            is_taken = self.single_sends.begin(body, hold, cycle)
+        except AcklogError:
+            is_taken = False
+        if is_taken:
+            self._single_hold, self._single_body = None, b""
             self.cycle = self._running = cycle  # type: ignore[assignment]
         else:
-            hold.release()
-            self._begin_ordinary()
-            super().on_body(body)
+            self._leave_to_application(hold)
             super().on_message_complete()
 
     def write_answer(self, cycle: _Cycle, status: int, headers: Headers, body: bytes) -> None:
@@ -122,6 +124,16 @@ class SingleSendProtocol(LimitedHttpProtocol):
     def is_body_due(self) -> bool:
         return self._single_hold is not None
 
+    def count_body(self) -> None:
+        hold = self._single_hold
+        assert hold is not None, "a body is due"
+        if self._is_refused:
+            return
+        try:
+            hold.grow_to(len(self._single_body))
+        except AcklogError:
+            self._leave_to_application(hold)
+
     def _may_begin(self) -> bool:
         """Whether nothing else is going on, so that the answer can be written when it is there."""
         return (
@@ -132,6 +144,14 @@ class SingleSendProtocol(LimitedHttpProtocol):
             and not self.parser.should_upgrade()
             and not self.transport.is_closing()
         )
+
+    def _leave_to_application(self, hold: Hold) -> None:
+        """What has come of the request so far is for it, as if nothing had happened."""
+        hold.release()
+        body, self._single_body = self._single_body, b""
+        self._single_hold = None
+        self._begin_ordinary()
+        super().on_body(bytes(body))
 
     def _begin_ordinary(self) -> None:
         url, headers, expect_100_continue = self.url, self.headers, self.expect_100_continue
@@ -152,6 +172,14 @@ class SingleSendProtocol(LimitedHttpProtocol):
             lines = b"".join([b"\r\n%b: %b" % header for header in headers])
             SingleSendProtocol._defaults = (headers, lines)
         return SingleSendProtocol._defaults[1]
+
+
+def _joined(begin: bytes | bytearray, rest: bytes) -> bytes | bytearray:
+    """Nearly always a body is one piece; one that comes byte by byte must not be copied for each."""
+    if isinstance(begin, bytes):
+        begin = bytearray(begin)
+    begin += rest
+    return begin
 
 
 def make_server_protocol(settings: Settings, single_sends: SingleSends) -> type[asyncio.Protocol]:

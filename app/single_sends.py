@@ -9,9 +9,9 @@ import asyncio
 from typing import Protocol
 
 from acklog.wire.problems import ProblemCode
-from app.auth.principal import ANYONE, Principal
+from app.auth.principal import ANYONE, Principal, Scope
 from app.batching.coalescer import Placed
-from app.parsing.request_body import Hold
+from app.bytes_in_flight import Hold
 from app.parsing.single import parse_single
 from app.problems import problem_of
 from app.services.registry import Services
@@ -56,7 +56,8 @@ class SingleSends:
         self._bytes_in_flight = services.bytes_in_flight
 
     def takes(self, headers: dict[bytes, bytes]) -> Hold | None:
-        """The part of the body allowance that the request holds from now on, if it may be a plain single send.
+        """What the request's body is to be counted in as it comes, if it may be a plain single send of somebody who
+        may send. (Who may not is told so by the application, which does not wait for the body either.)
 
         `headers` are those of a `POST /messages` without a query, by lower-case name.
         """
@@ -68,14 +69,13 @@ class SingleSends:
         for name in _ASK_FOR_MORE:
             if name in headers:
                 return None
-        hold = self._bytes_in_flight.hold()
         try:
-            hold.grow_to(int(length))
+            principal = self._principal_of(headers)
         except AcklogError:
             return None
-        return hold
+        return self._bytes_in_flight.hold(principal) if Scope.WRITE in principal.scopes else None
 
-    def begin(self, body: bytes, headers: dict[bytes, bytes], hold: Hold, answer: Answer) -> bool:
+    def begin(self, body: bytes, hold: Hold, answer: Answer) -> bool:
         """Send the message; `answer` gets what became of it and `hold` is given back then.
 
         False where it is for the application to answer: the hold is the caller's as before.
@@ -85,7 +85,7 @@ class SingleSends:
             return False
         send = SingleSend(self, hold, answer)
         try:
-            topic = self._send.begin(single, self._principal_of(headers), send)
+            topic = self._send.begin(single, hold.principal, send)
         except AcklogError:
             return False
         if topic is None:

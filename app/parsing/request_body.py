@@ -1,68 +1,23 @@
 """Reading a request's body: bounded in bytes, in time, and in what it unpacks to.
 
-A body's bytes are counted against the process's allowance from the moment they are known (Content-Length, or as they
-come in) until the request is answered.
+Whoever reads one has asked before who sends it and whether they may. Its bytes count against the process's allowance
+(`app.bytes_in_flight`) as they come in.
 """
 
 import asyncio
 import zlib
-from types import TracebackType
 
 from starlette.requests import Request
 
 from acklog.wire.limits import RECEIPTS_MAX, REQUEST_BODY_BYTES_MAX
 from acklog.wire.problems import ProblemCode
+from app.bytes_in_flight import Hold
 from app.http_request import RequestHeaders
 from cluster.errors import AcklogError
 
 ADMINISTRATION_BYTES_MAX = 64 * 1024
 SETTLEMENT_BYTES_MAX = 256 * RECEIPTS_MAX  # a receipt has at most about 100 characters
 _GZIP = 16 + zlib.MAX_WBITS
-
-
-class BytesInFlight:
-    """How much of request bodies the process holds."""
-
-    def __init__(self, limit_bytes: int) -> None:
-        self.limit_bytes = limit_bytes
-        self.held_bytes = 0
-
-    def hold(self) -> "Hold":
-        return Hold(self)
-
-
-class Hold:
-    """One request's part of the allowance, given back when the `with` block ends."""
-
-    __slots__ = ("_all", "size_bytes")
-
-    def __init__(self, all_bytes: BytesInFlight) -> None:
-        self._all = all_bytes
-        self.size_bytes = 0
-
-    def grow_to(self, size_bytes: int) -> None:
-        """Raises AcklogError OVERLOADED; what is held already stays held."""
-        more = size_bytes - self.size_bytes
-        if more <= 0:
-            return
-        if self._all.held_bytes + more > self._all.limit_bytes:
-            detail = f"{self._all.limit_bytes} bytes of request bodies are being handled already"
-            raise AcklogError(ProblemCode.OVERLOADED, detail, retry_after_ms=1000)
-        self._all.held_bytes += more
-        self.size_bytes = size_bytes
-
-    def __enter__(self) -> "Hold":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.release()
-
-    def release(self) -> None:
-        """Give it back, for a holder without a `with` block; once is enough and more does no harm."""
-        self._all.held_bytes -= self.size_bytes
-        self.size_bytes = 0
 
 
 async def read_body(
@@ -76,11 +31,8 @@ async def read_body(
     """The whole body, unpacked. Raises AcklogError REQUEST_TOO_LARGE, REQUEST_TIMEOUT, BODY_INCOMPLETE, OVERLOADED,
     UNSUPPORTED_MEDIA_TYPE."""
     declared = headers.get(b"content-length")
-    if declared is not None:
-        size = _content_length(declared)
-        if size > bytes_max:
-            raise _too_large(bytes_max)
-        hold.grow_to(size)
+    if declared is not None and _content_length(declared) > bytes_max:
+        raise _too_large(bytes_max)
     encoding = (headers.get(b"content-encoding") or "identity").strip().lower()
     if encoding not in {"identity", "gzip", "x-gzip"}:
         detail = f"the content encoding {encoding[:50]!r} is not supported, gzip and identity are"
@@ -122,6 +74,8 @@ async def _read_identity(request: Request, hold: Hold, bytes_max: int) -> bytes:
         size += len(part)
         if size > bytes_max:
             raise _too_large(bytes_max)
+        if not more:
+            hold.completed()
         hold.grow_to(size)
         parts.append(part)
     return parts[0] if len(parts) == 1 else b"".join(parts)
@@ -140,6 +94,8 @@ async def _read_gzip(request: Request, hold: Hold, bytes_max: int) -> bytes:
         packed_bytes += len(part)
         if packed_bytes > bytes_max:
             raise _too_large(bytes_max)
+        if not more:
+            hold.completed()
         while part:
             if unpacker.eof:
                 unpacker = zlib.decompressobj(_GZIP)

@@ -4,27 +4,18 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app.auth.principal import Scope
 from app.http_request import RequestHeaders, principal_of
 from app.parsing.cluster import node_number, parse_cluster_limit, parse_move, parse_plan
 from app.parsing.query import NO_PARAMETERS
 from app.parsing.records import partition_number
-from app.parsing.request_body import ADMINISTRATION_BYTES_MAX, read_body
 from app.responses import json_response
+from app.routers.administration_body import body_of
 from app.services.registry import Services
 
 
 def add_cluster(router: APIRouter, services: Services) -> None:
     tokens = services.gateway.tokens
-
-    async def body_of(request: Request) -> bytes:
-        with services.bytes_in_flight.hold() as hold:
-            return await read_body(
-                request,
-                RequestHeaders(request),
-                hold,
-                timeout_ms=services.settings.body_timeout_ms,
-                bytes_max=ADMINISTRATION_BYTES_MAX,
-            )
 
     @router.get("/cluster", operation_id="lookAtCluster", tags=["cluster"])
     async def look_at_cluster(request: Request) -> Response:
@@ -36,7 +27,8 @@ def add_cluster(router: APIRouter, services: Services) -> None:
     async def plan_moves(request: Request) -> Response:
         principal = principal_of(RequestHeaders(request), tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
-        return json_response(await services.cluster.plan(parse_plan(await body_of(request)), principal))
+        fields = parse_plan(await body_of(request, principal, services, scope=Scope.READ))
+        return json_response(await services.cluster.plan(fields, principal))
 
     @router.put("/cluster/nodes/{node}/drain", operation_id="drainNode", tags=["cluster"])
     async def drain_node(request: Request) -> Response:
@@ -57,7 +49,7 @@ def add_cluster(router: APIRouter, services: Services) -> None:
         principal = principal_of(RequestHeaders(request), tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
         partition = partition_number(request.path_params["partition"])
-        fields = parse_move(await body_of(request))
+        fields = parse_move(await body_of(request, principal, services))
         topic = request.path_params["topic"]
         return json_response(await services.cluster.reassign(topic, partition, fields.replicas, principal), 202)
 

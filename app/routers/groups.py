@@ -7,9 +7,9 @@ from starlette.responses import Response
 from app.http_request import RequestHeaders, principal_of
 from app.parsing.groups import parse_group, parse_offsets, parse_seek
 from app.parsing.query import NO_PARAMETERS
-from app.parsing.request_body import ADMINISTRATION_BYTES_MAX, read_body
 from app.parsing.topics import parse_listing
 from app.responses import json_response
+from app.routers.administration_body import body_of
 from app.services.registry import Services
 
 
@@ -28,7 +28,7 @@ def add_groups(router: APIRouter, services: Services) -> None:
         headers = RequestHeaders(request)
         principal = principal_of(headers, tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
-        fields = parse_group(await _body_of(request, services))
+        fields = parse_group(await body_of(request, principal, services))
         view, is_created = await services.groups.create(request.path_params["group"], fields, principal)
         return json_response(view, 201 if is_created else 200)
 
@@ -37,7 +37,7 @@ def add_groups(router: APIRouter, services: Services) -> None:
         headers = RequestHeaders(request)
         principal = principal_of(headers, tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
-        fields = parse_group(await _body_of(request, services))
+        fields = parse_group(await body_of(request, principal, services))
         return json_response(await services.groups.update(request.path_params["group"], fields, principal))
 
     @router.get("/groups/{group}", operation_id="describeGroup", tags=["groups"])
@@ -72,7 +72,7 @@ def _add_progress(router: APIRouter, services: Services) -> None:
         headers = RequestHeaders(request)
         principal = principal_of(headers, tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
-        command = parse_seek(await _body_of(request, services))
+        command = parse_seek(await body_of(request, principal, services))
         view = await services.groups.seek(request.path_params["group"], command, principal)
         return json_response(view, 207 if view.failed else 200)
 
@@ -83,14 +83,3 @@ def _add_progress(router: APIRouter, services: Services) -> None:
     @router.post("/groups/{group}/offsets", operation_id="seekGroupByPost", tags=["groups"])
     async def post_offsets(request: Request) -> Response:
         return await seek(request)
-
-
-async def _body_of(request: Request, services: Services) -> bytes:
-    with services.bytes_in_flight.hold() as hold:
-        return await read_body(
-            request,
-            RequestHeaders(request),
-            hold,
-            timeout_ms=services.settings.body_timeout_ms,
-            bytes_max=ADMINISTRATION_BYTES_MAX,
-        )

@@ -4,6 +4,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app.auth.principal import Scope
 from app.client_watch import ClientWatch
 from app.http_request import RequestHeaders, principal_of
 from app.parsing.accept import chosen_type
@@ -26,10 +27,11 @@ def add_messages(router: APIRouter, services: Services) -> None:
     async def send_messages(request: Request) -> Response:
         headers = RequestHeaders(request)
         principal = principal_of(headers, tokens)
+        principal.require(Scope.WRITE)
         idempotency_key = headers.get(b"idempotency-key")
         if idempotency_key is not None:
             check_idempotency_key(idempotency_key)
-        with services.bytes_in_flight.hold() as hold:
+        with services.bytes_in_flight.hold(principal) as hold:
             body = await read_body(request, headers, hold, timeout_ms=settings.body_timeout_ms)
             content_type = headers.get(b"content-type") or ""
             command = parse_send(body, content_type=content_type, query_string=request.scope["query_string"])

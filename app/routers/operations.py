@@ -41,5 +41,6 @@ def add_operations(router: APIRouter, services: Services) -> None:
         principal_of(RequestHeaders(request), gateway.tokens).require(Scope.READ)
         NO_PARAMETERS.parse(request.scope["query_string"])
         services.metrics.waiting.set(services.waiting.count)
-        services.metrics.body_bytes.set(services.bytes_in_flight.held_bytes)
+        held_bytes = services.bytes_in_flight.held_bytes + services.settlement_bytes.held_bytes
+        services.metrics.body_bytes.set(held_bytes)
         return BytesResponse(services.metrics.exposition(), 200, None, CONTENT_TYPE_LATEST)

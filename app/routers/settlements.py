@@ -6,6 +6,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app.auth.principal import Scope
 from app.http_request import RequestHeaders, principal_of
 from app.parsing.query import NO_PARAMETERS
 from app.parsing.request_body import SETTLEMENT_BYTES_MAX, read_body
@@ -19,8 +20,9 @@ def add_settlements(router: APIRouter, services: Services) -> None:
     async def settle(request: Request, parse: Callable[[bytes], Settlement]) -> Response:
         headers = RequestHeaders(request)
         principal = principal_of(headers, services.gateway.tokens)
+        principal.require(Scope.READ)
         NO_PARAMETERS.parse(request.scope["query_string"])
-        with services.bytes_in_flight.hold() as hold:
+        with services.settlement_bytes.hold(principal) as hold:
             body = await read_body(
                 request, headers, hold, timeout_ms=services.settings.body_timeout_ms, bytes_max=SETTLEMENT_BYTES_MAX
             )

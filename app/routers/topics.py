@@ -8,24 +8,14 @@ from app.http_request import RequestHeaders, principal_of
 from app.parsing.cluster import parse_decommission
 from app.parsing.query import NO_PARAMETERS
 from app.parsing.records import partition_number
-from app.parsing.request_body import ADMINISTRATION_BYTES_MAX, read_body
 from app.parsing.topics import parse_listing, parse_topic, parse_update
 from app.responses import json_response
+from app.routers.administration_body import body_of
 from app.services.registry import Services
 
 
 def add_topics(router: APIRouter, services: Services) -> None:
     tokens = services.gateway.tokens
-
-    async def body_of(request: Request) -> bytes:
-        with services.bytes_in_flight.hold() as hold:
-            return await read_body(
-                request,
-                RequestHeaders(request),
-                hold,
-                timeout_ms=services.settings.body_timeout_ms,
-                bytes_max=ADMINISTRATION_BYTES_MAX,
-            )
 
     @router.get("/topics", operation_id="listTopics", tags=["topics"])
     async def list_topics(request: Request) -> Response:
@@ -39,7 +29,7 @@ def add_topics(router: APIRouter, services: Services) -> None:
         headers = RequestHeaders(request)
         principal = principal_of(headers, tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
-        fields = parse_topic(await body_of(request))
+        fields = parse_topic(await body_of(request, principal, services))
         view, is_created = await services.topics.create(request.path_params["topic"], fields, principal)
         return json_response(view, 201 if is_created else 200)
 
@@ -48,7 +38,7 @@ def add_topics(router: APIRouter, services: Services) -> None:
         headers = RequestHeaders(request)
         principal = principal_of(headers, tokens)
         may_lose_data = parse_update(request.scope["query_string"])
-        fields = parse_topic(await body_of(request))
+        fields = parse_topic(await body_of(request, principal, services))
         name = request.path_params["topic"]
         return json_response(await services.topics.update(name, fields, principal, may_lose_data=may_lose_data))
 
@@ -73,7 +63,7 @@ def add_topics(router: APIRouter, services: Services) -> None:
         headers = RequestHeaders(request)
         principal = principal_of(headers, tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
-        fields = parse_decommission(await body_of(request))
+        fields = parse_decommission(await body_of(request, principal, services))
         topic = request.path_params["topic"]
         return json_response(await services.topics.decommission(topic, fields.partitions, principal))
 

@@ -1,8 +1,10 @@
 """The services of one gateway, put together once."""
 
+from acklog.wire.limits import REQUEST_BODY_BYTES_MAX
+from app.bytes_in_flight import BytesInFlight
 from app.dependencies import Gateway
 from app.metrics import Metrics
-from app.parsing.request_body import BytesInFlight
+from app.parsing.request_body import SETTLEMENT_BYTES_MAX
 from app.routing import PartitionLeaders
 from app.services.appends import LocalAppends, NumberedAppends
 from app.services.catalog import Catalog
@@ -27,7 +29,18 @@ class Services:
         self.metrics = Metrics(names_max=gateway.settings.metric_names_max)
         for collector in gateway.collectors:
             self.metrics.registry.register(collector)
-        self.bytes_in_flight = BytesInFlight(gateway.settings.request_bytes_in_flight_max)
+        share_percent = gateway.settings.request_bytes_share_percent
+        self.bytes_in_flight = BytesInFlight(
+            gateway.settings.request_bytes_in_flight_max,
+            share_percent=share_percent,
+            body_bytes_max=REQUEST_BODY_BYTES_MAX,
+        )
+        # However busy sends are, what is done can be said: it makes room.
+        self.settlement_bytes = BytesInFlight(
+            gateway.settings.settlement_bytes_in_flight_max,
+            share_percent=share_percent,
+            body_bytes_max=SETTLEMENT_BYTES_MAX,
+        )
         self.waiting = WaitingRequests(gateway.settings.waiting_requests_max)
         catalog = Catalog(gateway)
         leaders = PartitionLeaders(gateway)

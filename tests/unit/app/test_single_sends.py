@@ -9,6 +9,7 @@ import pytest
 
 from acklog.wire.problems import ProblemCode
 from app.app import create_server_app
+from app.auth.tokens import TokenTable, parse_token_table
 from app.settings import Settings
 from app.single_send_protocol import SingleSendProtocol
 from app.single_sends import BODY_BYTES_MAX
@@ -30,8 +31,8 @@ GET = b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n"
 
 
 class Rig:
-    def __init__(self, settings: Settings = SETTINGS) -> None:
-        self.world = MemoryWorld(settings)
+    def __init__(self, settings: Settings = SETTINGS, *, tokens: TokenTable | None = None) -> None:
+        self.world = MemoryWorld(settings, tokens=tokens)
         self.application = create_server_app(self.world.gateway)
         self.server = MemoryServer(self.application, settings)
 
@@ -173,7 +174,7 @@ async def test_a_client_that_left_gets_no_answer_and_holds_nothing(rig: Rig) -> 
 async def test_a_client_that_leaves_within_the_body_holds_nothing(rig: Rig) -> None:
     protocol, transport = rig.connect()
     protocol.data_received(post()[:-5])
-    assert await rig.held_bytes() == len(BODY)
+    assert await rig.held_bytes() == len(BODY) - 5  # what has come, not what is promised
     protocol.connection_lost(None)
     assert await rig.held_bytes() == 0
     assert transport.written == b""
@@ -217,3 +218,91 @@ async def test_bodies_beyond_the_allowance_are_refused() -> None:
         assert transport.written.startswith(b"HTTP/1.1 201 ")
         protocol.connection_lost(None)
     assert await rig.held_bytes() == 0
+
+
+TOKENS = {
+    "tokens": [
+        {"name": "reader", "token": "reader-token-000001", "scopes": ["read"]},
+        {"name": "writer", "token": "writer-token-000001", "scopes": ["write"]},
+    ]
+}
+
+
+@pytest.mark.parametrize("size", [1000, 10 * 1024 * 1024], ids=["single send", "large"])
+@pytest.mark.parametrize(
+    ("path", "token", "status"),
+    [
+        ("/messages", "", 401),
+        ("/messages", "unknown-token-000001", 401),
+        ("/messages", "reader-token-000001", 403),
+        ("/ack", "writer-token-000001", 403),
+        ("/ack", "", 401),
+    ],
+)
+async def test_who_may_not_send_is_told_before_the_body_comes(path: str, token: str, status: int, size: int) -> None:
+    """Nothing is held for it meanwhile."""
+    rig = Rig(tokens=parse_token_table(json.dumps(TOKENS).encode()))
+    protocol, transport = rig.connect()
+    authorization = f"authorization: Bearer {token}\r\n" if token else ""
+    head = f"POST {path} HTTP/1.1\r\nhost: a\r\ncontent-length: {min(size, 200_000) if path == '/ack' else size}\r\n"
+    protocol.data_received(f"{head}{authorization}\r\n".encode())
+    await settle()
+    assert transport.written.startswith(b"HTTP/1.1 %d " % status), transport.written
+    protocol.connection_lost(None)
+
+
+@pytest.mark.parametrize("length", [BODY_BYTES_MAX, 16 * 1024 * 1024])
+async def test_promised_bytes_are_not_held(length: int) -> None:
+    """Far more is promised than the allowance has, and a byte of each has come."""
+    rig = Rig(Settings(request_bytes_in_flight_max=16 * 1024 * 1024))
+    promising = [rig.connect() for _ in range(300)]
+    for protocol, _ in promising:
+        protocol.data_received(b"POST /messages HTTP/1.1\r\nhost: a\r\ncontent-length: %d\r\n\r\n{" % length)
+    await settle()
+    assert await rig.held_bytes() == 300
+    assert (await rig.exchange(post())).startswith(b"HTTP/1.1 201 ")
+    for protocol, _ in promising:
+        protocol.connection_lost(None)
+    await settle()
+    assert await rig.held_bytes() == 0
+
+
+async def test_a_body_that_comes_byte_by_byte(rig: Rig) -> None:
+    request = post()
+    answer = await rig.exchange(*[request[at : at + 1] for at in range(len(request))])
+    assert answer.startswith(b"HTTP/1.1 201 ")
+    assert rig.server.asgi_requests == 0
+
+
+async def test_parts_beyond_the_share_are_refused_and_whole_bodies_taken() -> None:
+    """Many bodies that do not go on: one that comes in one piece is taken all the same, and so is an ack."""
+    rig = Rig(Settings(request_bytes_in_flight_max=32 * 1024 * 1024))
+    await rig.exchange(post())
+    body = b'{"queue":"orders","body":"' + b"x" * (BODY_BYTES_MAX - 28) + b'"}'
+    stalled = [rig.connect() for _ in range(300)]
+    for protocol, _ in stalled:
+        protocol.data_received(post(body)[:-1])
+    await settle()
+    refused = [transport for _, transport in stalled if transport.written]
+    assert len(refused) == 300 - 16 * 1024 * 1024 // (len(body) - 1)
+    assert all(transport.written.startswith(b"HTTP/1.1 429 ") for transport in refused)
+    assert (await rig.exchange(post())).startswith(b"HTTP/1.1 201 ")
+    for protocol, _ in stalled:
+        protocol.connection_lost(None)
+    assert await rig.held_bytes() == 0
+
+
+async def test_acknowledgements_have_an_allowance_of_their_own() -> None:
+    rig = Rig(Settings(request_bytes_in_flight_max=16 * 1024 * 1024))
+    await rig.exchange(post())
+    rig.world.node.may_produce.clear()
+    body = b'{"queue":"orders","body":"' + b"x" * (BODY_BYTES_MAX - 28) + b'"}'
+    held = [rig.connect() for _ in range(16 * 1024 * 1024 // len(body))]
+    for protocol, _ in held:
+        protocol.data_received(post(body))
+    ack = post(b'{"receipt": "never-given-out"}', target=b"/ack")
+    assert b"INVALID_RECEIPT" in await rig.exchange(ack)
+    rig.world.node.may_produce.set()
+    await settle()
+    for protocol, _ in held:
+        protocol.connection_lost(None)

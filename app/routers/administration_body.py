@@ -1,0 +1,21 @@
+"""The body of a call that administers something: small, and read from nobody who may not make the call."""
+
+from starlette.requests import Request
+
+from app.auth.principal import Principal, Scope
+from app.http_request import RequestHeaders
+from app.parsing.request_body import ADMINISTRATION_BYTES_MAX, read_body
+from app.services.registry import Services
+
+
+async def body_of(request: Request, principal: Principal, services: Services, *, scope: Scope = Scope.ADMIN) -> bytes:
+    """Raises AcklogError FORBIDDEN, and what `read_body` raises."""
+    principal.require(scope)
+    with services.bytes_in_flight.hold(principal) as hold:
+        return await read_body(
+            request,
+            RequestHeaders(request),
+            hold,
+            timeout_ms=services.settings.body_timeout_ms,
+            bytes_max=ADMINISTRATION_BYTES_MAX,
+        )
