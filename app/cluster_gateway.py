@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from app.auth.tokens import TokenTable
 from app.batching.batch_numbers import BatchNumbers
-from app.dependencies import Gateway
+from app.dependencies import Gateway, InThread
 from app.remote_nodes import RemoteNodes
 from app.settings import Settings
 from cluster.clock import Clock
@@ -51,6 +51,7 @@ async def start_cluster_gateway(
     settings: Settings,
     rpc_client: RpcClientSettings | None = None,
     tokens: TokenTable | None = None,
+    in_thread: InThread | None = None,
 ) -> ClusterGateway:
     """Know the cluster and be ready to serve. `store` is the gateway's from here on: it is closed with it, also when
     the start fails. Waits for a coordination store that cannot be reached; raises CoordinationError."""
@@ -73,6 +74,7 @@ async def start_cluster_gateway(
             entropy=entropy,
             settings=settings,
             tokens=tokens,
+            in_thread=in_thread,
             batch_numbers=BatchNumbers(entropy),
         )
         return ClusterGateway(gateway, metadata, nodes, store, parts.pop_all())

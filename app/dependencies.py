@@ -1,6 +1,6 @@
 """What a gateway is given. Everything impure or remote comes in here; tests and simulations pass others."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -16,6 +16,9 @@ from cluster.metadata_view import MetadataView
 from cluster.model import Group, GroupMode, GroupSettings, Topic, TopicConfig
 from cluster.steering import PartitionOrder
 from storage.rpc.node_api import NodeApi
+
+InThread = Callable[[Callable[[], object]], Awaitable[object]]
+"""Has a function called off the event loop."""
 
 
 class NodeDirectory(Protocol):
@@ -98,6 +101,8 @@ class Gateway:
     is_embedded: bool = False
     """Gateway, node and controller are one process: there is one node, and it is the controller without an election."""
     shutdown: Shutdown = field(default_factory=Shutdown)
+    in_thread: InThread | None = None
+    """For what blocks and is not the disk's: loading a library on first use. None: it is loaded on the event loop."""
     batch_numbers: BatchNumbers | None = None
     """For a gateway whose nodes are at the other end of connections, where answers get lost."""
     collectors: Sequence[Collector] = ()

@@ -128,6 +128,7 @@ async def start_embedded(
         entropy=entropy,
         settings=settings,
         tokens=tokens,
+        in_thread=io.run,
         is_embedded=True,
         collectors=(NodeCollector(node, metadata, names_max=settings.metric_names_max),),
         why_not_ready=lambda: node.failure,

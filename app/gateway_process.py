@@ -16,6 +16,7 @@ from app.gateway_server import OTHER_ADDRESS, check_exposure, gateway_config
 from app.http_server import HttpServer, bind, calm_garbage_collection, url_of
 from app.settings import Settings
 from cluster.runtime import SteadyClock, SystemEntropy
+from storage.disk.thread_executor import ThreadExecutor
 from storage.rpc.tcp_transport import TcpTransport
 
 
@@ -29,7 +30,13 @@ async def serve(settings: Settings, etcd: EtcdOptions) -> None:
     clock, entropy = SteadyClock(), SystemEntropy()
     store = await connect_to_etcd(etcd, clock=clock, entropy=entropy)
     cluster_gateway = await start_cluster_gateway(
-        store=store, transport=TcpTransport(), clock=clock, entropy=entropy, settings=settings, tokens=tokens
+        store=store,
+        transport=TcpTransport(),
+        clock=clock,
+        entropy=entropy,
+        settings=settings,
+        tokens=tokens,
+        in_thread=ThreadExecutor(threads=1, name="acklog-load").run,
     )
 
     async def begin_shutdown() -> None:

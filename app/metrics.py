@@ -81,8 +81,8 @@ class Metrics:
             child = self._sent_children[label] = self._sent.labels(label)
         child.inc(count)
 
-    def count_refused(self, code: str) -> None:
-        self._failed.labels(code).inc()
+    def count_refused(self, code: str, count: int = 1) -> None:
+        self._failed.labels(code).inc(count)
 
     def count_received(self, topic: str, group: str, count: int) -> None:
         labels = (self._topics.label(topic), self._groups.label(group))

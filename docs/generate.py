@@ -61,6 +61,8 @@ def limits_table() -> str:
             "400 `INVALID_FIELD`",
         ),
         ("tags of a message", f"{limits.TAGS_MAX}, of {limits.TAG_BYTES_MAX} bytes", "400 `INVALID_FIELD`"),
+        ("a message's text in JSON", f"{limits.MESSAGE_TEXT_BYTES_MAX // KIB**2} MiB", "413 `MESSAGE_TOO_LARGE`"),
+        ("gzip members of a request", f"{limits.GZIP_MEMBERS_MAX:,}", "413 `REQUEST_TOO_LARGE`"),
         ("nesting of JSON", f"{limits.JSON_DEPTH_MAX} objects and arrays", "400 `INVALID_FIELD`"),
         (
             "partitions of a topic",

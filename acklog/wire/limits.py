@@ -4,6 +4,8 @@ MESSAGE_BODY_BYTES_MAX = 1024 * 1024
 REQUEST_BODY_BYTES_MAX = 16 * 1024 * 1024
 REQUEST_MESSAGES_MAX = 10_000
 JSON_DEPTH_MAX = 64
+MESSAGE_TEXT_BYTES_MAX = 4 * 1024 * 1024  # of one message: its body, its headers in the longest escapes, and room
+GZIP_MEMBERS_MAX = 4096  # of a body; a block compressor makes one for every 64 KiB
 
 NAME_LENGTH_MAX = 249  # topics, as in Kafka: a directory name with a suffix must stay below 255 bytes
 KEY_BYTES_MAX = 1024

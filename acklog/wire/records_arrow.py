@@ -18,10 +18,16 @@ if TYPE_CHECKING:
 def record_batches(partition: int, runs: Iterable[Run], *, rows_max: int, bytes_max: int) -> "Iterator[pa.RecordBatch]":
     """partition, offset, key, value, headers, tags, timestamp, appendTime, contentType, as `schema` says; at most
     `rows_max` messages in each, and about `bytes_max` bytes of bodies."""
-    import pyarrow.compute  # noqa: F401 - what `_timestamps` needs
-
+    load_library()
     for chunk in _chunks(runs, rows_max, bytes_max):
         yield _record_batch(partition, chunk)
+
+
+def load_library() -> None:
+    """What happens on first use otherwise."""
+    import pyarrow.compute  # what `_timestamps` needs
+
+    pyarrow.array([None])  # looks for pandas, and loads it where it is installed
 
 
 def _chunks(runs: Iterable[Run], rows_max: int, bytes_max: int) -> Iterator[list[Run]]:

@@ -10,8 +10,8 @@ from acklog.wire.identifiers import MESSAGE_ID_PATTERN, RECEIPT_PATTERN
 from acklog.wire.names import NAME_PATTERN
 from acklog.wire.problems import ProblemCode
 from app.parsing.cluster import DecommissionFields, MoveFields, PlanFields
+from app.parsing.envelope import REPLICAS_MAX
 from app.parsing.groups import GroupFields, SeekFields
-from app.parsing.send import REPLICAS_MAX
 from app.parsing.topics import TopicFields
 from app.problem_item import ProblemItem
 from app.services.cluster import ClusterNodeView, ClusterView, OrderView, PlanView

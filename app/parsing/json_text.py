@@ -1,6 +1,9 @@
 """JSON as it comes in: checked once, decoded into structs, its bodies kept as the bytes they are."""
 
 import re
+from collections.abc import Generator
+from itertools import accumulate
+from operator import sub
 from typing import Any, TypeVar
 
 import msgspec
@@ -14,11 +17,13 @@ _Value = TypeVar("_Value")
 
 SHOWN_CHARACTERS = 100  # of a client's own text in an error's detail
 _CUT = "it is empty or ends too early"
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
-_NOT_STRUCTURE = bytes(set(range(256)) - set(b"[]{},"))
-_INNERMOST = re.compile(rb"\[,*\]")
 _AS_SQUARE = bytes.maketrans(b"{}", b"[]")
+_RUN = re.compile(rb"\[+|\]+")
+_LEAF_PASSES_MAX = 8
+_UTF8_BYTES_PER_STEP = 1024 * 1024
+DEPTH_CHANGE = [{ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}.get(byte, 0) for byte in range(256)]
+"""By byte: how much deeper the text is behind it."""
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*?)`(?: - at `\$(?P<path>[^`]*)`)?", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(?P<name>.*?)`(?: - at `\$(?P<path>[^`]*)`)?", re.DOTALL)
 _OTHER = re.compile(r"(?P<what>.*?)(?: - at `(?:key in )?\$?(?P<path>[^`]*)`)?", re.DOTALL)
@@ -93,29 +98,56 @@ def _shown(text: str) -> str:
     return repr(text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "…")
 
 
-def elements_of(array: bytes) -> int:
-    """How many elements a valid JSON array has, without making any of them. An empty one counts as 1."""
-    structure = _STRING.sub(b"", array).translate(_AS_SQUARE, _NOT_STRUCTURE)[1:-1]
-    while True:
-        collapsed = structure.replace(b"[]", b"")
-        if len(collapsed) == len(structure):
-            collapsed = _INNERMOST.sub(b"", structure)
-            if len(collapsed) == len(structure):
-                return structure.count(b",") + 1
-        structure = collapsed
-
-
 def is_too_deep(text: bytes, *, limit: int = JSON_DEPTH_MAX) -> bool:
-    """Whether valid JSON nests objects and arrays deeper than `limit`.
+    """Whether valid JSON nests objects and arrays deeper than `limit`, without a pass for each level.
 
-    Most text has fewer brackets than that. The exact answer for the rest removes innermost pairs, all at once, until
-    nothing is left: one linear pass in C per level, never more than `limit` passes.
+    Most text has fewer brackets than that. In the rest, pairs with nothing between them are taken away, which makes it
+    shallower by exactly one, as often as that makes it much shorter; then the depth behind each run of opening brackets
+    is added up.
     """
     if text.count(b"[") + text.count(b"{") <= limit:
         return False
-    brackets = _STRING.sub(b"", text).translate(_AS_SQUARE, _NOT_BRACKETS)
-    for _ in range(limit):
-        if not brackets:
-            return False
-        brackets = brackets.replace(b"[]", b"")
-    return bool(brackets)
+    brackets = without_strings(text).translate(_AS_SQUARE, _NOT_BRACKETS)
+    for _ in range(_LEAF_PASSES_MAX):
+        if limit == 0:
+            break
+        shorter = brackets.replace(b"[]", b"")
+        limit -= 1
+        is_worth_another = len(shorter) < len(brackets) * 7 // 8
+        brackets = shorter
+        if not is_worth_another:
+            break
+    if not brackets:
+        return False
+    runs: list[bytes] = _RUN.findall(brackets)
+    opened, closed = map(len, runs[2::2]), map(len, runs[1::2])
+    deepest: int = max(accumulate(map(sub, opened, closed), initial=len(runs[0])))
+    return deepest > limit
+
+
+def without_strings(text: bytes) -> bytes:
+    """What of valid JSON stands outside of its strings."""
+    return b"".join(without_escapes(text).split(b'"')[::2])
+
+
+def without_escapes(text: bytes) -> bytes:
+    """Valid JSON in which every quotation mark that is left begins or ends a string."""
+    return text.replace(rb"\\", b"").replace(rb"\"", b"") if b"\\" in text else text
+
+
+def utf8_steps(text: bytes) -> Generator[None, None, None]:
+    """As `check_utf8`, in steps."""
+    if text.isascii():
+        return
+    start = 0
+    while start < len(text):
+        end = min(start + _UTF8_BYTES_PER_STEP, len(text))
+        for _ in range(3):  # not within a character, which has 4 bytes at most
+            if end < len(text) and text[end] & 0xC0 == 0x80:
+                end -= 1
+        try:
+            text[start:end].decode()
+        except UnicodeDecodeError as error:
+            raise AcklogError(ProblemCode.INVALID_JSON, f"byte {start + error.start} is not valid UTF-8") from None
+        start = end
+        yield

@@ -5,7 +5,7 @@ Whoever reads one has asked before who sends it and whether they may. Its bytes 
 """
 
 import asyncio
-import zlib
+from functools import partial
 
 from starlette.requests import Request
 
@@ -13,17 +13,19 @@ from acklog.wire.limits import RECEIPTS_MAX, REQUEST_BODY_BYTES_MAX
 from acklog.wire.problems import ProblemCode
 from app.bytes_in_flight import Hold
 from app.http_request import RequestHeaders
+from app.parsing.gzip_body import GzipUnpacker
+from app.turns import Turns
 from cluster.errors import AcklogError
 
 ADMINISTRATION_BYTES_MAX = 64 * 1024
 SETTLEMENT_BYTES_MAX = 256 * RECEIPTS_MAX  # a receipt has at most about 100 characters
-_GZIP = 16 + zlib.MAX_WBITS
 
 
 async def read_body(
     request: Request,
     headers: RequestHeaders,
     hold: Hold,
+    turns: Turns,
     *,
     timeout_ms: int,
     bytes_max: int = REQUEST_BODY_BYTES_MAX,
@@ -40,7 +42,7 @@ async def read_body(
     try:
         async with asyncio.timeout(timeout_ms / 1000):
             if encoding != "identity":
-                return await _read_gzip(request, hold, bytes_max)
+                return await _read_gzip(request, hold, turns, bytes_max)
             return await _read_identity(request, hold, bytes_max)
     except TimeoutError:
         detail = f"the body did not arrive within {timeout_ms} ms"
@@ -81,13 +83,10 @@ async def _read_identity(request: Request, hold: Hold, bytes_max: int) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-async def _read_gzip(request: Request, hold: Hold, bytes_max: int) -> bytes:
-    """Unpacks as the bytes come in, never further than the limit. Several gzip members one behind the other are one
-    body, as RFC 1952 has it."""
-    unpacked = bytearray()
-    unpacker = zlib.decompressobj(_GZIP)
+async def _read_gzip(request: Request, hold: Hold, turns: Turns, bytes_max: int) -> bytes:
+    """Unpacks as the bytes come in, never further than the limit."""
+    unpacker = GzipUnpacker(bytes_max=bytes_max, too_large=partial(_too_large, bytes_max), grew=hold.grow_to)
     packed_bytes = 0
-    has_begun = False
     more = True
     while more:
         part, more = await _next_part(request)
@@ -96,24 +95,5 @@ async def _read_gzip(request: Request, hold: Hold, bytes_max: int) -> bytes:
             raise _too_large(bytes_max)
         if not more:
             hold.completed()
-        while part:
-            if unpacker.eof:
-                unpacker = zlib.decompressobj(_GZIP)
-            has_begun = True
-            part = _unpack(unpacker, part, unpacked, hold, bytes_max)
-    if not has_begun or not unpacker.eof:
-        raise AcklogError(ProblemCode.BODY_INCOMPLETE, "the gzip stream ends early")
-    return bytes(unpacked)
-
-
-def _unpack(unpacker: "zlib._Decompress", part: bytes, unpacked: bytearray, hold: Hold, bytes_max: int) -> bytes:
-    """Unpack `part` behind `unpacked`; returns what belongs to the next gzip member."""
-    room = bytes_max - len(unpacked)
-    try:
-        unpacked += unpacker.decompress(part, room + 1)
-    except zlib.error as error:
-        raise AcklogError(ProblemCode.BODY_INCOMPLETE, f"the body is not valid gzip: {error}") from None
-    if len(unpacked) > bytes_max:
-        raise _too_large(bytes_max)
-    hold.grow_to(len(unpacked))
-    return unpacker.unused_data
+        await turns.take(unpacker.steps(part))
+    return unpacker.end()

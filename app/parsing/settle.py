@@ -1,11 +1,11 @@
 """What `POST /ack`, `/nack` and `/extend` take."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Raw, UnsetType
 
 from acklog.wire import limits
 from acklog.wire.identifiers import MessageId, Receipt, parse_message_id, parse_receipt
@@ -17,27 +17,48 @@ from cluster.errors import AcklogError
 
 class _AckBody(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
     receipt: str | UnsetType = UNSET
-    receipts: list[Any] | UnsetType = UNSET
+    receipts: list[str] | UnsetType = UNSET
     message_id: str | UnsetType = UNSET
-    message_ids: list[Any] | UnsetType = UNSET
+    message_ids: list[str] | UnsetType = UNSET
     group: str | UnsetType = UNSET
 
 
 class _NackBody(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
     receipt: str | UnsetType = UNSET
-    receipts: list[Any] | UnsetType = UNSET
+    receipts: list[str] | UnsetType = UNSET
     delay_seconds: float | None = None
 
 
 class _ExtendBody(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
     visibility_seconds: float
     receipt: str | UnsetType = UNSET
-    receipts: list[Any] | UnsetType = UNSET
+    receipts: list[str] | UnsetType = UNSET
+
+
+class _LooseAckBody(_AckBody, forbid_unknown_fields=True, rename="camel"):
+    """As `_AckBody`, with each item left to be looked at on its own."""
+
+    receipts: list[Raw] | UnsetType = UNSET  # type: ignore[assignment]
+    message_ids: list[Raw] | UnsetType = UNSET  # type: ignore[assignment]
+
+
+class _LooseNackBody(_NackBody, forbid_unknown_fields=True, rename="camel"):
+    receipts: list[Raw] | UnsetType = UNSET  # type: ignore[assignment]
+
+
+class _LooseExtendBody(_ExtendBody, forbid_unknown_fields=True, rename="camel"):
+    receipts: list[Raw] | UnsetType = UNSET  # type: ignore[assignment]
 
 
 _ack_decoder = msgspec.json.Decoder(_AckBody)
 _nack_decoder = msgspec.json.Decoder(_NackBody)
 _extend_decoder = msgspec.json.Decoder(_ExtendBody)
+_loose_ack_decoder = msgspec.json.Decoder(_LooseAckBody)
+_loose_nack_decoder = msgspec.json.Decoder(_LooseNackBody)
+_loose_extend_decoder = msgspec.json.Decoder(_LooseExtendBody)
+_string_decoder = msgspec.json.Decoder(str)
+_Body = TypeVar("_Body")
+_LooseBody = TypeVar("_LooseBody")
 
 Item = Receipt | MessageId | AcklogError
 _PARSERS: dict[str, Callable[[str], Receipt | MessageId | None]] = {
@@ -67,7 +88,7 @@ class Settlement:
 def parse_ack(text: bytes) -> Settlement:
     """Raises AcklogError."""
     check_utf8(text)
-    body = decode(_ack_decoder, text)
+    body = _decode(_ack_decoder, _loose_ack_decoder, text)
     _exactly_one(receipt=body.receipt, receipts=body.receipts, messageId=body.message_id, messageIds=body.message_ids)
     if body.group is not UNSET and body.message_id is UNSET and body.message_ids is UNSET:
         raise AcklogError(ProblemCode.INVALID_FIELD, "goes with messageId: a receipt names its group", field="group")
@@ -81,7 +102,7 @@ def parse_ack(text: bytes) -> Settlement:
 def parse_nack(text: bytes) -> Settlement:
     """Raises AcklogError."""
     check_utf8(text)
-    body = decode(_nack_decoder, text)
+    body = _decode(_nack_decoder, _loose_nack_decoder, text)
     _exactly_one(receipt=body.receipt, receipts=body.receipts)
     delay_ms = -1
     if body.delay_seconds is not None:
@@ -93,11 +114,21 @@ def parse_nack(text: bytes) -> Settlement:
 def parse_extend(text: bytes) -> Settlement:
     """Raises AcklogError."""
     check_utf8(text)
-    body = decode(_extend_decoder, text)
+    body = _decode(_extend_decoder, _loose_extend_decoder, text)
     visibility_ms = _milliseconds(body.visibility_seconds, limits.VISIBILITY_SECONDS_MAX, "visibilitySeconds")
     _exactly_one(receipt=body.receipt, receipts=body.receipts)
     items = _items(body.receipt, body.receipts, "receipt")
     return Settlement("extend", items, body.receipts is not UNSET, visibility_ms=visibility_ms)
+
+
+def _decode(
+    decoder: "msgspec.json.Decoder[_Body]", loose: "msgspec.json.Decoder[_LooseBody]", text: bytes
+) -> "_Body | _LooseBody":
+    """What is wrong with a single item is told of that item; nothing is made of one that is no string."""
+    try:
+        return decoder.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return decode(loose, text)
 
 
 def _exactly_one(**fields: object) -> None:
@@ -109,7 +140,7 @@ def _exactly_one(**fields: object) -> None:
         raise AcklogError(ProblemCode.INVALID_FIELD, f"give only one of {names}", field=given[1])
 
 
-def _items(single: str | UnsetType, several: list[Any] | UnsetType, field: str) -> list[Item]:
+def _items(single: str | UnsetType, several: Sequence[str | Raw] | UnsetType, field: str) -> list[Item]:
     if single is not UNSET:
         return [_PARSERS[field](single) or _not_an_item(single, field, field)]
     assert several is not UNSET
@@ -121,14 +152,19 @@ def _items(single: str | UnsetType, several: list[Any] | UnsetType, field: str) 
         raise AcklogError(ProblemCode.TOO_MANY_MESSAGES, detail, field=plural)
     parse = _PARSERS[field]
     items: list[Item] = []
-    for value in several:
-        item = parse(value) if isinstance(value, str) else None
+    for each in several:
+        value = each if isinstance(each, str) else _string_of(each)
+        item = None if value is None else parse(value)
         items.append(_not_an_item(value, field, f"{plural}[{len(items)}]") if item is None else item)
     return items
 
 
-def _not_an_item(value: object, kind: str, field: str) -> AcklogError:
-    if not isinstance(value, str):
+def _string_of(raw: Raw) -> str | None:
+    return _string_decoder.decode(raw) if bytes(raw).startswith(b'"') else None
+
+
+def _not_an_item(value: str | None, kind: str, field: str) -> AcklogError:
+    if value is None:
         return AcklogError(ProblemCode.INVALID_FIELD, "must be a string", field=field)
     if kind == "receipt":
         return AcklogError(ProblemCode.INVALID_RECEIPT, "is not a receipt from Acklog", field=field)

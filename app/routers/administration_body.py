@@ -16,6 +16,7 @@ async def body_of(request: Request, principal: Principal, services: Services, *,
             request,
             RequestHeaders(request),
             hold,
+            services.turns,
             timeout_ms=services.settings.body_timeout_ms,
             bytes_max=ADMINISTRATION_BYTES_MAX,
         )

@@ -12,9 +12,10 @@ from app.parsing.message import Outgoing
 from app.parsing.query import NO_PARAMETERS
 from app.parsing.receive import parse_receive
 from app.parsing.request_body import read_body
-from app.parsing.send import Checked, PlainBatch, check_idempotency_key, parse_send
+from app.parsing.send import check_idempotency_key, send_steps
+from app.parsing.send_command import Checked, PlainBatch
 from app.responses import json_response
-from app.services.receive_answer import RECEIVE_TYPES, LeasedResponse, encode_received
+from app.services.receive_answer import RECEIVE_TYPES, LeasedResponse, received_steps
 from app.services.registry import Services
 from app.services.send_answer import send_response
 
@@ -32,9 +33,10 @@ def add_messages(router: APIRouter, services: Services) -> None:
         if idempotency_key is not None:
             check_idempotency_key(idempotency_key)
         with services.bytes_in_flight.hold(principal) as hold:
-            body = await read_body(request, headers, hold, timeout_ms=settings.body_timeout_ms)
+            body = await read_body(request, headers, hold, services.turns, timeout_ms=settings.body_timeout_ms)
             content_type = headers.get(b"content-type") or ""
-            command = parse_send(body, content_type=content_type, query_string=request.scope["query_string"])
+            steps = send_steps(body, content_type=content_type, query_string=request.scope["query_string"])
+            command = await services.turns.take(steps)
             trace_headers = headers.trace()
             if isinstance(command, PlainBatch):
                 if trace_headers is None:
@@ -52,7 +54,7 @@ def add_messages(router: APIRouter, services: Services) -> None:
         command = parse_receive(request.scope["query_string"])
         async with ClientWatch(request.receive, services.gateway.shutdown) as watch:
             received = await services.receive.receive(command, principal, watch)
-            body, answer_headers = encode_received(received, media_type)
+            body, answer_headers = await services.turns.take(received_steps(received, media_type))
             return LeasedResponse(
                 body,
                 media_type,

@@ -21,4 +21,4 @@ def add_records(router: APIRouter, services: Services) -> None:
         command = parse_records(path["topic"], path["partition"], request.scope["query_string"])
         async with ClientWatch(request.receive, services.gateway.shutdown) as watch:
             read = await services.records.read(command, principal, watch)
-        return await records_response(read, media_type)
+        return await records_response(read, media_type, services.turns, services.gateway.in_thread)

@@ -24,7 +24,12 @@ def add_settlements(router: APIRouter, services: Services) -> None:
         NO_PARAMETERS.parse(request.scope["query_string"])
         with services.settlement_bytes.hold(principal) as hold:
             body = await read_body(
-                request, headers, hold, timeout_ms=services.settings.body_timeout_ms, bytes_max=SETTLEMENT_BYTES_MAX
+                request,
+                headers,
+                hold,
+                services.turns,
+                timeout_ms=services.settings.body_timeout_ms,
+                bytes_max=SETTLEMENT_BYTES_MAX,
             )
             settlement = parse(body)
             return settle_response(settlement, await services.settle.settle_all(settlement, principal))

@@ -11,12 +11,15 @@ from app.client_watch import ClientWatch
 from app.message_view import MessageView, encode_line, view_of
 from app.responses import JSON, NDJSON, BytesResponse
 from app.services.receive import Received
+from app.turns import Steps
 from storage.rpc.messages import DeliveredMessage
 
 CHUNK_BYTES = 256 * 1024
 REASON_HEADER = "X-Acklog-Reason"
 GROUP_CREATED_HEADER = "X-Acklog-Group-Created"
+BODY_BYTES_PER_STEP = 1024 * 1024
 _encode = msgspec.json.Encoder().encode
+_EMPTY = b'{"messages":[]'
 
 
 class _Answer(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -87,17 +90,36 @@ def delivered_view(message: DeliveredMessage, queue: str) -> MessageView:
     return view
 
 
-def encode_received(received: Received, media_type: str) -> tuple[bytes, dict[str, str]]:
-    """The answer's body, and the headers that say in NDJSON what JSON has fields for."""
-    views = [delivered_view(message, received.queues[message.topic_id]) for message in received.messages]
-    if media_type == JSON:
-        return _encode(_Answer(views, received.reason, received.is_group_created)) + b"\n", {}
+def received_steps(received: Received, media_type: str) -> Steps[tuple[bytes, dict[str, str]]]:
+    """The answer's body, and the headers that say in NDJSON what JSON has fields for. A step for each
+    `BODY_BYTES_PER_STEP` of bodies."""
+    parts: list[bytes] = []
+    views: list[MessageView] = []
+    size_bytes = 0
+    is_json = media_type == JSON
+    for message in received.messages:
+        if size_bytes >= BODY_BYTES_PER_STEP:
+            parts.append(_encode(views)[1:-1] if is_json else _lines(views))
+            views, size_bytes = [], 0
+            yield
+        views.append(delivered_view(message, received.queues[message.topic_id]))
+        size_bytes += len(message.record.body)
+    if is_json:
+        if not parts:
+            return _encode(_Answer(views, received.reason, received.is_group_created)) + b"\n", {}
+        parts.append(_encode(views)[1:-1])
+        rest = _encode(_Answer([], received.reason, received.is_group_created)).removeprefix(_EMPTY)
+        return b'{"messages":[%b]%b\n' % (b",".join(parts), rest), {}
     headers = {}
     if received.reason:
         headers[REASON_HEADER] = received.reason
     if received.is_group_created:
         headers[GROUP_CREATED_HEADER] = "true"
-    return b"".join([encode_line(view) for view in views]), headers
+    return b"".join([*parts, _lines(views)]), headers
+
+
+def _lines(views: list[MessageView]) -> bytes:
+    return b"".join([encode_line(view) for view in views])
 
 
 RECEIVE_TYPES = (JSON, NDJSON)

@@ -1,5 +1,6 @@
 """The log in the four forms that a reader may ask for."""
 
+from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
 
@@ -7,11 +8,13 @@ import msgspec
 
 from acklog.wire import log_page
 from acklog.wire.problems import ProblemCode
+from app.dependencies import InThread
 from app.message_view import MessageView, encode_line, view_of
 from app.parsing.accept import chosen_type
 from app.responses import JSON, NDJSON, BytesResponse
 from app.services.records import RecordsRead
 from app.services.records_arrow import arrow_stream
+from app.turns import Steps, Turns
 from cluster.errors import AcklogError
 
 ARROW = "application/vnd.apache.arrow.stream"
@@ -20,8 +23,11 @@ _WITHOUT_ARROW = tuple(each for each in RECORDS_TYPES if each != ARROW)
 _encode = msgspec.json.Encoder().encode
 
 
-class _Answer(msgspec.Struct, rename="camel", omit_defaults=True):
-    records: list[MessageView]
+RECORDS_PER_STEP = 1_000
+BODY_BYTES_PER_STEP = 1024 * 1024
+
+
+class _Position(msgspec.Struct, rename="camel", omit_defaults=True):
     offset: int
     next_offset: int
     log_start: int
@@ -47,23 +53,19 @@ def records_type(accept: str | None) -> str:
         raise AcklogError(ProblemCode.NOT_ACCEPTABLE, detail, field="Accept") from None
 
 
-async def records_response(read: RecordsRead, media_type: str) -> BytesResponse:
-    """Raises AcklogError RECORDS_CORRUPT."""
+async def records_response(
+    read: RecordsRead, media_type: str, turns: Turns, in_thread: InThread | None
+) -> BytesResponse:
+    """A page of small messages takes a second: others get their turn in between. Raises AcklogError
+    RECORDS_CORRUPT."""
     response = read.response
     if media_type == JSON:
-        answer = _Answer(
-            _views(read),
-            response.offset,
-            read.next_offset,
-            response.log_start,
-            response.high_watermark,
-            response.leader_epoch,
-        )
-        return BytesResponse(_encode(answer) + b"\n", 200, None, JSON)
+        body = await turns.take(_json_steps(read))
+        return BytesResponse(body, 200, None, JSON)
     if media_type == NDJSON:
-        body = b"".join([encode_line(view) for view in _views(read)])
+        body = await turns.take(_line_steps(read))
     elif media_type == ARROW:
-        body = await arrow_stream(read)
+        body = await arrow_stream(read, in_thread)
     else:
         body = bytes(response.batches)
     headers = {
@@ -78,15 +80,44 @@ async def records_response(read: RecordsRead, media_type: str) -> BytesResponse:
     return BytesResponse(body, 200, headers, media_type)
 
 
-def _views(read: RecordsRead) -> list[MessageView]:
-    return [
-        view_of(
-            record,
-            message_id=read.message_id(header, offset),
-            queue=read.topic.name,
-            partition=read.partition,
-            offset=offset,
-            append_time_ms=header.append_time_ms,
+def _json_steps(read: RecordsRead) -> Steps[bytes]:
+    response = read.response
+    parts: list[bytes] = []
+    for views in _views(read):
+        parts.append(_encode(views)[1:-1])
+        yield
+    position = _Position(
+        response.offset, read.next_offset, response.log_start, response.high_watermark, response.leader_epoch
+    )
+    return b'{"records":[%b],%b\n' % (b",".join(parts), _encode(position)[1:])
+
+
+def _line_steps(read: RecordsRead) -> Steps[bytes]:
+    parts: list[bytes] = []
+    for views in _views(read):
+        parts.append(b"".join([encode_line(view) for view in views]))
+        yield
+    return b"".join(parts)
+
+
+def _views(read: RecordsRead) -> Iterator[list[MessageView]]:
+    """The records, as many at a time as are made and encoded in some milliseconds."""
+    views: list[MessageView] = []
+    size_bytes = 0
+    for header, offset, record in read.records():
+        views.append(
+            view_of(
+                record,
+                message_id=read.message_id(header, offset),
+                queue=read.topic.name,
+                partition=read.partition,
+                offset=offset,
+                append_time_ms=header.append_time_ms,
+            )
         )
-        for header, offset, record in read.records()
-    ]
+        size_bytes += len(record.body)
+        if len(views) >= RECORDS_PER_STEP or size_bytes >= BODY_BYTES_PER_STEP:
+            yield views
+            views, size_bytes = [], 0
+    if views:
+        yield views

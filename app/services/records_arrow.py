@@ -3,7 +3,8 @@
 import asyncio
 from typing import TYPE_CHECKING
 
-from acklog.wire.records_arrow import record_batches, schema
+from acklog.wire.records_arrow import load_library, record_batches, schema
+from app.dependencies import InThread
 from app.services.records import RecordsRead
 
 if TYPE_CHECKING:
@@ -15,12 +16,14 @@ BYTES_MAX = 512 * 1024
 _END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 
 
-async def arrow_stream(read: RecordsRead) -> bytes:
+async def arrow_stream(read: RecordsRead, in_thread: InThread | None = None) -> bytes:
     """The columns of `acklog.wire.records_arrow`.
 
     Between two record batches others get their turn: a page of small messages takes tens of milliseconds. Raises
     AcklogError RECORDS_CORRUPT.
     """
+    if in_thread is not None:
+        await in_thread(load_library)  # takes half a second, once
     parts: list[pa.Buffer] = [schema().serialize()]
     for batch in record_batches(read.partition, read.runs(), rows_max=ROWS_MAX, bytes_max=BYTES_MAX):
         parts.append(batch.serialize())

@@ -18,6 +18,7 @@ from app.services.send import SendService
 from app.services.settle import SettleService
 from app.services.topics import TopicService
 from app.services.waiting import WaitingRequests
+from app.turns import Turns
 
 
 class Services:
@@ -41,6 +42,7 @@ class Services:
             share_percent=share_percent,
             body_bytes_max=SETTLEMENT_BYTES_MAX,
         )
+        self.turns = Turns()
         self.waiting = WaitingRequests(gateway.settings.waiting_requests_max)
         catalog = Catalog(gateway)
         leaders = PartitionLeaders(gateway)

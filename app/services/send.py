@@ -1,6 +1,7 @@
 """Sending: from checked messages to a result for each of them."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from app.dependencies import Gateway
 from app.keyless_partitions import KeylessPartitions
 from app.metrics import Metrics
 from app.parsing.message import Outgoing
-from app.parsing.send import Checked, PlainBatch, SendCommand
+from app.parsing.send_command import Checked, PlainBatch, SendCommand
 from app.parsing.single import SingleMessage
 from app.partition_choice import partition_of_key, places_of_keys
 from app.routing import PartitionLeaders
@@ -36,6 +37,8 @@ from cluster.errors import AcklogError
 from cluster.model import Topic
 from storage.rpc.messages import ACKS_ALL, ProduceResponse
 from storage.rpc.node_api import ProduceWaiter
+
+FAULTS_PER_TURN = 2_000
 
 
 @dataclass(slots=True)
@@ -157,8 +160,8 @@ class SendService:
 
     def _count(self, result: SendResult) -> None:
         self._metrics.count_sent(result.topic.name, result.count - len(result.faults))
-        for fault in result.faults.values():
-            self._metrics.count_refused(fault.code.name)
+        for code, count in Counter([fault.code.name for fault in result.faults.values()]).items():
+            self._metrics.count_refused(code, count)
 
     async def _topic_for(self, queue: str, acks: int, principal: Principal) -> tuple[Topic, bool]:
         principal.require(Scope.WRITE)
@@ -197,6 +200,8 @@ class SendService:
     async def _send_many(self, messages: list[Checked], found: AbstractSet[int], result: SendResult) -> None:
         """`found` are stored already."""
         parts = self._split(messages, found, result)
+        if len(result.faults) > FAULTS_PER_TURN:
+            await asyncio.sleep(0)  # telling of them takes as long again
         if len(parts) == 1:
             for partition, part in parts.items():
                 await self._send_part(partition, part, found, result)

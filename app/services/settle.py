@@ -19,6 +19,7 @@ from storage.rpc.messages import SettleItem, SettleRequest, SettleResponse, fail
 from storage.rpc.node_api import NodeApi
 
 DONE = "done"
+ITEMS_PER_TURN = 2_000
 
 
 class Delivery(NamedTuple):
@@ -66,6 +67,8 @@ class SettleService:
         places: dict[Place, _Part] = {}
         context = await self._context(settlement, principal)
         for index, item in enumerate(settlement.items):
+            if index % ITEMS_PER_TURN == ITEMS_PER_TURN - 1:
+                await asyncio.sleep(0)  # others get their turn
             try:
                 place, settle_item = self._placed(item, context)
             except AcklogError as fault:
@@ -149,6 +152,8 @@ class SettleService:
     async def _context(self, settlement: Settlement, principal: Principal) -> _Context:
         """What the items are about, each looked for once, however many items name it."""
         named = dict.fromkeys([item[:2] for item in settlement.items if not isinstance(item, AcklogError)])
+        if len(named) > ITEMS_PER_TURN:
+            await asyncio.sleep(0)
         faults = self._faults_at(named, principal)
         if faults:
             unanswered = await self._catalog.look_for(list(faults))

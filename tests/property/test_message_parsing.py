@@ -12,14 +12,19 @@ from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from app.message_view import encode_line, view_of
 from app.parsing.accept import chosen_type
+from app.parsing.array_pieces import ArrayPieces
 from app.parsing.groups import parse_group, parse_seek
-from app.parsing.json_text import elements_of, is_too_deep
+from app.parsing.json_text import is_too_deep
+from app.parsing.large_send import large_envelope_steps
 from app.parsing.message import Outgoing
+from app.parsing.query import NO_ARGUMENTS
 from app.parsing.receive import parse_receive
 from app.parsing.records import parse_records
-from app.parsing.send import parse_send
+from app.parsing.send import parse_send, send_steps
+from app.parsing.send_command import PlainBatch, SendCommand
 from app.parsing.settle import parse_ack, parse_extend, parse_nack
 from app.parsing.topics import parse_topic
+from app.turns import Steps, at_once
 from cluster.errors import AcklogError
 
 _WHITESPACE = st.text(alphabet=" \t\r\n", max_size=3)
@@ -102,10 +107,50 @@ def test_the_depth_is_exact(text: str, limit: int) -> None:
     assert is_too_deep(text.encode(), limit=limit) == (depth_of(json.loads(text)) > limit)
 
 
-@given(st.lists(json_texts(), min_size=1, max_size=6), _WHITESPACE)
-def test_elements_are_counted_exactly(elements: list[str], space: str) -> None:
-    array = "[" + f"{space},".join(elements) + "]"
-    assert elements_of(array.encode()) == len(elements)
+@given(st.lists(json_texts(), min_size=1, max_size=8), _WHITESPACE, st.integers(2, 40))
+def test_an_array_is_cut_between_its_elements(elements: list[str], space: str, window_bytes: int) -> None:
+    text = ("[" + f"{space},".join(elements) + "] , {").encode()
+    pieces = ArrayPieces(text, 1, window_bytes=window_bytes)
+    found = [json.loads(b"[%b]" % text[piece.start : piece.end]) for piece in pieces if piece is not None]
+    assert [element for piece in found for element in piece] == [json.loads(element) for element in elements]
+    assert text[pieces.end :] == b"] , {"
+
+
+@given(
+    st.lists(json_texts() | st.just("{}") | st.just('{"key": 5}'), max_size=5),
+    st.sampled_from(["", ',"key":"k"', ',"acks":1']),
+)
+def test_large_and_small_requests_are_read_alike(bodies: list[str], rest: str) -> None:
+    messages = [
+        f'{{"body":{body},"key":"k"}}' if number % 2 else f'{{"body": {body}}}' for number, body in enumerate(bodies)
+    ]
+    body = ('{"queue":"q", "messages": [' + ", ".join(messages) + "]" + rest + "}").encode()
+    assert outcome(large_envelope_steps(body, NO_ARGUMENTS)) == outcome(envelope_steps(body))
+
+
+@given(st.binary(max_size=60))
+def test_text_that_is_not_json_is_refused_in_pieces_as_in_one(garbage: bytes) -> None:
+    for body in (b'{"queue":"q","messages":[' + garbage, b'{"queue":"q","messages":[1,' + garbage + b"]}"):
+        assert outcome(large_envelope_steps(body, NO_ARGUMENTS)) == outcome(envelope_steps(body))
+
+
+def envelope_steps(body: bytes) -> Steps[SendCommand | PlainBatch]:
+    return send_steps(body, content_type="application/json", query_string=b"")
+
+
+def outcome(steps: Steps[SendCommand | PlainBatch]) -> object:
+    """What a request came to; of a refused one only that: large ones may have another fault found first."""
+    try:
+        command = at_once(steps)
+    except AcklogError as error:
+        return "refused" if error.code.status == 400 else error
+    if isinstance(command, PlainBatch):
+        command = command.spelled_out()
+    messages = [
+        (each.code, each.field) if isinstance(each, AcklogError) else (each.record, each.partition)
+        for each in command.messages
+    ]
+    return command.queue, command.acks, command.is_batch, messages
 
 
 @pytest.mark.parametrize("text", ['"' + "[" * 100 + '"', '"\\"[' + "{" * 100 + '"', "[" + ",".join(["[]"] * 100) + "]"])

@@ -58,8 +58,10 @@ class ServerProcess:
         environment: Mapping[str, str] | None = None,
         host: str = "127.0.0.1",
         descriptors: tuple[int, int] | None = None,
+        program: str = "acklog.command",
     ) -> None:
-        """`descriptors`: the process's limits on open files, soft and hard; None: those of this process."""
+        """`descriptors`: the process's limits on open files, soft and hard; None: those of this process. `program`: the
+        module that takes the place of the `acklog` command."""
         self.data_directory = data_directory
         self.log_path = log_path
         self.host = host
@@ -67,6 +69,7 @@ class ServerProcess:
         self._options = options
         self._environment = dict(environment or {})
         self._descriptors = descriptors
+        self._program = program
         self._process: subprocess.Popen[bytes] | None = None
         self._log_start = 0
 
@@ -100,7 +103,7 @@ class ServerProcess:
         with self.log_path.open("ab") as log:
             self._log_start = log.tell()
             self._process = subprocess.Popen(
-                [*self._limiter(), sys.executable, "-m", "acklog.command", "serve", *arguments],
+                [*self._limiter(), sys.executable, "-m", self._program, "serve", *arguments],
                 cwd=REPOSITORY,
                 env={**inherited, "PYTHONUNBUFFERED": "1", **self._environment},
                 stdin=subprocess.DEVNULL,

@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from acklog.wire.limits import REQUEST_BODY_BYTES_MAX
+from acklog.wire.limits import GZIP_MEMBERS_MAX, MESSAGE_TEXT_BYTES_MAX, REQUEST_BODY_BYTES_MAX
 from app.parsing.request_body import ADMINISTRATION_BYTES_MAX, SETTLEMENT_BYTES_MAX
 from app.settings import Settings
 from tests.support.manual_clock import settle
@@ -60,6 +60,23 @@ async def test_a_small_packed_body_that_unpacks_beyond_the_limit_is_refused(clie
 async def test_damaged_gzip(client: httpx2.AsyncClient, body: bytes) -> None:
     response = await client.post("/messages", content=body, headers=GZIP)
     assert (response.status_code, response.json()["code"]) == (400, "BODY_INCOMPLETE")
+
+
+@pytest.mark.parametrize(("extra", "status"), [(0, 201), (1, 413)])
+async def test_gzip_members_are_counted(client: httpx2.AsyncClient, extra: int, status: int) -> None:
+    packed = gzip.compress(MESSAGE, mtime=0) + gzip.compress(b"", mtime=0) * (GZIP_MEMBERS_MAX - 1 + extra)
+    response = await client.post("/messages", content=packed, headers=GZIP)
+    assert response.status_code == status, response.text
+
+
+async def test_a_message_has_a_limit_in_json_text(client: httpx2.AsyncClient) -> None:
+    def padded(size_bytes: int) -> bytes:
+        return b'{"body":1,"key":"k"' + b" " * (size_bytes - 20) + b"}"
+
+    messages = [padded(MESSAGE_TEXT_BYTES_MAX), padded(MESSAGE_TEXT_BYTES_MAX + 1), b'{"body":2}']
+    body = b'{"queue":"orders","messages":[' + b",".join(messages) + b"]}"
+    response = await client.post("/messages", content=body, headers=JSON)
+    assert [each.get("code") for each in response.json()["results"]] == [None, "MESSAGE_TOO_LARGE", None]
 
 
 async def test_gzip_in_small_parts(client: httpx2.AsyncClient) -> None:
