@@ -16,6 +16,7 @@ from app.demo_command import demo
 from app.fsck_command import fsck
 from app.gateway_command import gateway
 from app.node_command import node
+from app.rebuild_command import rebuild
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +36,7 @@ def register(command: typer.Typer) -> None:
     command.command(name="node", help="Run a storage node of a cluster.", **own)(node)
     command.command(name="gateway", help="Run a gateway of a cluster.", **own)(gateway)
     command.command(name="fsck")(fsck)
+    command.command(name="rebuild")(rebuild)
     command.command(name="demo")(demo)
     cluster = CommandTyper(help="See and steer a cluster, or run one here.", no_args_is_help=True)
     cluster.command(name="up")(up)

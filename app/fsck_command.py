@@ -47,14 +47,20 @@ def fsck(
 
 
 def _check(output: "Output", data_dir: str, *, decodes_records: bool, findings_max: int) -> "DirectoryReport":
-    from storage.check.directory_check import DirectoryCheck, segment_bytes
+    from storage.check.directory_check import (
+        COORDINATION_COPY_PATH,
+        COORDINATION_PATH,
+        DirectoryCheck,
+        segment_bytes,
+    )
 
     disk = _open(data_dir)
     try:
         with output.progress("Checking (MiB)", total=segment_bytes(disk) // MIB) as progress:
             return DirectoryCheck(
                 disk,
-                coordination=_coordination(data_dir),
+                coordination=_coordination(data_dir, COORDINATION_PATH),
+                coordination_copy=_coordination(data_dir, COORDINATION_COPY_PATH),
                 findings_max=findings_max,
                 decodes_records=decodes_records,
                 advanced=_Mebibytes(progress).advance,
@@ -91,15 +97,14 @@ def _open(data_dir: str) -> "ReadOnlyDisk":
     return disk
 
 
-def _coordination(data_dir: str) -> "SqliteContent | None":
+def _coordination(data_dir: str, name: str) -> "SqliteContent | None":
     from cluster.sqlite_copy import read_copy
-    from storage.check.directory_check import COORDINATION_PATH
 
     try:
-        return read_copy(f"{data_dir}/{COORDINATION_PATH}")
+        return read_copy(f"{data_dir}/{name}")
     except OSError as error:
         raise CommandError(
-            f"{COORDINATION_PATH} cannot be copied for reading: {error}",
+            f"{name} cannot be copied for reading: {error}",
             exit_code=ExitCode.USAGE,
             hint="It is copied into the directory for temporary files; TMPDIR names another one.",
         ) from error

@@ -44,7 +44,7 @@ async def serve(settings: Settings, node_settings: NodeSettings) -> None:
     disk.lock("lock")
     io = ThreadExecutor(threads=IO_THREADS, name="acklog-io")
     await io.run(partial(read_meta, disk))  # a directory of a newer version is refused before anything is changed
-    await io.run(partial(check_embedded, disk))
+    await io.run(partial(check_embedded, disk, embedded_path=COORDINATION_FILE))
     clock = SteadyClock()
     store = await SqliteStore.open(
         f"{settings.data_dir}/{COORDINATION_FILE}",

@@ -8,21 +8,23 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from cluster.coordination import KeyValue
-from cluster.sqlite_file import FORMAT
+from cluster.sqlite_file import FAULTS_MAX, lost_commits
+from cluster.sqlite_reach import read_reach
+from cluster.sqlite_tables import FORMAT, checksum_of
 
 _SUFFIXES = ("", "-wal")  # -shm is derived from -wal
-_ITEMS = "SELECT key, value, create_revision, mod_revision, version, lease_id FROM items ORDER BY key"
-_FAULTS_MAX = 20
+_ITEMS = "SELECT key, value, create_revision, mod_revision, version, lease_id, {} FROM items ORDER BY key"
 
 
 @dataclass(frozen=True, slots=True)
 class SqliteContent:
-    """`faults` is what is wrong with the file, in SQLite's words where they are its own; empty for a sound one."""
+    """`faults` is what is wrong with the file, in SQLite's words where they are its own; empty for a sound one. Of a
+    damaged one `items` are those that are sound, as far as they can be read."""
 
     items: list[KeyValue] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
@@ -42,31 +44,40 @@ def read_copy(path: str, *, copied: Callable[[int], None] = lambda _count: None)
             if source.exists():
                 shutil.copyfile(source, str(copy) + suffix)
                 copied(source.stat().st_size)
-        return _read(copy)
+        return _read(copy, read_reach(path))
 
 
-def _read(path: Path) -> SqliteContent:
-    items: list[KeyValue] = []
+def _read(path: Path, reached: int) -> SqliteContent:
     try:
         with closing(sqlite3.connect(path)) as connection:
-            faults = [row[0] for row in connection.execute(f"PRAGMA integrity_check({_FAULTS_MAX})")]
-            if faults != ["ok"]:
-                return SqliteContent(_salvage(connection), faults)
-            formats = [row[0] for row in connection.execute("SELECT format FROM store")]
-            if formats != [FORMAT]:
-                return SqliteContent(items, [f"it has the format {formats}, this version reads {FORMAT}"])
-            return SqliteContent(_items(connection), [])
+            faults = [row[0] for row in connection.execute(f"PRAGMA integrity_check({FAULTS_MAX})")]
+            if faults == ["ok"]:
+                faults = _store_faults(connection, reached)
+            items, damaged = _items(connection)
+            return SqliteContent(items, faults + [f"the checksum of {key!r} does not match" for key in damaged])
     except (sqlite3.Error, UnicodeDecodeError) as error:
-        return SqliteContent(items, [str(error)])
+        return SqliteContent([], [str(error)])
 
 
-def _items(connection: sqlite3.Connection) -> list[KeyValue]:
-    return [KeyValue(*row) for row in connection.execute(_ITEMS)]
+def _store_faults(connection: sqlite3.Connection, reached: int) -> list[str]:
+    formats = [row[0] for row in connection.execute("SELECT format FROM store")]
+    if formats != [FORMAT]:
+        return [f"it has the format {formats}, this version reads {FORMAT}"]
+    ((revision,),) = connection.execute("SELECT revision FROM store")
+    return [lost_commits(revision, reached)] if revision < reached else []
 
 
-def _salvage(connection: sqlite3.Connection) -> list[KeyValue]:
-    """What can still be read of a damaged file, so that the rest of the directory can be named."""
-    try:
-        return _items(connection)
-    except (sqlite3.Error, UnicodeDecodeError):
-        return []
+def _items(connection: sqlite3.Connection) -> tuple[list[KeyValue], list[str]]:
+    """The sound ones, and the keys of those that are not; as far as can be read."""
+    items: list[KeyValue] = []
+    damaged: list[str] = []
+    has_checksums = "checksum" in {row[1] for row in connection.execute("PRAGMA table_info(items)")}
+    statement = _ITEMS.format("checksum" if has_checksums else "NULL")
+    with suppress(sqlite3.Error, UnicodeDecodeError):
+        for row in connection.execute(statement):
+            item = KeyValue(*row[:-1])
+            if row[-1] in {None, checksum_of(item)}:
+                items.append(item)
+            else:
+                damaged.append(str(item.key))
+    return items, damaged

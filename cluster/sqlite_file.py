@@ -2,30 +2,23 @@
 
 Synchronous = FULL with a write-ahead log: a commit that returns is on disk. Locking mode EXCLUSIVE: whoever opens the
 file keeps every other process out until it is closed.
+
+What rots is found at an opening: SQLite's own check looks at the pages, a checksum in each row at its content, and the
+reach beside the file (`sqlite_reach`) at whether commits are missing.
 """
 
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import (
-    Column,
     Connection,
     Engine,
-    Integer,
-    LargeBinary,
-    MetaData,
-    String,
-    Table,
-    bindparam,
     create_engine,
-    delete,
     event,
     select,
     update,
 )
-from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import StaticPool
@@ -40,32 +33,21 @@ from cluster.coordination import (
     key_of,
 )
 from cluster.key_space import FIRST_REVISION, KeySpace, Mutation
-
-FORMAT = 1
-
-_metadata = MetaData()
-_items = Table(
-    "items",
-    _metadata,
-    Column("key", String, primary_key=True),
-    Column("value", LargeBinary, nullable=False),
-    Column("create_revision", Integer, nullable=False),
-    Column("mod_revision", Integer, nullable=False),
-    Column("version", Integer, nullable=False),
-    Column("lease_id", Integer, nullable=False),
+from cluster.sqlite_reach import CommitReach, read_reach
+from cluster.sqlite_tables import (
+    FORGET_CHECKSUM,
+    FORMAT,
+    checksum_of,
+    items_table,
+    metadata,
+    put_row,
+    remove_row,
+    row_of,
+    store_table,
 )
-_store = Table(
-    "store",
-    _metadata,
-    Column("only_row", Integer, primary_key=True),
-    Column("format", Integer, nullable=False),
-    Column("revision", Integer, nullable=False),
-    Column("openings", Integer, nullable=False),
-)
-_columns = [column for column in _items.columns if column.name != "key"]
-_put = insert(_items)
-_put = _put.on_conflict_do_update(index_elements=["key"], set_={c.name: _put.excluded[c.name] for c in _columns})
-_remove = delete(_items).where(_items.c.key == bindparam("removed_key"))
+
+FAULTS_MAX = 20
+REMEDY = "Restore the data directory from a backup, or make the file anew with acklog rebuild"
 
 
 class StoreLockedError(CoordinationUnavailableError):
@@ -89,8 +71,11 @@ class Opened:
 
 
 class SqliteFile:
+    """One process at a time has it open; every method blocks."""
+
     def __init__(self, path: str) -> None:
-        self._path = path
+        self.path = path
+        self._reach = CommitReach(path)
         self._engine: Engine = create_engine(
             URL.create("sqlite+pysqlite", database=path),
             poolclass=StaticPool,
@@ -103,9 +88,12 @@ class SqliteFile:
         """Take the file, end every lease of the last opening in one revision, and read everything."""
         try:
             with self._engine.begin() as connection:
-                _metadata.create_all(connection)
+                self._check_pages(connection)
+                metadata.create_all(connection)
+                _add_checksums(connection)
                 revision, openings = self._count_opening(connection)
-                items = [KeyValue(*row) for row in connection.execute(select(_items))]
+                self._check_reach(revision)
+                items = self._checked_items(connection)
                 keys = KeySpace(revision=revision, items=items)
                 expired = [item.key for item in items if item.lease_id != NO_LEASE]
                 if expired:
@@ -113,24 +101,54 @@ class SqliteFile:
                     self._write(
                         connection, [Mutation(revision + 1, tuple(Removed(key, revision + 1) for key in expired))]
                     )
-                return Opened(keys, openings)
+            self._reach.write(keys.revision)
+            return Opened(keys, openings)
         except (DBAPIError, sqlite3.Error) as error:
             self.close()
             if _code(error) in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
-                raise StoreLockedError(f"another process has {self._path} open") from error
-            raise StoreUnreadableError(f"{self._path}: {error}") from error
+                raise StoreLockedError(f"another process has {self.path} open") from error
+            cause = error.orig if isinstance(error, DBAPIError) else error
+            if _code(error) in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
+                raise StoreUnreadableError(f"{self.path} is damaged: {cause}. {REMEDY}") from error
+            raise StoreUnreadableError(f"{self.path} cannot be used: {cause}") from error
         except BaseException:
             self.close()
             raise
 
+    def _check_pages(self, connection: Connection) -> None:
+        faults = [row[0] for row in connection.exec_driver_sql(f"PRAGMA integrity_check({FAULTS_MAX})")]
+        if faults != ["ok"]:
+            raise StoreUnreadableError(f"{self.path} is damaged: {'; '.join(faults)}. {REMEDY}")
+
+    def _check_reach(self, revision: int) -> None:
+        reached = read_reach(self.path)
+        if reached > revision:
+            raise StoreUnreadableError(f"{self.path} is damaged: {lost_commits(revision, reached)}. {REMEDY}")
+
+    def _checked_items(self, connection: Connection) -> list[KeyValue]:
+        """Rows that an earlier version wrote get their checksum."""
+        rows = [(KeyValue(*row[:-1]), row[-1]) for row in connection.execute(select(items_table))]
+        damaged = [item.key for item, checksum in rows if checksum not in {None, checksum_of(item)}]
+        if damaged:
+            text = f"the checksum of {', '.join(map(repr, damaged[:FAULTS_MAX]))} does not match"
+            raise StoreUnreadableError(f"{self.path} is damaged: {text}. {REMEDY}")
+        unchecked = [row_of(item) for item, checksum in rows if checksum is None]
+        if unchecked:
+            connection.execute(put_row, unchecked)
+        return [item for item, _ in rows]
+
     def _count_opening(self, connection: Connection) -> tuple[int, int]:
-        row = connection.execute(select(_store.c.format, _store.c.revision, _store.c.openings)).one_or_none()
+        row = connection.execute(
+            select(store_table.c.format, store_table.c.revision, store_table.c.openings)
+        ).one_or_none()
         if row is None:
-            connection.execute(_store.insert().values(only_row=1, format=FORMAT, revision=FIRST_REVISION, openings=1))
+            connection.execute(
+                store_table.insert().values(only_row=1, format=FORMAT, revision=FIRST_REVISION, openings=1)
+            )
             return FIRST_REVISION, 1
         if row.format != FORMAT:
-            raise StoreUnreadableError(f"{self._path} has format {row.format}, this version reads {FORMAT}")
-        connection.execute(update(_store).values(openings=row.openings + 1))
+            raise StoreUnreadableError(f"{self.path} has format {row.format}, this version reads {FORMAT}")
+        connection.execute(update(store_table).values(openings=row.openings + 1))
         return row.revision, row.openings + 1
 
     def commit(self, mutations: Sequence[Mutation]) -> None:
@@ -141,6 +159,7 @@ class SqliteFile:
         try:
             with self._engine.begin() as connection:
                 self._write(connection, mutations)
+            self._reach.write(mutations[-1].revision)
         except DBAPIError as error:
             if _code(error) == sqlite3.SQLITE_FULL:
                 raise CommitFailedError(str(error.orig)) from error
@@ -149,16 +168,17 @@ class SqliteFile:
     def _write(self, connection: Connection, mutations: Sequence[Mutation]) -> None:
         """Only the last state of each key needs to be written."""
         last = {key_of(event): event for mutation in mutations for event in mutation.events}
-        rows = [_row(event.item) for event in last.values() if isinstance(event, Changed)]
+        rows = [row_of(event.item) for event in last.values() if isinstance(event, Changed)]
         removed = [{"removed_key": event.key} for event in last.values() if isinstance(event, Removed)]
         if rows:
-            connection.execute(_put, rows)
+            connection.execute(put_row, rows)
         if removed:
-            connection.execute(_remove, removed)
-        connection.execute(update(_store).values(revision=mutations[-1].revision))
+            connection.execute(remove_row, removed)
+        connection.execute(update(store_table).values(revision=mutations[-1].revision))
 
     def close(self) -> None:
         self._engine.dispose()
+        self._reach.close()
 
 
 def _configure(connection: sqlite3.Connection, _record: object) -> None:
@@ -168,19 +188,20 @@ def _configure(connection: sqlite3.Connection, _record: object) -> None:
     connection.execute("PRAGMA synchronous = FULL")
 
 
+def _add_checksums(connection: Connection) -> None:
+    """To a file of an earlier version."""
+    columns = {row[1] for row in connection.exec_driver_sql("PRAGMA table_info(items)")}
+    if "checksum" not in columns:
+        connection.exec_driver_sql("ALTER TABLE items ADD COLUMN checksum INTEGER")
+    connection.exec_driver_sql(FORGET_CHECKSUM)
+
+
+def lost_commits(revision: int, reached: int) -> str:
+    return f"it ends at revision {revision}, but {reached} was committed (is its -wal file gone, or is it an old copy?)"
+
+
 def _begin_immediate(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE")
-
-
-def _row(item: KeyValue) -> dict[str, Any]:
-    return {
-        "key": item.key,
-        "value": item.value,
-        "create_revision": item.create_revision,
-        "mod_revision": item.mod_revision,
-        "version": item.version,
-        "lease_id": item.lease_id,
-    }
 
 
 def _code(error: DBAPIError | sqlite3.Error) -> int | None:

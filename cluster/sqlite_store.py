@@ -10,7 +10,12 @@ would double each write for nobody. A watch from before the opening gets Compact
 import asyncio
 from collections import deque
 from dataclasses import dataclass
+from functools import partial
 
+import structlog
+from sqlalchemy.exc import DBAPIError
+
+from cluster import keys
 from cluster.blocking import BlockingCalls
 from cluster.clock import Clock
 from cluster.coordination import (
@@ -18,11 +23,15 @@ from cluster.coordination import (
     CoordinationUnavailableError,
     OutcomeUnknownError,
     TransactionResult,
+    key_of,
 )
 from cluster.key_space import Decision, Request
 from cluster.local_store import LocalStore
 from cluster.sqlite_file import CommitFailedError, Opened, SqliteFile
+from cluster.sqlite_spare import spare_path, write_whole
 from cluster.store_settings import StoreSettings
+
+logger = structlog.get_logger(__name__)
 
 LEASES_PER_OPENING = 1 << 32  # so that a lease id never comes again
 
@@ -51,6 +60,10 @@ class SqliteStore(LocalStore):
         self._waiting: deque[_Waiting] = deque()
         self._committing: asyncio.Task[None] | None = None
         self._failure: str | None = None
+        self._openings = opened.openings
+        self._spare_path = spare_path(file.path)
+        self._sparing: asyncio.Task[None] | None = None
+        self._is_spare_old = True
 
     @classmethod
     async def open(
@@ -66,6 +79,11 @@ class SqliteStore(LocalStore):
         await super().close()
         if self._committing is not None:
             await asyncio.shield(self._committing)
+        if self._sparing is not None:
+            self._sparing.cancel()
+            await asyncio.gather(self._sparing, return_exceptions=True)
+        if self._is_spare_old and self._failure is None:
+            await self._write_spare()
         await self._blocking.run(self._file.close)
 
     def _grant(self, lease_id: int) -> None:
@@ -114,6 +132,32 @@ class SqliteStore(LocalStore):
             self._publish(decision.mutation)
             if not waiting.done.done():
                 waiting.done.set_result(TransactionResult(decision.succeeded, decision.mutation.revision))
+        if any(not key_of(event).startswith(keys.OFFSETS) for mutation in mutations for event in mutation.events):
+            self._is_spare_old = True
+            if self._sparing is None:
+                self._sparing = asyncio.create_task(self._keep_spare(), name="sqlite spare")
+
+    # --- the spare -----------------------------------------------------------------------------------------------
+
+    async def _keep_spare(self) -> None:
+        """Write the spare once changes have come to rest, or that long after the first; the task exists only
+        meanwhile. Progress alone is no reason: it is in the logs as well."""
+        try:
+            while self._is_spare_old and self._failure is None:
+                await self._clock.sleep(self._settings.spare_interval_ms)
+                await self._write_spare()
+        finally:
+            self._sparing = None
+
+    async def _write_spare(self) -> None:
+        """Failing costs only that the spare is older than it could be."""
+        self._is_spare_old = False
+        keys_now = self._keys.copy()
+        try:
+            await self._blocking.run(partial(write_whole, self._spare_path, keys_now, openings=self._openings))
+        except (DBAPIError, OSError) as error:
+            self._is_spare_old = True
+            logger.warning("coordination_copy_not_written", reason=str(error))
 
     def _decide(self, group: list[_Waiting]) -> list[tuple[_Waiting, Decision]]:
         decided = []

@@ -25,3 +25,6 @@ class StoreSettings:
 
     expiry_retry_ms: int = 1000
     """How long an expired lease's deletion waits after the store could not do it (a full disk)."""
+
+    spare_interval_ms: int = 1000
+    """How long after a change the copy of the SQLite file is written, at most so often."""

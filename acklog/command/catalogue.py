@@ -49,6 +49,6 @@ CATALOGUE = {
 _SERVER = "acklog-server"
 _SPARK = "acklog-spark"
 ELSEWHERE = {
-    **dict.fromkeys(["serve", "node", "gateway", "fsck", "demo", "cluster up", "cluster demo"], _SERVER),
+    **dict.fromkeys(["serve", "node", "gateway", "fsck", "rebuild", "demo", "cluster up", "cluster demo"], _SERVER),
     **dict.fromkeys(["export", "replay"], _SPARK),
 }

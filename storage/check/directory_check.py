@@ -37,6 +37,8 @@ from storage.log.recovery_points import (
 from storage.log.segment import SEGMENT_SUFFIX
 
 COORDINATION_PATH = "coordination.sqlite"
+COORDINATION_COPY_PATH = "coordination-copy.sqlite"
+_DAMAGED_INFIX = ".damaged-"
 _NO_POINT = RecoveryPoint()
 
 
@@ -59,6 +61,7 @@ class DirectoryCheck:
         disk: Disk,
         *,
         coordination: SqliteContent | None,
+        coordination_copy: SqliteContent | None = None,
         findings_max: int,
         decodes_records: bool = False,
         advanced: Callable[[int], None] = lambda _count: None,
@@ -66,6 +69,7 @@ class DirectoryCheck:
     ) -> None:
         self._disk = disk
         self._coordination = coordination
+        self._coordination_copy = coordination_copy
         self._decodes_records = decodes_records
         self._advanced = advanced
         self._looking_at = looking_at
@@ -99,10 +103,13 @@ class DirectoryCheck:
     def _look_at_names(self) -> None:
         known = {LOCK_PATH, META_PATH, ROLE_PATH, RECOVERY_POINTS_PATH, HIGH_WATERMARKS_PATH}
         known |= {JOURNAL_DIRECTORY, PARTITIONS_DIRECTORY}
-        known |= {COORDINATION_PATH + suffix for suffix in ("", "-wal", "-shm", "-journal")}
+        known |= {COORDINATION_PATH + suffix for suffix in ("", "-wal", "-shm", "-journal", ".reach")}
+        known.add(COORDINATION_COPY_PATH)
         for name in self._disk.list_directory(""):
             if name.endswith(TEMPORARY_SUFFIX):
                 self._findings.add(FindingKind.FILE_TEMPORARY, name, "the next start replaces it")
+            elif name.startswith(COORDINATION_PATH) and _DAMAGED_INFIX in name:
+                self._findings.add(FindingKind.FILE_KEPT, name, "acklog rebuild put it aside")
             elif name not in known:
                 self._findings.add(FindingKind.FILE_UNKNOWN, name, "a data directory has no such file")
 
@@ -144,6 +151,8 @@ class DirectoryCheck:
     def _read_catalog(self) -> None:
         if self._is_of_cluster():
             return
+        for fault in self._coordination_copy.faults if self._coordination_copy is not None else ():
+            self._findings.add(FindingKind.COORDINATION_COPY_DAMAGED, COORDINATION_COPY_PATH, fault)
         if self._coordination is None:
             self._findings.add(FindingKind.COORDINATION_MISSING, COORDINATION_PATH, "there is no such file")
             return

@@ -25,6 +25,7 @@ class Diagnosis(NamedTuple):
 
 
 _RESTORE = "Restore the data directory from a backup; look at the disk's health."
+_REBUILD = "Make the file anew from its copy and the logs: acklog rebuild; or restore the data directory from a backup."
 _JOURNAL = (
     "A node of a cluster: give it an empty directory, which the others fill again. Else restore the directory from "
     "a backup; look at the disk's health."
@@ -54,6 +55,9 @@ class FindingKind(Diagnosis, Enum):
     )
     FILE_UNKNOWN = Diagnosis(
         Severity.WARNING, "the file is not Acklog's, and no server looks at it", "Move it out of the data directory."
+    )
+    FILE_KEPT = Diagnosis(
+        Severity.NOTE, "a damaged file that was replaced, and kept", "Remove it once nothing is missed."
     )
     FILE_TEMPORARY = Diagnosis(Severity.NOTE, "a checkpoint was being written when the server ended", _NOTHING)
     # Segments
@@ -177,11 +181,16 @@ class FindingKind(Diagnosis, Enum):
     )
     # Coordination
     COORDINATION_MISSING = Diagnosis(
-        Severity.ERROR,
-        "the file with topics and groups is gone: a server would start without them, and keep the data unreachable",
-        "Do not start a server. Restore the file from a backup.",
+        Severity.ERROR, "the file with topics and groups is gone, and a server refuses to start", _REBUILD
     )
-    COORDINATION_DAMAGED = Diagnosis(Severity.ERROR, "the file with topics and groups is damaged", _RESTORE)
+    COORDINATION_DAMAGED = Diagnosis(
+        Severity.ERROR, "the file with topics and groups is damaged, and a server refuses to start", _REBUILD
+    )
+    COORDINATION_COPY_DAMAGED = Diagnosis(
+        Severity.WARNING,
+        "the copy of the file with topics and groups is damaged",
+        "Nothing is lost: the next start replaces it. Look at the disk's health.",
+    )
     ENTRY_UNREADABLE = Diagnosis(
         Severity.ERROR,
         "an entry of the coordination file cannot be decoded",

@@ -75,8 +75,11 @@ class _AnyVersion(msgspec.Struct):
 
 def _create(disk: Disk, entropy: Entropy) -> DirectoryMeta:
     """The meta file comes last: a directory without one has never held anything."""
-    if PARTITIONS_DIRECTORY in disk.list_directory("") and disk.list_directory(PARTITIONS_DIRECTORY):
-        raise DataDirectoryError(f"{META_PATH} is missing, but there are partitions: this directory has lost files")
+    for directory in (PARTITIONS_DIRECTORY, JOURNAL_DIRECTORY):
+        if disk.exists(directory) and disk.list_directory(directory):
+            raise DataDirectoryError(
+                f"{META_PATH} is missing, but there is {directory}/: this directory has lost files"
+            )
     disk.make_directory(JOURNAL_DIRECTORY)
     disk.make_directory(PARTITIONS_DIRECTORY)
     write_recovery_points(disk, RecoveryPoints())

@@ -8,7 +8,7 @@ import msgspec
 
 from storage.disk.port import Disk
 from storage.log.checkpoint import read_file, replace_file
-from storage.log.data_directory import DataDirectoryError
+from storage.log.data_directory import META_PATH, DataDirectoryError
 
 ROLE_PATH = "role.json"
 
@@ -36,6 +36,11 @@ def claim_for_node(disk: Disk, node_id: int, *, embedded_path: str) -> None:
     Raises DataDirectoryError where it is somebody else's.
     """
     role = read_role(disk)
+    if role is None and not disk.exists(embedded_path) and disk.exists(META_PATH):
+        raise DataDirectoryError(
+            f"{ROLE_PATH} is missing, although a node has used the directory: restore it (for node {node_id} it has "
+            f'{{"nodeId":{node_id}}}), or give the node an empty directory'
+        )
     if role is None:
         if disk.exists(embedded_path):
             raise DataDirectoryError("it is that of an embedded server (acklog serve): give this node another one")
@@ -44,11 +49,30 @@ def claim_for_node(disk: Disk, node_id: int, *, embedded_path: str) -> None:
         raise DataDirectoryError(f"it is that of node {role.node_id}: give node {node_id} another one")
 
 
-def check_embedded(disk: Disk) -> None:
-    """Raises DataDirectoryError for a directory of a cluster."""
+def check_embedded(disk: Disk, *, embedded_path: str) -> None:
+    """`embedded_path` is the file with topics and groups, which is durable before the meta file is written.
+
+    Raises DataDirectoryError for a directory of a cluster, and for one that has been used and lacks that file: without
+    it a server would be an empty one, and what is stored out of reach (rule R34).
+    """
     role = read_role(disk)
     if role is not None:
         raise DataDirectoryError(
             f"it is that of node {role.node_id} of a cluster: run acklog node --id {role.node_id}, "
             "or give another --data-dir"
         )
+    if disk.exists(META_PATH) and not _has_bytes(disk, embedded_path):
+        raise DataDirectoryError(
+            f"{embedded_path}, the file with topics and groups, is missing or empty, although a server has used the "
+            "directory: restore the data directory from a backup, or make the file anew with acklog rebuild"
+        )
+
+
+def _has_bytes(disk: Disk, path: str) -> bool:
+    if not disk.exists(path):
+        return False
+    file = disk.open(path)
+    try:
+        return file.size() > 0
+    finally:
+        file.close()

@@ -27,6 +27,8 @@ ALLOWED = {
     ("cluster/sqlite_copy.py", "pathlib"): "copies a file that no server uses, for acklog fsck",
     ("cluster/sqlite_copy.py", "shutil"): "copies a file that no server uses, for acklog fsck",
     ("cluster/sqlite_copy.py", "tempfile"): "copies a file that no server uses, for acklog fsck",
+    ("cluster/sqlite_spare.py", "os"): "replaces a file as a whole, on the thread of the coordination file",
+    ("cluster/sqlite_reach.py", "os"): "writes beside the coordination file, on its thread",
     ("cluster/etcd/client.py", "grpc"): "sends calls to etcd",
     ("cluster/etcd/connections.py", "grpc"): "opens the connections to etcd",
     ("cluster/etcd/etcd_watch.py", "grpc"): "reads etcd's streams",

@@ -23,8 +23,9 @@ from cluster.coordination import (
     absent,
     unchanged,
 )
-from cluster.sqlite_file import FORMAT, CommitFailedError, SqliteFile, StoreLockedError, StoreUnreadableError
+from cluster.sqlite_file import CommitFailedError, SqliteFile, StoreLockedError, StoreUnreadableError
 from cluster.sqlite_store import SqliteStore
+from cluster.sqlite_tables import FORMAT
 from cluster.store_settings import StoreSettings
 from storage.disk.thread_executor import ThreadExecutor
 from tests.sim.inline_executor import InlineExecutor

@@ -273,10 +273,10 @@ class TestSqliteCopy:
         path = tmp_path / "c.sqlite"
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("CREATE TABLE store (format INTEGER)")
+            connection.execute("CREATE TABLE store (format INTEGER, revision INTEGER)")
             columns = "key, value, create_revision, mod_revision, version, lease_id"
             connection.execute(f"CREATE TABLE items ({columns})")
-            connection.execute("INSERT INTO store VALUES (1)")
+            connection.execute("INSERT INTO store VALUES (1, 1)")
             connection.execute("INSERT INTO items VALUES ('k', x'01', 1, 1, 1, 0)")
             before = {each.name: each.read_bytes() for each in tmp_path.iterdir()}
             content = read_copy(str(path))

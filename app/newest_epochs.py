@@ -1,0 +1,77 @@
+"""The newest leader epoch of each partition that a data directory holds: whoever leads it next must be above that."""
+
+import contextlib
+
+import msgspec
+
+from acklog.wire.batch import BatchCorruptError, verify
+from storage.disk.port import Disk
+from storage.log.batch_scanner import BatchScanner
+from storage.log.checkpoint import CheckpointDamagedError, read_checkpoint
+from storage.log.data_directory import DataDirectoryError, read_meta
+from storage.log.journal_scan import JournalCorruptError, read_frame, scan_journal
+from storage.log.keys import PARTITIONS_DIRECTORY, LogKey, LogKind, parse_key, parse_partition_directory
+from storage.log.leader_epochs import leader_epochs_from_bytes
+from storage.log.log_state import LEADER_EPOCHS_NAME
+from storage.log.opening import has_segments
+from storage.log.recovery_points import read_recovery_points
+from storage.log.segment import Segment, segment_base
+
+Place = tuple[str, int]
+
+
+def newest_epochs(disk: Disk) -> dict[Place, int]:
+    """By (topic id, partition); 0 where nothing says so. Raises OSError."""
+    epochs: dict[Place, int] = {}
+    if not disk.exists(PARTITIONS_DIRECTORY):
+        return epochs
+    for name in disk.list_directory(PARTITIONS_DIRECTORY):
+        place = parse_partition_directory(name)
+        if place is not None:
+            for kind in LogKind:
+                key = LogKey(*place, kind)
+                if has_segments(disk, key):
+                    epochs[place] = max(epochs.get(place, 0), _noted(disk, key), _newest_in_last_segment(disk, key))
+    for place, epoch in _in_journal(disk):
+        epochs[place] = max(epochs.get(place, 0), epoch)
+    return epochs
+
+
+def _noted(disk: Disk, key: LogKey) -> int:
+    with contextlib.suppress(CheckpointDamagedError, msgspec.DecodeError, ValueError):
+        payload = read_checkpoint(disk, f"{key.directory}/{LEADER_EPOCHS_NAME}")
+        if payload is not None:
+            return leader_epochs_from_bytes(payload).last_epoch
+    return 0
+
+
+def _newest_in_last_segment(disk: Disk, key: LogKey) -> int:
+    """Epochs never fall within a log."""
+    bases = [base for name in disk.list_directory(key.directory) if (base := segment_base(name)) is not None]
+    newest = 0
+    for base in sorted(bases, reverse=True):
+        file = disk.open(Segment(key.directory, base).path)
+        try:
+            for header, _ in BatchScanner(file, position=0, size=file.size()):
+                newest = max(newest, header.leader_epoch)
+        finally:
+            file.close()
+        if newest:
+            break
+    return newest
+
+
+def _in_journal(disk: Disk) -> list[tuple[Place, int]]:
+    """Of what may be in no segment yet; nothing where the journal cannot be read."""
+    found: list[tuple[Place, int]] = []
+    with contextlib.suppress(DataDirectoryError, CheckpointDamagedError, JournalCorruptError, msgspec.DecodeError):
+        covered = read_recovery_points(disk).covered_sequence
+        meta = read_meta(disk)
+        if meta is None:
+            return found
+        for frame in scan_journal(disk, journal_key=meta.journal_key, covered_sequence=covered).frames:
+            for text, batches in read_frame(disk, frame, meta.journal_key):
+                key = parse_key(text)
+                with contextlib.suppress(BatchCorruptError):
+                    found.append(((key.topic_id, key.partition), verify(batches, 0).leader_epoch))
+    return found

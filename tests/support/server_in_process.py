@@ -1,0 +1,84 @@
+"""An embedded server on a real directory, in the test's own process: hundreds of starts in the time of a few."""
+
+import asyncio
+import json
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from app.app import create_server_app
+from app.embedded import EmbeddedServer, start_embedded
+from app.process_constants import COORDINATION_FILE
+from app.settings import Settings
+from cluster.runtime import SteadyClock, SystemEntropy
+from cluster.sqlite_store import SqliteStore
+from storage.disk.real_disk import RealDisk
+from storage.disk.thread_executor import ThreadExecutor
+from storage.log.data_directory import read_meta
+from storage.log.directory_role import check_embedded
+from storage.node.settings import NodeSettings
+from tests.support.http_protocol_client import MemoryServer, read_answer
+
+
+class ServerInProcess:
+    """Made by `served`."""
+
+    def __init__(self, embedded: EmbeddedServer, directory: Path) -> None:
+        self.embedded = embedded
+        self.directory = directory
+        self._server = MemoryServer(create_server_app(embedded.gateway), embedded.gateway.settings)
+
+    async def request(self, method: str, target: str, document: object = None) -> tuple[int, Any]:
+        """(status, JSON)."""
+        body = b"" if document is None else json.dumps(document).encode()
+        lines = [f"{method} {target} HTTP/1.1", "host: localhost", "content-type: application/json"]
+        head = "\r\n".join([*lines, f"content-length: {len(body)}", "", ""])
+        protocol, transport = self._server.connect()
+        protocol.data_received(head.encode() + body)
+        answer = await read_answer(method, transport)
+        protocol.transport.close()
+        protocol.connection_lost(None)
+        return answer.status, json.loads(answer.body) if answer.body else None
+
+    def killed_copy(self, target: Path) -> Path:
+        """What a kill would leave now: every file as the page cache has it."""
+        return Path(shutil.copytree(self.directory, target))
+
+
+@asynccontextmanager
+async def served(directory: Path, node_settings: NodeSettings) -> AsyncIterator[ServerInProcess]:
+    """As `app.server.serve` puts it together. Raises what makes a start impossible; stops in order."""
+    disk = RealDisk(directory)
+    io = ThreadExecutor(threads=2, name="io")
+    sqlite = ThreadExecutor(threads=1, name="sqlite")
+    try:
+        disk.lock("lock")
+        await io.run(partial(read_meta, disk))
+        await io.run(partial(check_embedded, disk, embedded_path=COORDINATION_FILE))
+        clock = SteadyClock()
+        store = await SqliteStore.open(str(directory / COORDINATION_FILE), blocking=sqlite, clock=clock)
+        try:
+            embedded = await start_embedded(
+                store=store,
+                disk=disk,
+                io=io,
+                clock=clock,
+                entropy=SystemEntropy(),
+                settings=Settings(),
+                node_settings=node_settings,
+            )
+        except BaseException:
+            await store.close()
+            raise
+        try:
+            yield ServerInProcess(embedded, directory)
+        finally:
+            await embedded.close()
+            await asyncio.sleep(0)
+    finally:
+        io.close()
+        sqlite.close()
+        disk.close()
