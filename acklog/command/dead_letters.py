@@ -195,7 +195,7 @@ def _sent_to(client: "Client", topic: str, letters: "Sequence[Message]") -> "lis
             headers={name: text for name, text in letter.headers.items() if not name.startswith(HEADER_PREFIX)} or None,
             tags=letter.tags or None,
             timestamp_ms=letter.timestamp_ms,
-            dedup_id=f"dlq-{letter.message_id}",
+            dedup_id=_dedup_id(letter),
             content_type=letter.content_type,
         )
         for letter in letters
@@ -205,6 +205,15 @@ def _sent_to(client: "Client", topic: str, letters: "Sequence[Message]") -> "lis
     except (TopicNotFound, InvalidName, Forbidden, MessageTooLarge) as error:
         outcomes: list[Sent | AcklogError] = [error] * len(letters)
         return outcomes
+
+
+def _dedup_id(letter: "Message") -> str:
+    """A letter that is tried again because its ack was lost is not sent twice; one that its group sought back to is."""
+    from acklog.wire.identifiers import parse_receipt
+
+    receipt = parse_receipt(letter.receipt)
+    generation = receipt.generation if receipt is not None else 0
+    return f"dlq-{letter.message_id}-{generation}" if generation else f"dlq-{letter.message_id}"
 
 
 def _acknowledged(client: "Client", letters: "Sequence[Message]") -> "dict[str, AcklogError]":

@@ -49,10 +49,11 @@ class Settlement(NamedTuple, Generic[_RecordT]):
 
 
 class DeadLetter(NamedTuple):
-    """A message for the dead-letter topic."""
+    """A message for the dead-letter topic. In each generation it may die once."""
 
     offset: int
     attempts: int
+    generation: int
 
 
 class GroupDelivery:
@@ -344,7 +345,7 @@ class GroupDelivery:
             if offset in state.pending:
                 state.dead_letters.discard(offset)  # an abort puts it back
             else:
-                letters.append(DeadLetter(offset, state.progress.retries[offset].attempts))
+                letters.append(DeadLetter(offset, state.progress.retries[offset].attempts, self.generation))
         return letters
 
     def dead_lettered(self, offsets: Iterable[int]) -> DeadLettered:

@@ -7,10 +7,11 @@ from cluster.model import Group, Topic
 
 
 class DeadLetter(NamedTuple):
-    """A message that used up its attempts."""
+    """A message that used up its attempts, in this generation of its group: after a seek back it may do so again."""
 
     partition: int
     offset: int
+    generation: int
     leader_epoch: int
     append_time_ms: int
     attempts: int
@@ -21,6 +22,7 @@ class DeadLetterSink(Protocol):
     async def append(self, source: Topic, group: Group, letters: list[DeadLetter]) -> None:
         """Return when all are durable in the group's dead-letter topic. Raises AcklogError; some may be there then.
 
-        A letter that is appended again within the topic's dedup window is not stored twice.
+        A letter that is appended again within the topic's dedup window is not stored twice; the same message of another
+        generation is another letter.
         """
         ...

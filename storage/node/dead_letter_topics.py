@@ -19,7 +19,7 @@ from storage.node.dead_letter_sink import DeadLetter
 from storage.rpc.messages import ProduceRequest
 from storage.rpc.node_api import NodeApi
 
-FINGERPRINT = bytes(8)  # the key names the message itself, whose content never changes
+FINGERPRINT = bytes(8)  # the key names a death of the message itself, whose content never changes
 LEADER_LOOKS_MAX = 100
 LEADER_LOOK_INTERVAL_MS = 20
 HEADER_PREFIX = "acklog-dead-letter-"
@@ -80,10 +80,7 @@ class DeadLetterTopics:
         state = await self._state(target, number)
         left = letters
         for _ in range(2):
-            keys = [
-                DedupKey(index, f"{group.id}-{source.id}-{letter.partition}-{letter.offset}", FINGERPRINT)
-                for index, letter in enumerate(left)
-            ]
+            keys = [DedupKey(index, _key(letter, source, group), FINGERPRINT) for index, letter in enumerate(left)]
             batch = encode_batch([_record(letter, source, group) for letter in left], keys=keys)
             response = await self._client_of(state.leader).produce(ProduceRequest(target.id, number, batch))
             known = {result.index for result in response.known}
@@ -102,6 +99,13 @@ class DeadLetterTopics:
                 return state
             await self._clock.sleep(LEADER_LOOK_INTERVAL_MS)
         raise AcklogError(ProblemCode.UNAVAILABLE, f"The topic {target.name} has no leader yet.")
+
+
+def _key(letter: DeadLetter, source: Topic, group: Group) -> str:
+    """Nodes of earlier versions know none but the first generation, so that one is named as they name it: what one of
+    them has appended is known to who takes over."""
+    key = f"{group.id}-{source.id}-{letter.partition}-{letter.offset}"
+    return f"{key}-{letter.generation}" if letter.generation else key
 
 
 def _record(letter: DeadLetter, source: Topic, group: Group) -> Record:

@@ -174,7 +174,13 @@ class DeliverySteps:
             return None
         header = batch.header
         return DeadLetter(
-            self._host.partition, due.offset, header.leader_epoch, header.append_time_ms, due.attempts, record
+            self._host.partition,
+            due.offset,
+            due.generation,
+            header.leader_epoch,
+            header.append_time_ms,
+            due.attempts,
+            record,
         )
 
     async def _give_up(self, state: GroupDelivery, group: Group, errors: dict[int, UndecodableError]) -> None:

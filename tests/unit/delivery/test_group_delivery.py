@@ -410,36 +410,44 @@ class TestDeadLetters:
         assert offsets_of(bench.receive()) == [1]
 
     def test_are_handed_over_once_and_then_done(self, bench: GroupBench) -> None:
-        assert bench.group.dead_letters(limit=10, now_ms=bench.now_ms) == [DeadLetter(0, 2)]
+        assert bench.group.dead_letters(limit=10, now_ms=bench.now_ms) == [DeadLetter(0, 2, 0)]
         assert bench.group.dead_letters(limit=10, now_ms=bench.now_ms) == []
         assert bench.group.progress == 0
         bench.write(bench.group.dead_lettered([0]))
         assert (bench.group.progress, bench.group.dead_lettered_count) == (1, 1)
         assert bench.state(0) == "deadLettered"
 
+    def test_another_death_after_a_seek_back_is_of_another_generation(self, bench: GroupBench) -> None:
+        bench.group.dead_letters(limit=10, now_ms=bench.now_ms)
+        bench.write(bench.group.dead_lettered([0]))
+        bench.write(bench.group.seek(0))
+        for _ in range(2):
+            bench.nack(*bench.receive())
+        assert DeadLetter(0, 2, 1) in bench.group.dead_letters(limit=10, now_ms=bench.now_ms)
+
     def test_expiry_counts_as_an_attempt_too(self) -> None:
         bench = GroupBench(settings=GroupSettings(max_attempts=1))
         bench.receive(visibility_ms=1)
         bench.now_ms += 1
         bench.expire()
-        assert bench.group.dead_letters(limit=10, now_ms=bench.now_ms) == [DeadLetter(0, 1)]
+        assert bench.group.dead_letters(limit=10, now_ms=bench.now_ms) == [DeadLetter(0, 1, 0)]
 
     def test_a_failed_one_is_tried_again_later(self, bench: GroupBench) -> None:
         bench.group.dead_letters(limit=10, now_ms=bench.now_ms)
         bench.group.dead_letter_failed([0], retry_at_ms=1500)
         assert bench.group.dead_letters(limit=10, now_ms=1499) == []
         assert bench.group.next_deadline() == 1500
-        assert bench.group.dead_letters(limit=10, now_ms=1500) == [DeadLetter(0, 2)]
+        assert bench.group.dead_letters(limit=10, now_ms=1500) == [DeadLetter(0, 2, 0)]
 
     def test_a_record_that_could_not_be_written_repeats_it(self, bench: GroupBench) -> None:
         bench.group.dead_letters(limit=10, now_ms=bench.now_ms)
         bench.abort(bench.group.dead_lettered([0]))
-        assert bench.group.dead_letters(limit=10, now_ms=bench.now_ms) == [DeadLetter(0, 2)]
+        assert bench.group.dead_letters(limit=10, now_ms=bench.now_ms) == [DeadLetter(0, 2, 0)]
 
     def test_a_crash_before_the_record_repeats_it(self, bench: GroupBench) -> None:
         bench.group.dead_letters(limit=10, now_ms=bench.now_ms)
         bench.fail_over()
-        assert bench.group.dead_letters(limit=10, now_ms=bench.now_ms) == [DeadLetter(0, 2)]
+        assert bench.group.dead_letters(limit=10, now_ms=bench.now_ms) == [DeadLetter(0, 2, 0)]
 
     def test_a_late_ack_still_wins(self, bench: GroupBench) -> None:
         bench.group.dead_letters(limit=10, now_ms=bench.now_ms)

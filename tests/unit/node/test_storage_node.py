@@ -141,6 +141,45 @@ def test_what_used_up_its_attempts_goes_to_the_dead_letter_topic_and_then_counts
     with_node(main)
 
 
+def test_a_message_that_dies_again_after_a_seek_back_has_a_letter_of_that_too() -> None:
+    """Within the dead-letter topic's window of idempotency keys: it is not the letter of before that is sent again."""
+
+    async def main(sim: SimulatedNode) -> None:
+        topic = await sim.topic()
+        group = await sim.group(max_attempts=1, visibility_ms=1000)
+        await sim.send(topic, b"poison")
+        for deaths in (1, 2, 3):
+            assert len((await sim.receive(topic, group, wait_ms=20_000)).messages) == 1
+            await sim.clock.sleep(10_000)
+            dead = sim.metadata.topic("orders.workers.dlq")
+            assert dead is not None
+            assert await sim.bodies_in_log(dead) == [b"poison"] * deaths
+            await sim.node.seek(messages.SeekRequest(topic.id, 0, group.id, "earliest"))
+
+    with_node(main)
+
+
+def test_letters_that_die_themselves_and_those_of_a_topic_made_anew_are_letters_of_their_own() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        group = await sim.group(max_attempts=1, visibility_ms=1000)
+        for lives in (1, 2):
+            topic = await sim.topic()
+            await sim.send(topic, b"%d" % lives)
+            await sim.receive(topic, group, wait_ms=20_000)
+            await sim.clock.sleep(10_000)
+            letters = sim.metadata.topic("orders.workers.dlq")
+            assert letters is not None
+            assert [m.record.body for m in (await sim.receive(letters, group)).messages] == [b"%d" % lives]
+            await sim.clock.sleep(10_000)
+            of_letters = sim.metadata.topic("orders.workers.dlq.workers.dlq")
+            assert of_letters is not None
+            assert await sim.bodies_in_log(of_letters) == [b"1", b"2"][:lives]
+            await sim.topics.delete("orders")
+            await sim.clock.sleep(1_000)
+
+    with_node(main)
+
+
 def test_a_dead_letter_that_was_interrupted_by_a_power_loss_is_not_lost() -> None:
     async def main(sim: SimulatedNode) -> None:
         topic = await sim.topic()
