@@ -16,7 +16,7 @@ from cluster.entropy import Entropy
 from cluster.errors import AcklogError
 from cluster.model import Group, StartPosition
 from storage.delivery.group_delivery import GroupDelivery, Lease, Settlement
-from storage.delivery.records import Acked, GroupRemoved, Returned, Started
+from storage.delivery.records import Acked, GroupRemoved, Returned, Started, unpack_ranges
 from storage.node.delivery_host import DeliveryHost
 from storage.node.delivery_steps import DeliverySteps
 from storage.node.lease_reader import LeaseReader, ReadLeases
@@ -213,9 +213,8 @@ class PartitionGroups:
             self._release(state, found.surplus)
         try:
             if request.auto_ack:
-                await self._ack_delivered(state, found.messages)
-            else:
-                self._check_still_sure(state, leases)
+                return found._replace(messages=await self._ack_delivered(state, found.messages))
+            self._check_still_sure(state, leases)
         except asyncio.CancelledError:
             self._release(state, leases)
             raise
@@ -229,14 +228,21 @@ class PartitionGroups:
             self._release(state, leases)
             raise
 
-    async def _ack_delivered(self, state: GroupDelivery, delivered: list[DeliveredMessage]) -> None:
-        """At most once: done, durably, before anybody sees the messages."""
-        items = [_item_of(message.receipt) for message in delivered]
+    async def _ack_delivered(self, state: GroupDelivery, read: list[DeliveredMessage]) -> list[DeliveredMessage]:
+        """At most once: done, durably, before anybody sees the messages. Those that this did, and no others: a lease
+        may have run out while they were read, and somebody else has got them, or has done them."""
+        items = [_item_of(message.receipt) for message in read]
         settlement = state.ack(items, high_watermark=self._host.high_watermark)
-        if settlement.record is not None:
-            await self._delivery.commit(settlement.record)
-        for message in delivered:
+        if settlement.record is None:
+            return []
+        await self._delivery.commit(settlement.record)
+        for message in read:
             message.receipt = ""
+        runs = list(unpack_ranges(settlement.record.runs))
+        if sum(end - start for start, end in runs) == len(read):
+            return read
+        done = {offset for start, end in runs for offset in range(start, end)}
+        return [message for message in read if message.offset in done]
 
     def _release(self, state: GroupDelivery, leases: list[Lease]) -> None:
         items = [SettleItem(lease.offset, lease.generation, lease.leader_epoch, lease.attempt) for lease in leases]

@@ -33,13 +33,16 @@ class Standing:
 
     async def is_confirmed(self) -> bool:
         """Whether nobody else had anything committed when this was called: followers are answered, so that they fetch
-        again, and that is waited for; `fetch_wait_ms` at most, as they would fetch as often by themselves."""
+        again, and that is waited for; `contact_ms` at most, and where they have been silent for so long already,
+        `fetch_wait_ms`."""
         clock, leader, pause_ms = self._tools.clock, self._replica.leader, LOOK_MS_MIN
         asked_ms = clock.monotonic_ms()
         if self._is_sure_since(asked_ms):
             return True
+        settings = self._tools.settings
+        patience_ms = settings.contact_ms if self.is_sure() else settings.fetch_wait_ms
         self._tools.service.hurry(self._partition)
-        while clock.monotonic_ms() - asked_ms < self._tools.settings.fetch_wait_ms:
+        while clock.monotonic_ms() - asked_ms < patience_ms:
             await clock.sleep(pause_ms)
             pause_ms = min(2 * pause_ms, LOOK_MS_MAX)
             if self._replica.leader is not leader:

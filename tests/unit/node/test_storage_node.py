@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+from typing import Any
 
 import pytest
 
@@ -537,5 +538,34 @@ def test_a_stop_answers_the_long_polls_and_refuses_new_work() -> None:
             await sim.send(topic, b"1")
         assert refused.value.code is ProblemCode.SHUTTING_DOWN
         assert sim.clock.monotonic_ms() < 5_000
+
+    with_node(main)
+
+
+@pytest.mark.parametrize("has_done_it", [True, False])
+def test_auto_ack_gives_nobody_what_somebody_else_has_got_meanwhile(has_done_it: bool) -> None:
+    """The lease runs out while the message is read; another receive gets it, and has it, or done it, by then."""
+
+    async def main(sim: SimulatedNode) -> None:
+        topic, group = await sim.topic(), await sim.group()
+        await sim.send(topic, b"1", b"2")
+        [partition] = sim.node.partitions_led()
+        read, is_slow = partition.reader.batch_at, asyncio.Event()
+        reads = 0
+
+        async def slow(*arguments: Any, **fields: Any) -> Any:
+            nonlocal reads
+            reads += 1
+            if reads == 1:
+                await is_slow.wait()
+            return await read(*arguments, **fields)
+
+        partition.reader.batch_at = slow  # type: ignore[method-assign]
+        first = asyncio.create_task(sim.receive(topic, group, max_messages=2, visibility_ms=10, auto_ack=True))
+        await sim.clock.sleep(1_000)
+        second = await sim.receive(topic, group, max_messages=1, auto_ack=has_done_it)
+        is_slow.set()
+        answers = [*second.messages, *(await first).messages]
+        assert sorted(message.record.body for message in answers) == [b"1", b"2"]
 
     with_node(main)
