@@ -7,6 +7,10 @@ from collections.abc import Sequence
 import structlog
 
 from app.environment_variables import UnknownVariable
+from cluster.line_limit import LineLimit
+
+_HTTP_LOGGER = "uvicorn.error"
+_TEXTS_MAX = 20
 
 
 def configure_logging(level: str) -> None:
@@ -32,7 +36,27 @@ def configure_logging(level: str) -> None:
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer], foreign_pre_chain=shared
         )
     )
+    handler.addFilter(_StrangersLines())
     logging.basicConfig(handlers=[handler], level=max(numeric_level, logging.WARNING), force=True)
+
+
+class _StrangersLines(logging.Filter):
+    """The HTTP parser's warnings are about what anybody may send: a limit for each of its few texts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._limits: dict[str, LineLimit] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.name != _HTTP_LOGGER or record.levelno > logging.WARNING:
+            return True
+        text = str(record.msg)
+        if text not in self._limits and len(self._limits) >= _TEXTS_MAX:
+            text = ""
+        left_out = self._limits.setdefault(text, LineLimit()).admits(record.created * 1000)
+        if left_out:
+            record.msg = f"{record.msg} ({left_out} such lines were left out)"
+        return left_out is not None
 
 
 def log_unknown_variables(unknown: Sequence[UnknownVariable]) -> None:

@@ -44,7 +44,7 @@ async def serve(options: NodeOptions, etcd: EtcdOptions, node_settings: NodeSett
         journal_files_max=log_store.journal_files_max,
         others=PEERS + 2 * HTTP_CONNECTIONS_MAX,
     )
-    rpc_server = replace(process_settings.rpc_server, connections_max=plan.connections)
+    rpc_server = process_settings.rpc_server.within(plan.connections)
     node_settings = replace(node_settings, log_store=replace(log_store, open_files_max=plan.open_files))
     host, port = options.http_address
     listener = bind(host, port, what_to_do=OTHER_ADDRESS)

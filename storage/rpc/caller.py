@@ -245,7 +245,7 @@ class Caller:
     async def _greet(self, connection: ClientConnection) -> None:
         """Agree on a version. Raises HandshakeError, ConnectionEndedError."""
         versions = self._settings.versions
-        body, _ = methods.HELLO.request.encode(Hello(versions.oldest, versions.newest))
+        body, _ = methods.HELLO.request.encode(Hello(versions.oldest, versions.newest, self._settings.is_node))
         call = connection.begin(methods.HELLO.number, body, b"", on_end=_nothing, on_late_answer=_ignore)
         try:
             frame = await call.answer

@@ -26,6 +26,8 @@ Buffer = bytes | bytearray | memoryview
 MAGIC = 0xAC
 VERSION = 1
 HEADER_BYTES = 16
+HELLO_FRAME_BYTES_MAX = 4096
+"""What a stranger may send before it has introduced itself."""
 FRAME_BYTES_MAX = BATCH_BYTES_MAX + 4 * 1024 * 1024
 """One batch, or one receive's messages, and what describes them: in a fetch's answer up to 20,000 partitions."""
 REQUEST_ID_MAX = 2**32 - 1
@@ -86,14 +88,18 @@ class FrameDecoder:
     def __init__(self, *, frame_bytes_max: int = FRAME_BYTES_MAX) -> None:
         self._frame_bytes_max = frame_bytes_max
         self._head = bytearray()  # an incomplete header
-        self._frame: bytearray | None = None  # an incomplete frame, allocated at its full length
-        self._filled = 0
+        self._frame: bytearray | None = None  # what there is of an incomplete frame: no memory is taken on a promise
+        self._length = 0  # of the whole of it
         self.fault: str | None = None
 
     @property
     def buffered_bytes(self) -> int:
         """What was received of an incomplete frame."""
-        return self._filled if self._frame is not None else len(self._head)
+        return len(self._head) if self._frame is None else len(self._frame)
+
+    def allow(self, frame_bytes_max: int) -> None:
+        """From the next frame on."""
+        self._frame_bytes_max = frame_bytes_max
 
     def feed(self, data: bytes) -> list[Frame]:
         """The frames that `data` completes."""
@@ -117,8 +123,8 @@ class FrameDecoder:
         if len(view) - at >= length:
             frames.append(_split(view[at : at + length]))
             return at + length
-        self._frame = bytearray(length)
-        self._filled = 0
+        self._frame = bytearray()
+        self._length = length
         return self._fill(view, at, frames)
 
     def _fill_head(self, view: memoryview, at: int, frames: list[Frame]) -> int:
@@ -130,26 +136,23 @@ class FrameDecoder:
         elif len(self._head) == HEADER_BYTES:
             length = self._frame_length(self._head)
             if length is not None:
-                self._frame = bytearray(length)
-                self._frame[:HEADER_BYTES] = self._head
-                self._filled = HEADER_BYTES
-                self._head.clear()
+                self._frame = self._head
+                self._length = length
+                self._head = bytearray()
                 self._complete(frames)
         return at + taken
 
     def _fill(self, view: memoryview, at: int, frames: list[Frame]) -> int:
         assert self._frame is not None
-        taken = min(len(self._frame) - self._filled, len(view) - at)
-        self._frame[self._filled : self._filled + taken] = view[at : at + taken]
-        self._filled += taken
+        taken = min(self._length - len(self._frame), len(view) - at)
+        self._frame += view[at : at + taken]
         self._complete(frames)
         return at + taken
 
     def _complete(self, frames: list[Frame]) -> None:
-        if self._frame is not None and self._filled == len(self._frame):
+        if self._frame is not None and len(self._frame) == self._length:
             frames.append(_split(memoryview(self._frame).toreadonly()))
             self._frame = None
-            self._filled = 0
 
     def _frame_length(self, header: Buffer) -> int | None:
         """The whole frame's length; None (and a fault) for a header that no peer of ours writes."""
@@ -168,7 +171,6 @@ class FrameDecoder:
         self.fault = fault
         self._head.clear()
         self._frame = None
-        self._filled = 0
 
 
 _KINDS = frozenset(int(kind) for kind in FrameKind)

@@ -22,6 +22,8 @@ class Hello(msgspec.Struct, array_like=True, gc=False):
 
     oldest: int
     newest: int
+    is_node: bool = False
+    """Else a gateway, or a node of a release that did not say."""
 
 
 class Welcome(msgspec.Struct, array_like=True, gc=False):

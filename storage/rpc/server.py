@@ -11,13 +11,23 @@ import structlog
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
 from storage.rpc import messages
-from storage.rpc.framing import Buffer, Frame, FrameDecoder, FrameKind, encode_frame
+from storage.rpc.connection_slots import ConnectionSlots, PeerKind
+from storage.rpc.framing import (
+    FRAME_BYTES_MAX,
+    HELLO_FRAME_BYTES_MAX,
+    Buffer,
+    Frame,
+    FrameDecoder,
+    FrameKind,
+    encode_frame,
+)
 from storage.rpc.handshake import Welcome
 from storage.rpc.methods import FAILURE, HELLO, NODE_METHODS, PEER_METHODS, MalformedMessageError, Method
 from storage.rpc.node_api import NodeApi
 from storage.rpc.peer_api import PeerApi
 from storage.rpc.release import release_requests
 from storage.rpc.settings import RpcServerSettings
+from storage.rpc.stranger_log import StrangerLog
 from storage.rpc.transport import Listener, Stream, Transport
 
 logger = structlog.get_logger(__name__)
@@ -34,7 +44,9 @@ class NodeServer:
         self._transport = transport
         self._settings = settings
         self._listener: Listener | None = None
+        self._slots = ConnectionSlots(settings)
         self._connections: dict[ServerConnection, None] = {}
+        self._log = StrangerLog(settings.log_lines)
 
     async def start(self, address: str) -> None:
         """Raises OSError when the address cannot be used."""
@@ -61,18 +73,25 @@ class NodeServer:
             self._node,
             self._peer,
             settings=self._settings,
+            log=self._log,
             on_began=self._connection_began,
+            on_introduced=self._connection_introduced,
             on_ended=self._connection_ended,
         )
 
-    def _connection_began(self, connection: "ServerConnection") -> bool:
-        if len(self._connections) >= self._settings.connections_max:
-            logger.warning("rpc.too_many_connections", limit=self._settings.connections_max)
-            return False
+    def _connection_began(self, connection: "ServerConnection") -> None:
         self._connections[connection] = None
-        return True
+        self._slots.begin(connection)
+
+    def _connection_introduced(self, connection: "ServerConnection", kind: PeerKind) -> bool:
+        now_ms = asyncio.get_running_loop().time() * 1000
+        if self._slots.introduce(connection, kind, now_ms=now_ms):
+            return True
+        self._log.warn("rpc.too_many_connections", kind=kind.value)
+        return False
 
     def _connection_ended(self, connection: "ServerConnection") -> None:
+        self._slots.end(connection)
         self._connections.pop(connection, None)
 
 
@@ -116,10 +135,17 @@ class ServerConnection:
         peer: PeerApi | None,
         *,
         settings: RpcServerSettings,
-        on_began: Callable[["ServerConnection"], bool],
+        log: StrangerLog,
+        on_began: Callable[["ServerConnection"], None],
+        on_introduced: Callable[["ServerConnection", PeerKind], bool],
         on_ended: Callable[["ServerConnection"], None],
     ) -> None:
         self._node = node
+        self._log = log
+        self._on_introduced = on_introduced
+        self._kind = PeerKind.STRANGER
+        self._hello_timer: asyncio.TimerHandle | None = None
+        self._asked_ms = 0.0
         self._calls = _calls_of(node, NODE_METHODS)
         if peer is not None:
             self._calls |= _calls_of(peer, PEER_METHODS)
@@ -127,7 +153,7 @@ class ServerConnection:
         self._settings = settings
         self._on_began = on_began
         self._on_ended = on_ended
-        self._decoder = FrameDecoder()
+        self._decoder = FrameDecoder(frame_bytes_max=HELLO_FRAME_BYTES_MAX)
         self._stream: Stream | None = None
         self._serving: dict[int, _Serving] = {}
         self._serving_bytes = 0
@@ -152,10 +178,12 @@ class ServerConnection:
 
     def stream_began(self, stream: Stream) -> None:
         self._stream = stream
-        if not self._on_began(self):
-            stream.abort()
+        loop = asyncio.get_running_loop()
+        self._hello_timer = loop.call_later(self._settings.hello_timeout_ms / 1000, self._hello_is_late)
+        self._on_began(self)
 
     def bytes_received(self, data: bytes) -> None:
+        self._asked_ms = asyncio.get_running_loop().time() * 1000
         for frame in self._decoder.feed(data):
             if frame.kind is FrameKind.REQUEST:
                 self._waiting.append(frame)
@@ -177,10 +205,39 @@ class ServerConnection:
 
     def stream_ended(self, error: Exception | None) -> None:
         self._stream = None
+        self._stop_hello_timer()
         self._waiting.clear()
         for serving in self._serving.values():
             serving.give_up()
         self._on_ended(self)
+
+    # --- its slot ---
+
+    def idle_since_ms(self) -> float | None:
+        return None if self._serving or self._waiting else self._asked_ms
+
+    def make_room(self) -> None:
+        if self._stream is not None:
+            self._stream.abort()
+
+    def _hello_is_late(self) -> None:
+        self._hello_timer = None
+        self._distrust(f"the peer did not introduce itself within {self._settings.hello_timeout_ms} ms")
+
+    def _stop_hello_timer(self) -> None:
+        if self._hello_timer is not None:
+            self._hello_timer.cancel()
+            self._hello_timer = None
+
+    def _introduced(self, kind: PeerKind) -> bool:
+        """Whether there is room for it; if not it has been hung up on."""
+        if self._on_introduced(self, kind):
+            self._kind = kind
+            return True
+        self._waiting.clear()
+        if self._stream is not None:
+            self._stream.abort()
+        return False
 
     # --- requests ---
 
@@ -217,10 +274,12 @@ class ServerConnection:
             self._write(_failure(frame.request_id, AcklogError(ProblemCode.UNSUPPORTED, "the node has no such call")))
             return
         method = known.method
+        if method.number in PEER_METHODS and self._kind is not PeerKind.NODE and not self._introduced(PeerKind.NODE):
+            return  # a node of a release that did not say that it is one
         try:
             request = method.request.decode(frame.body, frame.attachment)
         except MalformedMessageError as error:
-            logger.exception("rpc.malformed_request", method=method.name)
+            self._log.warn("rpc.malformed_request", method=method.name, reason=str(error))
             self._write(_failure(frame.request_id, AcklogError(ProblemCode.UNSUPPORTED, str(error))))
             return
         task = asyncio.get_running_loop().create_task(self._answer(frame.request_id, known, request))
@@ -240,7 +299,11 @@ class ServerConnection:
         ours = self._settings.versions
         version = ours.common_with(hello)
         if version is not None:
+            self._stop_hello_timer()
+            if not self._introduced(PeerKind.NODE if hello.is_node else PeerKind.GATEWAY):
+                return
             self._version = version
+            self._decoder.allow(FRAME_BYTES_MAX)
             body, _ = HELLO.response.encode(Welcome(version))
             self._write(encode_frame(FrameKind.RESPONSE, request_id=frame.request_id, body=body))
             return
@@ -251,7 +314,7 @@ class ServerConnection:
         self._write(_failure(frame.request_id, AcklogError(ProblemCode.UNSUPPORTED, refusal)))
         self._waiting.clear()
         if self._stream is not None:
-            logger.error("rpc.no_common_version", peer=self._stream.peer, reason=refusal)
+            self._log.warn("rpc.no_common_version", peer=self._stream.peer, reason=refusal)
             self._stream.close()
 
     def _cancel(self, request_id: int) -> None:
@@ -314,7 +377,7 @@ class ServerConnection:
 
     def _distrust(self, fault: str) -> None:
         if self._stream is not None:
-            logger.error("rpc.protocol_fault", peer=self._stream.peer, fault=fault)
+            self._log.warn("rpc.protocol_fault", peer=self._stream.peer, fault=fault)
             self._stream.abort()
 
 

@@ -11,7 +11,7 @@ from storage.rpc.peer_client import RemotePeer
 from storage.rpc.settings import RpcClientSettings
 from storage.rpc.transport import Transport
 
-PEER_CLIENT = RpcClientSettings(request_timeout_ms=4_000, dial_timeout_ms=1_000, backoff_max_ms=1_000)
+PEER_CLIENT = RpcClientSettings(request_timeout_ms=4_000, dial_timeout_ms=1_000, backoff_max_ms=1_000, is_node=True)
 """Shorter than `ReplicationSettings.fetch_answer_timeout_ms`, so that a silent connection is given up before the fetch
 session is; and soon back at a node that was away."""
 

@@ -41,7 +41,14 @@ def test_the_limits() -> None:
         (server.requests_per_connection_max, server.request_bytes_per_connection_max),
     ):
         assert f"| {requests:,}, and {size_bytes >> 20} MiB |" in DOCUMENT
-    assert f"connections to a node | {server.connections_max:,} |" in DOCUMENT
+    hello_s, hello_kib = server.hello_timeout_ms // 1000, framing.HELLO_FRAME_BYTES_MAX >> 10
+    strangers = f"| {server.strangers_max}, {hello_s} s, and {hello_kib} KiB a frame |"
+    assert f"connections to a node that have not introduced themselves {strangers}" in DOCUMENT
+    gateways = (
+        f"| {server.gateway_connections_max:,} | one that asked nothing for {server.idle_ms // 1000} s makes room"
+    )
+    assert f"connections of gateways to a node {gateways}" in DOCUMENT
+    assert f"connections of nodes to a node | {server.node_connections_max:,} |" in DOCUMENT
     dial_s = (client.dial_timeout_ms // 1000, PEER_CLIENT.dial_timeout_ms // 1000)
     assert "{} s; between nodes {} s | unavailable".format(*dial_s) in DOCUMENT
     pauses = (client.backoff_min_ms, client.backoff_max_ms // 1000, PEER_CLIENT.backoff_max_ms // 1000)

@@ -7,8 +7,9 @@ import pytest
 import structlog
 
 from acklog.wire.problems import ProblemCode
+from cluster.line_limit import LineLimitSettings
 from storage.rpc import messages, methods
-from storage.rpc.framing import Buffer, Frame, FrameDecoder, FrameKind, encode_frame
+from storage.rpc.framing import HELLO_FRAME_BYTES_MAX, Buffer, Frame, FrameDecoder, FrameKind, encode_frame
 from storage.rpc.handshake import NEWEST_VERSION, OLDEST_VERSION, Hello, ProtocolVersions, Welcome
 from storage.rpc.peer_api import ProbeRequest
 from storage.rpc.server import NodeServer
@@ -31,8 +32,8 @@ class _Peer:
         self.frames: list[Frame] = []
         self.is_ended = False
 
-    def greet(self, oldest: int = OLDEST_VERSION, newest: int = NEWEST_VERSION) -> None:
-        body, _ = methods.HELLO.request.encode(Hello(oldest, newest))
+    def greet(self, oldest: int = OLDEST_VERSION, newest: int = NEWEST_VERSION, *, is_node: bool = False) -> None:
+        body, _ = methods.HELLO.request.encode(Hello(oldest, newest, is_node))
         self.stream.write(encode_frame(FrameKind.REQUEST, method=methods.HELLO.number, request_id=HELLO_ID, body=body))
 
     def request(self, request_id: int, name: str) -> None:
@@ -313,7 +314,7 @@ def test_connections_beyond_the_limit_are_closed() -> None:
         await asyncio.sleep(0.1)
         assert not (await world.dial()).is_ended
 
-    run(scenario, RpcServerSettings(connections_max=2))
+    run(scenario, RpcServerSettings(gateway_connections_max=2))
 
 
 @pytest.mark.parametrize(
@@ -334,6 +335,85 @@ def test_closing_answers_who_waits(call: str, code: ProblemCode) -> None:
         assert peer.is_ended
 
     run(scenario)
+
+
+# --- who is connected ---
+
+
+def test_strangers_are_hung_up_on_after_a_while_and_others_are_not() -> None:
+    async def scenario(world: _World) -> None:
+        silent, dripping, greeted = await world.dial_silently(), await world.dial_silently(), await world.dial()
+        dripping.stream.write([b"\xac"])
+        with structlog.testing.capture_logs():
+            await asyncio.sleep(5.1)
+        assert (silent.is_ended, dripping.is_ended, greeted.is_ended) == (True, True, False)
+
+    run(scenario)
+
+
+def test_the_oldest_stranger_makes_room() -> None:
+    async def scenario(world: _World) -> None:
+        greeted = await world.dial()
+        strangers = [await world.dial_silently() for _ in range(4)]
+        await asyncio.sleep(0.1)
+        assert [each.is_ended for each in strangers] == [True, True, False, False]
+        assert not (await world.dial()).is_ended
+        assert not greeted.is_ended
+
+    run(scenario, RpcServerSettings(strangers_max=2))
+
+
+def test_a_stranger_may_send_small_frames_only() -> None:
+    async def scenario(world: _World) -> None:
+        stranger, greeted = await world.dial_silently(), await world.dial()
+        promise = encode_frame(FrameKind.REQUEST, method=1, request_id=1, body=b"x" * HELLO_FRAME_BYTES_MAX)
+        stranger.stream.write([promise[0][:17]])
+        greeted.stream.write([promise[0][:17]])
+        with structlog.testing.capture_logs():
+            await asyncio.sleep(0.1)
+        assert (stranger.is_ended, greeted.is_ended) == (True, False)
+
+    run(scenario)
+
+
+def test_gateways_and_nodes_have_connections_of_their_own() -> None:
+    async def scenario(world: _World) -> None:
+        gateways = [await world.dial() for _ in range(3)]
+        node = await world.dial_silently()
+        node.greet(is_node=True)
+        await asyncio.sleep(0.1)
+        assert [each.is_ended for each in (*gateways, node)] == [False, False, True, False]
+
+    run(scenario, RpcServerSettings(gateway_connections_max=2, node_connections_max=1))
+
+
+def test_who_has_asked_nothing_for_long_makes_room() -> None:
+    async def scenario(world: _World) -> None:
+        world.node.hold("receive")
+        idle, waiting = await world.dial(), await world.dial()
+        waiting.request(1, "receive")
+        await asyncio.sleep(30)
+        assert (await world.dial()).is_ended
+        await asyncio.sleep(31)
+        late = await world.dial()
+        assert (idle.is_ended, waiting.is_ended, late.is_ended) == (True, False, False)
+
+    run(scenario, RpcServerSettings(gateway_connections_max=2))
+
+
+def test_lines_that_strangers_cause_are_limited() -> None:
+    async def scenario(world: _World) -> None:
+        with structlog.testing.capture_logs() as logs:
+            for _ in range(10):
+                (await world.dial_silently()).stream.write([b"GET / HTTP/1.1"])
+                await asyncio.sleep(0.1)
+            assert [entry["event"] for entry in logs] == ["rpc.protocol_fault"] * 3
+            await asyncio.sleep(60)
+            (await world.dial_silently()).stream.write([b"GET / HTTP/1.1"])
+            await asyncio.sleep(0.1)
+        assert logs[-1]["left_out"] == 7
+
+    run(scenario, RpcServerSettings(log_lines=LineLimitSettings(lines_max=3)))
 
 
 # --- the handshake ---

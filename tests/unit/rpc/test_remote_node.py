@@ -189,7 +189,7 @@ def test_a_server_that_hangs_up_at_once_is_not_dialled_in_a_tight_loop() -> None
             await asyncio.sleep(0.01)
         assert pair.transport.dials < 8
 
-    run(scenario, server_settings=RpcServerSettings(connections_max=0))
+    run(scenario, server_settings=RpcServerSettings(gateway_connections_max=0))
 
 
 def test_too_many_unanswered_requests() -> None:
