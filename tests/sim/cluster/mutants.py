@@ -62,6 +62,12 @@ from tests.property.replication.mutants import (
     restart_within_the_epoch,
     truncate_to_high_watermark,
 )
+from tests.sim.cluster.delivery_mutants import (
+    dead_letters_are_done_first,
+    projections_ignore_epochs,
+    snapshots_name_the_log_end,
+)
+from tests.sim.cluster.reader_mutants import nearest_reads_go_to_the_log_end
 
 Mutant = Callable[[pytest.MonkeyPatch], None]
 
@@ -390,6 +396,10 @@ MUTANTS: tuple[Mutant, ...] = (
     receipts_outlive_seeks,
     logs_go_by_name,
     deleted_topics_stay,
+    dead_letters_are_done_first,
+    snapshots_name_the_log_end,
+    projections_ignore_epochs,
+    nearest_reads_go_to_the_log_end,
 )
 
 # Histories that whole clusters meet too seldom for 500 seeds; the model in `tests/property/replication` finds these.
