@@ -84,7 +84,8 @@ def run(
     """Export what topics have got since the last run.
 
     A run that was killed is finished by the next one, with the same files. What is there now is read; what comes while
-    the run goes on is left for the next. Exit code 0: all topics are exported, also where nothing was new.
+    the run goes on is left for the next. Exit code 0: all topics are exported, also where nothing was new. A topic that
+    cannot be exported does not keep the others from it.
     """
     if is_in_background:
         give_way()
@@ -92,6 +93,7 @@ def run(
     spark_settings = parse_settings(settings or [])
     with told():
         from pyspark_acklog.export.job import Exporter
+        from pyspark_acklog.failures import SparkSourceError
         from pyspark_acklog.options import FetchOptions, ReadFrom
 
         layout = _layout(file_format, partition_by, body_schema, has_body_text, compression)
@@ -113,8 +115,17 @@ def run(
                 watcher=watcher,
                 on_pieces=watcher.pieces,
             )
-            runs = [(topic, manifest) for topic, manifests in exporter.runs(topics) for manifest in manifests]
-    _show_runs(session, runs, seconds=watcher.seconds, topics=topics)
+            runs: list[tuple[str, Manifest]] = []
+            failure: SparkSourceError | None = None
+            try:
+                for topic, manifests in exporter.runs(topics):
+                    runs += [(topic, manifest) for manifest in manifests]
+            except SparkSourceError as error:
+                failure = error  # the topics that were exported are told first
+        if runs or failure is None:
+            _show_runs(session, runs, seconds=watcher.seconds, topics=topics)
+        if failure is not None:
+            raise failure
 
 
 def verify(

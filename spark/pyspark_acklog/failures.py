@@ -49,6 +49,10 @@ class BadBodyError(SparkSourceError):
     """A body does not fit the `schema` option."""
 
 
+class ServerAwayError(SparkSourceError):
+    """No server could be reached."""
+
+
 class WriteError(SparkSourceError):
     """Rows cannot be written."""
 
@@ -63,9 +67,7 @@ def of_server(error: AcklogError, urls: tuple[str, ...], doing: str) -> SparkSou
     """A failure of the server, or of the way to it, as one line."""
     where = ", ".join(urls)
     if isinstance(error, CannotConnect):
-        return SparkSourceError(
-            f"{doing}: no server can be reached at {where}: is it running, and is that its address?"
-        )
+        return ServerAwayError(f"{doing}: no server can be reached at {where}: is it running, and is that its address?")
     if isinstance(error, ConnectionFailed):
         return SparkSourceError(f"{doing}: the connection to {where} failed: {error.detail}")
     return SparkSourceError(f"{doing}: {error.detail} ({error.code})")

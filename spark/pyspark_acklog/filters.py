@@ -3,7 +3,7 @@
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -19,8 +19,10 @@ from pyspark.sql.datasource import (
     LessThanOrEqual,
 )
 
+from acklog.wire.limits import TIMESTAMP_MS_MAX
 from pyspark_acklog.ranges import OffsetRange
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NEVER_NULL = frozenset({"topic", "partition", "offset", "value", "timestamp", "appendTime"})
 _TIMES = frozenset({"timestamp", "appendTime"})
 _COMPARISONS: Mapping[type[Filter], str] = {
@@ -95,7 +97,7 @@ class Pushed:
             for each in self.on_rows
             if each.column == "appendTime" and each.operator in {"==", "<", "<="}
         ]
-        return min(bounds, default=None)
+        return min((each for each in bounds if each < TIMESTAMP_MS_MAX), default=None)
 
 
 def push(filters: Iterable[Filter]) -> tuple[Pushed, list[Filter]]:
@@ -168,4 +170,6 @@ def _offsets(condition: Condition, low: int, high: int) -> tuple[int, int]:
 
 
 def _milliseconds(moment: datetime) -> int:
-    return int(moment.timestamp() * 1000)
+    """Within what a server takes: dates that stand for "ever" (1900, 9999) are before, or after, all that it has."""
+    milliseconds = (moment - _EPOCH) // timedelta(milliseconds=1)
+    return min(max(milliseconds, 0), TIMESTAMP_MS_MAX)

@@ -65,13 +65,29 @@ OPTIONS = (
     Option("batchMessages", _W, "2000", "how many messages one request has at most, 1 to 10000"),
     Option("batchBytes", _W, "1 MiB", "how many bytes of bodies one request has at most, 1 KiB to 8 MiB"),
 )
+# What those who come from Spark's own source for Kafka write, and what it is here.
+OF_KAFKA: Mapping[str, str] = {
+    "kafka.bootstrap.servers": "give the gateways by option 'url', as http://host:8080",
+    "bootstrap.servers": "give the gateways by option 'url', as http://host:8080",
+    "subscribe": "name the topics by option 'topic'",
+    "subscribepattern": "give the pattern by option 'topicPattern'",
+    "assign": "name the topics by option 'topic', and choose partitions by a filter on the column 'partition'",
+    "startingoffsetsbytimestamp": "give one time by option 'startingTimestamp'",
+    "endingoffsetsbytimestamp": "give one time by option 'endingTimestamp'",
+    "maxoffsetspertrigger": "bound a micro-batch by option 'maxMessagesPerTrigger'",
+    "minpartitions": "tasks are cut by bytes: option 'maxBytesPerPartition'",
+    "kafka.group.id": "a read has no group; begin where one is by option 'startingGroup'",
+    "groupidprefix": "a read has no group; begin where one is by option 'startingGroup'",
+    "includeheaders": "the column 'headers' is always there",
+}
 _BY_KEY = {option.name.lower(): option for option in OPTIONS}
 # What Spark itself puts among the options of a query.
 _OF_SPARK = frozenset({"checkpointlocation", "queryname", "mergeschema", "outputmode"})
 
 
 def checked(given: Mapping[str, str]) -> dict[str, str]:
-    """The options that were given, by their names as they are documented. Raises OptionError for unknown ones."""
+    """The options that were given, by their names as they are documented. Raises OptionError for unknown ones, with
+    what to write instead of those of Kafka's source."""
     found: dict[str, str] = {}
     for key, value in given.items():
         option = _BY_KEY.get(key.lower())
@@ -79,6 +95,10 @@ def checked(given: Mapping[str, str]) -> dict[str, str]:
             found[option.name] = str(value)
         elif key.lower() == "path":
             raise OptionError("path", "there is no path; name the topic by option 'topic'")
+        elif key.lower() in OF_KAFKA:
+            raise OptionError(key, f"is an option of Spark's source for Kafka; {OF_KAFKA[key.lower()]}")
+        elif key.lower().startswith("kafka."):
+            raise OptionError(key, "is a setting of a Kafka client, and there is none here")
         elif key.lower() not in _OF_SPARK:
             raise OptionError(key, f"there is no such option{_near(key)}")
     return found

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from pyspark_acklog.export.compaction import Join
-from pyspark_acklog.export.failures import StorageError, UnexplainedGapError
+from pyspark_acklog.export.failures import NoTopicError, StorageError, UnexplainedGapError
 from pyspark_acklog.export.layout import TableLayout
 from pyspark_acklog.export.plan import Plan
 from pyspark_acklog.export.ports import Figures, Found, FoundFile, LogBounds, TopicBounds, total
@@ -98,14 +98,21 @@ class MemoryStorage:
 
 @dataclass
 class MemoryLog:
-    """A topic: per partition where it begins and ends, and which offsets in between hold no message."""
+    """A topic: per partition where it begins and ends, and which offsets in between hold no message. `closed` ones take
+    no new messages, and `gone` ones are there no more."""
 
     partitions: dict[int, tuple[int, int]]
     empty: set[tuple[int, int]] = field(default_factory=set)
     topic_id: str = TOPIC_ID
+    closed: tuple[int, ...] = ()
+    gone: tuple[int, ...] = ()
+    is_deleted: bool = False
 
     def bounds(self, topic: str) -> TopicBounds:
-        return TopicBounds(self.topic_id, tuple(LogBounds(number, *ends) for number, ends in self.partitions.items()))
+        if self.is_deleted:
+            raise NoTopicError(f"there is no topic {topic!r}")
+        bounds = tuple(LogBounds(number, *ends) for number, ends in self.partitions.items())
+        return TopicBounds(self.topic_id, bounds, self.closed, self.gone)
 
     def explain(self, topic: str, missing: Sequence[Span]) -> list[Gap]:
         gone = [Span(self.topic_id, number, 0, start) for number, (start, _) in self.partitions.items()]

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 HINT = (
-    "Delta tables need the package delta-spark (pip install delta-spark) and its jars"
-    " (--conf spark.jars.packages=io.delta:delta-spark_2.13:<version>)"
+    "Delta tables need the package delta-spark and its jars, both of a release that was built for this version of Spark"
+    " (pip install --no-deps delta-spark==<version>, --conf spark.jars.packages=io.delta:delta-spark_2.13:<version>)"
 )
 
 

@@ -1,5 +1,7 @@
 """What can keep an export from going on, in one line each."""
 
+from collections.abc import Mapping
+
 from pyspark_acklog.failures import SparkSourceError
 
 
@@ -23,8 +25,21 @@ class RunUnderWayError(ExportError):
     """Another run is at work on the same topic and path, or has committed first."""
 
 
+class NoTopicError(ExportError):
+    """There is no topic of that name."""
+
+
 class RemovedOffsetsError(ExportError):
     """Offsets are gone that were not exported, and gaps are not allowed."""
+
+
+class TopicsFailedError(ExportError):
+    """Some of several topics could not be exported; the others were. `failures` are in the order of the topics."""
+
+    def __init__(self, failures: Mapping[str, SparkSourceError], *, topics: int) -> None:
+        lines = "; ".join(f"{topic}: {error.line}" for topic, error in failures.items())
+        super().__init__(f"{len(failures)} of {topics} topics were not exported: {lines}")
+        self.failures = dict(failures)
 
 
 class UnexplainedGapError(ExportError):

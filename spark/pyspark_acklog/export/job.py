@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyspark_acklog.connection import Connection
-from pyspark_acklog.export.failures import ExportError
+from pyspark_acklog.export.failures import ExportError, TopicsFailedError
 from pyspark_acklog.export.manifest import Manifest
 from pyspark_acklog.export.owner import Owner, beating
 from pyspark_acklog.export.run import Run, RunSettings, Watcher
 from pyspark_acklog.export.server_log import ServerLog
 from pyspark_acklog.export.spark_workshop import OnPieces, SparkWorkshop
 from pyspark_acklog.export.storages import storage_at
+from pyspark_acklog.failures import ServerAwayError, SparkSourceError
 from pyspark_acklog.options import FetchOptions
 
 if TYPE_CHECKING:
@@ -44,7 +45,11 @@ class Exporter:
     on_pieces: OnPieces | None = None
 
     def runs(self, topics: Iterable[str]) -> Iterable[tuple[str, list[Manifest]]]:
-        """Each topic with what was committed. Raises SparkSourceError, at the first topic that cannot be exported."""
+        """Each topic with what was committed. One that cannot be exported does not keep the others from it: its error
+        is raised at the end, with others as TopicsFailedError. Only a server that is away ends it at once.
+
+        Raises SparkSourceError.
+        """
         names = list(dict.fromkeys(topics))
         if not 1 <= len(names) <= TOPICS_MAX:
             raise ExportError(f"{len(names)} topics: name 1 to {TOPICS_MAX:,}")
@@ -52,14 +57,25 @@ class Exporter:
         storage = storage_at(self.path, None if is_local else self.open_spark())
         owner = Owner.of_this_process(token=secrets.token_hex(TOKEN_BYTES), now_ms=time.time_ns() // 1_000_000)
         with self.options.connection.client(timeout_s=REACH_TIMEOUT_S) as client:
-            for name in names:  # one that is wrong is told before hours of work on others
-                ServerLog(client, self.options).bounds(name)
+            ServerLog(client, self.options).reach(names[0])
+        failures: dict[str, SparkSourceError] = {}
         with self.options.connection.client() as client:
             log = ServerLog(client, self.options)
             for name in names:
                 workshop = SparkWorkshop(self.open_spark, storage, self.options, on_pieces=self.on_pieces)
                 run = Run(storage, log, workshop, self.settings, owner, watcher=self.watcher, while_at_work=beating)
-                yield name, run.run(name)
+                try:
+                    manifests = run.run(name)
+                except ServerAwayError:
+                    raise
+                except SparkSourceError as error:
+                    failures[name] = error
+                else:
+                    yield name, manifests
+        if failures and len(names) == 1:
+            raise failures[names[0]]
+        if failures:
+            raise TopicsFailedError(failures, topics=len(names))
 
 
 def export_topics(

@@ -8,7 +8,7 @@ import msgspec
 
 from pyspark_acklog.export.failures import ManifestError
 from pyspark_acklog.export.layout import TableLayout
-from pyspark_acklog.export.spans import Gap, Span
+from pyspark_acklog.export.spans import EndedLog, Gap, Span
 
 MANIFEST_VERSION = 1
 MANIFEST_BYTES_MAX = 256 * 1024 * 1024
@@ -47,7 +47,8 @@ class Move(msgspec.Struct, frozen=True, rename="camel"):
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One run of one topic. `spans` are the offsets it added, `positions` all that the table has had since its first
     run (with gaps). `previous` is the digest of the manifest before, "" for the first. `small` are the files that a
-    later run may join, whichever run made them; `replaced` those that this run has joined into others."""
+    later run may join, whichever run made them; `replaced` those that this run has joined into others. `ended` are all
+    logs that no later run reads, whichever run has found that out."""
 
     version: int = MANIFEST_VERSION
     topic: str
@@ -66,6 +67,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     replaced: tuple[str, ...]
     positions: tuple[Span, ...]
     small: tuple[ExportedFile, ...]
+    ended: tuple[EndedLog, ...] = ()
 
     @property
     def rows_added(self) -> int:

@@ -15,7 +15,7 @@ from pyspark_acklog.export.compaction import Join
 from pyspark_acklog.export.failures import ExportError
 from pyspark_acklog.export.layout import TableLayout
 from pyspark_acklog.export.manifest import Number, digest_of, encode
-from pyspark_acklog.export.spans import Gap, Span
+from pyspark_acklog.export.spans import EndedLog, Gap, Span
 
 PIECES_MAX = 100_000
 NAME_DIGEST_LENGTH = 8
@@ -52,6 +52,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     gaps: tuple[Gap, ...]
     pieces: tuple[Piece, ...]
     joins: tuple[Join, ...] = ()
+    ended: tuple[EndedLog, ...] = ()
 
     @property
     def rows(self) -> int:

@@ -18,10 +18,13 @@ class LogBounds(NamedTuple):
 
 
 class TopicBounds(NamedTuple):
-    """A topic when it was asked."""
+    """A topic when it was asked. `closed` are those of its partitions that take no new messages (decommissioned),
+    `gone` those that are there no more."""
 
     topic_id: str
     partitions: tuple[LogBounds, ...]
+    closed: tuple[int, ...] = ()
+    gone: tuple[int, ...] = ()
 
 
 class Figures(NamedTuple):
@@ -63,7 +66,7 @@ class Log(Protocol):
     """The server. Every method raises SparkSourceError."""
 
     def bounds(self, topic: str) -> TopicBounds:
-        """Where the topic's partitions begin and end now."""
+        """Where the topic's partitions begin and end now. Raises NoTopicError."""
         ...
 
     def explain(self, topic: str, missing: Sequence[Span]) -> list[Gap]:

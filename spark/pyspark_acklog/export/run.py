@@ -14,10 +14,14 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import msgspec
+
+from pyspark_acklog.export.changes import changes_of, is_readable, removed_offsets
 from pyspark_acklog.export.compaction import SMALL_FILES_MAX, is_small, joins_of
 from pyspark_acklog.export.directory import ExportDirectory
 from pyspark_acklog.export.failures import (
     ExportError,
+    NoTopicError,
     RemovedOffsetsError,
     RunUnderWayError,
     StorageError,
@@ -124,28 +128,41 @@ class Run:
         number = 1 if last is None else last[0].number + 1
         for _ in range(PLANS_TRIED_MAX):
             pending = directory.plan(number)
-            if pending is not None and pending.serves(wanted):
+            bounds: TopicBounds | None
+            try:
+                bounds = self._log.bounds(directory.topic)
+            except NoTopicError:
+                if last is None and pending is None:
+                    raise
+                bounds = None
+            if pending is not None and pending.serves(wanted) and is_readable(pending, bounds):
                 return pending, True
-            revision = 1 if pending is None else pending.revision + 1
-            plan = self._new_plan(directory.topic, last, wanted, revision)
+            plan = self._new_plan(directory.topic, last, wanted, bounds, pending)
             if plan is None or directory.put_plan(plan):
                 return plan, False
         raise RunUnderWayError(
             f"other runs plan an export of {directory.topic} at the same time: let one of them go on"
         )
 
-    def _new_plan(self, topic: str, last: tuple[Manifest, str] | None, wanted: Wanted, revision: int) -> Plan | None:
-        bounds = self._log.bounds(topic)
-        spans, gaps = new_spans(topic, bounds, () if last is None else last[0].positions)
-        if gaps and not self._settings.has_gaps_allowed:
-            raise _removed(topic, gaps)
+    def _new_plan(
+        self,
+        topic: str,
+        last: tuple[Manifest, str] | None,
+        wanted: Wanted,
+        bounds: TopicBounds | None,
+        pending: Plan | None,
+    ) -> Plan | None:
+        changes = changes_of(topic, bounds, None if last is None else last[0], pending)
+        if not self._settings.has_gaps_allowed:
+            changes.refuse_losses(topic)
+        spans, gaps, ended = changes.spans, changes.gaps, changes.ended
         left = without(spans, (gap.span for gap in gaps))
         small = () if last is None or not self._settings.is_joining else last[0].small
         target = wanted.target_file_bytes
         joins = joins_of(small, target_bytes=target, suffix=wanted.layout.suffix)
         if wanted.layout.format == "delta":
             joins = ()  # Delta's own OPTIMIZE does that
-        if not total_length(spans) and not joins:
+        if not total_length(spans) and not joins and not ended:
             return None
         row_bytes = 1.0 if last is None else last[0].row_bytes
         if left and (last is None or last[0].row_bytes <= 0):
@@ -154,7 +171,7 @@ class Run:
         return Plan(
             topic=topic,
             number=1 if last is None else last[0].number + 1,
-            revision=revision,
+            revision=1 if pending is None else pending.revision + 1,
             planned_at_ms=self._owner.started_at_ms,
             layout=wanted.layout,
             target_file_bytes=target,
@@ -163,6 +180,7 @@ class Run:
             gaps=tuple(gaps),
             pieces=pieces_of(left, row_bytes=row_bytes, target_bytes=target),
             joins=joins,
+            ended=tuple(ended),
         )
 
     # --- carrying it out ---------------------------------------------------------------------------------------------
@@ -227,7 +245,9 @@ class Run:
             moves.append(Move(made.path, join.target))
         self._watcher.step("flush")
         self._storage.make_durable(move.source for move in moves)
-        return _manifest(last, plan, staging, files=files, joined_files=joined_files, moves=moves, gaps=gaps)
+        manifest = _manifest(last, plan, staging, files=files, joined_files=joined_files, moves=moves, gaps=gaps)
+        # A list that no run is going to use would be in every manifest anew.
+        return manifest if self._settings.is_joining else msgspec.structs.replace(manifest, small=())
 
     def _checked_gaps(self, plan: Plan, found: Found) -> list[Gap]:
         """Gaps that were not known when the plan was made. Raises UnexplainedGapError, RemovedOffsetsError."""
@@ -248,7 +268,7 @@ class Run:
         if not self._settings.has_gaps_allowed:
             removed = [gap for gap in gaps if gap.reason == "retention"]
             if removed:
-                raise _removed(plan.topic, removed)
+                raise removed_offsets(plan.topic, removed)
             if gaps:
                 raise _hole(plan.topic, gaps)
         return gaps
@@ -288,41 +308,11 @@ def _is_last(directory: ExportDirectory, manifest: Manifest) -> bool:
     return directory.numbers()[-1] == manifest.number
 
 
-def new_spans(topic: str, bounds: TopicBounds, positions: Sequence[Span]) -> tuple[list[Span], list[Gap]]:
-    """What has come since `positions`, and what of it is gone already. Raises ExportError for a log that is shorter
-    than what was exported of it."""
-    known = {(span.topic_id, span.partition): span.end for span in positions}
-    is_first = not positions  # later, a partition or a topic that is new is expected whole
-    spans: list[Span] = []
-    gaps: list[Gap] = []
-    for partition, log_start, high_watermark in bounds.partitions:
-        start = known.get((bounds.topic_id, partition), log_start if is_first else 0)
-        if high_watermark < start:
-            raise ExportError(
-                f"{topic} partition {partition} ends at {high_watermark}, and offsets up to {start} were exported"
-                " before: is this another server, or one that was restored from an old copy?"
-            )
-        # A log that is new and empty is noted as well: what it gets later has no beginning that is missed.
-        if high_watermark > start or (bounds.topic_id, partition) not in known:
-            spans.append(Span(bounds.topic_id, partition, start, high_watermark))
-        if log_start > start:
-            gaps.append(Gap(Span(bounds.topic_id, partition, start, min(log_start, high_watermark)), "retention"))
-    return spans, gaps
-
-
 def _hole(topic: str, gaps: Sequence[Gap]) -> RemovedOffsetsError:
     count = total_length(gap.span for gap in gaps)
     return RemovedOffsetsError(
         f"{count:,} offsets in the middle of {topic} have no message ({gaps[0].span}): the log may be damaged; acklog"
         " fsck says so. Go on with --allow-gaps, which records them as gaps"
-    )
-
-
-def _removed(topic: str, gaps: Sequence[Gap]) -> RemovedOffsetsError:
-    count = total_length(gap.span for gap in gaps)
-    return RemovedOffsetsError(
-        f"retention has removed {count:,} messages of {topic} before they were exported ({gaps[0].span}): go on with"
-        " --allow-gaps, which records them as gaps"
     )
 
 
@@ -363,6 +353,8 @@ def _manifest(
         log = (span.topic_id, span.partition)
         start = before[log].start if log in before else span.start
         before[log] = Span(span.topic_id, span.partition, start, span.end)
+    ended = {(each.topic_id, each.partition): each for each in (() if last is None else last[0].ended)}
+    ended.update({(each.topic_id, each.partition): each for each in plan.ended})
     replaced = {file.path for join in plan.joins for file in join.files}
     kept = [file for file in (() if last is None else last[0].small) if file.path not in replaced]
     all_files = [*files, *joined_files]
@@ -384,6 +376,7 @@ def _manifest(
         replaced=tuple(sorted(replaced)),
         positions=tuple(sorted(before.values())),
         small=tuple(small[-SMALL_FILES_MAX:]),
+        ended=tuple(sorted(ended.values())),
     )
 
 

@@ -4,15 +4,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from acklog import Client
-from acklog.errors import AcklogError
+from acklog.errors import AcklogError, CannotConnect, TopicNotFound
 from pyspark_acklog import fetch
-from pyspark_acklog.export.failures import UnexplainedGapError
+from pyspark_acklog.export.failures import NoTopicError, UnexplainedGapError
 from pyspark_acklog.export.ports import LogBounds, TopicBounds
 from pyspark_acklog.export.spans import Gap, Span, joined
 from pyspark_acklog.failures import of_server
 from pyspark_acklog.options import FetchOptions
 from pyspark_acklog.plan import described_topic
 from pyspark_acklog.ranges import OffsetRange
+
+GONE = "gone"
+CLOSED = frozenset({"decommissioned", "empty"})
 
 
 class ServerLog:
@@ -22,11 +25,22 @@ class ServerLog:
         self._client = client
         self._options = options
 
+    def reach(self, topic: str) -> None:
+        """Raises ServerAwayError where no server is there; whatever else is wrong is told by `bounds`."""
+        try:
+            self._client.topics.get(topic)
+        except CannotConnect as error:
+            raise of_server(error, self._options.connection.urls, f"planning the export of {topic}") from None
+        except AcklogError:
+            return
+
     def bounds(self, topic: str) -> TopicBounds:
-        """Once the leaders of all partitions have answered; partitions that are gone for good are left out."""
+        """Once the leaders of all partitions have answered."""
         connection = self._options.connection
         try:
             found = described_topic(self._client, topic, deadline_s=connection.timeout_s)
+        except TopicNotFound as error:
+            raise NoTopicError(of_server(error, connection.urls, f"planning the export of {topic}").line) from None
         except AcklogError as error:
             raise of_server(error, connection.urls, f"planning the export of {topic}") from None
         return TopicBounds(
@@ -36,6 +50,8 @@ class ServerLog:
                 for state in found.partition_states
                 if state.log_start is not None and state.high_watermark is not None
             ),
+            closed=tuple(state.partition for state in found.partition_states if state.life in CLOSED),
+            gone=tuple(state.partition for state in found.partition_states if state.life == GONE),
         )
 
     def explain(self, topic: str, missing: Sequence[Span]) -> list[Gap]:

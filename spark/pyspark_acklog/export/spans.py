@@ -5,7 +5,8 @@ from typing import Literal
 
 import msgspec
 
-GapReason = Literal["retention", "compaction"]
+GapReason = Literal["retention", "compaction", "deleted", "freed"]
+EndReason = Literal["complete", "deleted", "freed"]
 
 
 class Span(msgspec.Struct, frozen=True, order=True, rename={"topic_id": "topicId", "start": "from", "end": "to"}):
@@ -26,14 +27,25 @@ class Span(msgspec.Struct, frozen=True, order=True, rename={"topic_id": "topicId
 
 
 class Gap(msgspec.Struct, frozen=True, order=True, rename="camel"):
-    """Offsets that an export lacks, and why: retention removed them before they were exported, or compaction (and what
-    else is no message) left nothing at them."""
+    """Offsets that an export lacks, and why: retention removed them before they were exported, compaction (and what
+    else is no message) left nothing at them, or their topic was deleted, their partition freed, before that."""
 
     span: Span
     reason: GapReason
 
     def __str__(self) -> str:
         return f"{self.span}: {self.reason}"
+
+
+class EndedLog(msgspec.Struct, frozen=True, order=True, rename={"topic_id": "topicId"}):
+    """A partition that no later run reads: because everything is exported and nothing comes any more (`complete`), or
+    because its topic was `deleted`, or it was decommissioned and `freed`, when nobody had looked behind `end` yet: how
+    much was there is not known."""
+
+    topic_id: str
+    partition: int
+    end: int
+    reason: EndReason
 
 
 def joined(spans: Iterable[Span]) -> list[Span]:

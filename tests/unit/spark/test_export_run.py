@@ -140,9 +140,11 @@ def test_removed_offsets_fail_the_run_unless_gaps_are_allowed() -> None:
 def test_a_new_partition_or_a_topic_made_anew_is_expected_whole() -> None:
     files = MemoryFiles()
     run(files, MemoryLog({0: (5, 100)}))
-    for log in (MemoryLog({0: (5, 100), 1: (20, 30)}), MemoryLog({0: (20, 30)}, topic_id="z123456789abc")):
-        with pytest.raises(RemovedOffsetsError, match=r"20 messages of flights"):
-            run(files, log)
+    with pytest.raises(RemovedOffsetsError, match=r"20 messages of flights"):
+        run(files, MemoryLog({0: (5, 100), 1: (20, 30)}))
+    allowed = RunSettings(target_file_bytes=TARGET_BYTES, has_gaps_allowed=True)
+    [manifest] = run(files, MemoryLog({0: (20, 30)}, topic_id="z123456789abc"), settings=allowed)
+    assert [str(gap) for gap in manifest.gaps] == ["p0 [0, 20): retention"]
 
 
 def test_a_partition_that_was_empty_at_the_first_run_misses_nothing() -> None:
@@ -196,7 +198,7 @@ def test_a_topic_that_was_made_anew_is_another_log() -> None:
     files, log = MemoryFiles(), MemoryLog({0: (0, 100)})
     run(files, log)
     anew = MemoryLog({0: (0, 30)}, topic_id="z123456789abc")
-    run(files, anew)
+    run(files, anew, settings=RunSettings(target_file_bytes=TARGET_BYTES, has_gaps_allowed=True))
     table = ExportDirectory(MemoryStorage(files), "flights").table()
     assert table.faults == []
     assert total_length(table.expected()) == table.rows == 130

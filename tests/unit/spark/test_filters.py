@@ -20,6 +20,7 @@ from pyspark.sql.datasource import (
     StringContains,
 )
 
+from acklog.wire.limits import TIMESTAMP_MS_MAX
 from pyspark_acklog.filters import Condition, keep_rows, push
 from pyspark_acklog.ranges import OffsetRange
 
@@ -96,6 +97,20 @@ def test_times_bound_what_is_planned() -> None:
     assert len(left) == 2
     milliseconds = int(MOMENT.timestamp() * 1000)
     assert (pushed.first_append_time_ms(), pushed.last_append_time_ms()) == (milliseconds, None)
+
+
+@pytest.mark.parametrize(
+    ("year", "first_ms", "last_ms"),
+    [(1, 0, 0), (1900, 0, 0), (9999, TIMESTAMP_MS_MAX, None)],
+)
+def test_dates_that_stand_for_ever_are_within_what_a_server_takes(
+    year: int, first_ms: int, last_ms: int | None
+) -> None:
+    moment = datetime(year, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
+    pushed, _ = push([GreaterThanOrEqual(("appendTime",), moment)])
+    assert pushed.first_append_time_ms() == first_ms
+    pushed, _ = push([LessThan(("appendTime",), moment)])
+    assert pushed.last_append_time_ms() == last_ms
 
 
 def test_rows_are_dropped_by_time_and_key() -> None:
