@@ -282,7 +282,9 @@ class GroupDelivery:
         for item in items:
             offset = item.offset
             problem = self._judge(item, Event.EXTEND, high_watermark)
-            if problem is None and offset in state.pending:
+            if problem is None and self._may_be_anothers(item):
+                problem = ProblemCode.RECEIPT_STALE
+            elif problem is None and offset in state.pending:
                 problem = ProblemCode.CONFLICT
             elif problem is None and offset not in state.leases.by_offset and offset not in revived:
                 if len(state.leases) + len(revived) >= self.settings.max_in_flight:
@@ -304,6 +306,14 @@ class GroupDelivery:
                 deadline_ms=now_ms + visibility_ms,
             )
         return Settlement(results, None)
+
+    def _may_be_anothers(self, item: SettleItem) -> bool:
+        """An attempt that ended under an earlier leader: whether it has leased the message again is not known here, so
+        nobody gets another lease by such a receipt. An ack by it is taken: that the work was done is as true."""
+        retry = self._state.progress.retries.get(item.offset)
+        if retry is None or item.leader_epoch == self.leader_epoch or item.offset in self._state.leases.by_offset:
+            return False
+        return retry.attempts >= item.attempt
 
     def expire(self, *, now_ms: int, wall_now_ms: int, limit: int) -> Returned | None:
         """Give back up to `limit` messages whose lease has run out: they are due at once and the attempts count.

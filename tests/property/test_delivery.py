@@ -249,7 +249,8 @@ class DeliveryMachine(RuleBasedStateMachine):
             problem = oracle.judge_receipt(item, is_ack=False)
             if visibility_ms and problem is None:
                 message = oracle.messages[item.offset]
-                if message.state(now_ms) == "deadLettering":
+                is_forgotten = message.lease_deadline_ms is None and item.leader_epoch != oracle.leader_epoch
+                if message.state(now_ms) == "deadLettering" or (is_forgotten and message.attempts >= item.attempt):
                     problem = ProblemCode.RECEIPT_STALE
                 elif item.offset in self.pending:
                     problem = ProblemCode.CONFLICT

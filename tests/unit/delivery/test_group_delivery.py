@@ -131,6 +131,32 @@ class TestAck:
         assert bench.receive() == [Lease(0, 1, 0, 2)]
         assert bench.ack(first) == [ProblemCode.RECEIPT_STALE]
 
+    def test_a_receipt_that_was_superseded_is_good_for_an_ack_again_after_a_failover(self) -> None:
+        """ADR 12: the second lease is forgotten, and only that the first attempt has ended is known."""
+        bench = GroupBench()
+        (old,) = bench.receive(visibility_ms=10)
+        bench.now_ms += 10
+        bench.expire()
+        (new,) = bench.receive(visibility_ms=60_000)
+        assert bench.ack(old) == [ProblemCode.RECEIPT_STALE]
+        bench.fail_over()
+        assert bench.extend(old, visibility_ms=1000) == [ProblemCode.RECEIPT_STALE], (
+            "it gives nobody a lease beside the second one"
+        )
+        assert bench.extend(new, visibility_ms=1000) == [None]
+        assert bench.ack(old) == [ProblemCode.RECEIPT_STALE], "the second one is known again"
+        bench.fail_over()
+        assert bench.ack(old) == [None]
+        assert bench.ack(new) == [None]
+
+    def test_a_lease_that_was_extended_after_a_failover_is_extended_again(self) -> None:
+        bench = GroupBench()
+        (lease,) = bench.receive()
+        bench.fail_over()
+        assert [bench.extend(lease, visibility_ms=1000) for _ in range(2)] == [[None], [None]]
+        bench.nack(lease)
+        assert bench.extend(lease, visibility_ms=1000) == [ProblemCode.RECEIPT_STALE]
+
     def test_with_a_receipt_that_nobody_can_have_made_is_invalid(self) -> None:
         bench = GroupBench()
         bench.receive()
