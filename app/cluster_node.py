@@ -14,6 +14,7 @@ from app.node_end import NodeEnd, StorageFailedError
 from app.node_process_settings import NodeProcessSettings
 from app.nodes_with_self import NodesWithSelf
 from app.remote_nodes import RemoteNodes
+from app.storage_watch import StorageWatch
 from cluster import keys
 from cluster.clock import Clock
 from cluster.controller.host import ControllerHost
@@ -29,6 +30,7 @@ from storage.disk.executor import IoExecutor
 from storage.disk.port import Disk
 from storage.log.data_directory import read_meta
 from storage.node.dead_letter_topics import DeadLetterTopics
+from storage.node.disk_health import DiskHealth
 from storage.node.replication.failure_detector import FailureDetector
 from storage.node.replication.peer_directory import PeerDirectory
 from storage.node.settings import NodeSettings
@@ -53,6 +55,7 @@ class ClusterNode:
     registrar: NodeRegistrar
     controller: ControllerHost
     detector: FailureDetector
+    disk_health: DiskHealth
     end: NodeEnd
     parts: AsyncExitStack
     is_leaving: bool = False
@@ -220,9 +223,12 @@ async def _join(
     )
     detector.start()
     parts.push_async_callback(detector.close)
-    watching = asyncio.create_task(_watch_storage(node, end, clock, settings), name="storage watch")
+    watch = StorageWatch(node, registrar, metadata, end, clock=clock, interval_ms=settings.vital_interval_ms)
+    watching = asyncio.create_task(watch.run(), name="storage watch")
     parts.callback(watching.cancel)
-    return ClusterNode(settings, store, metadata, node, server, registrar, controller, detector, end, parts.pop_all())
+    return ClusterNode(
+        settings, store, metadata, node, server, registrar, controller, detector, watch.health, end, parts.pop_all()
+    )
 
 
 def _detector_crashed(error: BaseException) -> None:
@@ -239,10 +245,3 @@ def _is_registered(registrar: NodeRegistrar, metadata: MetadataView) -> bool:
 def _registration_changed(node: StorageNode, is_registered: bool) -> None:
     _log.info("registration_changed", is_registered=is_registered)
     node.coordination_changed(is_registered)
-
-
-async def _watch_storage(node: StorageNode, end: NodeEnd, clock: Clock, settings: NodeProcessSettings) -> None:
-    """A node that cannot store anything must not keep the others from leading."""
-    while node.failure is None:
-        await clock.sleep(settings.vital_interval_ms)
-    end.tell(StorageFailedError(node.failure))

@@ -29,6 +29,10 @@ class ClusterNodeCollector(Collector):
         yield identity
         yield _gauge("acklog_node_registered", "1 while etcd shows this node as alive", node.registrar.is_registered)
         yield _gauge("acklog_node_leaving", "1 while the node hands over", node.is_leaving)
+        is_impaired = node.disk_health.impairment is not None
+        yield _gauge(
+            "acklog_node_disk_impaired", "1 while its disk is full or stands still, so others lead", is_impaired
+        )
         yield _gauge("acklog_node_connections", "Gateways and nodes that are connected", node.server.connections)
         yield _gauge("acklog_cluster_nodes", "Nodes that this node sees alive", len(node.metadata.nodes()))
         yield _gauge("acklog_controller", "1 while this node is the controller", node.controller.is_controller)

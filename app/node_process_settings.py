@@ -26,7 +26,7 @@ class NodeProcessSettings:
     """How long a node that is about to stop waits for others to lead what it leads."""
 
     vital_interval_ms: int = 500
-    """How often it is looked whether the data directory has failed."""
+    """How often it is looked whether the data directory has failed, is full, or stands still."""
 
     registration: RegistrationSettings = field(default_factory=RegistrationSettings)
     controller: ControllerSettings = field(default_factory=ControllerSettings)

@@ -30,6 +30,10 @@ class Member:
         return self.registration is not None and self.registration.is_leaving
 
     @property
+    def has_impaired_storage(self) -> bool:
+        return self.registration is not None and self.registration.has_impaired_storage
+
+    @property
     def is_usable(self) -> bool:
         """May get replicas and leaderships."""
         return self.is_live and not self.is_draining and not self.is_leaving

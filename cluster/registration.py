@@ -89,6 +89,15 @@ class NodeRegistrar:
         """Ask the controller to move this node's leaderships to others. Raises CoordinationError; the registration
         says so from its next renewal on in any case."""
         self._registration = replace(self._registration, is_leaving=True)
+        await self._announce()
+
+    async def announce_storage(self, *, is_impaired: bool) -> None:
+        """Tell whether the node's disk takes anything. Raises CoordinationError, as above."""
+        self._registration = replace(self._registration, has_impaired_storage=is_impaired)
+        await self._announce()
+
+    async def _announce(self) -> None:
+        """Write the registration as it is by now. Raises CoordinationError."""
         failures = 0
         while (lease := self._lease) is not None and self.is_registered:
             try:
@@ -100,7 +109,7 @@ class NodeRegistrar:
                     return
             except CoordinationError:
                 failures += 1
-                if failures == self._settings.leaving_attempts_max:
+                if failures == self._settings.announce_attempts_max:
                     raise
                 await self._clock.sleep(self._settings.backoff.delay_ms(failures))
 

@@ -11,5 +11,5 @@ class RegistrationSettings(LeaseSettings):
     """How long a registration of the same node id with another data directory is waited for to end, while the store
     answers. Longer than the time to live: what is there after that is kept alive by somebody."""
 
-    leaving_attempts_max: int = 5
-    """Tries to tell that the node is about to stop."""
+    announce_attempts_max: int = 5
+    """Tries to tell that the node is about to stop, or how its disk is."""

@@ -20,6 +20,8 @@ def is_led(state: PartitionState, membership: Membership) -> bool:
 
 def reluctance(member: Member) -> int:
     """The lower, the better a leader: 0 for a node that is there to stay."""
+    if member.has_impaired_storage:
+        return 3
     if member.is_leaving:
         return 2
     return 1 if member.is_draining else 0

@@ -4,10 +4,12 @@ In this order, all in one write, so that nobody is elected on what an earlier ru
 
 1. A decommissioned partition is marked, and one that its leader found empty is let go.
 2. A replica whose data directory is another than the one it was in sync with leaves the ISR (rules R7, R8).
-3. A leader that is dead, was started again or is about to leave is followed by a member of the ISR that lives.
+3. A leader that is dead, was started again, is about to leave or has a disk that takes nothing is followed by a member
+   of the ISR that lives, and is better off.
 4. A move whose new replicas are all in sync is completed (rule R15).
 5. Dead members leave the ISR, so that writes need not wait for them; but never below the topic's min ISR: there
-   nothing could be acknowledged anyway, and whoever stays may be elected when it returns.
+   nothing could be acknowledged anyway, and whoever stays may be elected when it returns. Members with disks that take
+   nothing leave it where those without make the minimum.
 
 A leader that is dead while nobody can follow it stays the leader: when it comes back in the same life, nothing was lost
 and nothing has to be done.
@@ -112,7 +114,7 @@ class _Draft:
         state, membership = self.state, self.membership
         is_well = is_led(state, membership)
         leader = membership.get(state.leader)
-        if is_well and not leader.is_leaving:
+        if is_well and not (leader.is_leaving or leader.has_impaired_storage):
             return
         successor = best_leader(state, membership, among=state.replicas)
         if successor is None:
@@ -120,7 +122,8 @@ class _Draft:
         if is_well:
             if reluctance(membership.get(successor)) >= reluctance(leader):
                 return
-            reason = f"node {successor} takes over from node {state.leader}, which is about to stop"
+            fault = "has a disk that takes nothing" if leader.has_impaired_storage else "is about to stop"
+            reason = f"node {successor} takes over from node {state.leader}, which {fault}"
             self.decide(DecisionKind.LEADERSHIP_MOVED, reason, self.led_by(state, successor))
             return
         if state.leader == NO_LEADER:
@@ -165,6 +168,18 @@ class _Draft:
         if removed:
             isr = tuple(node for node in state.isr if node not in removed)
             self.decide(DecisionKind.ISR_SHRUNK, f"{_nodes(removed)} gone", replace(state, isr=isr))
+        self._mind_impaired_disks()
+
+    def _mind_impaired_disks(self) -> None:
+        """All of them, or none where too few others are left to commit."""
+        state = self.state
+        members = {node: self.membership.get(node) for node in state.isr}
+        well = tuple(node for node, member in members.items() if not member.has_impaired_storage)
+        is_enough = sum(members[node].is_live for node in well) >= self._isr_floor
+        if is_enough and state.leader in well and len(well) < len(state.isr):
+            impaired = [node for node in state.isr if node not in well]
+            reason = f"{_nodes(impaired)} with a disk that takes nothing"
+            self.decide(DecisionKind.ISR_SHRUNK, reason, replace(state, isr=well))
 
     @property
     def _isr_floor(self) -> int:

@@ -222,17 +222,21 @@ class Round:
 
     def _better_leader(self, partition: PartitionId, state: PartitionState) -> int | None:
         if self._membership.get(state.leader).is_draining:
-            usable = [node for node in state.isr if self._membership.get(node).is_usable]
+            usable = [node for node in state.isr if self._is_fit(node)]
             return best_leader(state, self._membership, among=usable)
         preferred = state.replicas[0]
         if not self._is_automatic or not self._is_at_rest(partition, state):
             return None
-        if preferred == state.leader or preferred not in state.isr or not self._membership.get(preferred).is_usable:
+        if preferred == state.leader or preferred not in state.isr or not self._is_fit(preferred):
             return None
         if preferred in state.given_up_by:
             return None  # it could not commit, and has not been in sync again for long
         is_proven = self._times.has_lived_ms(preferred, self._now_ms) >= self._settings.preferred_delay_ms
         return preferred if is_proven else None
+
+    def _is_fit(self, node: int) -> bool:
+        member = self._membership.get(node)
+        return member.is_usable and not member.has_impaired_storage
 
     # --- writing -----------------------------------------------------------------------------------------------------
 

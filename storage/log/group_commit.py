@@ -59,6 +59,7 @@ class GroupCommit:
         self._journal = journal
         self._sync_now = sync_now
         self._sync_soon = sync_soon
+        self.rounds = 0  # that ended
         self._queue: deque[Pending] = deque()
         self._pending_bytes = 0
         self._is_busy = False  # a round is about to start, being prepared, or in flight
@@ -325,6 +326,7 @@ class GroupCommit:
     def _written(self, stored_bytes: int | None, error: BaseException | None) -> None:
         """The round is durable, or nobody knows: the one place where either is noted."""
         engine = self._engine
+        self.rounds += 1
         parts, self._round = self._round, []
         told: list[tuple[AppendWaiter, Appended]] = []
         for part in parts:

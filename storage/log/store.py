@@ -70,6 +70,16 @@ class LogStore:
         return self._commit.pending_bytes
 
     @property
+    def rounds(self) -> int:
+        """How often waiting appends became durable."""
+        return self._commit.rounds
+
+    @property
+    def reserve_bytes(self) -> int:
+        """Below so much free space only acknowledgements are taken."""
+        return self._engine.settings.reserve_bytes
+
+    @property
     def free_bytes(self) -> int:
         """Room on the disk."""
         return self._engine.disk.free_bytes()

@@ -1,7 +1,11 @@
-"""Whether a leader answers a fetch at all."""
+"""Whether a leader answers a fetch at all, and what it says of the positions."""
 
+from collections.abc import Sequence
+
+from storage.replication.divergence import LogPosition, compare
 from storage.replication.followers import Followers
-from storage.replication.leader_events import FetchRefusal, FollowerFetched, Service
+from storage.replication.leader_events import FetchRefusal, FollowerFetched, LogVerdict, Service
+from storage.replication.replica_log import ReplicaLog
 
 
 def fetch_refusal(
@@ -20,3 +24,7 @@ def fetch_refusal(
     if event.follower.incarnation < known.identity.incarnation:
         return FetchRefusal.STALE_INCARNATION
     return None
+
+
+def judged(logs: Sequence[ReplicaLog], positions: Sequence[LogPosition]) -> tuple[LogVerdict, ...]:
+    return tuple(LogVerdict(each, compare(log, each)) for log, each in zip(logs, positions, strict=True))

@@ -15,6 +15,7 @@ class Followers:
     """`logs` is how many logs a partition has."""
 
     def __init__(self, *, logs: int) -> None:
+        self.impaired: frozenset[int] = frozenset()  # nodes with disks that take nothing
         self._logs = logs
         self._by_node: dict[int, FollowerProgress] = {}
 
@@ -59,6 +60,9 @@ class Followers:
         """It is no replica any more, or its disk is another one, and what it held is gone."""
         progress = self._by_node.get(member.node_id)
         return progress is None or progress.identity.directory_id not in (NOT_HEARD, member.directory_id)
+
+    def is_impaired(self, progress: FollowerProgress) -> bool:
+        return progress.identity.node_id in self.impaired
 
     def of(self, member: IsrMember) -> FollowerProgress | None:
         """None where it was not heard with the disk that its place in the ISR was earned with."""

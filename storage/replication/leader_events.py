@@ -110,6 +110,13 @@ class TopicChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class NodesImpaired:
+    """These nodes say that their disks take nothing at present; all others do."""
+
+    nodes: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
 class TimePassed:
     """The machine's deadline is due."""
 
@@ -124,6 +131,7 @@ LeaderEvent = (
     | AssignmentUnreadable
     | CoordinationChanged
     | TopicChanged
+    | NodesImpaired
     | TimePassed
 )
 

@@ -13,12 +13,12 @@ in-sync replicas), and the specifications of Kafka's replication in TLA+ by J. G
 """
 
 from collections.abc import Sequence
+from itertools import chain
 
 from storage.replication.acks import ACKS_ALL, WaitingAcks
 from storage.replication.assignment import Assignment, ReplicaIdentity
 from storage.replication.contact import Contact
-from storage.replication.divergence import compare
-from storage.replication.fetch_admission import fetch_refusal
+from storage.replication.fetch_admission import fetch_refusal, judged
 from storage.replication.follower_progress import UNKNOWN, FollowerProgress
 from storage.replication.followers import Followers, next_late_ms, without_late, without_silent
 from storage.replication.isr import ChangeOutcome, InSyncReplicas
@@ -41,7 +41,7 @@ from storage.replication.leader_events import (
     LeaderEffect,
     LeaderEvent,
     LogsMoved,
-    LogVerdict,
+    NodesImpaired,
     ReadAssignment,
     Refusal,
     Service,
@@ -83,7 +83,6 @@ class LeaderReplica:
         self._followers = Followers(logs=len(self._logs))
         self._waiting = tuple(WaitingAcks() for _ in logs)
         self._late = 0  # members of the committed ISR that are late, and have not left it yet or must not
-        self._looked_ms = now_ms
         self._contact = Contact(me.node_id, assignment, settings, now_ms)
         self._is_coordinated = True
         self._retry = RetryPause(settings.retry_ms)
@@ -176,6 +175,8 @@ class LeaderReplica:
                 self._is_coordinated = event.is_reachable
             case TopicChanged():
                 self._topic = event.topic
+            case NodesImpaired():
+                self._followers.impaired = event.nodes
             case TimePassed():
                 if self._retry.is_over(now_ms) and self.isr.needs_reading:
                     self._effects.append(ReadAssignment())
@@ -227,8 +228,8 @@ class LeaderReplica:
         if self.service is Service.STEPPED_DOWN:
             return
         self._set_service(Service.STEPPED_DOWN)
-        if tokens := tuple(token for waiting in self._waiting for token in waiting.take_all()):
-            self._effects.append(AcksUnknown(tokens))
+        if self.waiting_acks:
+            self._effects.append(AcksUnknown(tuple(chain.from_iterable(each.take_all() for each in self._waiting))))
 
     def _set_replicas(self, assignment: Assignment, now_ms: int) -> None:
         self._followers.set_nodes((each for each in assignment.replicas if each != self._me.node_id), now_ms)
@@ -251,8 +252,7 @@ class LeaderReplica:
         progress = self._followers.life(event.follower, now_ms)
         if event.follower.node_id not in self._members:
             self._retry.begin_anew(now_ms)  # it wants to join, and lives
-        asked = zip(self._logs, event.positions, strict=True)
-        verdicts = tuple(LogVerdict(position, compare(log, position)) for log, position in asked)
+        verdicts = judged(self._logs, event.positions)
         matched = [UNKNOWN if verdict.parting else verdict.position.offset for verdict in verdicts]
         progress.fetched(matched, ends=self._written_ends(), now_ms=now_ms)
         self._effects.append(FetchVerdict(event.follower, self.leader_epoch, None, verdicts))
@@ -312,13 +312,10 @@ class LeaderReplica:
         if not self._is_coordinated:
             self._contact.look_away()
             return
+        members, floor = self._followers.members(self.isr.committed), self._topic.min_insync_replicas
+        is_waiting = self._written_ends() != self.high_watermarks
         self._effects += self._contact.look(
-            self._followers,
-            self._followers.members(self.isr.committed),
-            is_waiting=self._written_ends() != self.high_watermarks,
-            is_told=is_told,
-            floor=self._topic.min_insync_replicas,
-            now_ms=now_ms,
+            self._followers, members, is_waiting=is_waiting, is_told=is_told, floor=floor, now_ms=now_ms
         )
 
     def _maintain_isr(self, now_ms: int) -> None:
@@ -345,7 +342,9 @@ class LeaderReplica:
 
     def _may_join(self, progress: FollowerProgress, now_ms: int) -> bool:
         """It has all that is committed and all that this leader found at its election, and kept up when last heard."""
-        if self.isr.has(progress.identity.node_id) or progress.is_late(self._topic.max_replica_lag_ms, now_ms):
+        if self.isr.has(progress.identity.node_id) or self._followers.is_impaired(progress):
+            return False
+        if progress.is_late(self._topic.max_replica_lag_ms, now_ms):
             return False
         return progress.is_at(self._start_ends) and progress.is_at(self._high_watermarks)
 

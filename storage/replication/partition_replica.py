@@ -24,6 +24,7 @@ from storage.replication.leader_events import (
     LeaderEffect,
     LeaderEvent,
     LogsMoved,
+    NodesImpaired,
     TopicChanged,
 )
 from storage.replication.leader_replica import LeaderReplica
@@ -110,6 +111,7 @@ class PartitionReplica:
         self._rest_serial = 0
         self._log_serial = 0
         self._is_coordinated = True
+        self._impaired = NodesImpaired(frozenset())
         self._repair = Repair(me, retry_ms=settings.repair_retry_ms)
         self._assignment: Assignment | None = None  # the last one seen of this epoch
 
@@ -152,6 +154,8 @@ class PartitionReplica:
                 self._topic = event.topic
             case CoordinationChanged():
                 self._is_coordinated = event.is_reachable
+            case NodesImpaired():
+                self._impaired = event
             case FollowerFetched() if self.leader is None:
                 return [self._not_leading(event)]
             case AckAwaited() if self.leader is None:
@@ -257,6 +261,8 @@ class PartitionReplica:
         effects: list[Effect] = [RoleTaken(Role.LEADER, self.leader_epoch), *self.leader.start()]
         if not self._is_coordinated:
             effects += self.leader.step(CoordinationChanged(False), now_ms)
+        if self._impaired.nodes:
+            effects += self.leader.step(self._impaired, now_ms)
         return [*effects, *self._ask_to_give_up(now_ms)]
 
     def _follow(self, assignment: Assignment, now_ms: int) -> list[Effect]:

@@ -5,16 +5,20 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
+from tests.integration.cluster.devices import Devices
 from tests.integration.cluster.gateways import Gateways
 from tests.integration.cluster.partition_probes import PartitionProbes
 from tests.integration.cluster.partition_watch import PartitionWatch
 from tests.sim.history import History
+from tests.support.block_device import MIB, skip_unless_mountable
 from tests.support.cuttable_network import Cut
 from tests.support.etcd_store import etcd_store
-from tests.support.real_cluster import RealCluster
+from tests.support.full_disk import fill_up
+from tests.support.real_cluster import RealCluster, RealClusterOptions, running_real_cluster
 from tests.support.waiting import poll_until
 
 pytestmark = [
@@ -115,3 +119,30 @@ async def test_a_node_that_stands_still_does_not_hold_up_what_others_lead(shared
         finally:
             cluster.resume(still)
         assert took_s < AT_LAST_S
+
+
+@pytest.mark.root
+async def test_a_leader_with_a_full_disk_hands_over(tmp_path: Path, etcd_program: Path) -> None:
+    """The others lead without it, and it is in sync again when there is space; before that nothing moves back."""
+    skip_unless_mountable(tmp_path)
+    environment = {"ACKLOG_NODE_JOURNAL_FILE_BYTES": str(1 * MIB), "ACKLOG_NODE_RESERVE_BYTES": str(8 * MIB)}
+    nodes = range(1, REPLICAS + 1)
+    with Devices(tmp_path, tuple(nodes), size_bytes=64 * MIB) as devices:
+        options = RealClusterOptions(node_directories=devices.data_directories(), node_environment=environment)
+        async with (
+            running_real_cluster(tmp_path / "cluster", etcd_program, options) as cluster,
+            probed(cluster, "full-leader") as topic,
+        ):
+            leader = await topic.watch.busiest_leader()
+            began_s = time.monotonic()
+            ballast = devices.root(leader) / "ballast"
+            fill_up(ballast)
+            try:
+                took_s = await topic.written_again_s(began_s)
+                assert took_s < AT_LAST_S
+                await topic.watch.until(
+                    lambda states: all(leader != state.leader and leader not in state.isr for state in states),
+                    what="the node with the full disk leads nothing, and is in no ISR",
+                )
+            finally:
+                ballast.unlink()

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from cluster.model import NodeRegistration, PartitionState
 from storage.log.leader_epochs import LeaderEpochs
-from storage.replication import follower_replica, leader_replica
+from storage.replication import fetch_admission, follower_replica, leader_replica
 from storage.replication.assignment import Assignment, IsrMember, ReplicaIdentity
 from storage.replication.divergence import Diverged, LogPosition, Restart
 from storage.replication.follower_events import Answered, FollowerEffect, TruncateLog
@@ -57,7 +57,7 @@ def compare_offsets_only(patch: pytest.MonkeyPatch) -> None:
             return Restart(log.log_start)
         return None if position.offset <= log.written_end else Diverged(position.last_epoch, log.written_end)
 
-    patch.setattr(leader_replica, "compare", compare)
+    patch.setattr(fetch_admission, "compare", compare)
     patch.setattr(follower_replica, "truncation_offset", lambda epochs, diverged: diverged.end_offset)
 
 
@@ -68,7 +68,7 @@ def cut_where_the_leader_says(patch: pytest.MonkeyPatch) -> None:
 
 def unknown_epoch_is_fine(patch: pytest.MonkeyPatch) -> None:
     """An epoch that the leader never had is answered as if nothing were wrong with it."""
-    original = leader_replica.compare
+    original = fetch_admission.compare
 
     def compare(log: ReplicaLog, position: LogPosition) -> Diverged | Restart | None:
         known = [epoch for epoch, _ in log.epochs.entries()]
@@ -76,7 +76,7 @@ def unknown_epoch_is_fine(patch: pytest.MonkeyPatch) -> None:
             return original(log, position)
         return None
 
-    patch.setattr(leader_replica, "compare", compare)
+    patch.setattr(fetch_admission, "compare", compare)
 
 
 def ack_before_fsync(patch: pytest.MonkeyPatch) -> None:

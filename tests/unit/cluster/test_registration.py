@@ -307,6 +307,16 @@ async def test_leaving_is_told_and_stays_told(machine: Machine) -> None:
     assert found.is_leaving
 
 
+async def test_a_full_disk_is_told_and_taken_back(machine: Machine) -> None:
+    registrar = machine.registrar()
+    await registrar.start()
+    for is_impaired in (True, False):
+        await registrar.announce_storage(is_impaired=is_impaired)
+        found = await machine.registered()
+        assert found is not None
+        assert found.has_impaired_storage is is_impaired
+
+
 async def test_leaving_ends_well_where_the_lease_is_lost_meanwhile(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

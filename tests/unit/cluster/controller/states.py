@@ -32,9 +32,15 @@ def topic(*, replicas: int = 3, min_isr: int = 1, **more: object) -> Topic:
 
 
 def node(
-    node_id: int, *, incarnation: int = 1, disk: str = "", rack: str = "", is_leaving: bool = False
+    node_id: int,
+    *,
+    incarnation: int = 1,
+    disk: str = "",
+    rack: str = "",
+    is_leaving: bool = False,
+    is_impaired: bool = False,
 ) -> NodeRegistration:
-    return NodeRegistration(node_id, incarnation, disk or f"disk-{node_id}", "", rack, is_leaving)
+    return NodeRegistration(node_id, incarnation, disk or f"disk-{node_id}", "", rack, is_leaving, is_impaired)
 
 
 def items(*registrations: NodeRegistration, draining: tuple[int, ...] = ()) -> list[KeyValue]:

@@ -1,3 +1,5 @@
+from msgspec.structs import replace
+
 from cluster.controller.partition_rules import rule
 from cluster.controller.steps import DecisionKind
 from cluster.model import NO_LEADER, PartitionLife, PartitionState
@@ -136,3 +138,45 @@ def test_a_leader_outside_the_isr_is_replaced() -> None:
     ruling = rule(strange, topic(), members(node(1), node(2)))
     assert ruling is not None
     assert ruling.state.leader == 2
+
+
+def test_a_leader_with_a_full_disk_is_followed_and_leaves_the_isr() -> None:
+    nodes = members(node(1, is_impaired=True), node(2), node(3))
+    ruling = rule(partition(1, 2, 3), topic(min_isr=2), nodes)
+    assert ruling is not None
+    assert (ruling.state.leader, ruling.state.leader_epoch, ruling.state.isr) == (2, 6, (2, 3))
+    assert kinds(ruling) == [DecisionKind.LEADERSHIP_MOVED, DecisionKind.ISR_SHRUNK]
+    assert rule(ruling.state, topic(min_isr=2), nodes) is None
+
+
+def test_a_follower_with_a_full_disk_leaves_the_isr_where_the_minimum_stays() -> None:
+    nodes = members(node(1), node(2, is_impaired=True), node(3))
+    ruling = rule(partition(1, 2, 3), topic(min_isr=2), nodes)
+    assert ruling is not None
+    assert (ruling.state.leader, ruling.state.isr, ruling.state.leader_epoch) == (1, (1, 3), 5)
+    assert rule(partition(1, 2, 3), topic(min_isr=3), nodes) is None
+
+
+def test_nobody_moves_where_all_disks_are_full() -> None:
+    full = members(*(node(number, is_impaired=True) for number in (1, 2, 3)))
+    assert rule(partition(1, 2, 3), topic(min_isr=2), full) is None
+    two_full = members(node(1, is_impaired=True), node(2, is_impaired=True), node(3))
+    ruling = rule(partition(1, 2, 3), topic(min_isr=2), two_full)
+    assert ruling is not None, "the third one can at least be asked"
+    assert (ruling.state.leader, ruling.state.isr) == (3, (1, 2, 3))
+
+
+def test_a_node_with_a_full_disk_is_elected_last() -> None:
+    ruling = rule(partition(1, 2, 3), topic(), members(node(2, is_impaired=True), node(3)))
+    assert ruling is not None
+    assert ruling.state.leader == 3
+    alone = rule(partition(1, 2, 3), topic(), members(node(2, is_impaired=True)))
+    assert alone is not None
+    assert alone.state.leader == 2, "what it has can be read"
+
+
+def test_who_has_handed_a_leadership_over_is_elected_after_the_others() -> None:
+    state = replace(partition(1, 2, 3), given_up_by=(2,))
+    ruling = rule(state, topic(), members(node(2), node(3)))
+    assert ruling is not None
+    assert ruling.state.leader == 3

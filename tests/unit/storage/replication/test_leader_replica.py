@@ -18,6 +18,7 @@ from storage.replication.leader_events import (
     FollowersHeard,
     HighWatermarkAdvanced,
     IsrChangeEnded,
+    NodesImpaired,
     ReadAssignment,
     Refusal,
     Service,
@@ -480,3 +481,12 @@ def test_a_place_in_the_isr_on_its_way_counts() -> None:
     assert changes(effects), "node 3 is to join"
     leader.fetched(identity(2), (0, -1), now_ms=later + SETTINGS.contact_ms)
     assert not is_sure(leader, later + SETTINGS.contact_ms, is_registered=False), "node 3 fell silent"
+
+
+def test_a_node_with_a_full_disk_joins_when_it_has_room_again() -> None:
+    leader = Leader(isr=members(1, 2))
+    leader.fetched(identity(2), (0, -1))
+    leader.step(NodesImpaired(frozenset({3})))
+    assert changes(leader.fetched(identity(3), (0, -1))) == []
+    [change] = changes(leader.step(NodesImpaired(frozenset())))
+    assert change.change.isr == members(1, 2, 3)
