@@ -35,6 +35,16 @@ class HttpServer(uvicorn.Server):
         self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Raises SettingsError where the address is taken by now, after `after_stop`: two processes that start at once
+        may both bind it, and only one of them can listen. uvloop would say nothing of it."""
+        try:
+            for listener in sockets or ():
+                listener.listen(self.config.backlog)
+        except OSError as error:
+            await self._after_stop()
+            host, port = listener.getsockname()[:2]
+            detail = f"{error.strerror or error}. Another process has taken it since this one began to start."
+            raise SettingsError(f"Cannot listen on {host}:{port}: {detail}") from None
         await super().startup(sockets)
         if self.started:
             self._on_listening(int(self.servers[0].sockets[0].getsockname()[1]))

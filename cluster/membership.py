@@ -122,6 +122,18 @@ class Membership:
             guards.append(absent(keys.node(node_id)) if item is None else unchanged(item))
         return tuple(guards)
 
+    def placement_guards(self, node_ids: Iterable[int]) -> tuple[Compare, ...]:
+        """As `guards`, and hold as long as operators want of these nodes what they want now. Who places something on a
+        node on old news must not do so once it shows as drained and empty: it may be stopped for good then."""
+        nodes = tuple(node_ids)
+        if self._sole is not None:
+            return ()
+        wishes = [(keys.node_steering(node_id), self.drain_items.get(node_id)) for node_id in nodes]
+        return (
+            *self.guards(nodes),
+            *(absent(key) if item is None else unchanged(item) for key, item in wishes),
+        )
+
     def _all(self) -> dict[int, Member]:
         if self._members is None:
             self._members = self._assembled()

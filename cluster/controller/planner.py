@@ -1,8 +1,9 @@
 """What the controller decides: a machine without I/O, fed with the image of the cluster and the time.
 
-Every step is guarded by what it was decided on: the keys it writes, the topic where that matters, and the registrations
-(or their absence) of all nodes concerned. So a step that comes late, or twice, or from a controller that is not alone,
-changes nothing that it should not; and whenever a guard fails, the news of what made it fail is on its way.
+Every step is guarded by what it was decided on: the keys it writes, the topic where that matters, the registrations (or
+their absence) of all nodes concerned, and what operators want of those that get something. So a step that comes late,
+or twice, or from a controller that is not alone, changes nothing that it should not; and whenever a guard fails, the
+news of what made it fail is on its way.
 
 - Whatever changed is ruled on at once: missing partitions are created, `cluster.controller.partition_rules` is applied,
   and what a deleted topic or group left behind is deleted, on its tombstone only (R13).
@@ -185,7 +186,7 @@ def _created(
         life=PartitionLife.DECOMMISSIONED if number in topic.decommissioned else PartitionLife.ACTIVE,
     )
     decision = Decision(DecisionKind.PARTITION_CREATED, topic.id, number, f"led by node {state.leader}")
-    guards = (absent(key), unchanged(topic_item), *membership.guards(replicas))
+    guards = (absent(key), unchanged(topic_item), *membership.placement_guards(replicas))
     return Step(guards, Put(key, encode(state)), (decision,))
 
 

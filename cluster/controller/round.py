@@ -254,8 +254,12 @@ class Round:
         self._states[partition] = state
         self._assignment.place(partition, state.target)
         self._changed[partition] = None
-        concerned = dict.fromkeys((*before.replicas, *state.replicas))
-        guards = (unchanged(item), *self._membership.guards(concerned))
+        added = [node for node in state.replicas if node not in before.replicas]
+        guards = (
+            unchanged(item),
+            *self._membership.guards(before.replicas),
+            *self._membership.placement_guards(added),
+        )
         return Step(guards, Put(item.key, encode(state)), (Decision(kind, *partition, reason),))
 
 

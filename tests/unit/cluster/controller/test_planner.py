@@ -273,6 +273,31 @@ def test_new_partitions_avoid_nodes_that_are_drained_or_leaving(cluster: Planned
     assert {state.replicas for state in cluster.states().values() if state.topic_id == "id-more"} == {(3,)}
 
 
+def test_nothing_is_placed_on_a_drained_node_on_old_news(cluster: PlannedCluster) -> None:
+    """The topic is seen, the wish to drain is not yet; and the operator sees a node that is drained and has nothing."""
+    cluster.drain(3)
+    cluster.settle()
+    assert holders(cluster)[3] == 0
+    cluster.undrain(3)
+    cluster.see()
+    cluster.create("late", partitions=3, replicas=3)
+    cluster.drain(3)
+    cluster.control(batches=1)
+    assert holders(cluster)[3] == 0
+    cluster.control()
+    assert holders(cluster) == {1: 9, 2: 9}, "the two others get it instead"
+
+
+def test_nothing_is_moved_to_a_drained_node_on_old_news(cluster: PlannedCluster) -> None:
+    cluster.settle()
+    partition, state = next(each for each in cluster.states().items() if 3 not in each[1].replicas)
+    cluster.order(partition, (3, *state.replicas[:1]))
+    cluster.drain(3)
+    cluster.now_ms += SETTINGS.round_interval_ms
+    cluster.control(batches=1)
+    assert 3 not in cluster.state(partition).replicas
+
+
 def test_a_topic_waits_for_the_first_node() -> None:
     cluster = PlannedCluster()
     cluster.create("orders", partitions=2, replicas=3)
