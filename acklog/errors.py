@@ -179,6 +179,14 @@ class MalformedHttp(ProblemError, problem=ProblemCode.MALFORMED_HTTP):
     """What was sent is not HTTP."""
 
 
+class HostNotAllowed(ProblemError, problem=ProblemCode.HOST_NOT_ALLOWED):
+    """The server is not served under this name."""
+
+
+class OriginNotAllowed(ProblemError, problem=ProblemCode.ORIGIN_NOT_ALLOWED):
+    """A web page of another origin may not do this."""
+
+
 class TopicNotFound(ProblemError, problem=ProblemCode.TOPIC_NOT_FOUND):
     """There is no such topic."""
 

@@ -1,8 +1,6 @@
 """uvicorn around a gateway, embedded or in a cluster, and what is checked before. (Not in `app.server`, which brings in
 the coordination store of the embedded server: a fifth of what a cluster's process would load, for nothing.)"""
 
-import ipaddress
-
 import uvicorn
 
 from app.app import create_server_app
@@ -10,6 +8,7 @@ from app.dependencies import Gateway
 from app.process_constants import GRACE_SECONDS
 from app.settings import Settings, SettingsError
 from app.single_send_protocol import make_server_protocol
+from app.web_guard import guard_of, is_loopback
 
 OTHER_ADDRESS = "Give another --host or --port (--port 0 takes a free one)."
 
@@ -24,25 +23,18 @@ def check_exposure(settings: Settings) -> None:
     )
 
 
-def is_loopback(host: str) -> bool:
-    """Whether `host` is an address of this machine alone."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def gateway_config(gateway: Gateway, *, backlog: int) -> uvicorn.Config:
     """How uvicorn serves a gateway, embedded or in a cluster. `backlog` connections may wait to be accepted."""
     settings = gateway.settings
     application = create_server_app(gateway)
+    guard = guard_of(
+        listens_on=settings.host, allowed_hosts=settings.allowed_hosts, has_tokens=gateway.tokens is not None
+    )
     return uvicorn.Config(
         application.asgi,
         host=settings.host,
         port=settings.port,
-        http=make_server_protocol(settings, application.single_sends),
+        http=make_server_protocol(settings, application.single_sends, guard),
         loop="uvloop",
         ws="none",
         proxy_headers=False,  # nobody asks for a client's address

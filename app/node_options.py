@@ -19,6 +19,9 @@ class NodeOptions:
     advertise: str = text("", "address where they reach this node; empty: the one it listens on")
     rack: str = text("", "what fails together with this node (rack, zone, host); empty: nothing else")
     http: str = text("127.0.0.1:7080", "address of /healthz, /readyz and /metrics; port 0 picks a free one")
+    allowed_hosts: str = text(
+        "", "names under which that may be called, separated by commas, * for any; empty: any but on loopback"
+    )
     leave_timeout_ms: int = number(10_000, 0, 600_000, "how long a stop waits until other nodes lead")
     metric_names_max: int = number(100, 1, 10_000, "topics and groups with metrics of their own; the rest is 'other'")
     log_level: str = text("info", "debug, info, warning or error")

@@ -18,6 +18,7 @@ from app.node_http import create_node_app
 from app.node_options import NodeOptions
 from app.process_constants import COORDINATION_FILE, GRACE_SECONDS, IO_THREADS, SWITCH_INTERVAL_SECONDS
 from app.settings import Settings
+from app.web_guard import guard_of
 from cluster.runtime import SteadyClock, SystemEntropy
 from storage.disk.real_disk import RealDisk
 from storage.disk.thread_executor import ThreadExecutor
@@ -92,9 +93,11 @@ async def _hand_over(node: ClusterNode) -> None:
 
 
 def _config(node: ClusterNode, options: NodeOptions) -> uvicorn.Config:
+    host, _ = options.http_address
+    guard = guard_of(listens_on=host, allowed_hosts=options.allowed_hosts, has_tokens=False)
     return uvicorn.Config(
         create_node_app(node, metric_names_max=options.metric_names_max),
-        http=make_http_protocol(Settings(connections_max=HTTP_CONNECTIONS_MAX)),
+        http=make_http_protocol(Settings(connections_max=HTTP_CONNECTIONS_MAX), guard),
         loop="uvloop",
         ws="none",
         lifespan="off",

@@ -8,6 +8,9 @@ from starlette.responses import Response
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
 
+_NOT_STORED = (b"cache-control", b"no-store")
+"""A receive is a GET that changes something, and nothing else here stays as it is: no cache on the way may answer."""
+
 _encode = msgspec.json.Encoder().encode
 
 
@@ -17,9 +20,9 @@ class BytesResponse(Response):
     charset = ""
 
     def init_headers(self, headers: Mapping[str, str] | None = None) -> None:
-        raw = [(b"content-length", b"%d" % len(self.body))]
+        raw = [(b"content-length", b"%d" % len(self.body)), _NOT_STORED]
         if self.media_type is not None:
-            raw.append((b"content-type", self.media_type.encode("latin-1")))
+            raw.insert(1, (b"content-type", self.media_type.encode("latin-1")))  # where `app.problems` expects it
         if headers:
             raw.extend((name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items())
         self.raw_headers = raw

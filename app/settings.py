@@ -32,6 +32,11 @@ class Settings:
     data_dir: str = text("./data", "where the embedded server keeps everything")
     tokens_file: str = text("", "file of bearer tokens (JSON or TOML); empty: no authentication")
     insecure: bool = switch(False, "listen on other machines' networks without a tokens file")
+    allowed_hosts: str = text(
+        "",
+        "names under which the server may be called, separated by commas, * for any; empty: without tokens on a "
+        "loopback address those of loopback, else any",
+    )
     log_level: str = text("info", "debug, info, warning or error")
 
     auto_create_topics: bool = switch(True, "a send to an unknown topic creates it")

@@ -11,6 +11,7 @@ from app.bytes_in_flight import Hold
 from app.http_protocol import LimitedHttpProtocol
 from app.settings import Settings
 from app.single_sends import METHOD, ROUTE, Headers, SingleSends
+from app.web_guard import WebGuard
 from cluster.errors import AcklogError
 
 _URL = ROUTE.encode()
@@ -70,6 +71,7 @@ class SingleSendProtocol(LimitedHttpProtocol):
         self.expect_100_continue = False
 
     def on_headers_complete(self) -> None:
+        self.judge_head()
         if self._is_refused:
             return
         if self.url == _URL and self.parser.get_method() == _METHOD and self._may_begin():
@@ -182,6 +184,9 @@ def _joined(begin: bytes | bytearray, rest: bytes) -> bytes | bytearray:
     return begin
 
 
-def make_server_protocol(settings: Settings, single_sends: SingleSends) -> type[asyncio.Protocol]:
+def make_server_protocol(
+    settings: Settings, single_sends: SingleSends, guard: WebGuard | None = None
+) -> type[asyncio.Protocol]:
     """The protocol class for `uvicorn.Config(http=...)`."""
-    return type("ServerHttpProtocol", (SingleSendProtocol,), {"settings": settings, "single_sends": single_sends})
+    attributes = {"settings": settings, "single_sends": single_sends, "guard": guard}
+    return type("ServerHttpProtocol", (SingleSendProtocol,), attributes)

@@ -122,7 +122,7 @@ def make_request(
     method: str, target: str, body: bytes = b"", *, content_type: str = "application/json", accept: str = ""
 ) -> bytes:
     """A whole request as bytes."""
-    lines = [f"{method} {target} HTTP/1.1", "host: bench"]
+    lines = [f"{method} {target} HTTP/1.1", "host: localhost"]
     if body:
         lines += [f"content-type: {content_type}", f"content-length: {len(body)}"]
     if accept:

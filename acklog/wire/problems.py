@@ -39,6 +39,8 @@ class ProblemCode(Problem, Enum):
     UNSUPPORTED_MEDIA_TYPE = Problem(415, False, "The content type or encoding is not supported")
     HEADERS_TOO_LARGE = Problem(431, False, "The headers are larger than the limit")
     MALFORMED_HTTP = Problem(400, False, "What was sent is not HTTP")
+    HOST_NOT_ALLOWED = Problem(421, False, "The server is not served under this name")
+    ORIGIN_NOT_ALLOWED = Problem(403, False, "A web page of another origin may not do this")
     # What it is about
     TOPIC_NOT_FOUND = Problem(404, False, "There is no such topic")
     PARTITION_NOT_FOUND = Problem(404, False, "The topic has no such partition")

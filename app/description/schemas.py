@@ -98,7 +98,10 @@ def _seek_target() -> Schema:
 
 def _message_fields() -> dict[str, Schema]:
     return {
-        "body": {"description": f"any JSON value, at most {limits.MESSAGE_BODY_BYTES_MAX} bytes; kept byte for byte"},
+        "body": {
+            "description": f"any JSON value, at most {limits.MESSAGE_BODY_BYTES_MAX} bytes; kept byte for byte, "
+            "numbers of any size included"
+        },
         "bodyBase64": {"type": "string", "contentEncoding": "base64", "description": "in the place of body: bytes"},
         "contentType": {
             "type": "string",

@@ -1,6 +1,6 @@
 """Topics and groups by the names that clients give them, created on first use where that is on."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
 from acklog.wire.problems import ProblemCode
@@ -16,6 +16,8 @@ from cluster.topic_defaults import counted_nodes, default_min_insync_replicas, d
 
 NEAR_NAMES_MAX = 3
 NEAR_NAMES_COMPARED_MAX = 200
+
+NO_EPOCH = -1
 
 PartitionPlace = tuple[str, int]
 """The id of a topic, and the number of a partition."""
@@ -126,6 +128,28 @@ class Catalog:
 
         answers = await ask_each(unknown, look_for_one)
         return {place: fault for place, fault in zip(unknown, answers, strict=True) if fault is not None}
+
+    async def later_epochs(self, newest: Mapping[PartitionPlace, int]) -> dict[PartitionPlace, AcklogError | int]:
+        """Partitions whose leader epoch is below what somebody says it has been: the coordination store's, or why it is
+        not known. Each leader's epoch is there before it gives out anything."""
+        suspects = [place for place, epoch in newest.items() if epoch > self._leader_epoch(place)]
+        if not suspects:
+            return {}
+        deadline = self._confirmations.deadline()
+
+        async def look(place: PartitionPlace) -> None:
+            await self._confirmations.confirm(keys.partition(*place), "which leader epoch it has", deadline=deadline)
+
+        answers = await ask_each(suspects, look)
+        found = {
+            place: self._leader_epoch(place) if fault is None else fault
+            for place, fault in zip(suspects, answers, strict=True)
+        }
+        return {place: each for place, each in found.items() if not isinstance(each, int) or each < newest[place]}
+
+    def _leader_epoch(self, place: PartitionPlace) -> int:
+        state = self._metadata.partition(*place)
+        return NO_EPOCH if state is None else state.leader_epoch
 
     def _shows(self, place: PartitionPlace) -> bool:
         topic_id, partition = place

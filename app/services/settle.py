@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from acklog.wire.identifiers import MessageId, Receipt
+from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal, Scope
 from app.dependencies import Gateway
 from app.metrics import Metrics
@@ -79,6 +80,7 @@ class SettleService:
                 part = places[place] = _Part([], [])
             part.indexes.append(index)
             part.items.append(settle_item)
+        await self._refuse_later_epochs(settlement, places, results)
         settled = await self._settle(
             places,
             len(settlement.items),
@@ -90,6 +92,38 @@ class SettleService:
             if result is not None:
                 results[index] = _blamed_on(settlement.field_of(index), result)
         return results
+
+    async def _refuse_later_epochs(
+        self, settlement: Settlement, places: dict[Place, _Part], results: list[AcklogError | None]
+    ) -> None:
+        """Take out what is of a leader that there has not been yet: a leader that is asked cannot tell it from one of
+        a leader behind it, and would have all of them wait."""
+        newest: dict[PartitionPlace, int] = {}
+        for (topic_id, partition, _), part in places.items():
+            epoch = max([item.leader_epoch for item in part.items])
+            newest[topic_id, partition] = max(epoch, newest.get((topic_id, partition), epoch))
+        found = await self._catalog.later_epochs(newest)
+        if not found:
+            return
+        code = ProblemCode.INVALID_RECEIPT if settlement.kind == "receipt" else ProblemCode.MESSAGE_NOT_FOUND
+        for place, part in list(places.items()):
+            latest = found.get(place[:2])
+            if latest is None:
+                continue
+            kept = _Part([], [])
+            for index, item in zip(part.indexes, part.items, strict=True):
+                if isinstance(latest, AcklogError):
+                    results[index] = latest
+                elif item.leader_epoch > latest:
+                    detail = f"it is of leader epoch {item.leader_epoch}, and the partition's is {latest}"
+                    results[index] = _blamed_on(settlement.field_of(index), AcklogError(code, detail))
+                else:
+                    kept.indexes.append(index)
+                    kept.items.append(item)
+            if kept.items:
+                places[place] = kept
+            else:
+                del places[place]
 
     async def settle(
         self, deliveries: Sequence[Delivery], action: str, *, delay_ms: int = -1, visibility_ms: int = 0

@@ -103,6 +103,14 @@ def not_found(server: ServerProcess) -> Answer:
     return server.request("GET", "/nothing/here")
 
 
+def host_not_allowed(server: ServerProcess) -> Answer:
+    return server.request("GET", "/topics", headers={"Host": "rebound.example"})
+
+
+def origin_not_allowed(server: ServerProcess) -> Answer:
+    return server.request("GET", "/messages?queue=orders", headers={"Origin": "https://elsewhere.example"})
+
+
 def method_not_allowed(server: ServerProcess) -> Answer:
     answer = server.request("PATCH", "/messages")
     assert set(answer.headers["allow"].split(", ")) >= {"GET", "POST"}
@@ -115,7 +123,7 @@ def not_acceptable(server: ServerProcess) -> Answer:
 
 def request_timeout(server: ServerProcess) -> Answer:
     with server.open_connection() as connection:
-        connection.sendall(b"POST /messages HTTP/1.1\r\nHost: test\r\nContent-Length: 10\r\n\r\n{")
+        connection.sendall(b"POST /messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{")
         content = b""
         while part := connection.recv(65536):
             content += part
@@ -211,15 +219,15 @@ def idempotency_key_reused(server: ServerProcess) -> Answer:
 
 
 def overloaded(server: ServerProcess) -> Answer:
-    head = b"POST /messages HTTP/1.1\r\nHost: test\r\nContent-Length: %d\r\n\r\n{" % limits.REQUEST_BODY_BYTES_MAX
+    head = b"POST /messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % limits.REQUEST_BODY_BYTES_MAX
 
     def refusal() -> Answer | None:
-        answer = post(server, {"queue": "orders", "body": 1})
-        return answer if answer.status != 201 else None
+        with server.open_connection() as connection:
+            connection.sendall(head + bytes(limits.REQUEST_BODY_BYTES_MAX - 1))
+            answer = post(server, {"queue": "orders", "body": 1})
+            return answer if answer.status != 201 else None
 
-    with server.open_connection() as connection:
-        connection.sendall(head)
-        return wait_until(refusal, seconds=10, what="a large body is under way")
+    return wait_until(refusal, seconds=20, what="nearly all of a large body has come")
 
 
 def dedup_window_full(server: ServerProcess) -> Answer:
@@ -239,7 +247,7 @@ def too_many_waiting(server: ServerProcess) -> Answer:
         return answer if answer.status != 200 else None
 
     with server.open_connection() as connection:
-        connection.sendall(b"GET /messages?queue=waiting&group=g&waitSeconds=20 HTTP/1.1\r\nHost: test\r\n\r\n")
+        connection.sendall(b"GET /messages?queue=waiting&group=g&waitSeconds=20 HTTP/1.1\r\nHost: localhost\r\n\r\n")
         return wait_until(refusal, seconds=10, what="another poll waits")
 
 
@@ -270,6 +278,8 @@ PROVOKED: dict[str, tuple[str, Callable[[ServerProcess], Answer]]] = {
     "UNAUTHENTICATED": ("guarded", unauthenticated),
     "FORBIDDEN": ("guarded", forbidden),
     "NOT_FOUND": ("server", not_found),
+    "HOST_NOT_ALLOWED": ("server", host_not_allowed),
+    "ORIGIN_NOT_ALLOWED": ("server", origin_not_allowed),
     "METHOD_NOT_ALLOWED": ("server", method_not_allowed),
     "NOT_ACCEPTABLE": ("server", not_acceptable),
     "REQUEST_TIMEOUT": ("server", request_timeout),

@@ -21,7 +21,7 @@ FILES_NEEDED = POLLS + 1000
 MEMORY_BYTES_MAX = 400 * 1024 * 1024
 ROUND_TRIP_SECONDS_MAX = 1.0
 CONNECTING_AT_ONCE = 200
-POLL = b"GET /messages?queue=idle&group=g%d&waitSeconds=20 HTTP/1.1\r\nHost: test\r\n\r\n"
+POLL = b"GET /messages?queue=idle&group=g%d&waitSeconds=20 HTTP/1.1\r\nHost: localhost\r\n\r\n"
 GROUPS = 50
 
 

@@ -79,13 +79,13 @@ class TestHalfSentRequests:
 
     def test_half_the_headers(self, impatient: ServerProcess) -> None:
         with impatient.open_connection() as connection:
-            connection.sendall(b"POST /messages HTTP/1.1\r\nHost: test\r\nContent-Le")
+            connection.sendall(b"POST /messages HTTP/1.1\r\nHost: localhost\r\nContent-Le")
             assert status_of(read_to_end(connection)) == 408
         check_that_others_are_served(impatient)
 
     def test_half_a_body(self, impatient: ServerProcess) -> None:
         with impatient.open_connection() as connection:
-            connection.sendall(b'POST /messages HTTP/1.1\r\nHost: test\r\nContent-Length: 1000\r\n\r\n{"queue":')
+            connection.sendall(b'POST /messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{"queue":')
             answer = read_to_end(connection)
             assert status_of(answer) == 408
             assert b"REQUEST_TIMEOUT" in answer
@@ -94,7 +94,7 @@ class TestHalfSentRequests:
     def test_a_client_that_leaves_within_the_body_stores_nothing(self, impatient: ServerProcess) -> None:
         body = b'{"queue":"half","body":1}'
         with impatient.open_connection() as connection:
-            head = b"POST /messages HTTP/1.1\r\nHost: test\r\nContent-Length: %d\r\n\r\n" % (len(body) + 1)
+            head = b"POST /messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % (len(body) + 1)
             connection.sendall(head + body)
         check_that_others_are_served(impatient)
         assert impatient.request("GET", "/topics/half").code == "TOPIC_NOT_FOUND"
@@ -103,7 +103,7 @@ class TestHalfSentRequests:
         with ExitStack() as connections:
             opened = [connections.enter_context(impatient.open_connection()) for _ in range(300)]
             for connection in opened:
-                connection.sendall(b"POST /messages HTTP/1.1\r\nHost: test\r\nContent-Length: 1000\r\n\r\n{")
+                connection.sendall(b"POST /messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{")
             check_that_others_are_served(impatient)
             assert {status_of(read_to_end(connection)) for connection in opened} == {408}
 
@@ -112,7 +112,7 @@ class TestHalfSentRequests:
         options = ("--body-timeout-ms=4000", f"--request-bytes-in-flight-max={REQUEST_BODY_BYTES_MAX}")
         server = make_server(*options).start()
         assert send_one(server).status == 201
-        head = b"POST /messages HTTP/1.1\r\nHost: test\r\nContent-Length: %d\r\n\r\n" % REQUEST_BODY_BYTES_MAX
+        head = b"POST /messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % REQUEST_BODY_BYTES_MAX
         with server.open_connection() as connection:
             connection.sendall(head + bytes(REQUEST_BODY_BYTES_MAX - 1))
             refusal = wait_until(
@@ -133,7 +133,7 @@ def send_one(server: ServerProcess) -> Answer:
 class TestTooMuch:
     def test_a_flood_of_headers(self, impatient: ServerProcess) -> None:
         with impatient.open_connection() as connection:
-            send_all(connection, b"GET /healthz HTTP/1.1\r\nHost: test\r\n" + b"X-Flood: 0123456789\r\n" * 100_000)
+            send_all(connection, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n" + b"X-Flood: 0123456789\r\n" * 100_000)
             answer = read_to_end(connection)
         assert answer == b"" or status_of(answer) == 431
         check_that_others_are_served(impatient)
@@ -141,7 +141,7 @@ class TestTooMuch:
     def test_one_endless_header(self, impatient: ServerProcess) -> None:
         before = impatient.resident_bytes()
         with impatient.open_connection() as connection:
-            send_all(connection, b"GET /healthz HTTP/1.1\r\nHost: test\r\nX-Endless: " + b"x" * (64 * MIB))
+            send_all(connection, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Endless: " + b"x" * (64 * MIB))
             read_to_end(connection)
         assert impatient.resident_bytes() - before < 32 * MIB
         check_that_others_are_served(impatient)
@@ -174,7 +174,9 @@ class TestTooMuch:
     def test_a_body_without_a_length_that_never_ends(self, impatient: ServerProcess) -> None:
         chunk = b"100000\r\n" + b"x" * MIB + b"\r\n"
         with impatient.open_connection() as connection:
-            connection.sendall(b"POST /messages?queue=q HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n")
+            connection.sendall(
+                b"POST /messages?queue=q HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+            )
             for _ in range(64):
                 send_all(connection, chunk)
             answer = read_to_end(connection)
@@ -182,14 +184,24 @@ class TestTooMuch:
         check_that_others_are_served(impatient)
 
 
+class TestAnswers:
+    def test_no_cache_keeps_what_a_receive_got(self, impatient: ServerProcess) -> None:
+        impatient.send("cached", 1)
+        for target in ("/messages?queue=cached", "/topics", "/topics/cached/partitions/0/records?offset=0"):
+            assert impatient.request("GET", target).headers["cache-control"] == "no-store"
+
+
 class TestPipelining:
     def test_answers_come_in_the_order_of_the_requests(self, impatient: ServerProcess) -> None:
         requests = b""
         for number in range(15):
             body = b'{"queue":"pipelined","partition":0,"body":%d}' % number
-            requests += b"POST /messages HTTP/1.1\r\nHost: test\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+            requests += b"POST /messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%b" % (
+                len(body),
+                body,
+            )
         with impatient.open_connection() as connection:
-            connection.sendall(requests + b"GET /healthz HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n")
+            connection.sendall(requests + b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             answers = read_to_end(connection)
         bodies = [part.split(b"\n", 1)[0] for part in answers.split(b"\r\n\r\n")[1:-1]]
         offsets = [json.loads(body)["offset"] for body in bodies]
@@ -197,7 +209,7 @@ class TestPipelining:
 
     def test_too_many_at_once_are_refused(self, impatient: ServerProcess) -> None:
         with impatient.open_connection() as connection:
-            send_all(connection, b"GET /healthz HTTP/1.1\r\nHost: test\r\n\r\n" * 100_000)
+            send_all(connection, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100_000)
             read_to_end(connection)
         check_that_others_are_served(impatient)
 
@@ -212,7 +224,7 @@ class TestClientsThatDoNotRead:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             connection.connect((impatient.host, impatient.port))
             target = b"/messages?queue=large&group=g&max=16&maxBytes=16777216&visibilitySeconds=3600"
-            connection.sendall(b"GET %b HTTP/1.1\r\nHost: test\r\n\r\n" % target)
+            connection.sendall(b"GET %b HTTP/1.1\r\nHost: localhost\r\n\r\n" % target)
             messages = wait_until(
                 lambda: impatient.receive("large", "g", max=16, maxBytes=16 * MIB, visibilitySeconds=3600),
                 seconds=20,
@@ -227,7 +239,7 @@ class TestClientsThatDoNotRead:
         impatient.request("PUT", "/topics/unread", {"partitions": 1})
         for _ in range(4):
             impatient.send("unread", "x" * (MIB - 100))
-        request = b"GET /topics/unread/partitions/0/records?offset=0 HTTP/1.1\r\nHost: test\r\n\r\n"
+        request = b"GET /topics/unread/partitions/0/records?offset=0 HTTP/1.1\r\nHost: localhost\r\n\r\n"
         before = impatient.resident_bytes()
         with ExitStack() as connections:
             for _ in range(30):
@@ -242,7 +254,7 @@ class TestClientsThatLeave:
         """The client is gone when the message comes: another consumer gets it at once, as the first attempt."""
         assert impatient.request("PUT", "/topics/left", {"partitions": 1}).status == 201
         reader, writer = await asyncio.open_connection(impatient.host, impatient.port)
-        writer.write(b"GET /messages?queue=left&group=g&waitSeconds=20 HTTP/1.1\r\nHost: test\r\n\r\n")
+        writer.write(b"GET /messages?queue=left&group=g&waitSeconds=20 HTTP/1.1\r\nHost: localhost\r\n\r\n")
         await writer.drain()
         await asyncio.to_thread(wait_until, lambda: waiting_requests(impatient) == 1, seconds=10, what="the poll waits")
         writer.close()
@@ -256,7 +268,9 @@ class TestClientsThatLeave:
     def test_messages_that_come_right_behind_a_leaver(self, impatient: ServerProcess) -> None:
         """The server learns of the message and of the leaving at the same time: nothing may be leased to nobody."""
         assert impatient.request("PUT", "/topics/race", {"partitions": 1}).status == 201
-        request = b"GET /messages?queue=race&group=g&waitSeconds=20&visibilitySeconds=3600 HTTP/1.1\r\nHost: t\r\n\r\n"
+        request = (
+            b"GET /messages?queue=race&group=g&waitSeconds=20&visibilitySeconds=3600 HTTP/1.1\r\nHost: [::1]\r\n\r\n"
+        )
         for number in range(30):
             with impatient.open_connection() as leaver:
                 leaver.sendall(request)
@@ -268,9 +282,11 @@ class TestClientsThatLeave:
     def test_a_leaver_with_more_requests_behind_its_poll(self, impatient: ServerProcess) -> None:
         """Pipelined requests must not hide that the client has gone, nor be begun for nobody."""
         assert impatient.request("PUT", "/topics/piped", {"partitions": 1}).status == 201
-        poll = b"GET /messages?queue=piped&group=g&waitSeconds=20&visibilitySeconds=3600 HTTP/1.1\r\nHost: t\r\n\r\n"
+        poll = (
+            b"GET /messages?queue=piped&group=g&waitSeconds=20&visibilitySeconds=3600 HTTP/1.1\r\nHost: [::1]\r\n\r\n"
+        )
         body = b'{"queue":"piped","body":"of nobody"}'
-        send = b"POST /messages HTTP/1.1\r\nHost: t\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+        send = b"POST /messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
         with impatient.open_connection() as leaver:
             leaver.sendall(poll + send)
             wait_until(lambda: waiting_requests(impatient) == 1, seconds=20, what="the poll waits")

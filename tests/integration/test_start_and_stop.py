@@ -104,10 +104,8 @@ class TestRefusals:
         assert code == 2, output
         assert "Traceback" not in output
 
-    def test_an_unknown_variable(self, make_server: ServerMaker) -> None:
-        code, output = refused_start(make_server(environment={"ACKLOG_PROT": "1"}))
-        assert code == 2
-        assert "ACKLOG_PROT" in output
+    def test_an_unknown_variable_is_only_told(self, make_server: ServerMaker) -> None:
+        assert "ACKLOG_PROT" in make_server(environment={"ACKLOG_PROT": "1"}).start().output()
 
     def test_a_data_directory_that_is_a_file(self, make_server: ServerMaker, tmp_path: Path) -> None:
         (tmp_path / "data").write_text("not a directory")
@@ -183,7 +181,7 @@ class TestStop:
 
     def test_an_idle_connection_does_not_hold_it_up(self, server: ServerProcess) -> None:
         with server.open_connection() as connection:
-            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: test\r\n\r\n")
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert connection.recv(4096).startswith(b"HTTP/1.1 200")
             server.terminate()
             assert server.wait(seconds=15) == 0

@@ -66,13 +66,16 @@ class SeenStore(MemoryStore):
 
 
 class MemoryMetadata:
-    """`steering` follows a store of its own; the rest is what a test puts here."""
+    """`steering` follows a store of its own; the rest is what a test puts here. `unheard_epochs` are leader epochs, by
+    their partition's key, that the view shows once it has been confirmed only."""
 
     def __init__(self) -> None:
         self.steering = SteeringState()
         self.topics_by_name: dict[str, Topic] = {}
         self.groups_by_name: dict[str, Group] = {}
         self.leaderless: set[tuple[str, int]] = set()
+        self.epochs: dict[str, int] = {}
+        self.unheard_epochs: dict[str, int] = {}
         self.gone: set[tuple[str, int]] = set()
         self.registrations: list[NodeRegistration] = []
         self.register(NodeRegistration(NODE_ID, 1, "dir", "local"))
@@ -100,8 +103,9 @@ class MemoryMetadata:
         if topic is None or partition >= topic.partitions:
             return None
         leader = -1 if (topic_id, partition) in self.leaderless else NODE_ID
+        epoch = self.epochs.get(keys.partition(topic_id, partition), LEADER_EPOCH)
         life = PartitionLife.GONE if (topic_id, partition) in self.gone else PartitionLife.ACTIVE
-        return PartitionState(topic_id, partition, (NODE_ID,), (NODE_ID,), leader, 1, LEADER_EPOCH, life=life)
+        return PartitionState(topic_id, partition, (NODE_ID,), (NODE_ID,), leader, 1, epoch, life=life)
 
     def partitions(self, topic_id: str) -> list[PartitionState]:
         topic = self.topic_by_id(topic_id)
@@ -124,7 +128,8 @@ class MemoryMetadata:
         return
 
     async def confirm(self, key: str) -> None:
-        return
+        if key in self.unheard_epochs:
+            self.epochs[key] = self.unheard_epochs.pop(key)
 
     async def confirm_all(self, prefix: str) -> None:
         return

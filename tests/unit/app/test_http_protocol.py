@@ -101,6 +101,13 @@ async def test_headers_that_do_not_arrive_end_the_connection(connect: Any, sent:
         (b"GET / HTTP/1.1\r\na: " + b"x" * 1100 + b"\r\n\r\n", ProblemCode.HEADERS_TOO_LARGE),
         (b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 600 + b"\r\n", ProblemCode.HEADERS_TOO_LARGE),
         (b"\x16\x03\x01 no HTTP\r\n\r\n", ProblemCode.MALFORMED_HTTP),
+        (b"GET / HTTP/1.1\r\n\r\n", ProblemCode.MALFORMED_HTTP),
+        (b"GET / HTTP/1.1\r\nhost: a\r\nHost: a\r\n\r\n", ProblemCode.MALFORMED_HTTP),
+        (b"GET / HTTP/1.0\r\nhost: a\r\nhost: b\r\n\r\n", ProblemCode.MALFORMED_HTTP),
+        (b"GET /\r\n\r\n", ProblemCode.MALFORMED_HTTP),
+        (b"GET / HTTP/0.9\r\nhost: a\r\n\r\n", ProblemCode.MALFORMED_HTTP),
+        (b"GET / HTTP/2.0\r\nhost: a\r\n\r\n", ProblemCode.MALFORMED_HTTP),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", ProblemCode.MALFORMED_HTTP),
     ],
 )
 async def test_what_cannot_be_taken_is_refused_once(connect: Any, sent: bytes, code: ProblemCode) -> None:
@@ -117,7 +124,7 @@ async def test_what_cannot_be_taken_is_refused_once(connect: Any, sent: bytes, c
 
 async def test_the_largest_url_and_headers_are_served(connect: Any) -> None:
     protocol, transport = connect()
-    protocol.data_received(b"GET /" + b"x" * 255 + b" HTTP/1.1\r\na: " + b"x" * 1023 + b"\r\n\r\n")
+    protocol.data_received(b"GET /" + b"x" * 255 + b" HTTP/1.1\r\nhost: a\r\na: " + b"x" * 1018 + b"\r\n\r\n")
     await settle()
     assert transport.written.startswith(b"HTTP/1.1 200")
     protocol.connection_lost(None)
@@ -151,7 +158,7 @@ async def test_too_many_connections(connect: Any) -> None:
 
 async def test_a_body_that_was_not_waited_for_is_dropped_for_a_while_only(connect: Any) -> None:
     protocol, transport = connect()
-    protocol.data_received(b"POST / HTTP/1.1\r\ncontent-length: 100\r\n\r\nx")
+    protocol.data_received(b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 100\r\n\r\nx")
     await settle()
     assert transport.written.startswith(b"HTTP/1.1 200")
     assert not transport.is_closing()
@@ -162,7 +169,7 @@ async def test_a_body_that_was_not_waited_for_is_dropped_for_a_while_only(connec
 
 async def test_after_a_dropped_body_the_connection_goes_on(connect: Any) -> None:
     protocol, transport = connect()
-    protocol.data_received(b"POST / HTTP/1.1\r\ncontent-length: 2\r\n\r\nx")
+    protocol.data_received(b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\nx")
     await settle()
     protocol.data_received(b"x" + GET)
     await settle()
@@ -221,3 +228,10 @@ async def test_a_client_that_reads_in_time_is_not_cut_off(connect: Any) -> None:
     protocol.connection_lost(None)
     await asyncio.sleep(2 * SETTINGS.write_timeout_ms / 1000)
     assert not transport.aborted.is_set()
+
+
+async def test_http_1_0_needs_no_host(connect: Any) -> None:
+    protocol, transport = connect()
+    protocol.data_received(b"GET / HTTP/1.0\r\n\r\n")
+    await settle()
+    assert transport.written.startswith(b"HTTP/1.1 200 ")

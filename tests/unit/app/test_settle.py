@@ -8,6 +8,7 @@ from acklog.wire.limits import RECEIPTS_MAX
 from acklog.wire.problems import ProblemCode
 from app.services.registry import Services
 from app.services.settle import Delivery
+from cluster import keys
 from cluster.errors import AcklogError
 from storage.rpc.messages import SettleItem
 from tests.support.memory_gateway import MemoryWorld
@@ -205,3 +206,34 @@ async def test_a_message_beyond_the_topic(client: httpx2.AsyncClient, world: Mem
     assert beyond.json()["code"] == "PARTITION_NOT_FOUND"
     missing = await client.get(f"/messages/m-{topic.id}-0-3-0")
     assert (missing.status_code, missing.json()["code"]) == (404, "MESSAGE_NOT_FOUND")
+
+
+@pytest.mark.parametrize("path", ["/ack", "/nack", "/extend"])
+async def test_a_receipt_of_an_epoch_that_has_not_been_is_refused_at_once(
+    client: httpx2.AsyncClient, world: MemoryWorld, path: str
+) -> None:
+    """It is the only one that is: those beside it are settled, and no leader is kept busy with it."""
+    [message] = await deliver(client, world)
+    topic, group = world.metadata.topics()[0], world.metadata.groups()[0]
+    later = str(Receipt(topic.id, message["partition"], message["offset"], group.id, 0, LEADER_EPOCH + 1, 1))
+    more = {"visibilitySeconds": 30} if path == "/extend" else {}
+    response = await client.post(path, json={"receipts": [later, message["receipt"]], **more})
+    assert [each.get("code") for each in response.json()["results"]] == ["INVALID_RECEIPT", None]
+    assert response.json()["results"][0]["field"] == "receipts[0]"
+    [call] = world.node.calls("settle")
+    assert len(call.items) == 1
+    alone = await client.post(path, json={"receipt": later, **more})
+    assert (alone.status_code, alone.json()["code"]) == (400, "INVALID_RECEIPT")
+    assert len(world.node.calls("settle")) == 1
+
+
+async def test_a_receipt_of_a_leader_that_the_view_has_not_heard_of_is_good(
+    client: httpx2.AsyncClient, world: MemoryWorld
+) -> None:
+    """The gateway asks the coordination store before it says that there has been no such epoch."""
+    [message] = await deliver(client, world)
+    topic, group = world.metadata.topics()[0], world.metadata.groups()[0]
+    world.metadata.unheard_epochs[keys.partition(topic.id, message["partition"])] = LEADER_EPOCH + 1
+    later = str(Receipt(topic.id, message["partition"], message["offset"], group.id, 0, LEADER_EPOCH + 1, 1))
+    await client.post("/ack", json={"receipt": later})
+    assert world.node.calls("settle")

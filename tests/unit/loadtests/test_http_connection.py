@@ -82,7 +82,7 @@ def test_a_request_says_how_long_it_is() -> None:
     assert make_request("POST", "/x", b"{}").endswith(b"content-length: 2\r\n\r\n{}")
     assert (
         make_request("GET", "/x", accept="text/plain")
-        == b"GET /x HTTP/1.1\r\nhost: bench\r\naccept: text/plain\r\n\r\n"
+        == b"GET /x HTTP/1.1\r\nhost: localhost\r\naccept: text/plain\r\n\r\n"
     )
 
 

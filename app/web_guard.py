@@ -1,0 +1,93 @@
+"""Keeps other people's web pages out of a server that asks nobody for a token.
+
+A page in a browser on this machine reaches what listens here, although it comes from anywhere. It may send simple
+requests to any address without asking (they carry `Origin` or `Sec-Fetch-Site`), and under a name of its own that it
+lets point here it may read the answers, too (DNS rebinding: `Host` is that name). With tokens a page has nothing to
+show, so nothing is checked then.
+"""
+
+import ipaddress
+
+from acklog.wire.problems import ProblemCode
+from cluster.errors import AcklogError
+
+EVERY_HOST = "*"
+HARMLESS = (b"/", b"/docs")
+"""What a link on another page may lead to. Everything else does something, also by GET: a receive consumes."""
+_OWN_PAGES = frozenset({b"same-origin", b"none"})
+_KNOWN_MAX = 64
+
+
+class WebGuard:
+    """`hosts` are the names under which the server is served, beside those of loopback; None: under any."""
+
+    def __init__(self, hosts: frozenset[str] | None) -> None:
+        self._hosts = hosts
+        self._known: set[bytes] = set()  # what Host headers said that were good
+
+    def fault(
+        self, url: bytes, *, host: bytes | None, origin: bytes | None, fetch_site: bytes | None
+    ) -> AcklogError | None:
+        """Why a request with these headers is not taken; None where it is. Without `host` no browser sent it."""
+        if host is not None and host not in self._known:
+            if not self._is_ours(host):
+                detail = (
+                    f"the server is not known as {name_of(host)[:100]!r}; where it should be, "
+                    "say so with --allowed-hosts (ACKLOG_ALLOWED_HOSTS)"
+                )
+                return AcklogError(ProblemCode.HOST_NOT_ALLOWED, detail, field="Host")
+            if len(self._known) < _KNOWN_MAX:
+                self._known.add(host)
+        if origin is None and fetch_site is None:
+            return None
+        return None if url in HARMLESS else self._fault_of_page(host, origin, fetch_site)
+
+    def _fault_of_page(self, host: bytes | None, origin: bytes | None, fetch_site: bytes | None) -> AcklogError | None:
+        """What the browser says counts most: behind a proxy `Host` may be another than the page's."""
+        if fetch_site is not None:
+            if fetch_site.lower() in _OWN_PAGES:
+                return None
+            return AcklogError(ProblemCode.ORIGIN_NOT_ALLOWED, "a page of another site sent this", field="Origin")
+        assert origin is not None, "there is one of the two"
+        authority = origin.partition(b"://")[2]
+        if authority and (authority.lower() == (host or b"").lower() or self._is_named(name_of(authority))):
+            return None
+        return AcklogError(ProblemCode.ORIGIN_NOT_ALLOWED, "a page of another origin sent this", field="Origin")
+
+    def _is_ours(self, host: bytes) -> bool:
+        if self._hosts is None:
+            return True
+        name = name_of(host)
+        return self._is_named(name) or is_loopback(name) or name.endswith(".localhost")
+
+    def _is_named(self, name: str) -> bool:
+        return self._hosts is not None and name in self._hosts
+
+
+def name_of(authority: bytes) -> str:
+    """The host in `host:port` or `[address]:port`, in lower case."""
+    text = authority.decode("latin-1").strip().lower()
+    if text.startswith("["):
+        return text[1:].partition("]")[0]
+    return text.partition(":")[0].removesuffix(".")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether `host` is an address of this machine alone."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def guard_of(*, listens_on: str, allowed_hosts: str, has_tokens: bool) -> WebGuard | None:
+    """`allowed_hosts` as in the settings: names separated by commas, `*` for all, empty for what fits `listens_on`:
+    those of loopback there, elsewhere all, as nobody here can know what names lead to a public address."""
+    named = frozenset(name_of(each.encode()) for each in allowed_hosts.split(",") if each.strip())
+    if not named:
+        if has_tokens:
+            return None
+        return WebGuard(frozenset({listens_on.lower()}) if is_loopback(listens_on) else None)
+    return WebGuard(None if EVERY_HOST in named else named | {listens_on.lower()})
