@@ -8,6 +8,7 @@ from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
 
 EVERY_TOPIC = ("*",)
+EVERY_GROUP = ("*",)
 
 
 class Scope(Enum):
@@ -18,14 +19,35 @@ class Scope(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """`topics` holds shell patterns (`orders.*`) of the topic names that the token is for."""
+    """`topics` and `groups` hold shell patterns (`orders.*`) of the names that the token is for.
+
+    `groups` None, as in files that know nothing of groups: a token for every topic is for every group. One for some
+    topics may read them with any group, and neither sees nor changes groups.
+    """
 
     name: str
     scopes: frozenset[Scope]
     topics: tuple[str, ...]
+    groups: tuple[str, ...] | None = None
 
     def may_see(self, topic: str) -> bool:
         return self.topics == EVERY_TOPIC or any(fnmatchcase(topic, pattern) for pattern in self.topics)
+
+    @property
+    def is_for_every_topic(self) -> bool:
+        return self.topics == EVERY_TOPIC
+
+    @property
+    def may_use_any_group(self) -> bool:
+        return self.groups is None or self.groups == EVERY_GROUP
+
+    def may_use_group(self, group: str) -> bool:
+        """To read its topics with, and to see in what it has done in them."""
+        return self.may_use_any_group or any(fnmatchcase(group, pattern) for pattern in self.groups or ())
+
+    def may_see_group(self, group: str) -> bool:
+        """The group itself, with its settings."""
+        return self.is_for_every_topic if self.groups is None else self.may_use_group(group)
 
     def require(self, scope: Scope) -> None:
         """Raises AcklogError FORBIDDEN."""
@@ -38,10 +60,27 @@ class Principal:
             detail = "this concerns every topic, and the token is for some"
             raise AcklogError(ProblemCode.FORBIDDEN, detail)
 
+    def require_everything(self) -> None:
+        """For what names topics and groups of all. Raises AcklogError FORBIDDEN."""
+        if not self.is_for_every_topic or not self.may_use_any_group:
+            detail = "this concerns every topic and group, and the token is for some"
+            raise AcklogError(ProblemCode.FORBIDDEN, detail)
+
+    def require_use_of_group(self, group: str) -> None:
+        """Raises AcklogError FORBIDDEN."""
+        if not self.may_use_group(group):
+            raise AcklogError(ProblemCode.FORBIDDEN, f"the token is not for group {group[:249]!r}")
+
+    def require_group(self, group: str) -> None:
+        """To see the group itself, or to change it. Raises AcklogError FORBIDDEN."""
+        if not self.may_see_group(group):
+            hint = "; a token for some topics needs 'groups'" if self.groups is None else ""
+            raise AcklogError(ProblemCode.FORBIDDEN, f"the token is not for group {group[:249]!r}{hint}")
+
     def require_topic(self, topic: str) -> None:
         """Raises AcklogError FORBIDDEN."""
         if not self.may_see(topic):
             raise AcklogError(ProblemCode.FORBIDDEN, f"the token is not for topic {topic[:249]!r}")
 
 
-ANYONE = Principal("anyone", frozenset(Scope), EVERY_TOPIC)
+ANYONE = Principal("anyone", frozenset(Scope), EVERY_TOPIC, EVERY_GROUP)

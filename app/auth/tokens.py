@@ -31,6 +31,7 @@ class _Entry(msgspec.Struct, forbid_unknown_fields=True):
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
     scopes: Annotated[list[Scope], msgspec.Meta(min_length=1)]
     topics: tuple[str, ...] = EVERY_TOPIC
+    groups: tuple[str, ...] | None = None
     token: Annotated[str, msgspec.Meta(min_length=16, max_length=TOKEN_BYTES_MAX)] | None = None
     sha256: Annotated[str, msgspec.Meta(pattern="^[0-9a-fA-F]{64}$")] | None = None
 
@@ -87,7 +88,7 @@ def parse_token_table(content: bytes, *, toml: bool = False) -> TokenTable:
         digest = _digest(entry)
         if digest in principals:
             raise TokensFileError(f"the token of {entry.name!r} is already that of {principals[digest].name!r}")
-        principals[digest] = Principal(entry.name, frozenset(entry.scopes), entry.topics)
+        principals[digest] = Principal(entry.name, frozenset(entry.scopes), entry.topics, entry.groups)
     return TokenTable(principals)
 
 

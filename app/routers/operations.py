@@ -38,7 +38,9 @@ def add_operations(router: APIRouter, services: Services) -> None:
 
     @router.get("/metrics", operation_id="metrics", tags=["operations"])
     async def metrics(request: Request) -> Response:
-        principal_of(RequestHeaders(request), gateway.tokens).require(Scope.READ)
+        principal = principal_of(RequestHeaders(request), gateway.tokens)
+        principal.require(Scope.READ)
+        principal.require_everything()  # labels are names
         NO_PARAMETERS.parse(request.scope["query_string"])
         services.metrics.waiting.set(services.waiting.count)
         held_bytes = services.bytes_in_flight.held_bytes + services.settlement_bytes.held_bytes

@@ -16,6 +16,7 @@ from cluster.topic_defaults import counted_nodes, default_min_insync_replicas, d
 
 NEAR_NAMES_MAX = 3
 NEAR_NAMES_COMPARED_MAX = 200
+NEAR_CHARACTERS_COMPARED_MAX = 8_000
 
 NO_EPOCH = -1
 
@@ -169,7 +170,8 @@ class Catalog:
         topic = self._metadata.topic_by_id(topic_id)
         if topic is None:
             raise AcklogError(ProblemCode.TOPIC_NOT_FOUND, "the topic was deleted, or never existed", field=field)
-        principal.require_topic(topic.name)
+        if not principal.may_see(topic.name):  # an id says nothing of the name, and the answer must not
+            raise AcklogError(ProblemCode.FORBIDDEN, "the token is not for the topic that this is of", field=field)
         if partition >= topic.partitions:
             detail = f"{topic.name!r} has no partition {partition}"
             raise AcklogError(ProblemCode.PARTITION_NOT_FOUND, detail, field=field)
@@ -236,10 +238,12 @@ class Catalog:
         topics must not keep the server busy."""
         start = name[:1].lower()
         candidates: list[str] = []
+        characters = 0
         for topic in self._metadata.topics():
             if topic.name[:1].lower() == start and principal.may_see(topic.name):
                 candidates.append(topic.name)
-                if len(candidates) >= NEAR_NAMES_COMPARED_MAX:
+                characters += len(topic.name)
+                if len(candidates) >= NEAR_NAMES_COMPARED_MAX or characters >= NEAR_CHARACTERS_COMPARED_MAX:
                     break
         return get_close_matches(name, candidates, n=NEAR_NAMES_MAX, cutoff=0.6)
 

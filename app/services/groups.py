@@ -99,6 +99,7 @@ class GroupService:
         """
         principal.require(Scope.ADMIN)
         check_name(name, field="group")
+        principal.require_group(name)
         changes = fields.settings or GroupSettingsFields()
         if changes.dead_letter_topic is not None:
             principal.require_topic(changes.dead_letter_topic)
@@ -116,10 +117,13 @@ class GroupService:
         """Change what `fields` names of the group. Raises AcklogError GROUP_NOT_FOUND, GROUP_EXISTS (another mode)."""
         principal.require(Scope.ADMIN)
         check_name(name, field="group")
+        principal.require_group(name)
         changes = fields.settings or GroupSettingsFields()
         if changes.dead_letter_topic is not None:
             principal.require_topic(changes.dead_letter_topic)
         existing = await self._catalog.latest_group(name) or await self._catalog.group(name)
+        if changes.dead_letter_topic is not None:
+            await self._require_what_it_reads(existing, principal)
         if fields.mode not in {None, existing.mode}:
             detail = f"the group is {existing.mode.value!r}; a group's mode never changes"
             raise AcklogError(ProblemCode.GROUP_EXISTS, detail, field="mode")
@@ -131,7 +135,7 @@ class GroupService:
         principal.require(Scope.READ)
         found: list[GroupView] = []
         for group in self._gateway.metadata.groups():
-            if group.name > after:
+            if group.name > after and principal.may_see_group(group.name):
                 if len(found) == limit:
                     return GroupListing(found, found[-1].name)
                 found.append(group_view(group))
@@ -140,17 +144,20 @@ class GroupService:
     async def describe(self, name: str, principal: Principal) -> GroupView:
         """Raises AcklogError GROUP_NOT_FOUND."""
         principal.require(Scope.READ)
+        principal.require_group(name)
         return group_view(await self._catalog.group(name))
 
     async def delete(self, name: str, principal: Principal) -> None:
         """Raises AcklogError GROUP_NOT_FOUND."""
         principal.require(Scope.ADMIN)
+        principal.require_group(name)
         await self._catalog.group(name)
         await self._gateway.groups.delete(name)
 
     async def offsets(self, name: str, topic_names: list[str], principal: Principal) -> OffsetsView:
         """The group's progress, asked from the leaders. Raises AcklogError."""
         principal.require(Scope.READ)
+        principal.require_use_of_group(name)
         group = await self._catalog.group(name)
         topics = await self._topics(topic_names, principal)
         places = [(topic, number) for topic in topics for number in range(topic.partitions)]
@@ -174,6 +181,7 @@ class GroupService:
         """Set the group's progress, or only say where it would be. Raises AcklogError when it failed everywhere and
         alike: what failed here may have been done there."""
         principal.require(Scope.ADMIN)
+        principal.require_use_of_group(name)
         group = await self._catalog.group(name)
         if command.partition is None:
             topic = await self._catalog.topic(command.topic, principal, field="topic")
@@ -202,6 +210,30 @@ class GroupService:
         if len(faults) == len(numbers) and len({fault.code for fault in faults}) == 1:
             raise faults[0]
         return SeekView(group.name, topic.name, command.is_dry_run, items, len(faults))
+
+    async def _require_what_it_reads(self, group: Group, principal: Principal) -> None:
+        """Where a group's dead letters go, its messages go: who says where needs the right on every topic that the
+        group reads. Raises AcklogError FORBIDDEN, also where that cannot be told, or UNAVAILABLE."""
+        if principal.is_for_every_topic:
+            return
+        foreign = [topic for topic in self._gateway.metadata.topics() if not principal.may_see(topic.name)]
+        places = [(topic, number) for topic in foreign for number in range(topic.partitions)]
+        if len(places) > PARTITIONS_ASKED_MAX:
+            detail = "there are too many topics to tell what the group reads: it takes a token for every topic"
+            raise AcklogError(ProblemCode.FORBIDDEN, detail, field="settings.deadLetterTopic")
+        deadline_ms = self._leaders.deadline_in(self._gateway.settings.request_timeout_ms)
+
+        async def positions(place: tuple[Topic, int]) -> PositionsResponse:
+            topic, partition = place
+            return await self._ends.positions(topic.id, partition, deadline_ms=deadline_ms)
+
+        for answer in await ask_each(places, positions):
+            if isinstance(answer, AcklogError):
+                detail = "whether the group reads topics that the token is not for cannot be told now"
+                raise AcklogError(ProblemCode.UNAVAILABLE, detail)
+            if _position_of(group, answer) is not None:
+                detail = "the group also reads topics that the token is not for"
+                raise AcklogError(ProblemCode.FORBIDDEN, detail, field="settings.deadLetterTopic")
 
     async def _topics(self, names: list[str], principal: Principal) -> list[Topic]:
         if names:

@@ -44,9 +44,9 @@ class LookService:
         for fault in (await self._catalog.look_for([place])).values():
             raise fault
         topic = self._catalog.topic_at(place, principal, field="messageId")
-        return await self._inspect(message_id, topic.name)
+        return await self._inspect(message_id, topic.name, principal)
 
-    async def _inspect(self, message_id: MessageId, queue: str) -> InspectedView:
+    async def _inspect(self, message_id: MessageId, queue: str, principal: Principal) -> InspectedView:
         topic_id, partition, epoch, offset = message_id
         request = InspectRequest(topic_id, partition, offset, epoch)
         response = await self._leaders.call(
@@ -64,12 +64,16 @@ class LookService:
             append_time_ms=response.append_time_ms,
         )
         fields = {name: getattr(view, name) for name in MessageView.__struct_fields__}
-        return InspectedView(**fields, groups=self._group_states(response.groups))
+        return InspectedView(**fields, groups=self._group_states(response.groups, principal))
 
-    def _group_states(self, groups: list[GroupView]) -> list[GroupState]:
-        """Those of deleted groups, which the node forgets a little later, are left out."""
+    def _group_states(self, groups: list[GroupView], principal: Principal) -> list[GroupState]:
+        """Those of deleted groups, which the node forgets a little later, are left out, and those of others."""
         named = [(self._catalog.group_name(group.group_id), group) for group in groups]
-        return [self._group_state(name, group) for name, group in named if name is not None]
+        return [
+            self._group_state(name, group)
+            for name, group in named
+            if name is not None and principal.may_use_group(name)
+        ]
 
     def _group_state(self, name: str, group: GroupView) -> GroupState:
         state = GroupState(name, group.state, group.attempts, consumer=group.consumer)

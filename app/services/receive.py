@@ -48,6 +48,7 @@ class ReceiveService:
     async def receive(self, command: ReceiveCommand, principal: Principal, watch: ClientWatch) -> Received:
         """Raises AcklogError. When the client is gone the result is empty, and nothing stays leased."""
         principal.require(Scope.READ)
+        principal.require_use_of_group(command.group)
         topics = [await self._catalog.topic(name, principal) for name in command.queues]
         group, is_created = await self._catalog.group_for_receive(command.group)
         received = Received({topic.id: topic.name for topic in topics}, is_group_created=is_created)

@@ -48,6 +48,7 @@ class _Context:
     """What a request's items are about: the partitions that cannot be settled in, and why; and the group of message
     ids."""
 
+    principal: Principal
     faults: dict[PartitionPlace, AcklogError]
     group_id: str = ""
     group_fault: AcklogError | None = None
@@ -193,9 +194,10 @@ class SettleService:
             unanswered = await self._catalog.look_for(list(faults))
             left = self._faults_at(faults, principal)
             faults = {place: unanswered.get(place, fault) for place, fault in left.items()}
-        context = _Context(faults)
+        context = _Context(principal, faults)
         if settlement.kind == "messageId" and len(faults) < len(named):
             try:
+                principal.require_use_of_group(settlement.group)
                 context.group_id = (await self._catalog.group(settlement.group)).id
             except AcklogError as fault:
                 context.group_fault = fault
@@ -209,6 +211,14 @@ class SettleService:
             except AcklogError as fault:
                 faults[place] = fault
         return faults
+
+    def _require_group(self, group_id: str, principal: Principal) -> None:
+        """Raises AcklogError FORBIDDEN, or UNAVAILABLE for a group that another gateway may just have made."""
+        name = self._catalog.group_name(group_id)
+        if name is None:
+            raise AcklogError(ProblemCode.UNAVAILABLE, "the group of this receipt is not known here")
+        if not principal.may_use_group(name):
+            raise AcklogError(ProblemCode.FORBIDDEN, "the token is not for the group that this receipt is of")
 
     def _placed(self, item: Receipt | MessageId | AcklogError, context: _Context) -> tuple[Place, SettleItem]:
         if isinstance(item, AcklogError):
@@ -225,6 +235,8 @@ class SettleService:
             if context.group_fault is not None:
                 raise context.group_fault
             group_id = context.group_id
+        elif not context.principal.may_use_any_group:
+            self._require_group(group_id, context.principal)
         return (topic_id, partition, group_id), settle_item
 
 

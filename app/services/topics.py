@@ -193,10 +193,12 @@ class TopicService:
         [answer] = await self._positions(topic, [partition])
         view = self._partition_view(topic, partition, answer)
         fields = {name: getattr(view, name) for name in PartitionView.__struct_fields__}
-        return PartitionDescription(**fields, topic=topic.name, groups=self._groups(topic, partition, answer))
+        return PartitionDescription(
+            **fields, topic=topic.name, groups=self._groups(topic, partition, answer, principal)
+        )
 
     def _groups(
-        self, topic: Topic, partition: int, answer: PositionsResponse | AcklogError | None
+        self, topic: Topic, partition: int, answer: PositionsResponse | AcklogError | None, principal: Principal
     ) -> list[PartitionGroupView]:
         if not isinstance(answer, PositionsResponse):
             return []
@@ -204,7 +206,7 @@ class TopicService:
         for position in answer.groups:
             group = self._gateway.metadata.group_by_id(position.group_id)
             progress = None if group is None else progress_view(topic, partition, answer, group)
-            if group is not None and progress is not None:
+            if group is not None and progress is not None and principal.may_use_group(group.name):
                 fields = {name: getattr(progress, name) for name in ProgressView.__struct_fields__}
                 found.append(PartitionGroupView(**fields, group=group.name))
         return sorted(found, key=lambda each: each.group)

@@ -1,0 +1,163 @@
+"""What each kind of token may do, call by call: a right covers all that the call touches."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from app.auth.tokens import parse_token_table
+from tests.support.memory_gateway import MemoryWorld
+
+EVERYTHING = "everything-token-0123456789"
+TOPICS_ONLY = "topics-only-token-0123456789"
+BOTH = "both-token-0123456789"
+OTHER_GROUPS = "other-groups-token-0123456789"
+SCOPES = ["read", "write", "admin"]
+FILE = {
+    "tokens": [
+        {"name": "everything", "token": EVERYTHING, "scopes": SCOPES},
+        {"name": "topics only", "token": TOPICS_ONLY, "scopes": SCOPES, "topics": ["mine*"]},
+        {"name": "both", "token": BOTH, "scopes": SCOPES, "topics": ["mine*"], "groups": ["mine*", "shared"]},
+        {"name": "other groups", "token": OTHER_GROUPS, "scopes": SCOPES, "groups": ["others*"]},
+    ]
+}
+TOKENS = (EVERYTHING, TOPICS_ONLY, BOTH, OTHER_GROUPS)
+
+
+@dataclass(frozen=True)
+class Call:
+    """`allowed`: for which of TOKENS, in their order (y, n)."""
+
+    method: str
+    path: str
+    allowed: str
+    body: object = None
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path} {json.dumps(self.body) if self.body else ''}"
+
+
+DEAD_LETTERS = {"settings": {"deadLetterTopic": "mine-dead"}}
+THEIR_DEAD_LETTERS = {"settings": {"deadLetterTopic": "theirs"}}
+SEEK = {"topic": "mine", "to": "latest"}
+THEIR_SEEK = {"topic": "theirs", "to": "latest"}
+CALLS = [
+    Call("POST", "/messages", "yyyy", {"queue": "mine", "body": 1}),
+    Call("POST", "/messages", "ynny", {"queue": "theirs", "body": 1}),
+    Call("POST", "/messages", "ynny", {"queue": "new-one", "body": 1}),
+    Call("GET", "/messages?queue=mine&group=mine", "yyyn"),
+    Call("GET", "/messages?queue=mine&group=theirs", "yynn"),
+    Call("GET", "/messages?queue=mine&group=new-group", "yynn"),
+    Call("GET", "/messages?queue=theirs&group=mine", "ynnn"),
+    Call("GET", "/messages?queue=mine&queue=theirs&group=mine", "ynnn"),
+    Call("GET", "/messages/{mine}", "yyyy"),
+    Call("GET", "/messages/{theirs}", "ynny"),
+    Call("POST", "/ack", "yyyn", {"messageId": "{mine}", "group": "mine"}),
+    Call("POST", "/ack", "yynn", {"messageId": "{mine}", "group": "theirs"}),
+    Call("POST", "/ack", "yyyn", {"receipt": "{receipt-mine}"}),
+    Call("POST", "/ack", "yynn", {"receipt": "{receipt-theirs}"}),
+    Call("POST", "/nack", "yynn", {"receipt": "{receipt-theirs}"}),
+    Call("POST", "/extend", "yynn", {"receipt": "{receipt-theirs}", "visibilitySeconds": 1}),
+    Call("GET", "/topics/mine", "yyyy"),
+    Call("GET", "/topics/theirs", "ynny"),
+    Call("GET", "/topics/mine/partitions/0", "yyyy"),
+    Call("GET", "/topics/theirs/partitions/0", "ynny"),
+    Call("GET", "/topics/mine/partitions/0/records", "yyyy"),
+    Call("GET", "/topics/theirs/partitions/0/records", "ynny"),
+    Call("PUT", "/topics/mine-too", "yyyy"),
+    Call("PUT", "/topics/theirs-too", "ynny"),
+    Call("PUT", "/topics/theirs/decommissioned", "ynny", {"partitions": [0]}),
+    Call("DELETE", "/topics/theirs-too", "ynny"),
+    Call("GET", "/groups/mine", "ynyn"),
+    Call("GET", "/groups/theirs", "ynnn"),
+    Call("PUT", "/groups/mine-too", "ynyn"),
+    Call("PUT", "/groups/theirs-too", "ynnn"),
+    Call("PUT", "/groups/mine-dlq", "ynyn", DEAD_LETTERS),
+    Call("PUT", "/groups/mine-bad", "ynnn", THEIR_DEAD_LETTERS),
+    Call("PATCH", "/groups/mine", "ynyn", DEAD_LETTERS),
+    Call("PATCH", "/groups/shared", "ynnn", DEAD_LETTERS),
+    Call("PATCH", "/groups/theirs", "ynnn", DEAD_LETTERS),
+    Call("GET", "/groups/mine/offsets", "yyyn"),
+    Call("GET", "/groups/theirs/offsets", "yynn"),
+    Call("GET", "/groups/mine/offsets?topic=theirs", "ynnn"),
+    Call("PUT", "/groups/mine/offsets", "yyyn", SEEK),
+    Call("PUT", "/groups/theirs/offsets", "yynn", SEEK),
+    Call("PUT", "/groups/mine/offsets", "ynnn", THEIR_SEEK),
+    Call("DELETE", "/groups/mine-too", "ynyn"),
+    Call("DELETE", "/groups/theirs-too", "ynnn"),
+    Call("GET", "/metrics", "ynnn"),
+    Call("PUT", "/cluster/pause", "ynny"),
+]
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+@pytest.fixture
+def guarded() -> MemoryWorld:
+    return MemoryWorld(tokens=parse_token_table(json.dumps(FILE).encode()))
+
+
+async def prepare(client: Any) -> dict[str, str]:
+    """Topics and groups of both, and what calls refer to."""
+    everything = bearer(EVERYTHING)
+    names = {}
+    for topic in ("mine", "theirs"):
+        await client.put(f"/topics/{topic}", json={"partitions": 1}, headers=everything)
+        sent = await client.post("/messages", json={"queue": topic, "body": 1}, headers=everything)
+        names[topic] = sent.json()["messageId"]
+    for group, topic in (("mine", "mine"), ("theirs", "mine"), ("shared", "mine"), ("shared", "theirs")):
+        answer = await client.get(f"/messages?queue={topic}&group={group}", headers=everything)
+        names[f"receipt-{group}"] = answer.json()["messages"][0]["receipt"]
+    return names
+
+
+@pytest.mark.parametrize("call", CALLS, ids=str)
+async def test_each_call(guarded: MemoryWorld, serve: Any, call: Call) -> None:
+    async with serve(guarded) as client:
+        names = await prepare(client)
+        text = json.dumps(call.body)
+        path = call.path
+        for name, value in names.items():
+            text = text.replace("{" + name + "}", value)
+            path = path.replace("{" + name + "}", value)
+        for token, allowed in reversed(list(zip(TOKENS, call.allowed, strict=True))):
+            body = {} if call.body is None else {"json": json.loads(text)}
+            answer = await client.request(call.method, path, headers=bearer(token), **body)
+            assert (answer.status_code == 403) == (allowed == "n"), (token, answer.text)
+            assert answer.status_code not in (401, 500, 503), (token, answer.text)
+
+
+async def test_listings_show_what_the_token_may_see(guarded: MemoryWorld, serve: Any) -> None:
+    async with serve(guarded) as client:
+        names = await prepare(client)
+
+        async def listed(path: str, field: str, token: str, name: str = "name") -> list[str]:
+            answer = await client.get(path, headers=bearer(token))
+            return sorted(each[name] for each in answer.json()[field])
+
+        assert await listed("/groups", "groups", EVERYTHING) == ["mine", "shared", "theirs"]
+        assert await listed("/groups", "groups", TOPICS_ONLY) == []
+        assert await listed("/groups", "groups", BOTH) == ["mine", "shared"]
+        assert await listed("/groups", "groups", OTHER_GROUPS) == []
+        assert await listed("/topics", "topics", BOTH) == ["mine"]
+        assert await listed(f"/messages/{names['mine']}", "groups", BOTH, "group") == ["mine", "shared"]
+        assert await listed(f"/messages/{names['mine']}", "groups", OTHER_GROUPS, "group") == []
+        assert await listed("/topics/mine/partitions/0", "groups", BOTH, "group") == ["mine", "shared"]
+        assert await listed("/groups/shared/offsets", "offsets", BOTH, "topic") == ["mine"]
+
+
+async def test_errors_name_nothing_of_others(guarded: MemoryWorld, serve: Any) -> None:
+    async with serve(guarded) as client:
+        names = await prepare(client)
+        for path in (
+            f"/messages/{names['theirs']}",
+            "/messages?queue=their&group=mine",
+            "/messages?queue=mime&group=mine",
+        ):
+            answer = await client.get(path, headers=bearer(BOTH))
+            assert "theirs" not in answer.text
+        refused = await client.post("/ack", json={"receipt": names["receipt-theirs"]}, headers=bearer(BOTH))
+        assert "theirs" not in refused.text
