@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from acklog.version import __version__
@@ -30,6 +30,7 @@ class NodeCollector(Collector):
         yield _gauge("acklog_cache_bytes", "Batches kept in memory for readers", node.cache_bytes)
         yield _gauge("acklog_recovery_cut_bytes", "Torn bytes that the last start cut", node.logs.report.cut_bytes)
         yield from self._vital_signs()
+        yield from self._scrub()
         yield from self._by_topic()
         yield from self._by_group()
 
@@ -41,6 +42,15 @@ class NodeCollector(Collector):
         yield _gauge("acklog_disk_reserve_bytes", "With less room sends are refused", signs.disk_reserve_bytes)
         used: dict[tuple[str, ...], float] = {(name,): share for name, share in signs.used.items()}
         yield _family("acklog_limit_used_ratio", "Share of a limit that is used, 0 to 1", ["limit"], used)
+
+    def _scrub(self) -> Iterable[Metric]:
+        scrub, now_ms = self._node.logs.scrub, self._node.vital_signs().clock_ms
+        age_s = (now_ms - scrub.last_pass_ms) / 1000 if scrub.last_pass_ms >= 0 else -1
+        text = "Stored bytes that were verified again since the start"
+        yield CounterMetricFamily("acklog_scrub_bytes", text, value=float(scrub.verified_bytes))
+        text = "Damaged places that the last full pass over what is stored has found, or the one under way"
+        yield _gauge("acklog_scrub_damaged_places", text, scrub.damaged_places)
+        yield _gauge("acklog_scrub_last_pass_age_seconds", "Since the last full pass ended; -1: there was none", age_s)
 
     def _by_topic(self) -> Iterable[Metric]:
         sizes: dict[str, int] = {}

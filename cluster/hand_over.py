@@ -19,9 +19,10 @@ def handed_over(
     """What becomes of a partition whose leader `node_id` hears only `heard` of its replicas; None where nobody else in
     the ISR could commit, as far as is known.
 
-    Those that it does not hear may hear each other: they come first where they are enough. Else one that it hears may
-    hear the rest. Whoever gave the leadership up of late comes last, the one that did so first before the others. The
-    old leader leaves the ISR where `isr_floor` others stay, or the new one would have to wait until it is late.
+    Members whose copy is damaged are asked last. Those that it does not hear may hear each other: they come first
+    where they are enough. Else one that it hears may hear the rest. Whoever gave the leadership up of late comes
+    last, the one that did so first before the others. The old leader leaves the ISR where `isr_floor` others stay, or
+    the new one would have to wait until it is late.
     """
     if state.leader != node_id:
         return None
@@ -35,7 +36,7 @@ def handed_over(
         candidates = [node for node in members if node in heard]
     if not candidates:
         return None
-    successor = min(candidates, key=lambda node: (living[node].is_leaving, _turn(state, node), candidates.index(node)))
+    successor = min(candidates, key=lambda node: (_unfitness(living, state, node), candidates.index(node)))
     is_enough = len(members) >= isr_floor
     return replace(
         state,
@@ -53,6 +54,10 @@ def hand_overs_forgotten(state: PartitionState) -> PartitionState | None:
     if not state.given_up_by:
         return None
     return replace(state, given_up_by=(), partition_epoch=state.partition_epoch + 1)
+
+
+def _unfitness(living: Mapping[int, NodeRegistration], state: PartitionState, node_id: int) -> tuple[bool, bool, int]:
+    return node_id in state.damaged, living[node_id].is_leaving, _turn(state, node_id)
 
 
 def _turn(state: PartitionState, node_id: int) -> int:

@@ -79,6 +79,7 @@ class PartitionState(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
     place in the ISR was earned with, "" where that is not known; it is empty or as long as `replicas`. `leader` is
     NO_LEADER when no replica is left that may lead. `partition_epoch` rises with every change, whoever makes it.
     `given_up_by` are nodes that have handed the leadership over of late, as they could not commit, the last one last.
+    `damaged` are members of the ISR that have handed it over because their copy is damaged, and had to stay members.
     """
 
     topic_id: str
@@ -94,6 +95,7 @@ class PartitionState(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
     removing: tuple[int, ...] = ()
     life: PartitionLife = PartitionLife.ACTIVE
     given_up_by: tuple[int, ...] = ()
+    damaged: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.directories and len(self.directories) != len(self.replicas):

@@ -17,17 +17,29 @@ def without_damaged(
     another member lives: it can neither serve all that it has nor fill those that lack it. Where it has to stay a
     member, it is preferred last from then on, or the controller would give the leadership back. Either takes the next
     leader epoch: what the leader of this one knows of the damaged log will not be true any more.
+
+    Others that are known to be damaged count for nothing: two would hand the leadership to each other for ever, and
+    what one of them drops may be all that is left of something.
     """
     if node_id not in state.replicas:
         return None
-    others = [node for node in state.replicas if node != node_id and node in state.isr and _is_in(living, state, node)]
+    unfit = {node_id, *state.damaged}
+    others = [
+        node for node in state.replicas if node not in unfit and node in state.isr and _is_in(living, state, node)
+    ]
     isr = state.isr
     if node_id in isr and len(others) >= isr_floor:
         isr = tuple(node for node in isr if node != node_id)
     leads = state.leader == node_id
     if not others or (node_id in isr and not leads):
         return None
-    changed = replace(state, isr=isr, leader_epoch=state.leader_epoch + 1, partition_epoch=state.partition_epoch + 1)
+    changed = replace(
+        state,
+        isr=isr,
+        leader_epoch=state.leader_epoch + 1,
+        partition_epoch=state.partition_epoch + 1,
+        damaged=tuple(sorted({*state.damaged, node_id}.intersection(isr))),
+    )
     if leads:
         changed = replace(changed, leader=others[0], leader_incarnation=living[others[0]].incarnation)
     return _preferred_last(changed, node_id) if node_id in isr and not state.is_moving else changed

@@ -28,14 +28,14 @@ def reluctance(member: Member) -> int:
 
 
 def best_leader(state: PartitionState, membership: Membership, *, among: Container[int]) -> int | None:
-    """The best of the ISR's living members that are in `among`: one that stays, and has not given the leadership up of
-    late, in the order of preference."""
+    """The best of the ISR's living members that are in `among`: one that is whole, stays, and has not given the
+    leadership up of late, in the order of preference."""
     candidates = [
-        (reluctance(membership.get(node)), node in state.given_up_by, node in state.removing, position, node)
-        for position, node in enumerate(state.replicas)
+        (node in state.damaged, reluctance(membership.get(node)), node in state.given_up_by, node in state.removing, at)
+        for at, node in enumerate(state.replicas)
         if node in state.isr and node in among and membership.get(node).is_live
     ]
-    return min(candidates)[-1] if candidates else None
+    return state.replicas[min(candidates)[-1]] if candidates else None
 
 
 def led_by(state: PartitionState, node_id: int, membership: Membership) -> PartitionState:

@@ -229,8 +229,8 @@ class Round:
             return None
         if preferred == state.leader or preferred not in state.isr or not self._is_fit(preferred):
             return None
-        if preferred in state.given_up_by:
-            return None  # it could not commit, and has not been in sync again for long
+        if preferred in state.given_up_by or preferred in state.damaged:
+            return None  # it could not commit, and has not been in sync again for long; or its copy is damaged
         is_proven = self._times.has_lived_ms(preferred, self._now_ms) >= self._settings.preferred_delay_ms
         return preferred if is_proven else None
 

@@ -34,6 +34,7 @@ from storage.log.recovery_points import (
     RecoveryPoints,
     read_recovery_points,
 )
+from storage.log.scrub import SCRUB_PATH
 from storage.log.segment import SEGMENT_SUFFIX
 
 COORDINATION_PATH = "coordination.sqlite"
@@ -101,7 +102,7 @@ class DirectoryCheck:
     # --- the directory's own files -----------------------------------------------------------------------------------
 
     def _look_at_names(self) -> None:
-        known = {LOCK_PATH, META_PATH, ROLE_PATH, RECOVERY_POINTS_PATH, HIGH_WATERMARKS_PATH}
+        known = {LOCK_PATH, META_PATH, ROLE_PATH, RECOVERY_POINTS_PATH, HIGH_WATERMARKS_PATH, SCRUB_PATH}
         known |= {JOURNAL_DIRECTORY, PARTITIONS_DIRECTORY}
         known |= {COORDINATION_PATH + suffix for suffix in ("", "-wal", "-shm", "-journal", ".reach")}
         known.add(COORDINATION_COPY_PATH)

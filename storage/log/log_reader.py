@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
@@ -14,7 +14,15 @@ from storage.log.index import SegmentIndex
 from storage.log.log_state import LogState
 from storage.log.log_walk import LogWalk, Unreadable
 from storage.log.segment import NO_TIME, Segment
-from storage.log.segment_reader import Damage, StoredBatch, load_index, parse_batches, place_behind_damage
+from storage.log.segment_reader import (
+    Damage,
+    StoredBatch,
+    VerifiedRun,
+    load_index,
+    parse_batches,
+    place_behind_damage,
+    verify_run,
+)
 from storage.log.uncancelled import uncancelled
 
 _Result = TypeVar("_Result")
@@ -23,6 +31,15 @@ _Result = TypeVar("_Result")
 def _read(engine: Engine, path: str, position: int, length: int) -> bytes:
     with engine.files.use(path) as file:
         return file.read(position, length)
+
+
+class Verified(NamedTuple):
+    """Up to `next_offset` all has been looked at. `size_bytes` were read; `found_damage`: what is before `next_offset`
+    cannot be read."""
+
+    next_offset: int
+    size_bytes: int
+    found_damage: bool
 
 
 class LogReader:
@@ -78,6 +95,57 @@ class LogReader:
             offset = batches[-1].header.next_offset
             if max_bytes <= 0 or offset < segment.end_offset:
                 return batches
+
+    async def verify(self, offset: int, *, max_bytes: int, older_than_ms: int) -> Verified | None:
+        """As `PartitionLog.verify` says."""
+        state = self._state
+        self._engine.check(state)
+        offset = max(offset, state.log_start)
+        if offset >= state.log_end:
+            return None
+        segment, version = state.segments[state.segment_at(offset)], state.version
+        if offset < segment.end_offset:
+            try:
+                run = await self._verify_run(segment, offset, max_bytes, older_than_ms)
+            except (FileNotFoundError, DiskFailedError):
+                run = None  # reading it says what is wrong
+            if state.version != version or segment not in state.segments:
+                return Verified(offset, 0, False)
+            if run is not None and run.problem is None:
+                is_over = run.is_last and run.next_offset < segment.end_offset
+                return None if is_over else Verified(max(run.next_offset, offset), run.size_bytes, False)
+            if run is not None:
+                offset = max(run.next_offset, offset)
+        return await self._read_through(offset)
+
+    async def _verify_run(
+        self, segment: Segment, offset: int, max_bytes: int, older_than_ms: int
+    ) -> VerifiedRun | None:
+        index = await self._index(segment)
+        if not len(index):
+            return None
+        verify = partial(
+            verify_run,
+            self._engine.files,
+            segment.path,
+            row=index.floor(offset),
+            end=segment.size_bytes,
+            offset=offset,
+            max_bytes=max_bytes,
+            older_than_ms=older_than_ms,
+        )
+        return await self._run(verify)
+
+    async def _read_through(self, offset: int) -> Verified:
+        """Over one batch, as a reader meets it."""
+        try:
+            found = await self.read(offset, max_bytes=1)
+        except AcklogError as error:
+            following = error.extra.get("next_offset")
+            if error.code is not ProblemCode.RECORDS_CORRUPT or not isinstance(following, int):
+                raise
+            return Verified(max(following, offset + 1), 0, True)
+        return Verified(found[-1].header.next_offset if found else offset, 0, False)
 
     async def keyed_ranges_since(self, time_ms: int) -> list[tuple[int, int]]:
         """As `PartitionLog.keyed_ranges_since` says."""

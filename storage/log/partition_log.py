@@ -13,7 +13,7 @@ from storage.log.engine import Engine
 from storage.log.group_commit import GroupCommit
 from storage.log.keys import LogKey
 from storage.log.leader_epochs import LeaderEpochs
-from storage.log.log_reader import LogReader
+from storage.log.log_reader import LogReader, Verified
 from storage.log.log_state import LogState
 from storage.log.maintenance import Maintenance
 from storage.log.reset import reset_to
@@ -158,6 +158,11 @@ class PartitionLog:
         on behind the damage).
         """
         return await self._reader.read(offset, max_bytes=max_bytes, until=until)
+
+    async def verify(self, offset: int, *, max_bytes: int, older_than_ms: int) -> Verified | None:
+        """Read about `max_bytes` from `offset` on and look whether they are unharmed, without keeping them in memory;
+        None where nothing is there that was appended before `older_than_ms`. Damage counts as found by a reader."""
+        return await self._reader.verify(offset, max_bytes=max_bytes, older_than_ms=older_than_ms)
 
     async def offset_at_time(self, time_ms: int) -> int:
         """The base offset of the first batch appended at `time_ms` or later; the log end if there is none. What cannot

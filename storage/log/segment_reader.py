@@ -103,6 +103,43 @@ def place_behind_damage(
                 return Damage(offset, base_offset, scanner.problem)
 
 
+class VerifiedRun(NamedTuple):
+    """All is well up to `next_offset`, after `size_bytes`. `is_last`: what follows is not asked for, or nothing does.
+    `problem` is what is wrong at `next_offset`, None if nothing was found to be."""
+
+    next_offset: int
+    size_bytes: int
+    is_last: bool
+    problem: str | None
+
+
+def verify_run(
+    files: OpenFiles,
+    path: str,
+    *,
+    row: tuple[int, int],
+    end: int,
+    offset: int,
+    max_bytes: int,
+    older_than_ms: int,
+) -> VerifiedRun:
+    """In an I/O thread: verify the batches from an index row (its offset and position) on, about `max_bytes` beyond
+    `offset` of them, those that were appended before `older_than_ms`."""
+    next_offset, position = row
+    left_bytes = max_bytes
+    with files.use(path) as file:
+        scanner = BatchScanner(file, position=position, size=end, chunk_bytes=max_bytes)
+        for header, at in scanner:
+            if header.append_time_ms >= older_than_ms:
+                return VerifiedRun(next_offset, at - position, True, None)
+            next_offset = header.next_offset
+            if next_offset > offset:
+                left_bytes -= header.length
+                if left_bytes <= 0:
+                    break
+    return VerifiedRun(next_offset, scanner.position - position, scanner.position >= end, scanner.problem)
+
+
 def load_index(disk: Disk, files: OpenFiles, segment: Segment, *, interval_bytes: int) -> SegmentIndex:
     """In an I/O thread: the index of a closed segment, from its file or, if that is missing or harmed, rebuilt."""
     with contextlib.suppress(IndexDamagedError, DiskFailedError):

@@ -36,6 +36,11 @@ class LogStoreSettings:
     write_behind_bytes_max  bytes of small segment writes that may gather in memory, over all files
     closed_indexes_max    indexes of closed segments kept in memory
     read_bytes_max        bytes that one read returns at most, unless its first batch alone is larger
+    scrub_bytes_per_second  stored bytes that are verified again, to find what rots while nobody reads it; 0: none are
+    scrub_interval_ms     from the beginning of one pass over all that is stored to that of the next one, at least
+    scrub_min_age_ms      what was appended later than so long before a pass began is left to the next one
+    scrub_step_bytes      how much is verified at a time
+    scrub_checkpoint_ms   how often it is written down where a pass stands; so long after a start it goes on
     recovery_log          the settings that recovery goes by, before a log is opened with its own
     """
 
@@ -54,6 +59,11 @@ class LogStoreSettings:
     closed_indexes_max: int = 64
     read_bytes_max: int = 64 * MIB
     retry_after_ms: int = 1000
+    scrub_bytes_per_second: int = 2 * MIB
+    scrub_interval_ms: int = 7 * 24 * 60 * 60 * 1000
+    scrub_min_age_ms: int = 60 * 60 * 1000
+    scrub_step_bytes: int = 256 * 1024
+    scrub_checkpoint_ms: int = 60_000
     recovery_log: LogSettings = field(default_factory=LogSettings)
 
     def __post_init__(self) -> None:
@@ -63,3 +73,5 @@ class LogStoreSettings:
             raise ValueError("journal_file_bytes must be a multiple of 4096, and at least two of them")
         if self.open_files_max < 1 or self.closed_indexes_max < 1:
             raise ValueError("open_files_max and closed_indexes_max must be positive")
+        if self.scrub_interval_ms < 1 or self.scrub_step_bytes < 1 or self.scrub_checkpoint_ms < 1:
+            raise ValueError("scrub_interval_ms, scrub_step_bytes and scrub_checkpoint_ms must be positive")

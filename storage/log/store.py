@@ -30,6 +30,7 @@ from storage.log.partition_log import PartitionLog
 from storage.log.recovery import LogRecovery
 from storage.log.recovery_points import RECOVERY_POINTS_PATH, RecoveryPoint, RecoveryPoints, read_recovery_points
 from storage.log.report import RecoveryReport
+from storage.log.scrub import Scrub
 from storage.log.segment import Segment
 from storage.log.settings import LogSettings, LogStoreSettings
 from storage.log.uncancelled import uncancelled
@@ -38,8 +39,8 @@ from storage.log.uncancelled import uncancelled
 class LogStore:
     """One per data directory, opened by one process at a time.
 
-    `report` says what recovery found; `directory_id` was made with the directory; `failure` is why nothing is served,
-    None if all is well.
+    `scrub` verifies what nobody reads; `report` says what recovery found; `directory_id` was made with the directory;
+    `failure` is why nothing is served, None if all is well.
     """
 
     def __init__(self, engine: Engine, meta: DirectoryMeta) -> None:
@@ -51,6 +52,7 @@ class LogStore:
         self._removed: dict[str, int] = {}
         self._journal: Journal | None = None
         self.report = RecoveryReport()
+        self.scrub = Scrub(engine, self._logs, on_crashed=engine.fail)
 
     @property
     def directory_id(self) -> str:
@@ -189,6 +191,7 @@ class LogStore:
             journal.adopt(spare)
         engine.on_failure = self._maintenance.wake
         self._maintenance.start()
+        self.scrub.start()
 
     # --- logs ---------------------------------------------------------------------------------------------------
 
@@ -288,6 +291,7 @@ class LogStore:
         if engine.is_closing:
             return
         engine.is_closing = True
+        await self.scrub.stop()
         await self._commit.drain()
         await self._maintenance.stop()
         try:

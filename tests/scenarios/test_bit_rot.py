@@ -172,6 +172,22 @@ def test_a_replica_keeps_what_it_has_until_a_leader_speaks() -> None:
     play(script)
 
 
+@pytest.mark.parametrize("role", ["leader", "follower"])
+def test_what_nobody_reads_is_found_all_the_same(role: str) -> None:
+    async def script(stage: Stage) -> None:
+        await stage.send_acknowledged(5)
+        await stage.all_in_sync()
+        leader = stage.leader
+        victim = leader if role == "leader" else stage.others(leader)[0]
+        await stage.sleep(5)
+        epoch = stage.state.leader_epoch
+        flip_a_bit(stage, victim, LogKind.MESSAGES)
+        await stage.until(lambda: stage.state.leader_epoch > epoch, "the scrub has found it")
+        await replaced(stage, victim, LogKind.MESSAGES)
+
+    play(script)
+
+
 async def compacted_follower(stage: Stage) -> tuple[NodeMachine, ReplicaHost]:
     """A follower whose delivery log begins with a snapshot."""
     await stage.first_contact()

@@ -160,7 +160,8 @@ class IsrWriter:
 
 
 def _with_isr(state: PartitionState, isr: tuple[IsrMember, ...]) -> PartitionState:
-    """The places of those in the new ISR belong to the directories that earned them."""
+    """The places of those in the new ISR belong to the directories that earned them. Who joins has got its log from
+    the leader, and is not damaged any more."""
     earned = {member.node_id: member.directory_id for member in isr}
     directories = tuple(earned.get(node, state.directory_of(node)) for node in state.replicas)
     return msgspec.structs.replace(
@@ -168,4 +169,5 @@ def _with_isr(state: PartitionState, isr: tuple[IsrMember, ...]) -> PartitionSta
         isr=tuple(member.node_id for member in isr),
         directories=directories,
         partition_epoch=state.partition_epoch + 1,
+        damaged=tuple(node for node in state.damaged if node in earned and node in state.isr),
     )

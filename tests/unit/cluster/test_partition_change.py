@@ -71,3 +71,24 @@ def test_a_damaged_leader_stays_where_nobody_can_follow_it() -> None:
 
 def test_who_holds_nothing_gives_up_nothing() -> None:
     assert without_damaged(state_of(), 4, living=living(1, 2, 3), isr_floor=1) is None
+
+
+def test_two_damaged_members_do_not_hand_the_leadership_to_each_other() -> None:
+    others = living(1, 2)
+    after = without_damaged(state_of(isr=(1, 2)), 1, living=others, isr_floor=2)
+    assert after is not None
+    assert (after.leader, after.isr, after.damaged) == (2, (1, 2), (1,))
+    assert without_damaged(after, 2, living=others, isr_floor=2) is None
+    assert without_damaged(after, 2, living=living(1, 2, 3), isr_floor=1) is None, "nobody whole is left in sync"
+
+
+def test_a_damaged_one_that_leaves_is_known_as_such_no_longer() -> None:
+    state = state_of(isr=(1, 2, 3), damaged=(3,))
+    after = without_damaged(state, 3, living=living(1, 2, 3), isr_floor=2)
+    assert after is not None
+    assert (after.isr, after.damaged) == ((1, 2), ())
+
+
+def test_nobody_drops_its_copy_where_the_others_are_damaged() -> None:
+    state = state_of(isr=(1, 2, 3), damaged=(2,))
+    assert without_damaged(state, 3, living=living(1, 2, 3), isr_floor=2) is None
