@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from acklog.client.call import Response
-from acklog.errors import RecordsCorrupt
+from acklog.client.call import Call, Response
+from acklog.errors import LogDiverged, OffsetOutOfRange, RecordsCorrupt, UnknownField
 from acklog.wire.batch import encode_opaque_batch, stamp
 from pyspark_acklog import fetch
 from pyspark_acklog.failures import DataLossError, SparkSourceError, TopicChangedError
@@ -124,3 +124,65 @@ async def test_what_the_server_cannot_read_is_a_gap_or_an_error() -> None:
 )
 def test_a_rate_is_kept_in_small_requests(given: dict[str, str], expected: int) -> None:
     assert fetch.page_bytes(options(**given)) == expected
+
+
+class Gateways:
+    """Answers one after the other; an error is raised."""
+
+    def __init__(self, *answers: Response | Exception) -> None:
+        self.answers = list(answers)
+        self.targets: list[str] = []
+
+    async def perform(self, call: Call[Response]) -> Response:
+        self.targets.append(call.request.target)
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def answered(next_offset: int, *, offset: int, epoch: int | None) -> Response:
+    headers = {"x-acklog-topic-id": TOPIC_ID, "x-acklog-next-offset": str(next_offset)}
+    if epoch is not None:
+        headers["x-acklog-epoch"] = str(epoch)
+    return Response(200, page(next_offset - offset, base_offset=offset), headers)
+
+
+async def read(gateways: Gateways, *offsets: int) -> list[Any]:
+    caller: Any = gateways
+    fetching = fetch._Fetching(RANGE, options(), None)
+    return [await fetching._page(caller, offset) for offset in offsets]
+
+
+def epochs_told(gateways: Gateways) -> list[str]:
+    return [target.partition("epoch=")[2].partition("&")[0] for target in gateways.targets]
+
+
+async def test_it_says_where_it_has_been() -> None:
+    gateways = Gateways(
+        answered(4, offset=0, epoch=3), answered(8, offset=4, epoch=5), answered(9, offset=8, epoch=None)
+    )
+    assert [found.next_offset for found in await read(gateways, 0, 4, 8)] == [4, 8, 9]
+    assert epochs_told(gateways) == ["", "3", "5"]
+
+
+async def test_a_gateway_of_an_earlier_version_is_not_told() -> None:
+    """In the middle of an upgrade it would refuse what it does not know."""
+    unknown = UnknownField("epoch is not known", field="epoch")
+    gateways = Gateways(answered(4, offset=0, epoch=3), unknown, answered(8, offset=4, epoch=None))
+    assert [found.next_offset for found in await read(gateways, 0, 4)] == [4, 8]
+    assert epochs_told(gateways) == ["", "3", ""]
+
+
+async def test_a_log_that_was_cut_behind_it_is_a_loss_of_data() -> None:
+    """And not other messages at the offsets that it goes on with."""
+    cut = LogDiverged("it was cut", extra={"divergedAt": 2, "leaderEpoch": 5})
+    with pytest.raises(DataLossError, match="flights-2 was cut at 2 after it had been read up to 4"):
+        await read(Gateways(answered(4, offset=0, epoch=3), cut), 0, 4)
+
+
+async def test_an_end_that_another_leader_knows_better_is_waited_for() -> None:
+    """A replica that is behind, of a version that says so with 416."""
+    behind = OffsetOutOfRange("outside", extra={"logStart": 0, "highWatermark": 2})
+    [found] = await read(Gateways(behind), 4)
+    assert (found.offset, found.next_offset, found.content) == (4, 4, b"")
