@@ -10,14 +10,15 @@ from storage.log.keys import LogKind
 from tests.property.replication.mutants import repair_in_the_isr
 from tests.scenarios.test_bit_rot import flip_a_bit, read_everything
 from tests.sim.clients import outcome_of
+from tests.sim.cluster.leader_mutants import deposed_leaders_answer_readers, leaders_that_cannot_commit_stay
 from tests.sim.cluster.links import COORDINATION
 from tests.sim.cluster.machines import GatewayMachine
 from tests.sim.cluster.mutants import earlier_mappings_go_on
 from tests.sim.cluster.reader_mutants import nearest_reads_go_to_the_log_end
 from tests.sim.cluster.stage import Script, Stage, play
 from tests.sim.cluster.world import QUEUE
-from tests.sim.history import Outcome, RecordsRead, Sent
-from tests.sim.http_client import Answer
+from tests.sim.history import Outcome, ReadRefused, RecordsRead, Sent
+from tests.sim.http_client import Answer, ConnectionLostError
 
 
 def finds(script: Script, complaint: str) -> None:
@@ -166,3 +167,75 @@ def test_reads_beyond_the_high_watermark_are_found(monkeypatch: pytest.MonkeyPat
     nearest_reads_go_to_the_log_end(monkeypatch)
     with pytest.raises(AssertionError, match="the nearest gave what is not committed"):
         play(the_nearest_holds_more_than_is_committed, max_replica_lag_ms=10_000)
+
+
+# --- leaders that are over --------------------------------------------------------------------------------------------
+
+
+async def asked_for_the_end(stage: Stage, gateway: GatewayMachine, offset: int) -> ReadRefused | None:
+    """What a reader is told who asks for what comes behind an acknowledged message; None if no answer came."""
+    assert gateway.http is not None
+    began_ms = stage.world.around.now_ms()
+    try:
+        answer = await gateway.http.get(
+            f"/topics/{QUEUE}/partitions/0/records", {"offset": str(offset)}, leave_after_s=5
+        )
+    except ConnectionLostError:
+        return None
+    refused = ReadRefused(
+        began_ms=began_ms,
+        ended_ms=stage.world.around.now_ms(),
+        reader="script",
+        queue=QUEUE,
+        partition=0,
+        offset=offset,
+        code=str(answer.json.get("code", "")),
+    )
+    stage.world.history.add(refused)
+    return refused
+
+
+async def a_deposed_leader_on_an_island(stage: Stage) -> None:
+    """With a gateway, and without the store: neither knows that somebody else leads by now."""
+    await stage.send_acknowledged(3)
+    await stage.all_in_sync()
+    leader, (isolated, other) = stage.leader, stage.hardware.gateways
+    island = [leader.name, isolated.name]
+    rest = [other.name, COORDINATION, *(machine.name for machine in stage.others(leader))]
+    links = stage.world.network.links
+    for link in [*links.between(island, rest), *links.between(rest, island)]:
+        link.block()
+    await stage.until(lambda: stage.leader is not leader, "another leads")
+    sent = await stage.send(gateway=other)
+    assert sent.outcome is Outcome.OK
+    await stage.sleep(0.1)
+    await asked_for_the_end(stage, isolated, sent.offset + 1)
+
+
+def test_a_deposed_leader_denies_nothing() -> None:
+    play(a_deposed_leader_on_an_island)
+
+
+def test_deposed_leaders_that_answer_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    deposed_leaders_answer_readers(monkeypatch)
+    finds(a_deposed_leader_on_an_island, "AcknowledgedIsReadable: script was told OFFSET_OUT_OF_RANGE")
+
+
+async def a_leader_reaches_the_store_only(stage: Stage) -> None:
+    """Its followers could go on without it, and its registration does not end."""
+    await stage.send_acknowledged(3)
+    await stage.all_in_sync()
+    leader = stage.leader
+    for machine in stage.others(leader):
+        stage.cut(leader.name, machine.name)
+    await stage.send()
+    await stage.until(lambda: stage.leader is not leader, "another leads")
+
+
+def test_a_leader_that_cannot_commit_hands_over() -> None:
+    play(a_leader_reaches_the_store_only)
+
+
+def test_leaders_that_stay_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    leaders_that_cannot_commit_stay(monkeypatch)
+    finds(a_leader_reaches_the_store_only, "waited in vain until another leads")

@@ -127,7 +127,7 @@ class LogRead(Event, frozen=True, kw_only=True):
 
 class RecordsRead(Event, frozen=True, kw_only=True):
     """A page of a partition's log that a client was given over HTTP. `is_nearest`: any in-sync replica may have
-    answered; else the leader did."""
+    answered; else the leader did. `epoch` is what goes with `next_offset` into the next read."""
 
     reader: str
     queue: str
@@ -136,6 +136,7 @@ class RecordsRead(Event, frozen=True, kw_only=True):
     next_offset: int
     high_watermark: int
     records: list[ReadRecord]
+    epoch: int = -1
     is_nearest: bool = False
 
 

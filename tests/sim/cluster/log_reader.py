@@ -38,7 +38,8 @@ class LogReader:
         self._hardware = hardware
         self._watermarks = watermarks
         self._random = random.Random(f"{name} {around.options.seed}")
-        self._positions: dict[int, int] = {}
+        self._positions: dict[int, dict[str, str]] = {}
+        """Where to go on in each partition, and the epoch that goes with it."""
         self._message_ids: list[str] = []
         self._http: HttpClient | None = None
         self._stays = 0
@@ -86,9 +87,10 @@ class LogReader:
 
     async def _tail(self, partition: int) -> None:
         wait = {"waitSeconds": f"{self._random.uniform(0.1, WAIT_S_MAX):.3f}"} if self._random.random() < 0.5 else {}
-        page = await self._read_from(partition, self._positions.get(partition, 0), wait)
+        position = self._positions.get(partition, {"offset": "0"})
+        page = await self._read_from(partition, int(position["offset"]), {**position, **wait})
         if page is not None:
-            self._positions[partition] = page.next_offset
+            self._positions[partition] = {"offset": str(page.next_offset), "epoch": str(page.epoch)}
 
     async def _read_from(self, partition: int, offset: int, more: dict[str, str] | None = None) -> RecordsRead | None:
         is_nearest = self._random.random() < 0.5
@@ -121,6 +123,7 @@ class LogReader:
             partition=partition,
             offset=document["offset"],
             next_offset=document["nextOffset"],
+            epoch=document["epoch"],
             high_watermark=document["highWatermark"],
             records=records,
             is_nearest=is_nearest,

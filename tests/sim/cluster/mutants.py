@@ -67,6 +67,7 @@ from tests.sim.cluster.delivery_mutants import (
     projections_ignore_epochs,
     snapshots_name_the_log_end,
 )
+from tests.sim.cluster.leader_mutants import deposed_leaders_answer_readers, leaders_that_cannot_commit_stay
 from tests.sim.cluster.reader_mutants import nearest_reads_go_to_the_log_end
 
 Mutant = Callable[[pytest.MonkeyPatch], None]
@@ -400,6 +401,8 @@ MUTANTS: tuple[Mutant, ...] = (
     snapshots_name_the_log_end,
     projections_ignore_epochs,
     nearest_reads_go_to_the_log_end,
+    deposed_leaders_answer_readers,
+    leaders_that_cannot_commit_stay,
 )
 
 # Histories that whole clusters meet too seldom for 500 seeds; the model in `tests/property/replication` finds these.

@@ -68,7 +68,7 @@ LASTING_SHARE = 0.3
 LATE_FAULTS = (ClusterFault.BIT_ROT, ClusterFault.GROW, ClusterFault.MOVE, ClusterFault.ISLAND)
 """Drawn apart from the others, so that seeds of before stay what they were; as is what operators do."""
 
-SURVIVED = frozenset({LastingFault.ISLAND_WITHOUT_STORE, LastingFault.UNHEARD_BY_ONE, LastingFault.LONG_PAUSE})
+SURVIVED = frozenset(LastingFault) - {LastingFault.FULL_DISK}
 """What a cluster gets over while it goes on. In the others a leader that cannot commit keeps leading."""
 
 

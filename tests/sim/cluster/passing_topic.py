@@ -86,8 +86,8 @@ class PassingTopic:
             answer = await self._administrator.ask("PUT", f"/topics/{PASSING}", document)
             if answer is not None and answer.status == 201:
                 self._coverage["topics created again"] += bool(self._deletions)
-            if answer is not None and (answer.status in {200, 201} or answer.json["code"] == "INVALID_FIELD"):
-                return  # there is one already, which has got more partitions since
+            if answer is not None and (answer.status in {200, 201} or answer.json["code"] == "TOPIC_EXISTS"):
+                return  # there is one already, with another number of partitions
             await self._administrator.pause()
 
     async def _delete(self) -> None:

@@ -1,0 +1,26 @@
+"""Planted bugs of leaders that are over: `tests.sim.cluster.mutants` has them all."""
+
+import pytest
+
+from storage.node.replication.standing import Standing
+from storage.node.replication.store_errands import StoreErrands
+from storage.replication.leader_events import HandOver
+
+
+def deposed_leaders_answer_readers(patch: pytest.MonkeyPatch) -> None:
+    """R35: a leader says what it knows, whether another may know better or not."""
+
+    async def is_confirmed(self: Standing) -> bool:
+        return True
+
+    patch.setattr(Standing, "is_confirmed", is_confirmed)
+    patch.setattr(Standing, "is_sure", lambda self: True)
+
+
+def leaders_that_cannot_commit_stay(patch: pytest.MonkeyPatch) -> None:
+    """R36: whoever leads does so until its registration ends."""
+
+    async def hand_over(self: StoreErrands, effect: HandOver) -> None:
+        return
+
+    patch.setattr(StoreErrands, "_hand_over", hand_over)
