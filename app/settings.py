@@ -41,6 +41,14 @@ class Settings:
 
     auto_create_topics: bool = switch(True, "a send to an unknown topic creates it")
     auto_create_groups: bool = switch(True, "a receive by an unknown group creates it")
+    auto_topics_max: int = number(
+        1_000, 0, 1_000_000, "topics of the server up to which sends create them; beyond it they are made by hand"
+    )
+    auto_groups_max: int = number(1_000, 0, 1_000_000, "groups of the server up to which receives create them")
+    auto_topics_per_token_max: int = number(
+        200, 0, 1_000_000, "topics that the sends of one token create, of those that exist, since the start"
+    )
+    auto_groups_per_token_max: int = number(200, 0, 1_000_000, "groups that the receives of one token create, likewise")
     partitions_default: int = number(
         limits.PARTITIONS_DEFAULT, 1, limits.PARTITIONS_MAX, "partitions of a topic that is created without a number"
     )

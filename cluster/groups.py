@@ -50,7 +50,7 @@ class Groups:
     async def create(self, name: str, *, mode: GroupMode, settings: GroupSettings) -> Group:
         """The group; the existing one, if it has the same mode and settings.
 
-        Raises AcklogError INVALID_NAME, GROUP_EXISTS (with other settings), OVERLOADED (too many).
+        Raises AcklogError INVALID_NAME, GROUP_EXISTS (with other settings), TOO_MANY_GROUPS.
         """
         group = await self.get_or_create(name, mode=mode, settings=settings)
         if (group.mode, group.settings) != (mode, settings):
@@ -88,7 +88,7 @@ class Groups:
                 return known
             if len(self._metadata.groups()) >= self._settings.groups_max:
                 raise AcklogError(
-                    ProblemCode.OVERLOADED, f"There are {self._settings.groups_max} groups already, the limit."
+                    ProblemCode.TOO_MANY_GROUPS, f"There are {self._settings.groups_max} groups already, the limit."
                 )
             await self._changer.change(keys.group(name), decide)
         return found

@@ -47,7 +47,7 @@ class Topics:
     async def create(self, name: str, *, partitions: int, config: TopicConfig, replication_factor: int) -> Topic:
         """The topic; the existing one, if it has the same settings.
 
-        Raises AcklogError INVALID_NAME, INVALID_FIELD, TOPIC_EXISTS (with other settings), OVERLOADED (too many).
+        Raises AcklogError INVALID_NAME, INVALID_FIELD, TOPIC_EXISTS (with other settings), TOO_MANY_TOPICS.
         """
         topic = await self.get_or_create(
             name, partitions=partitions, config=config, replication_factor=replication_factor
@@ -91,7 +91,7 @@ class Topics:
                 return known
             if len(self._metadata.topics()) >= self._settings.topics_max:
                 raise AcklogError(
-                    ProblemCode.OVERLOADED, f"There are {self._settings.topics_max} topics already, the limit."
+                    ProblemCode.TOO_MANY_TOPICS, f"There are {self._settings.topics_max} topics already, the limit."
                 )
             self._check_total(partitions)
             await self._changer.change(keys.topic(name), decide)

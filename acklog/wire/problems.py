@@ -55,6 +55,8 @@ class ProblemCode(Problem, Enum):
     TOPIC_EXISTS = Problem(409, False, "The topic exists with other settings")
     GROUP_EXISTS = Problem(409, False, "The group exists with other settings")
     DATA_LOSS_NOT_ALLOWED = Problem(409, False, "The change can delete messages, and does not say that it may")
+    TOO_MANY_TOPICS = Problem(409, False, "There are as many topics as may be made")
+    TOO_MANY_GROUPS = Problem(409, False, "There are as many groups as may be made")
     WRONG_GROUP_MODE = Problem(409, False, "The group's mode does not allow this call")
     RECEIPT_STALE = Problem(409, False, "The message was leased again or done, or its group sought, since this receipt")
     NOT_DELIVERED = Problem(409, False, "The message was never delivered to the group")

@@ -7,6 +7,7 @@ from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal
 from app.dependencies import Gateway
 from app.parsing.names import check_name
+from app.services.auto_creations import AutoCreationLimits, AutoCreations
 from app.services.confirmations import Confirmations
 from app.services.fan_out import ask_each
 from cluster import keys
@@ -36,6 +37,19 @@ class Catalog:
         self._metadata = gateway.metadata
         self._settings = gateway.settings
         self._confirmations = Confirmations(gateway)
+        settings, metadata = gateway.settings, gateway.metadata
+        self._auto_topics = AutoCreations(
+            AutoCreationLimits(settings.auto_topics_max, settings.auto_topics_per_token_max),
+            ProblemCode.TOO_MANY_TOPICS,
+            count=lambda: len(metadata.topics()),
+            exists=lambda name: metadata.topic(name) is not None,
+        )
+        self._auto_groups = AutoCreations(
+            AutoCreationLimits(settings.auto_groups_max, settings.auto_groups_per_token_max),
+            ProblemCode.TOO_MANY_GROUPS,
+            count=lambda: len(metadata.groups()),
+            exists=lambda name: metadata.group(name) is not None,
+        )
 
     # --- topics ------------------------------------------------------------------------------------------------------
 
@@ -86,13 +100,14 @@ class Catalog:
             return topic, False
         if not self._settings.auto_create_topics:
             raise self._no_topic(name, principal, "queue")
-        factor = default_replication_factor(await self.nodes())
-        topic = await self._gateway.topics.get_or_create(
-            name,
-            partitions=self._settings.partitions_default,
-            config=TopicConfig(min_insync_replicas=default_min_insync_replicas(factor)),
-            replication_factor=factor,
-        )
+        with self._auto_topics.one_more(name, principal):
+            factor = default_replication_factor(await self.nodes())
+            topic = await self._gateway.topics.get_or_create(
+                name,
+                partitions=self._settings.partitions_default,
+                config=TopicConfig(min_insync_replicas=default_min_insync_replicas(factor)),
+                replication_factor=factor,
+            )
         return topic, True
 
     # --- nodes -------------------------------------------------------------------------------------------------------
@@ -186,14 +201,15 @@ class Catalog:
             raise _no_group(name, field)
         return group
 
-    async def group_for_receive(self, name: str) -> tuple[Group, bool]:
+    async def group_for_receive(self, name: str, principal: Principal) -> tuple[Group, bool]:
         """The group, and whether it was created just now. Raises AcklogError as `group` does."""
         group = await self._group(name, "group")
         if group is not None:
             return group, False
         if not self._settings.auto_create_groups:
             raise _no_group(name, "group")
-        group = await self._gateway.groups.get_or_create(name, mode=GroupMode.SHARED, settings=GroupSettings())
+        with self._auto_groups.one_more(name, principal):
+            group = await self._gateway.groups.get_or_create(name, mode=GroupMode.SHARED, settings=GroupSettings())
         return group, True
 
     async def _group(self, name: str, field: str) -> Group | None:

@@ -50,7 +50,7 @@ class ReceiveService:
         principal.require(Scope.READ)
         principal.require_use_of_group(command.group)
         topics = [await self._catalog.topic(name, principal) for name in command.queues]
-        group, is_created = await self._catalog.group_for_receive(command.group)
+        group, is_created = await self._catalog.group_for_receive(command.group, principal)
         received = Received({topic.id: topic.name for topic in topics}, is_group_created=is_created)
         request = ReceiveRequest(
             [topic.id for topic in topics],

@@ -22,6 +22,8 @@ from storage.rpc.node_api import NodeApi
 FINGERPRINT = bytes(8)  # the key names a death of the message itself, whose content never changes
 LEADER_LOOKS_MAX = 100
 LEADER_LOOK_INTERVAL_MS = 20
+TOPICS_MAX = 5_000
+"""Of the cluster, up to which dead-letter topics are made by themselves; beyond it letters wait in their source."""
 HEADER_PREFIX = "acklog-dead-letter-"
 
 
@@ -40,9 +42,16 @@ class DeadLetterTopics:
     """Creates the topic on first use, with the source's partition count and retention."""
 
     def __init__(
-        self, topics: Topics, metadata: MetadataView, client_of: Callable[[int], NodeApi], *, clock: Clock
+        self,
+        topics: Topics,
+        metadata: MetadataView,
+        client_of: Callable[[int], NodeApi],
+        *,
+        clock: Clock,
+        topics_max: int = TOPICS_MAX,
     ) -> None:
         self._topics = topics
+        self._topics_max = topics_max
         self._metadata = metadata
         self._client_of = client_of
         self._clock = clock
@@ -63,6 +72,9 @@ class DeadLetterTopics:
         topic = self._metadata.topic(name)
         if topic is not None:
             return topic
+        if len(self._metadata.topics()) >= self._topics_max:
+            detail = f"with {self._topics_max} topics no dead-letter topic is made any more: make {name!r} by hand"
+            raise AcklogError(ProblemCode.TOO_MANY_TOPICS, detail)
         return await self._topics.get_or_create(
             name,
             partitions=source.partitions,

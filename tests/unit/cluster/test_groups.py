@@ -113,7 +113,7 @@ async def test_the_limit_on_groups(catalogue: Catalogue) -> None:
     groups = catalogue.groups(CatalogSettings(groups_max=2))
     outcomes = await asyncio.gather(*(create(groups, f"g{each}") for each in range(4)), return_exceptions=True)
     assert sum(isinstance(outcome, Group) for outcome in outcomes) == 2
-    error = await refuse(ProblemCode.OVERLOADED, create(groups, "more"))
+    error = await refuse(ProblemCode.TOO_MANY_GROUPS, create(groups, "more"))
     assert "2" in error.detail
     await groups.delete("g0")
     await create(groups, "more")

@@ -123,7 +123,7 @@ async def test_limits_on_topics_and_partitions(catalogue: Catalogue) -> None:
     assert error.field == "partitions"
     assert "10" in error.detail
     await create(topics, "c", 1)
-    error = await refuse(ProblemCode.OVERLOADED, create(topics, "d", 1))
+    error = await refuse(ProblemCode.TOO_MANY_TOPICS, create(topics, "d", 1))
     assert "3" in error.detail
     await refuse(ProblemCode.INVALID_FIELD, topics.update("a", partitions=6))
     await topics.update("a", partitions=5)
