@@ -4,9 +4,20 @@ A leader checks it once, when a batch comes from a gateway: it costs the same fo
 is behind the first bytes of the payload shows when it is decoded, and harms that batch only.
 """
 
-from acklog.wire.batch import CODEC_MASK, HEADER_BYTES, KNOWN_FLAGS, NO_TIMESTAMP, BatchCorruptError, BatchHeader
+from acklog.wire.batch import (
+    CODEC_MASK,
+    FLAG_KEYED,
+    HEADER_BYTES,
+    KNOWN_FLAGS,
+    NO_TIMESTAMP,
+    BatchCorruptError,
+    BatchHeader,
+)
 from acklog.wire.compression import Buffer, Codec, unpacked_bytes
 from acklog.wire.limits import BATCH_BYTES_MAX, TIMESTAMP_MS_MAX
+
+_UNKNOWN_FLAGS = 0xFFFF & ~KNOWN_FLAGS
+_CODEC_MAX = int(max(Codec))
 
 RECORD_BYTES_MIN = 3
 """The smallest message: a list, and in it an empty body."""
@@ -14,23 +25,23 @@ RECORD_BYTES_MIN = 3
 
 def check_structure(batch: Buffer, header: BatchHeader) -> None:
     """Of a whole batch whose checksums are right, and its header. Raises BatchCorruptError."""
-    flags = header.flags
-    if flags & ~KNOWN_FLAGS or flags & CODEC_MASK > max(Codec):
+    flags, keys_length = header.flags, header.keys_length
+    codec = flags & CODEC_MASK
+    if flags & _UNKNOWN_FLAGS or codec > _CODEC_MAX:
         raise BatchCorruptError(f"its flags {flags:#06x} are not known")
-    if header.is_keyed != (header.keys_length > 0):
-        raise BatchCorruptError(f"its flags {flags:#06x} do not go with {header.keys_length} bytes of keys")
+    if (flags & FLAG_KEYED > 0) != (keys_length > 0):
+        raise BatchCorruptError(f"its flags {flags:#06x} do not go with {keys_length} bytes of keys")
     _check_times(header.base_timestamp_ms, header.max_timestamp_ms)
-    begin = HEADER_BYTES + header.keys_length
-    if flags & CODEC_MASK:
-        payload = memoryview(batch)[begin : header.length]
-        size_bytes = unpacked_bytes(header.codec, payload)
+    begin, end, count = HEADER_BYTES + keys_length, header.length, header.count
+    if codec:
+        size_bytes = unpacked_bytes(Codec(codec), memoryview(batch)[begin:end])
     else:
-        count = _list_length(batch, begin, header.length)
-        if count != header.count:
-            raise BatchCorruptError(f"it says {header.count} messages, its payload {count}")
-        size_bytes = header.length - begin
-    if size_bytes > BATCH_BYTES_MAX or size_bytes < RECORD_BYTES_MIN * header.count:
-        raise BatchCorruptError(f"{header.count} messages cannot be in a payload of {size_bytes} bytes")
+        stated = _list_length(batch, begin, end)
+        if stated != count:
+            raise BatchCorruptError(f"it says {count} messages, its payload {stated}")
+        size_bytes = end - begin
+    if size_bytes > BATCH_BYTES_MAX or size_bytes < RECORD_BYTES_MIN * count:
+        raise BatchCorruptError(f"{count} messages cannot be in a payload of {size_bytes} bytes")
 
 
 def _check_times(base_ms: int, max_ms: int) -> None:
@@ -45,7 +56,7 @@ def _list_length(batch: Buffer, at: int, end: int) -> int:
     first = batch[at]
     if first & 0xF0 == 0x90:
         return first & 0x0F
-    length_bytes = {0xDC: 2, 0xDD: 4}.get(first, 0)
+    length_bytes = 2 if first == 0xDC else 4 if first == 0xDD else 0
     if not length_bytes or at + 1 + length_bytes > end:
         return -1
     return int.from_bytes(batch[at + 1 : at + 1 + length_bytes], "big")
