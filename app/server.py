@@ -20,6 +20,7 @@ from cluster.runtime import SteadyClock, SystemEntropy
 from cluster.sqlite_store import SqliteStore
 from storage.disk.real_disk import RealDisk
 from storage.disk.thread_executor import ThreadExecutor
+from storage.log.ballast import release_ballast
 from storage.log.data_directory import read_meta
 from storage.log.directory_role import check_embedded
 from storage.node.settings import NodeSettings
@@ -45,6 +46,7 @@ async def serve(settings: Settings, node_settings: NodeSettings) -> None:
     io = ThreadExecutor(threads=IO_THREADS, name="acklog-io")
     await io.run(partial(read_meta, disk))  # a directory of a newer version is refused before anything is changed
     await io.run(partial(check_embedded, disk, embedded_path=COORDINATION_FILE))
+    await io.run(partial(release_ballast, disk, ballast_bytes=log_store.ballast_bytes))  # opening the store takes space
     clock = SteadyClock()
     store = await SqliteStore.open(
         f"{settings.data_dir}/{COORDINATION_FILE}",

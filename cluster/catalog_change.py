@@ -15,6 +15,7 @@ from cluster.backoff import Backoff
 from cluster.clock import Clock
 from cluster.coordination import (
     Compare,
+    CoordinationFullError,
     CoordinationStore,
     CoordinationUnavailableError,
     KeyValue,
@@ -130,6 +131,8 @@ def not_found(code: ProblemCode, what: str, name: str, names: Sequence[str]) -> 
 
 
 def _unavailable(error: CoordinationUnavailableError) -> AcklogError:
+    if isinstance(error, CoordinationFullError):
+        return AcklogError(ProblemCode.STORAGE_FULL, f"Topics and groups: {error}.", retry_after_ms=1000)
     return AcklogError(
         ProblemCode.UNAVAILABLE, f"The coordination store cannot do it now: {error}.", retry_after_ms=1000
     )

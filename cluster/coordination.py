@@ -32,6 +32,10 @@ class CoordinationUnavailableError(CoordinationError):
     """The store cannot be reached now; nothing was changed."""
 
 
+class CoordinationFullError(CoordinationUnavailableError):
+    """There is no space left where the store is kept. Nothing was changed."""
+
+
 class OutcomeUnknownError(CoordinationError):
     """The write may or may not have happened, or may happen later."""
 

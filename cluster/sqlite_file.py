@@ -27,6 +27,7 @@ from cluster.coordination import (
     NO_LEASE,
     Changed,
     CoordinationError,
+    CoordinationFullError,
     CoordinationUnavailableError,
     KeyValue,
     Removed,
@@ -110,6 +111,8 @@ class SqliteFile:
             cause = error.orig if isinstance(error, DBAPIError) else error
             if _code(error) in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
                 raise StoreUnreadableError(f"{self.path} is damaged: {cause}. {REMEDY}") from error
+            if _code(error) == sqlite3.SQLITE_FULL:
+                raise CoordinationFullError(f"there is no space left on the disk for {self.path}: free some") from error
             raise StoreUnreadableError(f"{self.path} cannot be used: {cause}") from error
         except BaseException:
             self.close()

@@ -20,6 +20,7 @@ from cluster.blocking import BlockingCalls
 from cluster.clock import Clock
 from cluster.coordination import (
     CoordinationError,
+    CoordinationFullError,
     CoordinationUnavailableError,
     OutcomeUnknownError,
     TransactionResult,
@@ -119,7 +120,7 @@ class SqliteStore(LocalStore):
                 await self._blocking.run(lambda: self._file.commit(mutations))
         except CommitFailedError as error:
             self._ahead = self._keys.copy()
-            _fail([waiting for waiting, _ in decided], CoordinationUnavailableError(f"the store is full: {error}"))
+            _fail([waiting for waiting, _ in decided], CoordinationFullError(f"the store is full: {error}"))
             return
         except BaseException as error:
             self._failure = f"the store failed: {error}"

@@ -14,6 +14,7 @@ from storage.check.journal_check import check_journal
 from storage.check.log_check import LogCheck
 from storage.check.replay_check import ReplayCheck
 from storage.disk.port import Disk
+from storage.log.ballast import BALLAST_PATH
 from storage.log.checkpoint import TEMPORARY_SUFFIX, CheckpointDamagedError
 from storage.log.data_directory import (
     LOCK_PATH,
@@ -103,7 +104,7 @@ class DirectoryCheck:
 
     def _look_at_names(self) -> None:
         known = {LOCK_PATH, META_PATH, ROLE_PATH, RECOVERY_POINTS_PATH, HIGH_WATERMARKS_PATH, SCRUB_PATH}
-        known |= {JOURNAL_DIRECTORY, PARTITIONS_DIRECTORY}
+        known |= {JOURNAL_DIRECTORY, PARTITIONS_DIRECTORY, BALLAST_PATH}
         known |= {COORDINATION_PATH + suffix for suffix in ("", "-wal", "-shm", "-journal", ".reach")}
         known.add(COORDINATION_COPY_PATH)
         for name in self._disk.list_directory(""):

@@ -11,13 +11,15 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from cluster.errors import AcklogError
-from storage.disk.port import DiskRefusedError, ShortageError
+from storage.disk.port import Disk, DiskRefusedError, ShortageError
+from storage.log.ballast import release_ballast, take_ballast
 from storage.log.engine import Engine
 from storage.log.journal import Journal
 from storage.log.keys import LogKey
 from storage.log.log_state import LogState, sync_log_files, write_epochs, write_index
 from storage.log.recovery_points import RecoveryPoints, write_recovery_points
 from storage.log.segment import Segment
+from storage.log.settings import LogStoreSettings
 
 
 class Maintenance:
@@ -62,10 +64,17 @@ class Maintenance:
                 async with asyncio.timeout(engine.settings.sync_interval_ms / 1000):
                     await self._wake.wait()
             self._wake.clear()
+            if engine.failure is None and not engine.is_closing:
+                await self._look_after_ballast()
             if engine.dirty and engine.failure is None and not engine.is_closing:
                 with contextlib.suppress(AcklogError):  # a full disk: the next turn tries again
                     async with self._lock:
                         await self._sync(pause_ms=0 if self._journal.full_files else engine.settings.sync_pause_ms)
+
+    async def _look_after_ballast(self) -> None:
+        settings = self._engine.settings
+        if settings.ballast_bytes:
+            await self.run(partial(_look_after_ballast, self._engine.disk, settings))
 
     @asynccontextmanager
     async def exclusive(self) -> AsyncIterator[None]:
@@ -201,3 +210,8 @@ class Maintenance:
             if isinstance(error, OSError):
                 raise engine.failed() from error
             raise
+
+
+def _look_after_ballast(disk: Disk, settings: LogStoreSettings) -> None:
+    release_ballast(disk, ballast_bytes=settings.ballast_bytes)
+    take_ballast(disk, ballast_bytes=settings.ballast_bytes, reserve_bytes=settings.reserve_bytes)

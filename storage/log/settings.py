@@ -29,6 +29,7 @@ class LogStoreSettings:
     round_interval_ms     behind a round with several appends the next one begins no sooner than so long after it began
     pending_bytes_max     bytes waiting for a round; beyond it `append` raises OVERLOADED
     reserve_bytes         below so much free space only `Space.RESERVED` appends are taken
+    ballast_bytes         so much is taken by a file that goes when the disk is full, as a start needs some; 0: none
     free_check_interval_ms  how often free space is looked at, at most
     sync_interval_ms      how often segments are synced and the journal is trimmed; sooner where a journal file is full
     sync_pause_ms         pause between two files of a background sync, so that it does not crowd out the rounds
@@ -51,6 +52,7 @@ class LogStoreSettings:
     round_interval_ms: int = 0
     pending_bytes_max: int = 64 * MIB
     reserve_bytes: int = 64 * MIB
+    ballast_bytes: int = 16 * MIB
     free_check_interval_ms: int = 1000
     sync_interval_ms: int = 2000
     sync_pause_ms: int = 1

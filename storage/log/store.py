@@ -7,7 +7,8 @@ from cluster.clock import Clock
 from cluster.entropy import Entropy
 from cluster.errors import AcklogError
 from storage.disk.executor import IoExecutor
-from storage.disk.port import Disk
+from storage.disk.port import Disk, DiskRefusedError
+from storage.log.ballast import release_ballast
 from storage.log.checkpoint import CheckpointDamagedError, parent_of
 from storage.log.data_directory import DirectoryMeta, open_data_directory
 from storage.log.engine import Engine
@@ -95,21 +96,31 @@ class LogStore:
     async def open(
         cls, *, disk: Disk, io: IoExecutor, clock: Clock, entropy: Entropy, settings: LogStoreSettings | None = None
     ) -> "LogStore":
-        """Recover the directory, or make a new one; raises FileLockedError, DataDirectoryError and OSError.
+        """Recover the directory, or make a new one; raises FileLockedError, DataDirectoryError, OSError and
+        STORAGE_FULL.
 
         A store whose journal or recovery points are damaged opens with `failure` set and changes nothing on the disk.
         """
+        settings = settings or LogStoreSettings()
         meta = await io.run(partial(open_data_directory, disk, entropy))
-        store = cls(Engine(disk=disk, io=io, clock=clock, settings=settings or LogStoreSettings()), meta)
+        await io.run(partial(release_ballast, disk, ballast_bytes=settings.ballast_bytes))
+        store = cls(Engine(disk=disk, io=io, clock=clock, settings=settings), meta)
+        try:
+            await store._open()
+        except DiskRefusedError as error:
+            raise store._engine.refused(error) from error
+        return store
+
+    async def _open(self) -> None:
+        clock = self._engine.clock
         started_ms = clock.monotonic_ms()
         try:
-            sequence = await store._recover()
+            sequence = await self._recover()
         except (CheckpointDamagedError, JournalCorruptError) as error:
-            store._engine.fail(str(error))
+            self._engine.fail(str(error))
             sequence = 0
-        await store._start(sequence)
-        store.report.duration_ms = clock.monotonic_ms() - started_ms
-        return store
+        await self._start(sequence)
+        self.report.duration_ms = clock.monotonic_ms() - started_ms
 
     # --- recovery -----------------------------------------------------------------------------------------------
 

@@ -13,7 +13,11 @@ from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.root]
 
-SMALL_JOURNAL = {"ACKLOG_NODE_JOURNAL_FILE_BYTES": str(2 * MIB), "ACKLOG_NODE_FREE_CHECK_INTERVAL_MS": "50"}
+SMALL_JOURNAL = {
+    "ACKLOG_NODE_JOURNAL_FILE_BYTES": str(2 * MIB),
+    "ACKLOG_NODE_FREE_CHECK_INTERVAL_MS": "50",
+    "ACKLOG_NODE_BALLAST_BYTES": str(MIB),
+}
 
 
 @pytest.fixture
@@ -94,3 +98,49 @@ class TestNoSpaceAtAll:
         server.start()
         again = server.request("GET", "/topics/orders/partitions/0/records?offset=0&maxBytes=16777216").document
         assert again["records"] == log_end["records"]
+
+
+class TestStartOnAFullDisk:
+    def test_it_serves_and_can_be_worked_off(self, small_disk: Path, make_server: ServerMaker) -> None:
+        """Somebody else takes the last byte: what is kept back is enough for a start, acks and deletions."""
+        environment = {
+            **SMALL_JOURNAL,
+            "ACKLOG_NODE_RESERVE_BYTES": str(12 * MIB),
+            "ACKLOG_NODE_BALLAST_BYTES": str(8 * MIB),
+            "ACKLOG_NODE_SYNC_INTERVAL_MS": "50",
+        }
+        server = make_server(data_directory=small_disk / "data", environment=environment).start()
+        for number in range(30):
+            server.send("orders", f"message {number}", partition=0)
+        kept_back = server.data_directory / "ballast"
+        wait_until(kept_back.exists, seconds=20, what="the ballast")
+        server.kill()
+        filler = small_disk / "filler"
+        fill_up(filler)
+        server.start()
+        assert not kept_back.exists()
+        done = 0
+        while messages := server.receive("orders", max=5):
+            assert server.ack(*[message["receipt"] for message in messages]).status == 200
+            done += len(messages)
+        assert done == 30
+        refusal = try_send(server)
+        assert (refusal.status, refusal.code) == (503, "STORAGE_FULL")
+        assert server.request("DELETE", "/topics/orders").status == 204
+        server.restart()
+        filler.unlink()
+        wait_until(kept_back.exists, seconds=20, what="the ballast again")
+        assert try_send(server).status == 201
+
+    def test_without_anything_kept_back_it_says_what_is_wrong(self, small_disk: Path, make_server: ServerMaker) -> None:
+        environment = {**SMALL_JOURNAL, "ACKLOG_NODE_BALLAST_BYTES": "0"}
+        server = make_server(data_directory=small_disk / "data", environment=environment).start()
+        server.kill()
+        fill_up(small_disk / "filler")
+        server.launch()
+        assert server.wait() == 1
+        assert "no space left on the disk" in server.output()
+        assert "sqlite3" not in server.output()
+        assert "Traceback" not in server.output()
+        (small_disk / "filler").unlink()
+        server.start()

@@ -232,6 +232,7 @@ def node_settings(options: Options) -> NodeSettings:
             journal_files_kept=2,
             round_bytes_max=options.journal_file_bytes // 2,
             reserve_bytes=20_000,
+            ballast_bytes=20_000,
             free_check_interval_ms=50,
             sync_interval_ms=options.sync_interval_ms,
             open_files_max=8,

@@ -24,6 +24,7 @@ SMALL_STORE = LogStoreSettings(
     round_bytes_max=8192,
     pending_bytes_max=64 * 1024,
     reserve_bytes=0,
+    ballast_bytes=0,
     free_check_interval_ms=0,
     sync_interval_ms=1_000_000_000,
     sync_pause_ms=0,

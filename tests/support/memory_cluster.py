@@ -24,7 +24,7 @@ from tests.support.memory_transport import MemoryTransport
 
 _Result = TypeVar("_Result")
 
-SMALL = NodeSettings(log_store=LogStoreSettings(journal_file_bytes=256 * 1024, reserve_bytes=0))
+SMALL = NodeSettings(log_store=LogStoreSettings(journal_file_bytes=256 * 1024, reserve_bytes=0, ballast_bytes=0))
 
 
 class OwnConnection(FlakyStore):

@@ -1,6 +1,7 @@
 """An embedded server on a real directory, in the test's own process: hundreds of starts in the time of a few."""
 
 import asyncio
+import contextlib
 import json
 import shutil
 from collections.abc import AsyncIterator
@@ -17,10 +18,13 @@ from cluster.runtime import SteadyClock, SystemEntropy
 from cluster.sqlite_store import SqliteStore
 from storage.disk.real_disk import RealDisk
 from storage.disk.thread_executor import ThreadExecutor
+from storage.log.ballast import release_ballast
 from storage.log.data_directory import read_meta
 from storage.log.directory_role import check_embedded
 from storage.node.settings import NodeSettings
 from tests.support.http_protocol_client import MemoryServer, read_answer
+
+COPIES_MAX = 100
 
 
 class ServerInProcess:
@@ -44,8 +48,20 @@ class ServerInProcess:
         return answer.status, json.loads(answer.body) if answer.body else None
 
     def killed_copy(self, target: Path) -> Path:
-        """What a kill would leave now: every file as the page cache has it."""
-        return Path(shutil.copytree(self.directory, target))
+        """What a kill would leave now: every file as the page cache has it. The event loop stands still meanwhile, so
+        that only what a thread has begun can change anything: then the copy is of two moments, and taken again."""
+        for _ in range(COPIES_MAX):
+            with contextlib.suppress(shutil.Error, FileNotFoundError):
+                before = _state_of(self.directory)
+                shutil.copytree(self.directory, target)
+                if before == _state_of(self.directory):
+                    return target
+            shutil.rmtree(target, ignore_errors=True)
+        raise AssertionError("the directory does not come to rest")
+
+
+def _state_of(directory: Path) -> dict[Path, tuple[int, int]]:
+    return {path: (path.stat().st_size, path.stat().st_mtime_ns) for path in sorted(directory.rglob("*"))}
 
 
 @asynccontextmanager
@@ -58,6 +74,7 @@ async def served(directory: Path, node_settings: NodeSettings) -> AsyncIterator[
         disk.lock("lock")
         await io.run(partial(read_meta, disk))
         await io.run(partial(check_embedded, disk, embedded_path=COORDINATION_FILE))
+        await io.run(partial(release_ballast, disk, ballast_bytes=node_settings.log_store.ballast_bytes))
         clock = SteadyClock()
         store = await SqliteStore.open(str(directory / COORDINATION_FILE), blocking=sqlite, clock=clock)
         try:

@@ -24,7 +24,7 @@ from tests.sim.loop import SimLoop, simulate
 from tests.sim.sim_disk import SimDisk
 
 SMALL = NodeSettings(
-    log_store=LogStoreSettings(journal_file_bytes=256 * 1024, reserve_bytes=0),
+    log_store=LogStoreSettings(journal_file_bytes=256 * 1024, reserve_bytes=0, ballast_bytes=0),
     retention_interval_ms=1000,
 )
 
