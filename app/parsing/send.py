@@ -20,7 +20,7 @@ from app.parsing.envelope import (
     refuse_message_fields,
 )
 from app.parsing.json_text import check_utf8, decode, malformed, too_deep
-from app.parsing.large_send import LARGE_BYTES, large_envelope_steps, large_lines_steps
+from app.parsing.large_send import LARGE_BYTES, LIKELY_BYTES_PER_STEP, large_envelope_steps, large_lines_steps
 from app.parsing.message import OCTETS, Outgoing, check_dedup_key, outgoing_bytes, outgoing_of
 from app.parsing.names import queue_of
 from app.parsing.query import Arguments
@@ -81,7 +81,8 @@ def send_steps(
         if len(body) > LARGE_BYTES:
             body = body.strip(JSON_WHITESPACE)
         if len(body) > LARGE_BYTES:
-            return (yield from large_envelope_steps(body, arguments))
+            plain = _plain_if_quick(body, arguments)
+            return plain or (yield from large_envelope_steps(body, arguments))
         return _parse_envelope(body, arguments)
     queue = queue_of(arguments.text("queue"), arguments.text("topic"))
     acks = arguments.integer("acks")
@@ -131,6 +132,14 @@ def _parse_envelope(body: bytes, arguments: Arguments) -> SendCommand | PlainBat
         messages = [outgoing_of(envelope)]
     queue = queue_of_both(envelope, arguments)
     return SendCommand(queue, messages, acks_of_both(envelope, arguments), is_batch)
+
+
+def _plain_if_quick(body: bytes, arguments: Arguments) -> PlainBatch | None:
+    """So many bytes are decoded in one go soon enough, if nothing is wrong with them: looking for where to cut them
+    would cost a third of it."""
+    if len(body) > LIKELY_BYTES_PER_STEP or not body.isascii():
+        return None
+    return _plain_batch(body, arguments)
 
 
 def _plain_batch(body: bytes, arguments: Arguments) -> PlainBatch | None:
