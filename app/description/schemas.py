@@ -112,13 +112,7 @@ def _message_fields() -> dict[str, Schema]:
         },
         "key": _or_null({"type": "string", "maxLength": limits.KEY_BYTES_MAX}),
         "partition": _or_null({"type": "integer", "minimum": 0, "maximum": limits.PARTITIONS_MAX - 1}),
-        "headers": _or_null(
-            {
-                "type": "object",
-                "additionalProperties": {"type": "string", "maxLength": limits.HEADER_VALUE_BYTES_MAX},
-                "maxProperties": limits.HEADERS_MAX,
-            }
-        ),
+        "headers": reference("Headers"),
         "tags": _or_null(
             {
                 "type": "array",
@@ -132,37 +126,39 @@ def _message_fields() -> dict[str, Schema]:
 
 
 def _message_schemas() -> dict[str, Schema]:
-    json_fields = _message_fields()
-    base64_fields = _message_fields()
-    del json_fields["bodyBase64"], json_fields["contentType"], base64_fields["body"]
     acks = {
         "oneOf": [{"enum": ["all"]}, {"type": "integer", "minimum": 0, "maximum": REPLICAS_MAX}, {"type": "null"}],
         "description": _ACKS,
     }
-    queue: dict[str, Schema] = {"queue": _NAME, "acks": acks}
-    topic: dict[str, Schema] = {"topic": _NAME, "acks": acks}
     messages: Schema = {
         "type": "array",
         "items": reference("Message"),
         "minItems": 1,
         "maxItems": limits.REQUEST_MESSAGES_MAX,
     }
-    alias = "`topic` is another word for `queue`."
+    # One object for all forms of a send: of unions, generators of clients make types that cannot be used, or none.
+    named: dict[str, Schema] = {
+        "queue": {**_NAME, "description": "where the messages go; required"},
+        "topic": {**_NAME, "description": "another word for queue"},
+        "acks": acks,
+    }
+    several = {"messages": {**messages, "description": "a batch, in the place of body"}}
     return {
-        "Message": {"oneOf": [_object(json_fields, ["body"]), _object(base64_fields, ["bodyBase64"])]},
-        "SendRequest": {
-            "oneOf": [
-                _object({**queue, **json_fields}, ["queue", "body"], "One message."),
-                _object({**queue, **base64_fields}, ["queue", "bodyBase64"], "One message of bytes."),
-                _object({**queue, "messages": messages}, ["queue", "messages"], "A batch."),
-                _object({**topic, **json_fields}, ["topic", "body"], alias),
-                _object({**topic, **base64_fields}, ["topic", "bodyBase64"], alias),
-                _object({**topic, "messages": messages}, ["topic", "messages"], alias),
-            ]
+        "Headers": {
+            "type": "object",
+            "additionalProperties": {"type": "string", "maxLength": limits.HEADER_VALUE_BYTES_MAX},
+            "maxProperties": limits.HEADERS_MAX,
         },
+        "Message": _object(_message_fields(), [], "Has a body or a bodyBase64."),
+        "SendRequest": _object(
+            {**named, **_message_fields(), **several}, [], "One message (body or bodyBase64), or several (messages)."
+        ),
         "Stored": _stored(),
         "StoredBatch": _object(
-            {**_results({"oneOf": [_stored(), reference("ProblemItem")]}), "topicCreated": {"const": True}},
+            {
+                **_results({"anyOf": [reference("Stored"), reference("ProblemItem")]}),
+                "topicCreated": {"type": "boolean", "description": "there, and true, where it was so"},
+            },
             ["results", "failed"],
         ),
         "StoredMessage": _view({}, []),
@@ -172,7 +168,7 @@ def _message_schemas() -> dict[str, Schema]:
             {
                 "messages": {"type": "array", "items": reference("Delivery")},
                 "reason": {"type": "string", "description": "why there are no messages"},
-                "groupCreated": {"const": True},
+                "groupCreated": {"type": "boolean", "description": "there, and true, where it was so"},
             },
             ["messages"],
         ),
@@ -196,7 +192,7 @@ def _stored() -> Schema:
             "messageId": _or_null({"type": "string", "pattern": MESSAGE_ID_PATTERN}),
             "partition": {"type": "integer", "minimum": 0},
             "offset": _or_null(_OFFSET),
-            "topicCreated": {"const": True},
+            "topicCreated": {"type": "boolean", "description": "there, and true, where it was so"},
         },
         ["messageId", "partition", "offset"],
         "Both ids are null with `acks` 0 where the node did not wait for them.",
@@ -239,31 +235,21 @@ def _settlement_schemas() -> dict[str, Schema]:
     def several(item: Schema) -> Schema:
         return {"type": "array", "items": item, "minItems": 1, "maxItems": limits.RECEIPTS_MAX}
 
+    receipts = {"receipt": receipt, "receipts": several(receipt)}
     return {
-        "AckRequest": {
-            "oneOf": [
-                _object({"receipt": receipt}, ["receipt"]),
-                _object({"receipts": several(receipt)}, ["receipts"]),
-                _object({"messageId": message_id, "group": _NAME}, ["messageId"]),
-                _object({"messageIds": several(message_id), "group": _NAME}, ["messageIds"]),
-            ]
-        },
-        "NackRequest": {
-            "oneOf": [
-                _object({"receipt": receipt, "delaySeconds": delay}, ["receipt"]),
-                _object({"receipts": several(receipt), "delaySeconds": delay}, ["receipts"]),
-            ]
-        },
-        "ExtendRequest": {
-            "oneOf": [
-                _object({"receipt": receipt, "visibilitySeconds": visibility}, ["receipt", "visibilitySeconds"]),
-                _object(
-                    {"receipts": several(receipt), "visibilitySeconds": visibility}, ["receipts", "visibilitySeconds"]
-                ),
-            ]
-        },
+        "AckRequest": _object(
+            {**receipts, "messageId": message_id, "messageIds": several(message_id), "group": _NAME},
+            [],
+            "One of receipt, receipts, messageId and messageIds; a group goes with ids.",
+        ),
+        "NackRequest": _object({**receipts, "delaySeconds": delay}, [], "Either receipt or receipts."),
+        "ExtendRequest": _object(
+            {**receipts, "visibilitySeconds": visibility}, ["visibilitySeconds"], "Either receipt or receipts."
+        ),
         "Settled": done,
-        "SettledBatch": _object(_results({"oneOf": [done, reference("ProblemItem")]}), ["results", "failed"]),
+        "SettledBatch": _object(
+            _results({"anyOf": [reference("Settled"), reference("ProblemItem")]}), ["results", "failed"]
+        ),
         "Status": _object({"status": {"enum": ["alive", "ready"]}}, ["status"]),
     }
 
@@ -283,7 +269,7 @@ def _problem_schemas() -> dict[str, Schema]:
                 "field": {"type": "string"},
                 "near": {"type": "array", "items": {"type": "string"}},
                 "differing": {"type": "array", "items": {"type": "string"}},
-                **_results({"oneOf": [reference("ProblemItem")]}),
+                **_results(reference("ProblemItem")),
             },
             "required": ["type", "title", "status", "detail", "code", "retriable"],
             "additionalProperties": False,

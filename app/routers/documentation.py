@@ -1,4 +1,4 @@
-"""`/docs` and `/openapi.json`. Made once, at the first request; no token is needed."""
+"""`/docs`, to which `/` leads, and `/openapi.json`. Made once, at the first request; no token is needed."""
 
 from fastapi import APIRouter, FastAPI
 from starlette.requests import Request
@@ -16,6 +16,10 @@ def add_documentation(router: APIRouter, app: FastAPI) -> None:
         if JSON not in made:
             made[JSON] = bytes(json_response(app.openapi()).body)
         return made[JSON]
+
+    @router.get("/", include_in_schema=False)
+    async def root(_request: Request) -> Response:
+        return BytesResponse(b"", 307, {"Location": "docs"}, "text/plain; charset=utf-8")
 
     @router.get("/openapi.json", include_in_schema=False)
     async def openapi_json(_request: Request) -> Response:

@@ -28,7 +28,7 @@ def test_every_code_makes_a_problem_document(code: ProblemCode) -> None:
     }
 
 
-@pytest.mark.parametrize("path", ["/", "/messages/", "/topics/a/b", "/nothing", "/ack/", "/%2e%2e", "/messages%00"])
+@pytest.mark.parametrize("path", ["/messages/", "/topics/a/b", "/nothing", "/ack/", "/%2e%2e", "/messages%00"])
 async def test_nothing_is_at_other_paths(client: httpx2.AsyncClient, path: str) -> None:
     response = await client.get(path)
     assert (response.status_code, response.json()["code"]) in {(404, "NOT_FOUND"), (400, "INVALID_MESSAGE_ID")}
@@ -115,3 +115,9 @@ async def test_a_body_that_is_missing_or_cut_is_told(client: httpx2.AsyncClient,
     for path in ("/messages", "/ack"):
         answer = (await client.post(path, content=body)).json()
         assert (answer["code"], answer["detail"]) == ("INVALID_JSON", "not valid JSON: it is empty or ends too early")
+
+
+async def test_the_root_leads_to_the_documentation(client: httpx2.AsyncClient) -> None:
+    response = await client.get("/")
+    assert (response.status_code, response.headers["location"]) == (307, "docs")
+    assert (await client.get("/docs")).status_code == 200
