@@ -21,6 +21,7 @@ STATES = (
     "ISR of one",
     "ISR shrinks",
     "double failovers",
+    "fault: lasting: a full disk",
     "journal replays",
     "log: damaged_replica_gave_way",
     "log: log_truncated",

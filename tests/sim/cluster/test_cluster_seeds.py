@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.sim.cluster.options import SURVIVED, ClusterFault, draw_cluster_options
+from tests.sim.cluster.options import ClusterFault, LastingFault, draw_cluster_options
 from tests.sim.cluster.world import FAULTS_MIN, run_cluster_seed
 from tests.sim.reached import too_little
 
@@ -40,7 +40,7 @@ def test_options_differ_from_seed_to_seed_and_are_printed() -> None:
     assert {draw_cluster_options(seed).seeks > 0 for seed in range(50)} == {False, True}
     assert {draw_cluster_options(seed).deletions > 0 for seed in range(50)} == {False, True}
     assert {draw_cluster_options(seed).readers > 0 for seed in range(50)} == {False, True}
-    assert {fault for seed in range(100) for fault in draw_cluster_options(seed).lasting_faults} == SURVIVED
+    assert {fault for seed in range(100) for fault in draw_cluster_options(seed).lasting_faults} == set(LastingFault)
     assert "min_insync_replicas" in draw_cluster_options(1).describe()
 
 
