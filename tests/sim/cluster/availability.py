@@ -51,6 +51,8 @@ class AvailabilityJudge:
         self._store = store
         self._around = around
         self._random = random.Random(f"availability {around.options.seed}")
+        self._members: dict[_Place, set[int]] = {}
+        """The ISR when the last fault came, and who has joined it since."""
         self._since_ms: dict[_Place, dict[_Life, float]] = defaultdict(dict)
         self._taken_ms: dict[_Place, float] = {}
         self._probes: dict[_Place, asyncio.Task[None]] = {}
@@ -58,6 +60,7 @@ class AvailabilityJudge:
 
     def disturbed(self) -> None:
         self._since_ms.clear()
+        self._members.clear()
 
     async def run(self) -> None:
         try:
@@ -76,7 +79,10 @@ class AvailabilityJudge:
         now_ms = self._around.now_ms()
         minimum = min(topic.config.min_insync_replicas, len(state.replicas))
         known = self._since_ms[place]
-        lives = [(quorum, self._processes(quorum)) for quorum in quorums(state, minimum, self._view)]
+        members = self._members.setdefault(place, set())
+        members |= set(state.isr)
+        found = quorums(state, minimum, self._view, members=members)
+        lives = [(quorum, self._processes(quorum)) for quorum in found]
         known = self._since_ms[place] = {life: known.get(life, now_ms) for life in lives}
         if not known:
             return
@@ -124,6 +130,13 @@ class AvailabilityJudge:
             document = (await http.post("/messages", request, leave_after_s=TRY_S)).json
         except ConnectionLostError:
             self._around.coverage["probes without an answer"] += 1
+        finally:  # also where nobody waits for it any more, it may be stored
+            is_taken = self._note(place, uid, body, document, began_ms)
+        if is_taken:
+            await asyncio.sleep(PAUSE_S + TRY_S)
+        await asyncio.sleep(self._random.uniform(0, PAUSE_S))
+
+    def _note(self, place: _Place, uid: str, body: str, document: dict[str, str], began_ms: float) -> bool:
         code = self._around.code_of(document, "a probe")
         outcome = outcome_of(code)
         message_id = parse_message_id(document["messageId"]) if outcome is Outcome.OK else None
@@ -146,8 +159,7 @@ class AvailabilityJudge:
         )
         if message_id is not None:
             self._taken_ms[place] = max(self._taken_ms.get(place, 0.0), self._around.now_ms())
-            await asyncio.sleep(PAUSE_S + TRY_S)
-        await asyncio.sleep(self._random.uniform(0, PAUSE_S))
+        return message_id is not None
 
 
 class _World:

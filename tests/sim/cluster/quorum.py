@@ -36,10 +36,11 @@ class Quorum:
     members: frozenset[Node]
 
 
-def quorums(state: PartitionState, minimum: int, view: View) -> Iterator[Quorum]:
-    """Every quorum that could take writes, now or after a change of leader, and after who is not in sync has caught up.
+def quorums(state: PartitionState, minimum: int, view: View, *, members: Collection[Node]) -> Iterator[Quorum]:
+    """Every quorum of `members` that could take writes, now or after a change of leader. They are the ISR as a fault
+    found it: who has left it since may come back under one that has not.
     Where the leader itself could commit there is no reason for a change, so a quorum without it does not count."""
-    circles = list(_circles(state, minimum, view))
+    circles = list(_circles(state, minimum, view, members))
     leads_on = any(state.leader in circle for circle in circles)
     for circle in circles:
         if leads_on and state.leader not in circle:
@@ -49,9 +50,9 @@ def quorums(state: PartitionState, minimum: int, view: View) -> Iterator[Quorum]
                 yield Quorum(gateway, circle)
 
 
-def _circles(state: PartitionState, minimum: int, view: View) -> Iterator[frozenset[Node]]:
+def _circles(state: PartitionState, minimum: int, view: View, members: Collection[Node]) -> Iterator[frozenset[Node]]:
     """Replicas that could commit together under one of them that may be elected."""
-    sound = [node for node in state.replicas if view.is_sound(node)]
+    sound = [node for node in state.replicas if node in members and view.is_sound(node)]
     for size in range(max(1, minimum), len(sound) + 1):
         for circle in combinations(sound, size):
             if all(view.hear_each_other(one, other) for one, other in combinations(circle, 2)):

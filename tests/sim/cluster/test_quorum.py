@@ -32,7 +32,8 @@ def state(*, leader: int = 1, isr: tuple[int, ...] = (1, 2, 3)) -> PartitionStat
 
 
 def found(world: World, minimum: int = 2, **changes: object) -> set[Quorum]:
-    return set(quorums(state(**changes), minimum, world))  # type: ignore[arg-type]
+    members = changes.pop("members", {1, 2, 3})
+    return set(quorums(state(**changes), minimum, world, members=members))  # type: ignore[arg-type]
 
 
 def both(*members: int) -> set[Quorum]:
@@ -63,5 +64,6 @@ def test_a_gateway_has_to_reach_all_of_them() -> None:
 
 def test_one_of_them_may_be_elected() -> None:
     assert found(World(sound={2, 3}), isr=(1, 2)) == both(2, 3)
+    assert found(World(sound={2, 3}), isr=(1, 2), members={1, 2}) == set(), "the third was not in sync before"
     assert found(World(sound={2, 3}), isr=(1,)) == set()
     assert found(World(sound={3}), minimum=1, isr=(1, 2)) == set()
