@@ -10,6 +10,7 @@ from functools import partial
 
 import structlog
 
+from app.directory_start import count_start
 from app.node_end import NodeEnd, StorageFailedError
 from app.node_process_settings import NodeProcessSettings
 from app.nodes_with_self import NodesWithSelf
@@ -169,11 +170,15 @@ async def start_cluster_node(
 async def _begin_life(
     store: CoordinationStore, disk: Disk, io: IoExecutor, clock: Clock, settings: NodeProcessSettings
 ) -> int:
-    """The incarnation of this start, taken only when nobody else has the node id: it would end that one."""
+    """The incarnation of this start, taken only when nobody else has the node id: it would end that one. Raises
+    DataDirectoryError for an old copy of a directory."""
     meta = await io.run(partial(read_meta, disk))
     directory_id = "" if meta is None else meta.directory_id
     await wait_for_node_id(store, settings.node_id, directory_id, clock=clock, settings=settings.registration)
-    return await take_incarnation(store, settings.node_id, clock=clock, backoff=settings.registration.backoff)
+    backoff = settings.registration.backoff
+    if directory_id:
+        await count_start(store, directory_id, disk=disk, io=io, clock=clock, backoff=backoff)
+    return await take_incarnation(store, settings.node_id, clock=clock, backoff=backoff)
 
 
 async def _join(

@@ -7,6 +7,7 @@ NODES = "/acklog/nodes/"
 OFFSETS = "/acklog/offsets/"
 TOMBSTONES = "/acklog/tombstones/"
 INCARNATIONS = "/acklog/incarnations/"
+DIRECTORIES = "/acklog/directories/"
 CONTROLLER = "/acklog/controller"
 """Who is the controller, under its lease. The key's create revision is the fencing token."""
 
@@ -53,6 +54,11 @@ def tombstone(deleted_id: str) -> str:
 def incarnation(node_id: int) -> str:
     """The counter of the node's starts."""
     return f"{INCARNATIONS}{node_id}"
+
+
+def directory_starts(directory_id: str) -> str:
+    """How often the node's data directory was started."""
+    return f"{DIRECTORIES}{directory_id}"
 
 
 def node_steering(node_id: int) -> str:

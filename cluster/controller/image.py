@@ -12,7 +12,7 @@ from cluster.membership import Membership
 from cluster.model import NodeRegistration
 from cluster.steering import ClusterSteering
 
-_IRRELEVANT = (keys.OFFSETS, keys.GROUPS)
+_IRRELEVANT = (keys.OFFSETS, keys.GROUPS, keys.DIRECTORIES)
 
 
 class ClusterImage:

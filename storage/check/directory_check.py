@@ -24,6 +24,7 @@ from storage.log.data_directory import (
     FormatTooNewError,
     read_meta,
 )
+from storage.log.directory_life import LIFE_PATH
 from storage.log.directory_role import ROLE_PATH, read_role
 from storage.log.high_watermarks import HIGH_WATERMARKS_PATH
 from storage.log.journal_names import JOURNAL_DIRECTORY
@@ -103,7 +104,7 @@ class DirectoryCheck:
     # --- the directory's own files -----------------------------------------------------------------------------------
 
     def _look_at_names(self) -> None:
-        known = {LOCK_PATH, META_PATH, ROLE_PATH, RECOVERY_POINTS_PATH, HIGH_WATERMARKS_PATH, SCRUB_PATH}
+        known = {LOCK_PATH, META_PATH, ROLE_PATH, LIFE_PATH, RECOVERY_POINTS_PATH, HIGH_WATERMARKS_PATH, SCRUB_PATH}
         known |= {JOURNAL_DIRECTORY, PARTITIONS_DIRECTORY, BALLAST_PATH}
         known |= {COORDINATION_PATH + suffix for suffix in ("", "-wal", "-shm", "-journal", ".reach")}
         known.add(COORDINATION_COPY_PATH)

@@ -9,7 +9,8 @@ NO_EPOCH = -1
 
 class ReplicaIdentity(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """A node in one of its lives, with the data directory that it lives in. An empty directory gets a new id: what was
-    said of the old one is not true of it. An old copy of a directory keeps its id, so it must never be put back."""
+    said of the old one is not true of it. An old copy of a directory keeps its id, so it must never be put back; one
+    of before its last start is refused."""
 
     node_id: int
     incarnation: int
