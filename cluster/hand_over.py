@@ -37,14 +37,15 @@ def handed_over(
     if not candidates:
         return None
     successor = min(candidates, key=lambda node: (_unfitness(living, state, node), candidates.index(node)))
-    is_enough = len(members) >= isr_floor
+    isr = tuple(node for node in state.isr if node != node_id) if len(members) >= isr_floor else state.isr
     return replace(
         state,
         leader=successor,
         leader_incarnation=living[successor].incarnation,
         leader_epoch=state.leader_epoch + 1,
         partition_epoch=state.partition_epoch + 1,
-        isr=tuple(node for node in state.isr if node != node_id) if is_enough else state.isr,
+        isr=isr,
+        damaged=tuple(node for node in state.damaged if node in isr),
         given_up_by=(*(node for node in state.given_up_by if node != node_id), node_id),
     )
 
@@ -65,8 +66,9 @@ def _turn(state: PartitionState, node_id: int) -> int:
 
 
 def _may_lead(living: Mapping[int, NodeRegistration], state: PartitionState, node_id: int) -> bool:
-    """It lives, with the directory that its place was earned with, and has a disk that takes something."""
+    """It lives, with the directory that its place was earned with, has a disk that takes something, and a copy that is
+    not known to be damaged: with that it would hand the leadership back."""
     registration = living.get(node_id)
-    if registration is None or registration.has_impaired_storage:
+    if registration is None or registration.has_impaired_storage or node_id in state.damaged:
         return False
     return state.directory_of(node_id) in {"", registration.directory_id}

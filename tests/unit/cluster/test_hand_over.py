@@ -1,5 +1,7 @@
 """Who gets the leadership of a leader that cannot commit."""
 
+from msgspec.structs import replace
+
 from cluster.hand_over import hand_overs_forgotten, handed_over
 from cluster.model import NodeRegistration, PartitionState
 
@@ -56,6 +58,14 @@ def test_a_node_with_another_disk_is_not_in_sync() -> None:
     changed = handed_over(state(1, 2, 3), 1, living=nodes, heard=(), isr_floor=1)
     assert changed is not None
     assert changed.leader == 3
+
+
+def test_a_damaged_copy_neither_leads_nor_counts() -> None:
+    damaged = replace(state(1, 2, 3), damaged=(2,))
+    assert handed_over(damaged, 1, living=living(1, 2, 3), heard=(), isr_floor=2) is None
+    changed = handed_over(replace(damaged, damaged=(1, 2)), 1, living=living(1, 2, 3), heard=(), isr_floor=1)
+    assert changed is not None
+    assert (changed.leader, changed.isr, changed.damaged) == (3, (2, 3), (2,))
 
 
 def test_only_the_leader_hands_over() -> None:
