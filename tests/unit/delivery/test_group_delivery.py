@@ -32,6 +32,7 @@ class TestReceive:
         assert bench.ack(second) == [None]
 
     def test_never_more_are_leased_than_the_limit(self) -> None:
+        """R30: what holds receives back is counted from what is leased, and gone when that is."""
         bench = GroupBench(settings=GroupSettings(max_in_flight=5))
         leases = bench.receive(10)
         assert len(leases) == 5
@@ -538,6 +539,7 @@ class TestSeek:
 
 class TestRetention:
     def test_moves_progress_and_counts_what_is_lost(self) -> None:
+        """R32."""
         bench = GroupBench()
         leases = bench.receive(4)
         bench.ack(leases[1])

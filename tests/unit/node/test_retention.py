@@ -10,6 +10,8 @@ from tests.support.simulated_node import SimulatedNode, with_node
 
 
 def test_retention_beats_what_is_not_acknowledged_and_the_jump_is_visible() -> None:
+    """R32."""
+
     async def main(sim: SimulatedNode) -> None:
         topic = await sim.topic(retention_ms=60_000, segment_bytes=500)
         group = await sim.group()

@@ -1,3 +1,5 @@
+"""What an export reads is fixed when it is planned, and files are named by it (rule R33)."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,3 +1,5 @@
+"""A run of an export: what is planned once is done once, however often it is begun (rules R33, R42)."""
+
 from itertools import count
 
 import pytest

@@ -248,6 +248,7 @@ def test_a_full_disk_fails_one_log_and_leaves_no_hole(harness: LogHarness) -> No
 
 
 def test_after_a_failed_sync_nothing_is_served(harness: LogHarness) -> None:
+    """R11."""
     log = log_of(harness)
     fill(harness, log, range(3))
     harness.disk.fail_next_sync()

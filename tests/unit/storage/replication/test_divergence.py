@@ -1,3 +1,5 @@
+"""Where two logs part, told by epochs, stepping back until both know one (rules R1, R2)."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

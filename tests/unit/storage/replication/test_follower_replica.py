@@ -63,6 +63,7 @@ def test_an_answer_to_another_position_is_void() -> None:
 
 
 def test_an_answer_of_another_epoch_is_void() -> None:
+    """R3."""
     machine, _ = follower_of(log_of(1, 1))
     [effect] = say(machine, answer(news(2, 1, size=3), epoch=4), b"abc")
     assert isinstance(effect, FetchFrom)
@@ -144,6 +145,7 @@ def test_a_refusal_is_followed_by_a_pause_and_a_look_at_the_assignment(refusal: 
 
 
 def test_being_fenced_counts_only_from_a_later_epoch() -> None:
+    """R3."""
     machine, _ = follower_of(log_of(1))
     [effect] = say(machine, answer(epoch=5, refusal=FetchRefusal.FENCED_EPOCH.value))
     assert isinstance(effect, FetchFrom)

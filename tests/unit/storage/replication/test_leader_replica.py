@@ -1,4 +1,4 @@
-"""What is committed, acknowledged, refused; who is in sync."""
+"""What is committed, acknowledged, refused; who is in sync (rules R5, R6, R10)."""
 
 import pytest
 

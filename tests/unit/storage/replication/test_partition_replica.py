@@ -54,6 +54,7 @@ def test_it_leads_follows_or_stands_by() -> None:
 
 
 def test_it_does_not_go_on_with_a_leadership_of_its_earlier_life() -> None:
+    """R10."""
     machine = replica(incarnation=2)
     assert take_role(machine, seen(1, 5)) == [RoleTaken(Role.NONE, 5)]
     assert take_role(machine, seen(1, 6, incarnation=2))[0] == RoleTaken(Role.LEADER, 6)
