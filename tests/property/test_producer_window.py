@@ -1,6 +1,7 @@
 """Two nodes, a log each, one leader at a time, and gateways that lose answers: no batch gets into a log twice.
 
 Rules R19 and R21.
+
 The gateways keep to their side: a sequence is new for each batch, and nothing is sent again later than
 PRODUCE_RETRIES_MS after its first try.
 """

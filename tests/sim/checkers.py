@@ -1,7 +1,7 @@
 """What must hold of every history: one small class for each invariant, for the simulation and for real processes.
 
 A checker returns its violations as sentences; an empty list means that the history obeys it. Each has a test that
-shows it a fabricated violation (`test_checkers.py`). Their numbers are those of CORRECTNESS.md's list of checkers.
+shows it a fabricated violation (`test_checkers.py`). Their numbers are those of the list in docs/rules.md.
 Here is what they have in common; `log_checkers` and `delivery_checkers` hold them.
 """
 
