@@ -78,8 +78,13 @@ class Hold:
 
     def take_whole(self, size_bytes: int) -> None:
         """All has come, and it is so much. Raises as `grow_to`."""
-        self.completed()
-        self.grow_to(size_bytes)
+        self._is_whole = True
+        if self._arriving_bytes:
+            self.completed()
+        more = size_bytes - self.size_bytes
+        if more > 0:
+            self._all.take(more, 0, self.principal)
+            self.size_bytes = size_bytes
 
     def completed(self) -> None:
         """Nothing more will come: the body is not on its way any more."""

@@ -19,8 +19,6 @@ from cluster.errors import AcklogError
 
 BUSY_RETRY_MS = 1000
 _VERSIONS = frozenset({"1.0", "1.1"})
-_JUDGED = frozenset({b"host", b"origin", b"sec-fetch-site"})
-_JUDGED_LENGTHS = frozenset(map(len, _JUDGED))
 
 
 class LimitedHttpProtocol(HttpToolsProtocol):
@@ -32,8 +30,6 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._named: dict[bytes, bytes] = {}
-        self._hosts = 0
         self._header_bytes = 0
         self._timer: asyncio.TimerHandle | None = None
         self._write_timer: asyncio.TimerHandle | None = None
@@ -112,9 +108,6 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
     def begin_head(self) -> None:
         self._header_bytes = 0
-        self._hosts = 0
-        if self._named:
-            self._named = {}
         self._is_in_head = True
 
     def end_head(self) -> None:
@@ -134,35 +127,37 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             detail = f"the headers have more than {self.settings.header_bytes_max} bytes"
             self._refuse(AcklogError(ProblemCode.HEADERS_TOO_LARGE, detail))
             return
-        if len(name) in _JUDGED_LENGTHS and (lowered := name.lower()) in _JUDGED:
-            self._named[lowered] = value
-            self._hosts += lowered == b"host"
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        self.end_head()
-        self.judge_head()
+        self.judge_head(dict(self.headers))
         if not self._is_refused:
-            super().on_headers_complete()
+            self.begin_request()
 
-    def judge_head(self) -> None:
-        """Refuse what is not of a version that is spoken here, or for another host than this one (RFC 9112, 3.2)."""
+    def begin_request(self) -> None:
+        """The head is whole and good: the application gets the request."""
+        self.end_head()
+        super().on_headers_complete()
+
+    def judge_head(self, headers: dict[bytes, bytes]) -> None:
+        """Refuse what is not of a version that is spoken here, or for another host than this one (RFC 9112, 3.2).
+
+        `headers` are the last of each lower-case name: `self.headers` has them all."""
         version = self.parser.get_http_version()
+        host = headers.get(b"host")
         if version not in _VERSIONS:
             self._refuse(AcklogError(ProblemCode.MALFORMED_HTTP, f"HTTP/{version} is not spoken here, HTTP/1.1 is"))
-        elif self._hosts > 1 or (not self._hosts and version == "1.1"):
-            detail = f"a request has exactly one Host header, this one has {self._hosts}"
+        elif (host is None and version == "1.1") or (len(headers) < len(self.headers) and self._hosts() > 1):
+            detail = f"a request has exactly one Host header, this one has {self._hosts()}"
             self._refuse(AcklogError(ProblemCode.MALFORMED_HTTP, detail, field="Host"))
         elif self.guard is not None:
-            named = self._named
-            fault = self.guard.fault(
-                self.url,
-                host=named.get(b"host"),
-                origin=named.get(b"origin"),
-                fetch_site=named.get(b"sec-fetch-site"),
-            )
+            origin, fetch_site = headers.get(b"origin"), headers.get(b"sec-fetch-site")
+            fault = self.guard.fault(self.url, host=host, origin=origin, fetch_site=fetch_site)
             if fault is not None:
                 self._refuse(fault)
+
+    def _hosts(self) -> int:
+        return sum(name == b"host" for name, _ in self.headers)
 
     def on_body(self, body: bytes) -> None:
         if not self._is_refused:

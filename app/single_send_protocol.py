@@ -71,11 +71,11 @@ class SingleSendProtocol(LimitedHttpProtocol):
         self.expect_100_continue = False
 
     def on_headers_complete(self) -> None:
-        self.judge_head()
+        headers = dict(self.headers)
+        self.judge_head(headers)
         if self._is_refused:
             return
         if self.url == _URL and self.parser.get_method() == _METHOD and self._may_begin():
-            headers = dict(self.headers)
             hold = self.single_sends.takes(headers)
             if hold is not None:
                 self.end_head()
@@ -160,7 +160,7 @@ class SingleSendProtocol(LimitedHttpProtocol):
         self.build_scope()
         self.url, self.expect_100_continue = url, expect_100_continue
         self.headers.extend(headers)
-        super().on_headers_complete()
+        self.begin_request()
 
     def _forget_single(self) -> None:
         if self._single_hold is not None:
