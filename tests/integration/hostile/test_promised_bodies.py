@@ -1,4 +1,4 @@
-"""Bodies that are promised, and bodies that do not go on, starve nobody."""
+"""Bodies that are promised, and bodies that do not go on, starve nobody (rule R38)."""
 
 import json
 from pathlib import Path

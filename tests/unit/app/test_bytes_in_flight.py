@@ -1,4 +1,4 @@
-"""The allowance for request bodies: what has come counts, and nobody gets all of it."""
+"""The allowance for request bodies: what has come counts, and nobody gets all of it (rule R38)."""
 
 import pytest
 

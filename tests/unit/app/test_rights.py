@@ -1,4 +1,4 @@
-"""What each kind of token may do, call by call: a right covers all that the call touches."""
+"""What each kind of token may do, call by call: a right covers all that the call touches (rule R39)."""
 
 import json
 from dataclasses import dataclass

@@ -1,3 +1,5 @@
+"""Topics over HTTP: create is not update, and what can delete messages takes a word of its own (rule R43)."""
+
 from typing import Any
 
 import httpx2

@@ -26,6 +26,7 @@ def test_a_dead_leader_is_followed_by_the_first_in_sync_and_leaves_the_isr() -> 
 
 
 def test_nobody_outside_the_isr_is_elected() -> None:
+    """R9."""
     state = partition(1, 2, 3, isr=(1,))
     assert rule(state, topic(), members(node(2), node(3))) is None, "it may come back with everything"
 
