@@ -289,7 +289,8 @@ class Traffic:
         faults = check_all(self.history, [AcknowledgedIsInTheLog()])
         if faults:
             return faults
-        is_done = EverythingIsDoneInTheEnd(dead_letter_queues={(GROUP, self._topic): f"{self._topic}.{GROUP}.dlq"})
+        dead_letter_queues = {(GROUP, self._topic): f"{self._topic}.{GROUP}.dlq"}
+        is_done = EverythingIsDoneInTheEnd(dead_letter_queues=dead_letter_queues)
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=REQUEST_SECONDS)) as self._session:
 
             async def is_drained() -> bool:
@@ -313,7 +314,9 @@ class Traffic:
                 LogHasNoGaps(),
                 NothingAboveTheHighWatermark(),
                 OneLeaseAtATime(),
-                StaleReceiptsAreRefused(max_attempts={GROUP: MAX_ATTEMPTS_DEFAULT}),
+                StaleReceiptsAreRefused(
+                    max_attempts={GROUP: MAX_ATTEMPTS_DEFAULT}, dead_letter_queues=dead_letter_queues
+                ),
                 AcknowledgedIsNeverDeliveredAgain(),
                 AttemptsAreLimited(max_attempts={GROUP: MAX_ATTEMPTS_DEFAULT}),
                 is_done,

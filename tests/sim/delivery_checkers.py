@@ -26,6 +26,7 @@ from tests.sim.history import (
     Settled,
     Sought,
 )
+from tests.sim.quiet_endings import QuietEndings
 from tests.sim.seeks import GroupPlace, Seeks, Window
 
 
@@ -107,10 +108,15 @@ def _may_be_its_own_doing(settled: Settled) -> bool:
 class StaleReceiptsAreRefused:
     """7, R22. No receipt is accepted after a newer lease of its message was handed out; an ack may be, if the message
     was (or may have been) done already, be it dead-lettered or by a seek, for then it is idempotent. A restart and an
-    election forget leases, and with them that they were newer (R26)."""
+    election forget leases, and with them that they were newer (R26).
 
-    def __init__(self, *, max_attempts: dict[str, int]) -> None:
+    A slow answer is no proof that its messages are leased: the last delivery of a message may have expired, and the
+    message be dead-lettered, before the client has that answer."""
+
+    def __init__(self, *, max_attempts: dict[str, int], dead_letter_queues: dict[tuple[str, str], str]) -> None:
+        """`dead_letter_queues` names the dead-letter topic of each (group, queue)."""
         self._max_attempts = max_attempts
+        self._dead_letter_queues = dead_letter_queues
 
     def check(self, history: History) -> list[str]:
         deliveries: dict[LeasePlace, list[Delivered]] = defaultdict(list)
@@ -129,6 +135,7 @@ class StaleReceiptsAreRefused:
         for elected in history.of(Elected):
             elections[elected.queue, elected.partition].append(elected)
         seeks = Seeks(history)
+        endings = QuietEndings(history, dead_letter_queues=self._dead_letter_queues)
         violations = []
         for settled in history.of(Settled):
             place = lease_place_of(settled)
@@ -146,14 +153,22 @@ class StaleReceiptsAreRefused:
                 )
             ]
             was_acked = any(ack is not settled and ack.began_ms < settled.ended_ms for ack in acks[place])
-            was_last = any(other.attempt >= self._max_attempts[settled.group] for other in newer)
+            was_last = any(
+                other.attempt >= self._max_attempts[settled.group]
+                and receipt_order_of(other) > receipt_order_of(settled)
+                and other.began_ms < settled.ended_ms
+                for other in deliveries[place]
+            )
+            ended_quietly = newer and endings.may_have_ended(
+                newer[-1], after_ms=newer[-1].began_ms, before_ms=settled.ended_ms
+            )
             was_skipped = newer and seeks.may_skip(
                 place[:3],
                 settled.offset,
                 after_ms=max(other.began_ms for other in newer),
                 before_ms=settled.ended_ms,
             )
-            was_done = settled.action == "ack" and (was_acked or was_last or was_skipped)
+            was_done = settled.action == "ack" and (was_acked or was_last or ended_quietly or was_skipped)
             if newer and not was_done:
                 violations.append(
                     f"{place}: {settled.action} with receipt {receipt_order_of(settled)} was accepted after "

@@ -2,6 +2,7 @@
 
 from tests.sim.checkers import LeasePlace, ReceiptOrder, lease_place_of, receipt_order_of
 from tests.sim.history import Delivered, History, Outcome, Settled, Sought
+from tests.sim.quiet_endings import QuietEndings
 from tests.sim.seeks import Seeks, Window
 
 
@@ -42,11 +43,14 @@ class ReceiptsFromBeforeASeekAreStale:
     """No receipt that was handed out before a seek is accepted after it, but for an ack of a message that is done: one
     that the seek, or a later one, went past, or that was acknowledged or dead-lettered again."""
 
-    def __init__(self, *, max_attempts: dict[str, int]) -> None:
+    def __init__(self, *, max_attempts: dict[str, int], dead_letter_queues: dict[tuple[str, str], str]) -> None:
+        """`dead_letter_queues` names the dead-letter topic of each (group, queue)."""
         self._max_attempts = max_attempts
+        self._dead_letter_queues = dead_letter_queues
 
     def check(self, history: History) -> list[str]:
         seeks = Seeks(history)
+        endings = QuietEndings(history, dead_letter_queues=self._dead_letter_queues)
         handed_out: dict[tuple[LeasePlace, ReceiptOrder], Delivered] = {}
         for delivered in history.of(Delivered):
             handed_out[lease_place_of(delivered), receipt_order_of(delivered)] = delivered
@@ -61,7 +65,12 @@ class ReceiptsFromBeforeASeekAreStale:
                 for sought in seeks.certain(place[:3])
                 if receipt.ended_ms < sought.began_ms and sought.ended_ms < settled.began_ms
             ]
-            if overtaking and not self._was_done(settled, overtaking[-1], history, seeks):
+            if not overtaking:
+                continue
+            ended_quietly = settled.action == "ack" and endings.may_have_ended(
+                receipt, after_ms=overtaking[-1].began_ms, before_ms=settled.ended_ms
+            )
+            if not ended_quietly and not self._was_done(settled, overtaking[-1], history, seeks):
                 violations.append(
                     f"{place}: {settled.action} with receipt {receipt_order_of(settled)} was accepted after a seek "
                     f"to {overtaking[-1].highest}"

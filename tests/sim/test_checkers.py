@@ -328,7 +328,7 @@ GOOD_AND_BAD: list[tuple[Checker, dict[str, list[Event]], dict[str, list[Event]]
         },
     ),
     (
-        StaleReceiptsAreRefused(max_attempts={"g": 3}),
+        StaleReceiptsAreRefused(max_attempts={"g": 3}, dead_letter_queues=DLQ),
         {
             "before the newer lease": [delivered(), settled(), EXPIRED],
             "by the newer receipt": [delivered(), EXPIRED, later(settled(attempt=2), 300)],
@@ -354,6 +354,24 @@ GOOD_AND_BAD: list[tuple[Checker, dict[str, list[Event]], dict[str, list[Event]]
             "perhaps dead-lettered meanwhile": [
                 delivered(),
                 later(delivered(attempt=3), 200),
+                later(settled(), 300),
+            ],
+            "perhaps dead-lettered before the last delivery was answered": [
+                delivered(),
+                EXPIRED,
+                later(settled(), 300),
+                delivered(attempt=3, began_ms=220, ended_ms=400),
+            ],
+            "dead-lettered though nobody got the last delivery": [
+                delivered(),
+                EXPIRED,
+                later(settled(), 300),
+                log(record(0, "m0"), queue="q.g.dlq"),
+            ],
+            "perhaps acknowledged with a delivery that nobody got": [
+                delivered(),
+                EXPIRED,
+                AutoAckedAnswerLost(began_ms=220, ended_ms=230, group="g", queue="q", messages_max=1),
                 later(settled(), 300),
             ],
             "perhaps done meanwhile": [
@@ -394,6 +412,30 @@ GOOD_AND_BAD: list[tuple[Checker, dict[str, list[Event]], dict[str, list[Event]]
                 delivered(),
                 later(delivered(attempt=3), 200),
                 later(settled("nack"), 300),
+            ],
+            "an old ack before the last delivery": [
+                delivered(),
+                EXPIRED,
+                later(settled(), 300),
+                later(delivered(attempt=3), 400),
+            ],
+            "an old ack though another was dead-lettered": [
+                delivered(),
+                EXPIRED,
+                later(settled(), 300),
+                log(record(0, "m1"), queue="q.g.dlq"),
+            ],
+            "an old ack though it was dead-lettered for another group": [
+                delivered(),
+                EXPIRED,
+                later(settled(), 300),
+                log(record(0, "m0"), queue="q.h.dlq"),
+            ],
+            "an old ack before an acknowledged delivery that nobody got": [
+                delivered(),
+                EXPIRED,
+                later(settled(), 300),
+                AutoAckedAnswerLost(began_ms=420, ended_ms=430, group="g", queue="q", messages_max=1),
             ],
             "an old nack after it was done": [
                 delivered(),

@@ -13,7 +13,7 @@ from tests.sim.delivery_checkers import (
     ProgressNeverFalls,
     StaleReceiptsAreRefused,
 )
-from tests.sim.history import Event, History, Outcome, Sought
+from tests.sim.history import AutoAckedAnswerLost, Event, History, Outcome, Sought
 from tests.sim.seek_checkers import ReceiptsFromBeforeASeekAreStale, SeeksAreNotForgotten
 from tests.sim.test_checkers import DLQ, delivered, later, log, progress, record, settled
 
@@ -124,7 +124,7 @@ GOOD_AND_BAD: list[tuple[Checker, dict[str, list[Event]], dict[str, list[Event]]
         },
     ),
     (
-        StaleReceiptsAreRefused(max_attempts={"g": 3}),
+        StaleReceiptsAreRefused(max_attempts={"g": 3}, dead_letter_queues=DLQ),
         {"skipped": [delivered(), later(delivered(attempt=2), 50), sought(1), later(settled(), 200)]},
         {
             "skipped before the newer lease": [
@@ -152,7 +152,7 @@ GOOD_AND_BAD: list[tuple[Checker, dict[str, list[Event]], dict[str, list[Event]]
         },
     ),
     (
-        ReceiptsFromBeforeASeekAreStale(max_attempts={"g": 3}),
+        ReceiptsFromBeforeASeekAreStale(max_attempts={"g": 3}, dead_letter_queues=DLQ),
         {
             "settled before the seek": [*ACKED, sought(0)],
             "skipped": [delivered(), sought(1), later(settled(), 200)],
@@ -164,9 +164,28 @@ GOOD_AND_BAD: list[tuple[Checker, dict[str, list[Event]], dict[str, list[Event]]
                 later(delivered(attempt=3, generation=1), 200),
                 later(settled(), 400),
             ],
+            "dead-lettered though nobody got the last delivery": [
+                delivered(),
+                sought(0),
+                later(settled(), 400),
+                log(record(0, "m0"), queue="q.g.dlq"),
+            ],
+            "maybe acknowledged with a delivery that nobody got": [
+                delivered(),
+                sought(0),
+                AutoAckedAnswerLost(began_ms=220, ended_ms=230, group="g", queue="q", messages_max=1),
+                later(settled(), 400),
+            ],
         },
         {
             "accepted": [delivered(), sought(0), later(settled(), 200)],
+            "dead-lettered before the seek": [
+                delivered(),
+                log(record(0, "m0"), queue="q.g.dlq", began_ms=60, ended_ms=61),
+                sought(0),
+                later(settled(), 200),
+                log(record(0, "m0"), queue="q.g.dlq"),
+            ],
             "though it is delivered again": [delivered(), sought(0), AGAIN, later(settled(), 300)],
             "given back, though it is skipped": [delivered(), sought(1), later(settled("nack"), 200)],
             "skipped before": [delivered(), sought(1, 50), sought(0), later(settled(), 200)],

@@ -306,7 +306,7 @@ class World:
             EpochsNeverFall(),
             NothingAboveTheHighWatermark(),
             OneLeaseAtATime(),
-            StaleReceiptsAreRefused(max_attempts=max_attempts),
+            StaleReceiptsAreRefused(max_attempts=max_attempts, dead_letter_queues=dead_letter_queues),
             AcknowledgedIsNeverDeliveredAgain(),
             AttemptsAreLimited(max_attempts=max_attempts),
             EverythingIsDoneInTheEnd(dead_letter_queues=dead_letter_queues),

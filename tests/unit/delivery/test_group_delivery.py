@@ -483,6 +483,16 @@ class TestDeadLetters:
         assert bench.group.dead_lettered_count == 0
         assert bench.state(0) == "done"
 
+    def test_an_older_receipt_is_stale_until_the_message_is_dead_lettered(self, bench: GroupBench) -> None:
+        older = Lease(0, 1, 0, 1)
+        bench.group.dead_letters(limit=10, now_ms=bench.now_ms)
+        assert bench.ack(older) == [ProblemCode.RECEIPT_STALE]
+        assert bench.state(0) == "deadLettering"
+        bench.write(bench.group.dead_lettered([0]))
+        assert bench.ack(older) == [None], "an ack of what is done is a success"
+        assert bench.nack(older) == [ProblemCode.RECEIPT_STALE]
+        assert bench.state(0) == "deadLettered"
+
     def test_the_replay_does_not_ask_todays_settings(self, bench: GroupBench) -> None:
         bench._settings = GroupSettings(max_attempts=16)
         bench.fail_over()
