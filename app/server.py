@@ -67,18 +67,21 @@ async def serve(settings: Settings, node_settings: NodeSettings) -> None:
     async def begin_shutdown() -> None:
         embedded.begin_shutdown()
 
+    async def close() -> None:
+        watching.cancel()  # a store that is closed is not one that failed
+        await embedded.close()
+
     server = HttpServer(
         gateway_config(embedded.gateway, backlog=plan.backlog),
         on_listening=partial(_print_welcome, settings),
         before_stop=begin_shutdown,
-        after_stop=embedded.close,
+        after_stop=close,
     )
     report(plan)
     calm_garbage_collection()
     end = NodeEnd()
     watching = asyncio.create_task(_watch_storage(embedded, server, end, clock), name="storage watch")
     await server.serve(sockets=[listener])
-    watching.cancel()
     if end.reason is not None:
         raise end.reason
 

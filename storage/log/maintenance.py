@@ -64,12 +64,12 @@ class Maintenance:
                 async with asyncio.timeout(engine.settings.sync_interval_ms / 1000):
                     await self._wake.wait()
             self._wake.clear()
-            if engine.failure is None and not engine.is_closing:
-                await self._look_after_ballast()
             if engine.dirty and engine.failure is None and not engine.is_closing:
                 with contextlib.suppress(AcklogError):  # a full disk: the next turn tries again
                     async with self._lock:
                         await self._sync(pause_ms=0 if self._journal.full_files else engine.settings.sync_pause_ms)
+            if engine.failure is None and not engine.is_closing:
+                await self._look_after_ballast()
 
     async def _look_after_ballast(self) -> None:
         settings = self._engine.settings

@@ -507,11 +507,22 @@ class TestDeadLetters:
     def test_a_repeated_retry_stores_nothing_twice(
         self, acklog: Acklog, shared_server: ServerProcess, topic: str, letters: str
     ) -> None:
-        """As after a crash between the send and the ack: the letters are unhandled again."""
-        first = acklog("dlq", "retry", letters).stdout
-        shared_server.request("PUT", "/groups/acklog-dlq/offsets", {"topic": letters, "to": "earliest"})
-        assert acklog("dlq", "retry", letters).stdout == first
+        """As after a crash between the send and the ack: the letters are unhandled still."""
+        letter = acklog("dlq", "show", letters, "--json").document["letters"][0]
+        again = {"key": "k", "headers": {"a": "b"}, "body": letter["body"], "timestamp": letter["timestamp"]}
+        again["dedupId"] = f"dlq-{letter['messageId']}"
+        (sent,) = shared_server.request("POST", "/messages", {"queue": topic, "messages": [again]}).document["results"]
+        retried = dict(line.split("\t") for line in acklog("dlq", "retry", letters).stdout.splitlines())
+        assert retried[letter["messageId"]] == sent["messageId"]
         assert len(acklog("tail", topic, "--from", "earliest", "--no-follow").stdout.splitlines()) == 6
+
+    def test_letters_that_were_sought_back_to_are_sent_again(
+        self, acklog: Acklog, shared_server: ServerProcess, topic: str, letters: str
+    ) -> None:
+        acklog("dlq", "retry", letters)
+        shared_server.request("PUT", "/groups/acklog-dlq/offsets", {"topic": letters, "to": "earliest"})
+        assert len(acklog("dlq", "retry", letters).stdout.splitlines()) == 3
+        assert len(acklog("tail", topic, "--from", "earliest", "--no-follow").stdout.splitlines()) == 9
 
     def test_a_letter_that_cannot_be_sent_stays(self, acklog: Acklog, letters: str) -> None:
         refused = acklog("dlq", "retry", letters, "--to", "a b", "--max", "2")
