@@ -72,7 +72,7 @@ def _application(gateway: Gateway, services: Services) -> FastAPI:
     add_groups(app.router, services)
     add_cluster(app.router, services)
     add_operations(app.router, services)
-    add_documentation(app.router, app)
+    add_documentation(app.router, app, gateway.in_thread)
     use_description(app)
     install_problem_handlers(app)
     app.add_middleware(ObservedApplication, metrics=services.metrics)

@@ -15,6 +15,7 @@ from acklog.wire.identifiers import MESSAGE_ID_PATTERN
 from acklog.wire.limits import PARTITIONS_MAX
 from acklog.wire.names import NAME_PATTERN
 from acklog.wire.problems import ProblemCode
+from app.description.examples import EXAMPLES, Examples, Named
 from app.description.operations import COMMON, OPERATIONS, Operation
 from app.description.schemas import Schema, all_schemas, reference
 from app.parsing.cluster import NODE_ID_MAX
@@ -43,6 +44,11 @@ _HEADERS: dict[str, Schema] = {
         "schema": {"type": "string", "minLength": 1, "maxLength": IDEMPOTENCY_KEY_BYTES_MAX},
     },
 }
+# Links are relative to where the document is served, as are those in the descriptions of answers.
+_DESCRIPTION = (
+    "A durable message queue over HTTP on top of a log that is kept. [What the codes of errors mean](docs/errors) · "
+    "[openapi.json](openapi.json)"
+)
 _PLAIN_KEY = re.compile(r"(?!(?:on|off|yes|no|true|false|null)$)[A-Za-z$][A-Za-z0-9$_-]*")
 _PATH_PARAMETER = re.compile(r"{(\w+)}")
 
@@ -55,14 +61,14 @@ def openapi_document(app: FastAPI) -> dict[str, Any]:
             continue
         for method in sorted(route.methods or ()):
             assert route.operation_id is not None
-            described = _operation(route.path, route.operation_id, OPERATIONS[route.operation_id])
+            described = _operation(route.path, route.operation_id)
             paths.setdefault(route.path, {})[method.lower()] = {"tags": list(route.tags), **described}
     return {
         "openapi": "3.1.0",
         "info": {
             "title": app.title,
             "version": app.version,
-            "description": "A durable message queue over HTTP on top of a log that is kept.",
+            "description": _DESCRIPTION,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": paths,
@@ -74,28 +80,41 @@ def openapi_document(app: FastAPI) -> dict[str, Any]:
     }
 
 
-def _operation(path: str, operation_id: str, operation: Operation) -> dict[str, Any]:
+def _operation(path: str, operation_id: str) -> dict[str, Any]:
+    operation, examples = OPERATIONS[operation_id], EXAMPLES[operation_id]
     described: dict[str, Any] = {
         "operationId": operation_id,
         "summary": operation.summary,
-        "parameters": _parameters(path, operation),
-        "responses": _responses(operation),
+        "parameters": _parameters(path, operation, examples),
+        "responses": _responses(operation, examples),
         "security": [] if operation.is_open else [{}, {"token": []}],
     }
     if operation.body:
-        content = {media_type: {"schema": schema} for media_type, schema in operation.body.items()}
+        content = _content(operation.body, examples.bodies)
         described["requestBody"] = {"required": operation.is_body_required, "content": content}
     return described
 
 
-def _parameters(path: str, operation: Operation) -> list[dict[str, Any]]:
+def _content(schemas: dict[str, Schema], examples: dict[str, Named]) -> dict[str, Any]:
+    content: dict[str, Any] = {media_type: {"schema": schema} for media_type, schema in schemas.items()}
+    for media_type, named in examples.items():
+        content[media_type]["examples"] = {name: {"value": value} for name, value in named.items()}
+    return content
+
+
+def _parameters(path: str, operation: Operation, examples: Examples) -> list[dict[str, Any]]:
     in_path: list[dict[str, Any]] = [
         {"name": name, "in": "path", "required": True, "schema": _PATH_SCHEMAS[name]}
         for name in _PATH_PARAMETER.findall(path)
     ]
     in_query = [_query_parameter(each) for each in operation.query.parameters if each.is_supported]
     in_header = [_HEADERS[name] for name in operation.headers]
-    return [*in_path, *in_query, *in_header]
+    return [_with_example(each, examples) for each in (*in_path, *in_query, *in_header)]
+
+
+def _with_example(parameter: dict[str, Any], examples: Examples) -> dict[str, Any]:
+    name = parameter["name"]
+    return {**parameter, "example": examples.parameters[name]} if name in examples.parameters else parameter
 
 
 def _query_parameter(parameter: Parameter) -> dict[str, Any]:
@@ -114,12 +133,12 @@ def _query_parameter(parameter: Parameter) -> dict[str, Any]:
     return described
 
 
-def _responses(operation: Operation) -> dict[str, Any]:
+def _responses(operation: Operation, examples: Examples) -> dict[str, Any]:
     responses: dict[str, Any] = {}
     for status, (description, content) in operation.answers.items():
         responses[str(status)] = {"description": description}
         if content:
-            responses[str(status)]["content"] = {kind: {"schema": schema} for kind, schema in content.items()}
+            responses[str(status)]["content"] = _content(content, examples.answers.get(status, {}))
     by_status: dict[int, dict[str, ProblemCode]] = {}
     for code in (*COMMON, *operation.problems):
         by_status.setdefault(code.status, {})[code.name] = code
@@ -131,7 +150,7 @@ def _responses(operation: Operation) -> dict[str, Any]:
 def _problem_response(codes: list[ProblemCode]) -> dict[str, Any]:
     examples = {code.name: {"$ref": f"#/components/examples/{code.name}"} for code in codes}
     response: dict[str, Any] = {
-        "description": "; ".join(code.title for code in codes),
+        "description": "; ".join(f"{code.title} ([{code.name}](docs/errors#{code.name}))" for code in codes),
         "content": {PROBLEM: {"schema": reference("Problem"), "examples": examples}},
     }
     headers: dict[str, Any] = {}

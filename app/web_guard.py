@@ -12,7 +12,7 @@ from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
 
 EVERY_HOST = "*"
-HARMLESS = (b"/", b"/docs")
+HARMLESS = (b"/", b"/docs", b"/docs/errors", b"/docs/plain")
 """What a link on another page may lead to. Everything else does something, also by GET: a receive consumes."""
 _OWN_PAGES = frozenset({b"same-origin", b"none"})
 _KNOWN_MAX = 64

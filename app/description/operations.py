@@ -4,6 +4,7 @@ route is here, and nothing else."""
 from dataclasses import dataclass, field
 
 from acklog.wire.problems import ProblemCode
+from app.description.media_types import JSON, NDJSON, OCTETS
 from app.description.schemas import Schema, reference
 from app.parsing.cluster import CLUSTER_QUERY
 from app.parsing.groups import OFFSETS_QUERY
@@ -13,8 +14,6 @@ from app.parsing.records import RECORDS_QUERY
 from app.parsing.send import SEND_QUERY
 from app.parsing.topics import LISTING_QUERY, UPDATE_QUERY
 
-JSON = "application/json"
-NDJSON = "application/x-ndjson"
 _P = ProblemCode
 
 BINARY: Schema = {"type": "string", "format": "binary"}
@@ -125,7 +124,7 @@ OPERATIONS: dict[str, Operation] = {
             _P.NOT_ENOUGH_REPLICAS,
         ),
         query=SEND_QUERY,
-        body={JSON: reference("SendRequest"), NDJSON: BINARY, "application/octet-stream": BINARY},
+        body={JSON: reference("SendRequest"), NDJSON: BINARY, OCTETS: BINARY},
         headers=("Idempotency-Key",),
     ),
     "receiveMessages": Operation(

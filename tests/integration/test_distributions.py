@@ -82,6 +82,16 @@ def test_a_source_distribution_makes_the_same_wheel_as_the_checkout(
     assert modules(source) == before, "a build writes outside of its own folder"
 
 
+def test_the_servers_wheel_has_the_documentation_and_its_licences(wheels: dict[str, Path]) -> None:
+    """Files that no import asks for."""
+    packed = contents(wheels["acklog_server"])
+    folder = Path("app/description")
+    files = [path for name in ("swagger_ui", "web") for path in (REPOSITORY / folder / name).iterdir()]
+    assert {"LICENSE", "NOTICE", "swagger-ui-bundle.js", "start.js"} <= {path.name for path in files}
+    for path in files:
+        assert packed[f"acklog_server/_packages/{path.relative_to(REPOSITORY)}"] == path.read_bytes()
+
+
 @pytest.fixture
 def backend(wheels: dict[str, Path], tmp_path: Path) -> Path:
     """A web backend's folder with packages of its own, and ours unpacked beside."""
@@ -125,6 +135,9 @@ def test_an_installed_server_does_not_mind_the_packages_of_the_current_directory
         request = urllib.request.Request(f"{url}/messages", b'{"queue": "orders", "body": 1}', method="POST")
         with urllib.request.urlopen(request, timeout=30) as answer:
             assert answer.status == 201
+        for path in ("docs", "docs/assets/swagger-ui-bundle.js", "docs/assets/start.js"):
+            with urllib.request.urlopen(f"{url}/{path}", timeout=30) as answer:
+                assert answer.status == 200
 
 
 def test_a_command_without_its_extra_says_which_it_is(backend: Path) -> None:

@@ -1,0 +1,199 @@
+"""What is answered in the examples: parts of one story, so that its ids and figures fit together."""
+
+import json
+from typing import Any
+
+Document = dict[str, Any]
+
+TIME_MS = 1_795_424_196_738
+MESSAGE_ID = "m-ctp87f0ap1697-0-1-0"
+RECEIPT = "r-ctp87f0ap1697-0-0-d2cz21h92635n-0-1-1"
+NEXT_RECEIPT = "r-ctp87f0ap1697-0-1-d2cz21h92635n-0-1-1"
+
+
+def line(document: Document) -> str:
+    """A line of NDJSON."""
+    return json.dumps(document, separators=(",", ":")) + "\n"
+
+
+STORED: Document = {"messageId": MESSAGE_ID, "partition": 0, "offset": 0}
+ACCEPTED: Document = {"messageId": None, "partition": 0, "offset": None}
+STORED_BATCH: Document = {
+    "results": [STORED, {"messageId": "m-ctp87f0ap1697-3-1-0", "partition": 3, "offset": 0}],
+    "failed": 0,
+}
+STORED_IN_PART: Document = {
+    "results": [
+        STORED,
+        {
+            "code": "MESSAGE_TOO_LARGE",
+            "detail": "the body has more than 1048576 bytes",
+            "retriable": False,
+            "field": "messages[1].body",
+        },
+    ],
+    "failed": 1,
+}
+STALE: Document = {
+    "code": "RECEIPT_STALE",
+    "detail": "the message was leased again, or is done",
+    "retriable": False,
+    "field": "receipts[1]",
+}
+_HEAD: Document = {"messageId": MESSAGE_ID, "queue": "orders", "partition": 0, "offset": 0}
+_CONTENT: Document = {
+    "key": "customer-17",
+    "body": {"order": 4711, "total": "19.90"},
+    "timestamp": TIME_MS,
+    "appendTime": TIME_MS,
+}
+MESSAGE: Document = {**_HEAD, **_CONTENT}
+DELIVERY: Document = {**_HEAD, "receipt": RECEIPT, "attempt": 1, **_CONTENT}
+INSPECTED: Document = {
+    **MESSAGE,
+    "groups": [{"group": "billing", "state": "leased", "attempts": 1, "until": TIME_MS + 30_000}],
+}
+RECORDS: Document = {
+    "records": [MESSAGE],
+    "offset": 0,
+    "nextOffset": 1,
+    "logStart": 0,
+    "highWatermark": 1,
+    "epoch": 1,
+}
+_CONFIG: Document = {
+    "retention": "time",
+    "retentionMs": 604_800_000,
+    "retentionBytes": -1,
+    "segmentBytes": 134_217_728,
+    "dedupWindowMs": 300_000,
+    "minInsyncReplicas": 2,
+    "maxReplicaLagMs": 10_000,
+}
+TOPIC: Document = {
+    "name": "orders",
+    "id": "ctp87f0ap1697",
+    "partitions": 8,
+    "replicationFactor": 3,
+    "createdAt": TIME_MS - 43,
+    "config": _CONFIG,
+    "decommissioned": [],
+}
+UPDATED_TOPIC: Document = {**TOPIC, "config": {**_CONFIG, "retentionMs": 1_209_600_000}}
+SMALLER_TOPIC: Document = {**TOPIC, "decommissioned": [7]}
+_ENDS: Document = {"logStart": 0, "highWatermark": 1}
+_PARTITION: Document = {
+    "partition": 0,
+    "leader": 1,
+    "leaderEpoch": 1,
+    "replicas": [1, 2, 4],
+    "inSyncReplicas": [1, 2, 4],
+    "movingTo": None,
+    "life": "active",
+    **_ENDS,
+    "sizeBytes": 143,
+    "problem": None,
+}
+_PROGRESS: Document = {
+    "topic": "orders",
+    "partition": 0,
+    "progress": 0,
+    "doneAbove": 0,
+    "inFlight": 1,
+    "delayed": 0,
+    "deadLettered": 0,
+    "lost": 0,
+    **_ENDS,
+    "lag": 1,
+    "problem": None,
+}
+TOPIC_DESCRIPTION: Document = {**TOPIC, "partitions": 1, "partitionStates": [_PARTITION]}
+PARTITION_DESCRIPTION: Document = {**_PARTITION, "topic": "orders", "groups": [{**_PROGRESS, "group": "billing"}]}
+_SETTINGS: Document = {
+    "startPosition": "earliest",
+    "visibilityMs": 60_000,
+    "maxAttempts": 5,
+    "retryBackoffMinMs": 1_000,
+    "retryBackoffMaxMs": 600_000,
+    "deadLetterTopic": None,
+    "maxInFlight": 100_000,
+}
+GROUP: Document = {
+    "name": "billing",
+    "id": "d2cz21h92635n",
+    "mode": "shared",
+    "createdAt": TIME_MS + 176,
+    "settings": _SETTINGS,
+}
+UPDATED_GROUP: Document = {**GROUP, "settings": {**_SETTINGS, "visibilityMs": 120_000}}
+OFFSETS: Document = {"group": "billing", "offsets": [_PROGRESS], "lag": 1}
+SEEK: Document = {
+    "group": "billing",
+    "topic": "orders",
+    "dryRun": True,
+    "partitions": [{"partition": 0, "offset": 0, "previous": 1}],
+    "failed": 0,
+}
+_UNAVAILABLE: Document = {
+    "code": "UNAVAILABLE",
+    "detail": "the partition has no leader at the moment",
+    "retriable": True,
+}
+SEEK_FAILED: Document = {
+    **SEEK,
+    "partitions": [*SEEK["partitions"], {"partition": 1, "problem": _UNAVAILABLE}],
+    "failed": 1,
+}
+
+
+def _node(number: int) -> Document:
+    return {
+        "node": number,
+        "address": f"node-{number}:7000",
+        "rack": "",
+        "live": True,
+        "draining": False,
+        "leaving": False,
+        "replicas": 6,
+        "leaders": 2,
+    }
+
+
+CLUSTER: Document = {
+    "embedded": False,
+    "controller": 1,
+    "storeReachable": True,
+    "automaticMoves": True,
+    "nodes": [_node(number) for number in (1, 2, 3, 4)],
+    "partitions": 8,
+    "withoutLeader": 0,
+    "belowMinInsync": 0,
+    "underReplicated": 0,
+    "decommissioned": 0,
+    "moving": 0,
+    "ordersWaiting": 0,
+    "moves": [],
+    "troubled": [],
+    "complete": True,
+}
+PLAN: Document = {
+    "moves": [
+        {
+            "topic": "orders",
+            "partition": 0,
+            "kind": "drain",
+            "from": [1, 2, 4],
+            "to": [1, 2, 3],
+            "reason": "node 4 is drained",
+        }
+    ],
+    "stuck": [],
+    "complete": True,
+}
+DRAINING_NODE: Document = {**_node(4), "draining": True}
+ORDER: Document = {"topic": "orders", "partition": 0, "replicas": [1, 2, 3]}
+METRICS = (
+    "# HELP acklog_waiting_requests Requests that wait for messages\n"
+    "# TYPE acklog_waiting_requests gauge\n"
+    "acklog_waiting_requests 0.0\n"
+)

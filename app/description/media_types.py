@@ -1,0 +1,5 @@
+"""The media types of bodies."""
+
+JSON = "application/json"
+NDJSON = "application/x-ndjson"
+OCTETS = "application/octet-stream"
