@@ -12,8 +12,8 @@ from storage.log.data_directory import DataDirectoryError, read_meta
 from storage.log.journal_scan import JournalCorruptError, read_frame, scan_journal
 from storage.log.keys import PARTITIONS_DIRECTORY, LogKey, LogKind, parse_key, parse_partition_directory
 from storage.log.leader_epochs import leader_epochs_from_bytes
+from storage.log.log_directory import has_segments
 from storage.log.log_state import LEADER_EPOCHS_NAME
-from storage.log.opening import has_segments
 from storage.log.recovery_points import read_recovery_points
 from storage.log.segment import Segment, segment_base
 
@@ -21,8 +21,10 @@ Place = tuple[str, int]
 
 
 def newest_epochs(disk: Disk) -> dict[Place, int]:
-    """By (topic id, partition); 0 where nothing says so. Raises OSError."""
-    epochs: dict[Place, int] = {}
+    """By (topic id, partition); 0 where nothing says so. Raises OSError.
+
+    A partition that is empty has no files; the recovery points name it all the same."""
+    epochs = dict.fromkeys(_in_recovery_points(disk), 0)
     if not disk.exists(PARTITIONS_DIRECTORY):
         return epochs
     for name in disk.list_directory(PARTITIONS_DIRECTORY):
@@ -35,6 +37,14 @@ def newest_epochs(disk: Disk) -> dict[Place, int]:
     for place, epoch in _in_journal(disk):
         epochs[place] = max(epochs.get(place, 0), epoch)
     return epochs
+
+
+def _in_recovery_points(disk: Disk) -> list[Place]:
+    """Those that there are; nothing where they cannot be read."""
+    with contextlib.suppress(CheckpointDamagedError, msgspec.DecodeError, ValueError):
+        points = read_recovery_points(disk)
+        return [(key.topic_id, key.partition) for key in map(parse_key, points.logs) if str(key) not in points.removed]
+    return []
 
 
 def _noted(disk: Disk, key: LogKey) -> int:

@@ -73,8 +73,8 @@ class CatalogCheck:
 
     # --- against the disk --------------------------------------------------------------------------------------------
 
-    def check_partitions(self, logs: dict[str, LogFigures], directories: dict[tuple[str, int], str]) -> None:
-        """Every directory belongs to a topic, every partition of a topic that has been used has a directory."""
+    def check_directories(self, logs: dict[str, LogFigures], directories: dict[tuple[str, int], str]) -> None:
+        """Every directory belongs to a topic. A partition without one is empty: one that was not is among the logs."""
         content = self.content
         for (topic_id, number), path in directories.items():
             topic = content.topics.get(topic_id)
@@ -88,12 +88,6 @@ class CatalogCheck:
             else:
                 detail = f"no topic has the id {topic_id}" if topic is None else f"{topic.name} has fewer partitions"
                 self._findings.add(FindingKind.PARTITION_ORPHANED, path, f"{detail}; {size}", topic_id=topic_id)
-        for topic in content.topics.values():
-            for number in range(topic.partitions):
-                key = LogKey(topic.id, number, LogKind.MESSAGES)
-                if (topic.id, number) not in directories and str(key) not in logs:
-                    detail = f"partition {number} of {topic.name}"
-                    self._findings.add(FindingKind.PARTITION_ABSENT, key.directory, detail, topic_id=topic.id)
 
     def check_offsets(self, logs: dict[str, LogFigures]) -> None:
         """The projected progress of each group lies within the logs."""

@@ -107,6 +107,8 @@ class DeliveryCheck:
                 yield opaque_payload(data, header)
 
     def _segments_from(self, offset: int) -> list[int]:
+        if not self._disk.exists(self._directory):
+            return []
         bases = sorted(
             base for name in self._disk.list_directory(self._directory) if (base := segment_base(name)) is not None
         )

@@ -29,7 +29,7 @@ from storage.log.directory_role import ROLE_PATH, read_role
 from storage.log.high_watermarks import HIGH_WATERMARKS_PATH
 from storage.log.journal_names import JOURNAL_DIRECTORY
 from storage.log.keys import PARTITIONS_DIRECTORY, LogKey, LogKind, parse_key, parse_partition_directory
-from storage.log.opening import has_segments
+from storage.log.log_directory import has_segments
 from storage.log.recovery_points import (
     RECOVERY_POINTS_PATH,
     RecoveryPoint,
@@ -96,7 +96,7 @@ class DirectoryCheck:
             self._check_journal(points, meta.journal_key)
         self._check_delivery(0 if meta is None else meta.journal_key)
         if self._coordination is not None and not self._coordination.faults:
-            self._catalog.check_partitions(self._logs, self._directories)
+            self._catalog.check_directories(self._logs, self._directories)
             self._catalog.check_offsets(self._logs)
         self.report.topics = self._topic_figures()
         return self.report
@@ -209,7 +209,7 @@ class DirectoryCheck:
             if (key := LogKey(*place, kind)) and str(key) not in points.removed and self._has_segments(key)
         }
         for text, point in points.logs.items():
-            if text not in present and (point.offset or point.refused or point.is_void):
+            if text not in present and point.names_segments:
                 present[text] = parse_key(text)
         return sorted(present.values())
 
@@ -231,7 +231,7 @@ class DirectoryCheck:
             self._disk,
             journal_key=journal_key,
             points=points,
-            was_used=bool(self._directories),  # a start makes the journal before any partition
+            was_used=bool(self._directories or points.logs),  # a start makes the journal before any partition
             findings=self._findings,
             figures=self.report.journal,
         )

@@ -204,11 +204,6 @@ class FindingKind(Diagnosis, Enum):
     PARTITION_LEFT_OVER = Diagnosis(
         Severity.NOTE, "the topic was deleted; the data is removed at the next start", _NOTHING
     )
-    PARTITION_ABSENT = Diagnosis(
-        Severity.WARNING,
-        "the topic has the partition, but there is no directory: the next start makes an empty one",
-        "Nothing if the topic is new and never took a message; else restore the directory from a backup.",
-    )
     GROUP_UNKNOWN = Diagnosis(
         Severity.WARNING,
         "a partition knows a group that does not exist and was not deleted",

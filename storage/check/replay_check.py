@@ -10,7 +10,7 @@ from storage.check.findings import FindingKind, Findings
 from storage.disk.port import Disk
 from storage.log.journal_names import journal_path
 from storage.log.journal_scan import FramePlace, JournalCorruptError, read_frame
-from storage.log.keys import LogKind
+from storage.log.keys import LogKind, parse_key
 from storage.log.recovery_points import RecoveryPoint, RecoveryPoints
 
 _NO_POINT = RecoveryPoint()
@@ -46,11 +46,13 @@ class ReplayCheck:
             floor = max(self._points.logs.get(key, _NO_POINT).journal_floor, self._points.removed.get(key, 0))
             if place.sequence <= floor:
                 continue
+            if key in self._points.removed:
+                self._refuse(key, place, "the log was removed before")
+                continue
             log = self._logs.get(key)
-            if log is None:
-                self._refuse(key, place, "its directory is missing")
-            else:
-                self._replay_entry(log, place, batches)
+            if log is None:  # all it has is in the journal, so that it needs no files yet
+                log = self._logs[key] = LogFigures(parse_key(key))
+            self._replay_entry(log, place, batches)
 
     def _replay_entry(self, log: LogFigures, place: FramePlace, batches: memoryview) -> None:
         at = 0

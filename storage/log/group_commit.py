@@ -344,6 +344,7 @@ class GroupCommit:
                     refused.append((part, engine.refused(part.refusal)))
                 else:
                     told += part.publish()
+                    part.log.state.has_files = True
                     engine.dirty[part.log.state] = None
             if refused:
                 self.recount(part.log for part, _ in refused)

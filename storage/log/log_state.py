@@ -10,6 +10,7 @@ from storage.log.checkpoint import write_checkpoint
 from storage.log.index import SegmentIndex
 from storage.log.keys import LogKey
 from storage.log.leader_epochs import LeaderEpochs
+from storage.log.log_directory import sync_names
 from storage.log.open_files import OpenFiles
 from storage.log.recovery_points import RecoveryPoint
 from storage.log.segment import NO_TIME, Segment
@@ -27,6 +28,7 @@ class LogState:
         "damage",
         "dirty_segments",
         "epochs",
+        "has_files",
         "is_removed",
         "is_void",
         "journal_floor",
@@ -58,7 +60,8 @@ class LogState:
         self.epochs = LeaderEpochs()
         self.last_append_ms = NO_TIME
         self.dirty_segments: dict[Segment, None] = {}
-        self.names_are_dirty = False
+        self.has_files = False  # an empty log needs none (`storage.log.log_directory`); what is appended makes them
+        self.names_are_dirty = False  # of the files that are there
         self.version = 0  # rises when published bytes may change: a reader that sees it change reads again
 
     @property
@@ -127,6 +130,12 @@ class LogState:
         """Of the batches that are there, as far as the segments know."""
         return max(segment.last_append_ms for segment in self.segments)
 
+    def begin_files(self, disk: Disk, files: OpenFiles) -> None:
+        """In an I/O thread, for a log without files: make them, as durable as what is appended to them. Whoever has
+        put something into them sets `has_files`."""
+        disk.make_directory(self.key.directory)
+        files.create(self.active.path)
+
     def cover(self, place: tuple[int, int, int]) -> None:
         """Everything up to `place` is durable in segments, and so are their names and the leader epochs."""
         end_offset, segment, position = place
@@ -190,12 +199,12 @@ def _time_before(file: WriteBehindFile, segment: Segment, index: SegmentIndex, r
 def sync_log_files(
     disk: Disk, files: OpenFiles, directory: str, segments: list[Segment], *, names_are_dirty: bool
 ) -> None:
-    """In an I/O thread: make the content of `segments` durable, and their names if they are new."""
+    """In an I/O thread: make the content of `segments` durable, and their names and the directory's if they are new."""
     for segment in segments:
         with files.use(segment.path) as file:
             file.sync()
     if names_are_dirty:
-        disk.sync_directory(directory)
+        sync_names(disk, directory)
 
 
 def write_epochs(disk: Disk, path: str, payload: bytes) -> None:

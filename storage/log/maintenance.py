@@ -98,7 +98,8 @@ class Maintenance:
         """As `sync_now`, with the indexes of the active segments and the mark of an orderly stop."""
         async with self.exclusive():
             await self._sync(pause_ms=0)
-            actives = [state.active for state in self._states.values() if state.active.index is not None]
+            states = [state for state in self._states.values() if state.has_files]
+            actives = [state.active for state in states if state.active.index is not None]
             await self.run(partial(self._write_indexes, actives))
             await self.write_points(is_clean=True)
 

@@ -1,5 +1,6 @@
 """What happens in an I/O thread while a log store is opened: one function per step, in the order of their use."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from storage.disk.port import Disk
@@ -8,18 +9,11 @@ from storage.log.journal_files import found_files, record_files
 from storage.log.journal_names import JOURNAL_DIRECTORY, journal_path
 from storage.log.journal_reach import JournalReach, make_reach
 from storage.log.journal_scan import FramePlace, JournalCorruptError, read_frame
-from storage.log.keys import (
-    DELIVERY_DIRECTORY,
-    PARTITIONS_DIRECTORY,
-    LogKey,
-    LogKind,
-    parse_key,
-    parse_partition_directory,
-)
+from storage.log.keys import PARTITIONS_DIRECTORY, LogKey, LogKind, parse_key, parse_partition_directory
+from storage.log.log_directory import has_segments, make_log_directory
 from storage.log.recovery import LogRecovery
 from storage.log.recovery_points import RecoveryPoint, RecoveryPoints
 from storage.log.report import RecoveryReport
-from storage.log.segment import segment_base
 
 
 class FoundLogs(NamedTuple):
@@ -30,8 +24,9 @@ class FoundLogs(NamedTuple):
 
 
 def find_logs(disk: Disk, points: RecoveryPoints) -> FoundLogs:
-    """A log is there if its directory holds a segment, or if a checkpoint says that it had one: then it has lost
-    everything, which recovery reports."""
+    """A log is there if its directory holds a segment, or if a checkpoint says that something durable was in one: then
+    it has lost everything, which recovery reports. Any other has its content in the journal, or never had any
+    (`storage.log.log_directory`)."""
     present: list[LogKey] = []
     removed: list[LogKey] = []
     for name in disk.list_directory(PARTITIONS_DIRECTORY):
@@ -47,41 +42,10 @@ def find_logs(disk: Disk, points: RecoveryPoints) -> FoundLogs:
     known = set(present)
     for text, point in points.logs.items():
         key = parse_key(text)
-        if key not in known and (point.offset or point.refused or point.is_void):
+        if key not in known and point.names_segments:
             make_log_directory(disk, key)
             present.append(key)
     return FoundLogs(sorted(present), removed)
-
-
-def has_segments(disk: Disk, key: LogKey) -> bool:
-    return disk.exists(key.directory) and any(
-        segment_base(name) is not None for name in disk.list_directory(key.directory)
-    )
-
-
-def make_log_directory(disk: Disk, key: LogKey) -> None:
-    """The directory and every name on the way to it are durable on return."""
-    disk.make_directory(key.directory)
-    path = key.directory
-    while path != PARTITIONS_DIRECTORY:
-        path = path.rpartition("/")[0]
-        disk.sync_directory(path)
-
-
-def remove_log_directory(disk: Disk, key: LogKey) -> None:
-    """Remove a log's files, and the directories that are empty then. Durable on return."""
-    path = key.directory
-    if not disk.exists(path):
-        return
-    names = disk.list_directory(path)
-    for name in names:
-        if name != DELIVERY_DIRECTORY:
-            disk.remove(f"{path}/{name}")
-    disk.sync_directory(path)
-    while path != PARTITIONS_DIRECTORY and not disk.list_directory(path):
-        disk.remove_directory(path)
-        path = path.rpartition("/")[0]
-        disk.sync_directory(path)
 
 
 def replay_frame(
@@ -89,20 +53,26 @@ def replay_frame(
     place: FramePlace,
     recoveries: dict[str, LogRecovery],
     *,
+    begin: Callable[[LogKey], LogRecovery],
     points: RecoveryPoints,
     journal_key: int,
     report: RecoveryReport,
 ) -> None:
-    """Apply one frame; raises JournalCorruptError for an entry of a log that is gone without having been removed."""
+    """Apply one frame. A log that has no files is added with `begin`: no checkpoint covers anything of it, so that all
+    it had is in the journal, and entries that do not begin where it does are refused like those of any other."""
     report.journal_frames += 1
     for key, batches in read_frame(disk, place, journal_key):
         report.journal_entries += 1
         point = points.logs.get(key, _NO_POINT)
         if place.sequence <= max(point.journal_floor, points.removed.get(key, 0)):
             continue
+        if key in points.removed:
+            raise JournalCorruptError(f"the journal has batches of log {key} from after it was removed")
         recovery = recoveries.get(key)
         if recovery is None:
-            raise JournalCorruptError(f"the journal has batches of log {key}, whose directory is missing")
+            recovery = recoveries[key] = begin(parse_key(key))
+            make_log_directory(disk, recovery.state.key)
+            recovery.load()
         recovery.replay(batches)
 
 

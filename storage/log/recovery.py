@@ -297,7 +297,10 @@ class LogRecovery:
         segments = list(state.dirty_segments)
         for segment in segments:
             self._write_again(segment)
-        if segments or state.names_are_dirty:
+        state.has_files = bool(state.log_end)
+        # A segment that the recovery point does not name may be an empty one that nobody has synced the name of.
+        has_new_segment = state.has_files and state.active.base_offset != self._durable_segment
+        if segments or state.names_are_dirty or has_new_segment:
             sync_log_files(self._disk, self._files, self._directory, segments, names_are_dirty=True)
         if state.epochs.is_dirty:
             write_epochs(self._disk, state.epochs_path, state.epochs.to_bytes())
@@ -305,7 +308,7 @@ class LogRecovery:
         for segment in state.segments[:-1]:
             store_index(self._disk, segment)
         state.dirty_segments.clear()
-        state.names_are_dirty = False
+        state.names_are_dirty = not state.has_files
         if state.log_end >= state.recovery_point:
             state.cover(state.end_place)
         if state.refused:

@@ -31,6 +31,12 @@ class RecoveryPoint(msgspec.Struct, array_like=True):
     is_void: bool = False
     damage: str = ""
 
+    @property
+    def names_segments(self) -> bool:
+        """Whether the log has to have files: something of it was durable in them, or is to be removed from them. If
+        not, all that was ever appended is in the journal, and there may be no directory either."""
+        return bool(self.offset or self.log_start or self.refused or self.is_void)
+
 
 class RecoveryPoints(msgspec.Struct, array_like=True):
     """`logs` and `removed` go by the text of the key.

@@ -7,6 +7,7 @@ from cluster.errors import AcklogError
 from storage.disk.port import Disk
 from storage.log.engine import Engine
 from storage.log.group_commit import GroupCommit
+from storage.log.log_directory import sync_names
 from storage.log.log_state import LogState
 from storage.log.maintenance import Maintenance
 from storage.log.open_files import OpenFiles
@@ -28,6 +29,9 @@ async def _reset(engine: Engine, maintenance: Maintenance, state: LogState, offs
     """One write decides: the recovery point that calls every segment void. Before it the log is as it was, behind it
     empty, whatever a power loss makes of the files, because recovery drops those that it finds then. A full disk is
     met there, and changes nothing; what follows needs no space."""
+    if not state.has_files:
+        await maintenance.run(partial(state.begin_files, engine.disk, engine.files))
+        state.has_files = True
     before = state.recovery_point, state.recovery_place, state.next_log_start, state.journal_floor, state.is_void
     refused, state.refused = state.refused, ""
     damage, state.damage = state.damage, ""
@@ -86,4 +90,4 @@ def _replace_files(disk: Disk, files: OpenFiles, state: LogState, segment: Segme
     with files.use(segment.path) as file:
         file.truncate(0)
         file.sync()
-    disk.sync_directory(state.key.directory)
+    sync_names(disk, state.key.directory)

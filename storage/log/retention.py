@@ -7,6 +7,7 @@ from cluster.errors import AcklogError
 from storage.disk.port import Disk
 from storage.log.engine import Engine
 from storage.log.group_commit import GroupCommit
+from storage.log.log_directory import sync_names
 from storage.log.log_state import LogState
 from storage.log.maintenance import Maintenance
 from storage.log.open_files import OpenFiles
@@ -121,7 +122,7 @@ async def _drop(engine: Engine, maintenance: Maintenance, state: LogState, count
     if not count:
         return
     if state.names_are_dirty:  # the segment that the log begins with from now on must not vanish
-        await maintenance.run(partial(engine.disk.sync_directory, state.key.directory))
+        await maintenance.run(partial(sync_names, engine.disk, state.key.directory))
     state.next_log_start = state.segments[count].base_offset
     try:
         await maintenance.write_points()

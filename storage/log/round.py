@@ -287,6 +287,8 @@ def _write_segments(disk: Disk, files: OpenFiles, part: RoundPart) -> DiskRefuse
     with ExitStack() as opened:
         targets: list[tuple[SegmentWrite, WriteBehindFile]] = []
         try:
+            if not part.log.state.has_files:
+                part.log.state.begin_files(disk, files)
             for write in part.writes:
                 if write.is_new:
                     files.create(write.segment.path)

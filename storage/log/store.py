@@ -16,17 +16,11 @@ from storage.log.group_commit import GroupCommit
 from storage.log.journal import Journal
 from storage.log.journal_evidence import find_losses
 from storage.log.journal_scan import JournalCorruptError, scan_journal
-from storage.log.keys import LogKey
+from storage.log.keys import LogKey, LogKind
+from storage.log.log_directory import remove_log_directory
 from storage.log.log_state import LogState
 from storage.log.maintenance import Maintenance
-from storage.log.opening import (
-    begin_evidence,
-    find_logs,
-    make_log_directory,
-    remove_log_directory,
-    replay_frame,
-    take_journal_files,
-)
+from storage.log.opening import begin_evidence, find_logs, replay_frame, take_journal_files
 from storage.log.partition_log import PartitionLog
 from storage.log.recovery import LogRecovery
 from storage.log.recovery_points import RECOVERY_POINTS_PATH, RecoveryPoint, RecoveryPoints, read_recovery_points
@@ -35,6 +29,8 @@ from storage.log.scrub import Scrub
 from storage.log.segment import Segment
 from storage.log.settings import LogSettings, LogStoreSettings
 from storage.log.uncancelled import uncancelled
+
+_SIBLINGS = {LogKind.MESSAGES: LogKind.DELIVERY, LogKind.DELIVERY: LogKind.MESSAGES}
 
 
 class LogStore:
@@ -143,12 +139,19 @@ class LogStore:
             recovery = self._recovery(log_key, points)
             await io.run(recovery.load)
             recoveries[str(log_key)] = recovery
+        replay = partial(
+            replay_frame,
+            disk,
+            recoveries=recoveries,
+            begin=partial(self._recovery, points=points),
+            points=points,
+            journal_key=key,
+            report=self.report,
+        )
         for place in scan.frames:
-            await io.run(
-                partial(replay_frame, disk, place, recoveries, points=points, journal_key=key, report=self.report)
-            )
+            await io.run(partial(replay, place))
         for log_key in found.removed:
-            await io.run(partial(remove_log_directory, disk, log_key))
+            await io.run(partial(remove_log_directory, disk, log_key, has_sibling=False))
         for recovery in recoveries.values():
             await io.run(recovery.finish)
             self._states[recovery.state.key] = recovery.state
@@ -210,7 +213,8 @@ class LogStore:
         return sorted(self._logs)
 
     async def open_log(self, key: LogKey, settings: LogSettings) -> PartitionLog:
-        """The log, made if there is none: its directory is durable on return. An existing one gets the settings."""
+        """The log, an empty one if there is none: that has no files before its first append. An existing one gets the
+        settings."""
         engine = self._engine
         if engine.failure is not None:
             raise engine.failed()
@@ -228,28 +232,16 @@ class LogStore:
     async def _create_log(self, key: LogKey, settings: LogSettings) -> PartitionLog:
         engine = self._engine
         state = LogState(key, settings, RecoveryPoint(journal_floor=self._removed.get(str(key), 0)))
-        segment = Segment(key.directory, 0)
-
-        def work() -> None:
-            make_log_directory(engine.disk, key)
-            engine.files.create(segment.path)
-            engine.disk.sync_directory(key.directory)
-
+        state.add_segment(Segment(key.directory, 0))
         if str(key) in self._removed:  # or a crash would remove the new log for the old one
             floor = self._removed.pop(str(key))
             self._states[key] = state
-            state.add_segment(segment)
             try:
                 await self._maintenance.write_points()
             except AcklogError:
                 self._removed[str(key)] = floor
-                raise
-            finally:
-                state.segments.clear()
                 del self._states[key]
-        await self._maintenance.run(work)
-        state.add_segment(segment)
-        state.names_are_dirty = False
+                raise
         self._states[key] = state
         return PartitionLog(engine, self._commit, self._maintenance, state)
 
@@ -285,10 +277,13 @@ class LogStore:
         engine.dirty.pop(state, None)
         log.abandon(AcklogError(ProblemCode.TOPIC_NOT_FOUND, "the log has been removed"))
 
+        sibling = LogKey(key.topic_id, key.partition, _SIBLINGS[key.kind])
+        has_sibling = sibling in self._states
+
         def work() -> None:
             for segment in state.segments:
                 engine.files.forget(segment.path)
-            remove_log_directory(engine.disk, key)
+            remove_log_directory(engine.disk, key, has_sibling=has_sibling)
 
         await self._maintenance.finish(work)
 

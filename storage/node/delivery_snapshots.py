@@ -20,6 +20,8 @@ from storage.delivery.records import decode_records
 from storage.disk.executor import IoExecutor
 from storage.disk.port import Disk
 from storage.log.checkpoint import CheckpointDamagedError, read_checkpoint, write_checkpoint
+from storage.log.keys import LogKey
+from storage.log.log_directory import make_log_directory
 from storage.log.partition_log import PartitionLog
 
 logger = structlog.get_logger(__name__)
@@ -85,7 +87,7 @@ class DeliverySnapshots:
         """Replace the snapshot, durably. Raises DiskFullError, ShortageError, DiskFailedError."""
         if state:
             payload = offset.to_bytes(_OFFSET_BYTES, "big") + state
-            await self._io.run(partial(write_checkpoint, self._disk, path_of(log), payload))
+            await self._io.run(partial(_write, self._disk, log.key, payload))
         else:
             await self._io.run(partial(_remove, self._disk, path_of(log)))
 
@@ -110,6 +112,12 @@ class DeliverySnapshots:
 
     async def _payload(self, log: PartitionLog) -> bytes | None:
         return await self._io.run(partial(read_checkpoint, self._disk, path_of(log)))
+
+
+def _write(disk: Disk, key: LogKey, payload: bytes) -> None:
+    """Also where the log has no files yet: a replica that begins anew writes the snapshot first."""
+    make_log_directory(disk, key)
+    write_checkpoint(disk, f"{key.directory}/{SNAPSHOT_NAME}", payload)
 
 
 def path_of(log: PartitionLog) -> str:

@@ -491,10 +491,10 @@ class LogAgainstModel(RuleBasedStateMachine):
         store = self.harness.store
         present = store.keys()
         for key in list(self.model):
-            if key not in present:
-                assert self.model[key].may_be_gone, f"{key} is gone"
+            if key not in present and self.model[key].may_be_gone:
                 del self.model[key]
                 continue
+            # One that never held anything has no files, so it is empty at offset 0 when it is opened.
             log = self.harness.run(store.open_log(key, SMALL_LOG))
             batches = self.harness.read_bytes(log)
             self.model[key].expect([found_in(batch) for batch in batches], log.log_start, log.log_end)

@@ -35,7 +35,7 @@ class Leftovers:
     def find(self, held: set[PartitionId]) -> None:
         """Add what is on the disk and not `held`."""
         for key in self._logs.keys():  # noqa: SIM118 - a store is no mapping
-            if key.kind is LogKind.MESSAGES and PartitionId(key.topic_id, key.partition) not in held:
+            if PartitionId(key.topic_id, key.partition) not in held:
                 self.add(PartitionId(key.topic_id, key.partition))
 
     async def remove(self, held: set[PartitionId]) -> None:

@@ -12,6 +12,7 @@ from acklog.wire.problems import ProblemCode
 from cluster import keys
 from cluster.coordination import CoordinationUnavailableError, KeyValue
 from cluster.errors import AcklogError
+from storage.node.delivery_snapshots import SNAPSHOT_NAME
 from storage.node.partition_groups import PartitionGroups, Share
 from storage.rpc import messages
 from tests.sim.sim_disk import DiskOperation, OperationKind
@@ -51,7 +52,7 @@ def test_a_stop_while_a_partition_is_opened_is_an_orderly_one() -> None:
         stopping: list[asyncio.Task[None]] = []
 
         def stop(operation: DiskOperation) -> None:
-            if operation.kind is OperationKind.MAKE_DIRECTORY and not stopping:
+            if operation.path.endswith(f"/{SNAPSHOT_NAME}") and not stopping:
                 stopping.append(asyncio.get_running_loop().create_task(sim.node.close()))
 
         sim.disk.before_operation = stop

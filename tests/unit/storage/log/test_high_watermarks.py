@@ -11,7 +11,7 @@ from storage.log.high_watermarks import HIGH_WATERMARKS_PATH, HighWatermarks
 from storage.log.keys import LogKey, LogKind
 from tests.sim.inline_executor import InlineExecutor
 from tests.sim.sim_disk import CAPACITY_BYTES_DEFAULT, SimDisk, SimulatedPowerLoss
-from tests.support.log_harness import SMALL_LOG, LogHarness
+from tests.support.log_harness import SMALL_LOG, LogHarness, opaque_batch
 
 KEYS = [LogKey("alpha", number, kind) for number in range(3) for kind in LogKind]
 FIRST, SECOND = KEYS[0], KEYS[1]
@@ -21,10 +21,17 @@ FIRST, SECOND = KEYS[0], KEYS[1]
 def harness() -> Iterator[LogHarness]:
     harness = LogHarness()
     harness.open()
-    for key in KEYS:
-        harness.run(harness.store.open_log(key, SMALL_LOG))
+    harness.run(begin_logs(harness, KEYS))
     yield harness
     harness.dispose()
+
+
+async def begin_logs(harness: LogHarness, keys: list[LogKey]) -> None:
+    """Each has something in it, as an empty one has no high watermark."""
+    for key in keys:
+        log = await harness.store.open_log(key, SMALL_LOG)
+        await log.append(opaque_batch(0), leader_epoch=0)
+    await harness.store.sync()
 
 
 def read(disk: SimDisk) -> HighWatermarks:
@@ -107,7 +114,7 @@ def test_a_crash_at_any_point_leaves_an_old_one_or_the_new_one(ending: str) -> N
     for after in range(20):
         harness = LogHarness(seed=after)
         harness.open()
-        harness.run(harness.store.open_log(FIRST, SMALL_LOG))
+        harness.run(begin_logs(harness, [FIRST]))
         write(read(harness.disk), {FIRST: 1})
         harness.disk.crash_after_operations(after)
         reached = 1

@@ -125,7 +125,8 @@ def test_for_as_long_as_it_lasts() -> None:
     harness = harness_on(disk)
     log = harness.run(harness.store.open_log(KEY, SMALL_LOG))
 
-    async def append(serial: int) -> None:
+    async def append(serial: int, *, key: LogKey = KEY) -> None:
+        log = await harness.store.open_log(key, SMALL_LOG)
         await log.append(opaque_batch(serial, size=200), leader_epoch=0)
 
     harness.run(append(0))
@@ -137,7 +138,7 @@ def test_for_as_long_as_it_lasts() -> None:
         except AcklogError as error:
             codes.append((error.code.name, error.retry_after_ms))
     with pytest.raises(AcklogError, match="OVERLOADED"):
-        harness.run(harness.store.open_log(OTHER, SMALL_LOG))
+        harness.run(append(0, key=OTHER))
     assert set(codes) == {("OVERLOADED", harness.settings.retry_after_ms)}
     assert harness.store.failure is None
     disk.is_short = lambda _count: False
