@@ -42,18 +42,18 @@ class LooseEnvelope(Envelope, forbid_unknown_fields=True, rename="camel", gc=Fal
 
 
 class Outline(Envelope, forbid_unknown_fields=True, rename="camel", gc=False):
-    """As `Envelope`, with nothing made of what may have many parts."""
+    """As `Envelope`, with nothing made of what may have many parts. (`Raw | None` would take nothing but null.)"""
 
     messages: Raw | UnsetType = UNSET  # type: ignore[assignment]
-    headers: Raw | None = None  # type: ignore[assignment]
-    tags: Raw | None = None  # type: ignore[assignment]
+    headers: Raw | UnsetType = UNSET  # type: ignore[assignment]
+    tags: Raw | UnsetType = UNSET  # type: ignore[assignment]
 
 
 class MessageOutline(MessageFields, forbid_unknown_fields=True, rename="camel", gc=False):
     """As `MessageFields`, likewise."""
 
-    headers: Raw | None = None  # type: ignore[assignment]
-    tags: Raw | None = None  # type: ignore[assignment]
+    headers: Raw | UnsetType = UNSET  # type: ignore[assignment]
+    tags: Raw | UnsetType = UNSET  # type: ignore[assignment]
 
 
 plain_decoder = msgspec.json.Decoder(PlainEnvelope)

