@@ -1,4 +1,4 @@
-"""`acklog fsck`: an offline check of a data directory that changes nothing in it."""
+"""`acklog fsck`: an offline check of a data directory that changes nothing in it, unless it is told to repair."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from storage.check.directory_check import DirectoryReport
     from storage.check.figures import TopicFigures
     from storage.check.findings import FindingKind, Severity
+    from storage.disk.port import Disk
     from storage.disk.read_only_disk import ReadOnlyDisk
 
 FINDINGS_MAX = 100_000
@@ -33,20 +34,89 @@ def fsck(
     findings_max: Annotated[
         int, typer.Option("--max-findings", metavar="N", min=1, max=FINDINGS_MAX, help="Findings listed per severity.")
     ] = 1000,
+    repairs: Annotated[
+        bool, typer.Option("--repair", help="Say how damaged state of groups can be restored; with --yes, do it.")
+    ] = False,
+    is_agreed: Annotated[bool, typer.Option("--yes", help="Carry out what --repair says.")] = False,
+    is_forced: Annotated[bool, typer.Option("--force", help="Repair the directory of a cluster's node, too.")] = False,
 ) -> None:
     """Check a data directory while no server uses it.
 
-    Reads every batch, index, checkpoint, the journal, the groups' state and the coordination file, and changes nothing.
-    Exit code 0: no errors (there may be warnings), 1: errors, 2: it could not be checked.
+    Reads every batch, index, checkpoint, the journal, the groups' state and the coordination file, and changes nothing
+    without --repair --yes. Exit code 0: no errors (there may be warnings), 1: errors, 2: it could not be checked.
     """
     output = session_of(context).output
-    report = _check(output, data_dir, decodes_records=decodes_records, findings_max=findings_max)
-    output.show(_document(data_dir, report), *_views(report))
+    look = _Look(output, data_dir, decodes_records=decodes_records, findings_max=findings_max)
+    if repairs:
+        report = _repair(look, is_agreed=is_agreed, is_forced=is_forced)
+    elif is_agreed or is_forced:
+        raise UsageError("--yes and --force are about --repair", hint="A check alone changes nothing.")
+    else:
+        disk = _open(data_dir)
+        try:
+            report = look.check(disk)
+        finally:
+            disk.close()
+        output.show(_document(data_dir, report), *_views(report))
     if report.findings.errors:
         raise typer.Exit(ExitCode.FAILED)
 
 
-def _check(output: "Output", data_dir: str, *, decodes_records: bool, findings_max: int) -> "DirectoryReport":
+def _repair(look: "_Look", *, is_agreed: bool, is_forced: bool) -> "DirectoryReport":
+    """What it says is of before; the report that is returned is of the directory as it is then."""
+    from app.fsck_repair import check_owner, opened_for_writing, repair_document, repair_of, repair_views
+
+    data_dir, disk = look.data_dir, _open(look.data_dir)
+    try:
+        if not is_forced:
+            check_owner(disk, data_dir)
+        if not is_agreed:
+            before = after = look.check(disk)
+            planned = repair_of(disk, before).plan()
+    finally:
+        disk.close()
+    if is_agreed:
+        with opened_for_writing(data_dir) as writable:
+            before = after = look.check(writable)
+            repair = repair_of(writable, before)
+            planned = repair.plan()
+            for each in planned:
+                if not each.refusal:
+                    repair.carry_out(each)
+            if planned:
+                after = look.check(writable)
+    document = _document(data_dir, before) | {"repair": repair_document(planned, is_carried_out=is_agreed)}
+    look.output.show(
+        document | {"isSoundAfter": not after.findings.errors},
+        *_views(before),
+        *repair_views(planned, is_carried_out=is_agreed),
+    )
+    return after
+
+
+class _Look:
+    """A check of a directory, as often as it is wanted."""
+
+    def __init__(self, output: "Output", data_dir: str, *, decodes_records: bool, findings_max: int) -> None:
+        self.output = output
+        self.data_dir = data_dir
+        self._decodes_records = decodes_records
+        self._findings_max = findings_max
+
+    def check(self, disk: "Disk") -> "DirectoryReport":
+        """Raises CommandError."""
+        return _check(
+            self.output,
+            self.data_dir,
+            disk,
+            decodes_records=self._decodes_records,
+            findings_max=self._findings_max,
+        )
+
+
+def _check(
+    output: "Output", data_dir: str, disk: "Disk", *, decodes_records: bool, findings_max: int
+) -> "DirectoryReport":
     from storage.check.directory_check import (
         COORDINATION_COPY_PATH,
         COORDINATION_PATH,
@@ -54,7 +124,6 @@ def _check(output: "Output", data_dir: str, *, decodes_records: bool, findings_m
         segment_bytes,
     )
 
-    disk = _open(data_dir)
     try:
         with output.progress("Checking (MiB)", total=segment_bytes(disk) // MIB) as progress:
             return DirectoryCheck(
@@ -70,8 +139,6 @@ def _check(output: "Output", data_dir: str, *, decodes_records: bool, findings_m
         raise CommandError(
             f"{data_dir} cannot be read: {error}", exit_code=ExitCode.USAGE, hint="Run this as the server's user."
         ) from error
-    finally:
-        disk.close()
 
 
 def _open(data_dir: str) -> "ReadOnlyDisk":

@@ -1,21 +1,18 @@
 """What the groups of a partition have done: snapshot, then the delivery log's tail, as a start would read them."""
 
-from collections.abc import Iterator
-
 import msgspec
 
-from acklog.wire.batch import BatchCorruptError, BatchHeader, opaque_payload, verify
+from acklog.wire.batch import BatchCorruptError
 from cluster.model import GroupSettings
+from storage.check.delivery_batches import DeliveryBatches
 from storage.check.figures import LogFigures
 from storage.check.findings import FindingKind, Findings
 from storage.check.log_check import SNAPSHOT_NAME
 from storage.delivery.partition_delivery import PartitionDelivery
 from storage.delivery.records import DeliveryFormatError, decode_records
 from storage.disk.port import Disk
-from storage.log.batch_scanner import BatchScanner
 from storage.log.checkpoint import CheckpointDamagedError, read_checkpoint
-from storage.log.journal_scan import JournalCorruptError, read_frame
-from storage.log.segment import Segment, segment_base
+from storage.log.journal_scan import JournalCorruptError
 
 _OFFSET_BYTES = 8
 _GROUPS_MAX = 1 << 31  # the log is right, however many there are
@@ -81,49 +78,12 @@ class DeliveryCheck:
 
     def _apply_tail(self, state: PartitionDelivery, offset: int) -> bool:
         try:
-            for payload in self._payloads(offset):
+            for _, payload in DeliveryBatches(self._disk, self._delivery, journal_key=self._journal_key).read(offset):
                 state.apply(decode_records(payload), now_ms=0, wall_now_ms=0)
         except (DeliveryFormatError, BatchCorruptError, JournalCorruptError, msgspec.DecodeError, OSError) as error:
             self._add(FindingKind.DELIVERY_UNREADABLE, self._directory, str(error))
             return False
         return True
-
-    def _payloads(self, offset: int) -> Iterator[memoryview]:
-        """Of the batches from `offset` on: what the segments hold, then what only the journal has."""
-        stored_end = self._delivery.stored_end
-        for base in self._segments_from(offset):
-            file = self._disk.open(Segment(self._directory, base).path)
-            try:
-                scanner = BatchScanner(file, position=0, size=file.size())
-                for header, position in scanner:
-                    if header.base_offset >= stored_end:
-                        break
-                    if header.base_offset >= offset:
-                        yield opaque_payload(file.read(position, header.length), header)
-            finally:
-                file.close()
-        for data, header in self._journal_batches():
-            if header.base_offset >= max(offset, stored_end):
-                yield opaque_payload(data, header)
-
-    def _segments_from(self, offset: int) -> list[int]:
-        if not self._disk.exists(self._directory):
-            return []
-        bases = sorted(
-            base for name in self._disk.list_directory(self._directory) if (base := segment_base(name)) is not None
-        )
-        first = max((number for number, base in enumerate(bases) if base <= offset), default=0)
-        return [base for base in bases[first:] if base < self._delivery.stored_end]
-
-    def _journal_batches(self) -> Iterator[tuple[memoryview, BatchHeader]]:
-        name = str(self._delivery.key)
-        for place in self._delivery.replayed:
-            for key, batches in read_frame(self._disk, place, self._journal_key):
-                at = 0
-                while key == name and at < len(batches):
-                    header = verify(batches, at)
-                    yield batches[at : at + header.length], header
-                    at += header.length
 
     def _judge(self, state: PartitionDelivery) -> None:
         try:

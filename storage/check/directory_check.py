@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from cluster.sqlite_copy import SqliteContent
-from storage.check.catalog_check import CatalogCheck
+from storage.check.catalog_check import CatalogCheck, CatalogContent
 from storage.check.delivery_check import DeliveryCheck
 from storage.check.figures import JournalFigures, LogFigures, TopicFigures
 from storage.check.findings import FindingKind, Findings
@@ -47,13 +47,16 @@ _NO_POINT = RecoveryPoint()
 
 @dataclass(slots=True)
 class DirectoryReport:
-    """What was found. `was_clean`: the last server stopped in order."""
+    """What was found. `was_clean`: the last server stopped in order. `logs` go by their keys as text."""
 
     directory_id: str = ""
+    journal_key: int = 0
     was_clean: bool = False
     topics: list[TopicFigures] = field(default_factory=list)
     journal: JournalFigures = field(default_factory=JournalFigures)
     findings: Findings = field(default_factory=Findings)
+    logs: dict[str, LogFigures] = field(default_factory=dict)
+    catalog: CatalogContent = field(default_factory=CatalogContent)
 
 
 class DirectoryCheck:
@@ -79,7 +82,8 @@ class DirectoryCheck:
         self.report = DirectoryReport(findings=Findings(findings_max))
         self._findings = self.report.findings
         self._catalog = CatalogCheck(COORDINATION_PATH, findings=self._findings)
-        self._logs: dict[str, LogFigures] = {}
+        self.report.catalog = self._catalog.content
+        self._logs = self.report.logs
         self._directories: dict[tuple[str, int], str] = {}
 
     def run(self) -> DirectoryReport:
@@ -92,7 +96,7 @@ class DirectoryCheck:
         self._find_partitions()
         self._check_logs(points)
         if meta is not None:
-            self.report.directory_id = meta.directory_id
+            self.report.directory_id, self.report.journal_key = meta.directory_id, meta.journal_key
             self._check_journal(points, meta.journal_key)
         self._check_delivery(0 if meta is None else meta.journal_key)
         if self._coordination is not None and not self._coordination.faults:

@@ -30,6 +30,10 @@ _JOURNAL = (
     "A node of a cluster: give it an empty directory, which the others fill again. Else restore the directory from "
     "a backup; look at the disk's health."
 )
+_REPAIR = (
+    "acklog fsck --repair says what can be restored and what may be delivered again, and does it with --yes. A node "
+    "of a cluster: start it, and it takes the state from the others. Look at the disk's health."
+)
 _NOTHING = "Nothing: the next start puts it right."
 _KEEP = "Nothing is lost. Look at the disk's health: the file was durable and has changed."
 
@@ -158,18 +162,23 @@ class FindingKind(Diagnosis, Enum):
     SNAPSHOT_DAMAGED = Diagnosis(
         Severity.ERROR,
         "what the groups have done cannot be read: the partition is refused rather than delivered anew",
-        _RESTORE,
+        _REPAIR,
     )
     SNAPSHOT_MISSING = Diagnosis(
-        Severity.ERROR, "the delivery log was trimmed for a snapshot that is gone: the partition is refused", _RESTORE
+        Severity.ERROR, "the delivery log was trimmed for a snapshot that is gone: the partition is refused", _REPAIR
     )
     SNAPSHOT_AHEAD = Diagnosis(
-        Severity.ERROR, "the snapshot knows more than the delivery log: the partition is refused", _RESTORE
+        Severity.ERROR, "the snapshot knows more than the delivery log: the partition is refused", _REPAIR
     )
     DELIVERY_UNREADABLE = Diagnosis(
         Severity.ERROR,
         "what the groups have done since the snapshot cannot be read: the partition is refused",
-        _RESTORE,
+        _REPAIR,
+    )
+    DELIVERY_DAMAGE_PASSED = Diagnosis(
+        Severity.WARNING,
+        "a part of a delivery log is damaged or missing that the snapshot has passed: nothing reads it any more",
+        "Nothing: the log is cut off behind it as it grows. Look at the disk's health.",
     )
     DELIVERY_INCONSISTENT = Diagnosis(
         Severity.ERROR, "a group's state contradicts itself", "Please report it, with the delivery directory."
@@ -223,16 +232,19 @@ class Finding:
 
 @dataclass(slots=True)
 class Findings:
-    """Counts everything, keeps the first `limit` of each severity, so that no note crowds out an error."""
+    """Counts everything, keeps the first `limit` of each severity, so that no note crowds out an error. `kinds` has
+    all that there are."""
 
     limit: int = FINDINGS_MAX
     kept: list[Finding] = field(default_factory=list)
     counts: dict[Severity, int] = field(default_factory=lambda: dict.fromkeys(Severity, 0))
     by_topic: dict[str, int] = field(default_factory=dict)
+    kinds: set[FindingKind] = field(default_factory=set)
 
     def add(self, kind: FindingKind, where: str, detail: str, *, topic_id: str = "") -> None:
         severity = kind.severity
         self.counts[severity] += 1
+        self.kinds.add(kind)
         if topic_id and severity is not Severity.NOTE:
             self.by_topic[topic_id] = self.by_topic.get(topic_id, 0) + 1
         if self.counts[severity] <= self.limit:

@@ -14,7 +14,7 @@ from storage.check.index_check import IndexCheck
 from storage.check.record_check import records_fault
 from storage.disk.port import Disk, File
 from storage.log.batch_scanner import BatchScanner, find_batch_behind
-from storage.log.checkpoint import TEMPORARY_SUFFIX
+from storage.log.checkpoint import TEMPORARY_SUFFIX, CheckpointDamagedError, read_checkpoint
 from storage.log.index import SegmentIndex
 from storage.log.keys import DELIVERY_DIRECTORY, LogKey, LogKind
 from storage.log.log_state import LEADER_EPOCHS_NAME
@@ -22,6 +22,8 @@ from storage.log.recovery_points import RecoveryPoint
 from storage.log.segment import INDEX_SUFFIX, SEGMENT_SUFFIX, Segment, segment_base
 
 SNAPSHOT_NAME = "snapshot"
+KEPT_SNAPSHOT_PREFIX = f"{SNAPSHOT_NAME}.damaged-"
+_SNAPSHOT_OFFSET_BYTES = 8
 _NO_ROWS_BYTES = 1 << 62
 
 
@@ -48,6 +50,7 @@ class LogCheck:
         self._decodes_records = decodes_records and key.kind is LogKind.MESSAGES
         self._advanced = advanced
         self._last_ms = -1
+        self._needed_from = self._snapshot_offset() if key.kind is LogKind.DELIVERY else 0
         self.figures = LogFigures(key, log_start=point.log_start, durable_end=max(point.offset, point.log_start))
 
     def run(self) -> LogFigures:
@@ -70,12 +73,22 @@ class LogCheck:
             if bases:
                 self._damaged(FindingKind.BATCHES_MISSING, self._key.directory, end, figures.durable_end, "no segment")
             else:
-                figures.damage.append((end, figures.durable_end))
                 detail = f"offsets {end} to {figures.durable_end - 1} were durable"
-                self._add(FindingKind.LOG_MISSING, self._key.directory, detail)
+                figures.damage.append((end, figures.durable_end))
+                is_passed = figures.durable_end <= self._needed_from
+                kind = FindingKind.DELIVERY_DAMAGE_PASSED if is_passed else FindingKind.LOG_MISSING
+                self._add(kind, self._key.directory, detail)
             end = figures.durable_end
         figures.stored_end = figures.end_offset = end
         return figures
+
+    def _snapshot_offset(self) -> int:
+        """What is below it no start reads; 0 where it cannot be told, which the check of the snapshot says."""
+        try:
+            payload = read_checkpoint(self._disk, f"{self._key.directory}/{SNAPSHOT_NAME}")
+        except (CheckpointDamagedError, OSError):
+            return 0
+        return 0 if payload is None else int.from_bytes(payload[:_SNAPSHOT_OFFSET_BYTES], "big")
 
     # --- names -------------------------------------------------------------------------------------------------------
 
@@ -96,6 +109,8 @@ class LogCheck:
                 continue
             if name.endswith(TEMPORARY_SUFFIX):
                 self._add(FindingKind.FILE_TEMPORARY, path, "the next start removes it")
+            elif self._key.kind is LogKind.DELIVERY and name.startswith(KEPT_SNAPSHOT_PREFIX):
+                self._add(FindingKind.FILE_KEPT, path, "acklog fsck --repair put it aside")
             elif stem == name or segment_base(stem + SEGMENT_SUFFIX) is None:
                 self._add(FindingKind.FILE_UNKNOWN, path, "a log has no such file")
             elif stem + SEGMENT_SUFFIX not in names:
@@ -260,6 +275,8 @@ class LogCheck:
         self, kind: FindingKind, path: str, offset: int, next_offset: int, reason: str, position: int | None = None
     ) -> None:
         self.figures.damage.append((offset, next_offset))
+        if next_offset <= self._needed_from:
+            kind = FindingKind.DELIVERY_DAMAGE_PASSED
         place = "" if position is None else f" (from byte {position})"
         self._add(kind, path, f"offsets {offset} to {next_offset - 1}{place}: {reason}")
 

@@ -97,21 +97,11 @@ class PartitionDelivery:
 
     def snapshot(self) -> bytes:
         """What the applied records say; leases and undecided settlements are left out. Equal states, equal bytes."""
-        groups = [self._groups[group_id].snapshot() for group_id in sorted(self._groups)]
-        return _encoder.encode(_Snapshot(SNAPSHOT_VERSION, groups))
+        return encode_snapshot([self._groups[group_id].snapshot() for group_id in sorted(self._groups)])
 
     def restore(self, data: Buffer, *, now_ms: int, wall_now_ms: int) -> None:
         """Fill a new object. Raises DeliveryFormatError for a snapshot of a newer version and for damaged bytes."""
-        try:
-            version = _decode_version(data).version
-            if version != SNAPSHOT_VERSION:
-                raise DeliveryFormatError(
-                    f"the snapshot has version {version}, this version of the server reads {SNAPSHOT_VERSION}"
-                )
-            snapshots = _decode_snapshot(data).groups
-        except msgspec.DecodeError as error:
-            raise DeliveryFormatError(f"the snapshot of the delivery state is damaged: {error}") from error
-        for snapshot in snapshots:
+        for snapshot in decode_snapshot(data):
             group = self._new_group(snapshot.group_id, snapshot.progress)
             group.restore(snapshot, now_ms=now_ms, wall_now_ms=wall_now_ms)
             self._groups[snapshot.group_id] = group
@@ -129,3 +119,20 @@ class PartitionDelivery:
             start_offset=start_offset,
             delivery_settings=self._settings,
         )
+
+
+def encode_snapshot(groups: list[GroupSnapshot]) -> bytes:
+    return _encoder.encode(_Snapshot(SNAPSHOT_VERSION, groups))
+
+
+def decode_snapshot(data: Buffer) -> list[GroupSnapshot]:
+    """Raises DeliveryFormatError for a snapshot of a newer version and for damaged bytes."""
+    try:
+        version = _decode_version(data).version
+        if version != SNAPSHOT_VERSION:
+            raise DeliveryFormatError(
+                f"the snapshot has version {version}, this version of the server reads {SNAPSHOT_VERSION}"
+            )
+        return _decode_snapshot(data).groups
+    except msgspec.DecodeError as error:
+        raise DeliveryFormatError(f"the snapshot of the delivery state is damaged: {error}") from error

@@ -21,12 +21,14 @@ CONFLICT_RETRIES = 5
 
 
 class ProjectedPartition(msgspec.Struct, frozen=True, rename="camel"):
-    """`offset` is the first not done; `done_above` counts the done ones above it."""
+    """`offset` is the first not done; `done_above` counts the done ones above it. `generation` is the group's number
+    of seeks, -1 where an earlier version wrote this: within one, `offset` never falls."""
 
     offset: int
     done_above: int
     leader_epoch: int
     version: int
+    generation: int = -1
 
 
 class ProjectedOffsets(msgspec.Struct, frozen=True, rename="camel"):
@@ -43,7 +45,7 @@ class OffsetProjection:
         self._clock = clock
         self._interval_ms = interval_ms
         self._last_flush_ms = -interval_ms
-        self._written: dict[tuple[str, str], dict[int, tuple[int, int]]] = {}
+        self._written: dict[tuple[str, str], dict[int, tuple[int, int, int]]] = {}
         self._seen_records: dict[tuple[str, int], int] = {}
 
     async def read(self, group_id: str, topic_id: str) -> dict[int, int]:
@@ -72,6 +74,11 @@ class OffsetProjection:
     async def flush(self, partitions: Iterable[Partition]) -> None:
         """Write every (group, topic) whose progress moved. Failures are logged and tried again the next time."""
         self._last_flush_ms = self._clock.monotonic_ms()
+        await self.project(partitions)
+
+    async def project(self, partitions: Iterable[Partition]) -> None:
+        """As `flush`, for some of them, at any time: before a seek is answered, so that what is shown is a lower bound
+        of what is done even where the delivery log is lost that knows of the seek."""
         changed: dict[tuple[str, str], dict[int, ProjectedPartition]] = {}
         for partition in partitions:
             applied = partition.groups.applied_records
@@ -81,10 +88,14 @@ class OffsetProjection:
             self._seen_records[place] = applied
             for position in partition.groups.positions():
                 key = (position.group_id, partition.topic_id)
-                now = (position.progress, position.done_above)
+                now = (position.progress, position.done_above, position.generation)
                 if self._written.get(key, {}).get(partition.number) != now:
                     changed.setdefault(key, {})[partition.number] = ProjectedPartition(
-                        *now, partition.host.leader_epoch, partition.groups.applied_records
+                        position.progress,
+                        position.done_above,
+                        partition.host.leader_epoch,
+                        partition.groups.applied_records,
+                        position.generation,
                     )
         for (group_id, topic_id), projected in changed.items():
             try:
@@ -109,6 +120,6 @@ class OffsetProjection:
             if (await self._store.transact([compare], [put])).succeeded:
                 written = self._written.setdefault((group_id, topic_id), {})
                 for number, mine in projected.items():
-                    written[number] = (mine.offset, mine.done_above)
+                    written[number] = (mine.offset, mine.done_above, mine.generation)
                 return
         raise CoordinationError(f"{CONFLICT_RETRIES} conflicts in a row")

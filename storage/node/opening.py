@@ -84,12 +84,12 @@ class PartitionOpener:
         OVERLOADED, STORAGE_FAILED.
 
         A damaged snapshot or delivery log refuses this partition and no other: to go on without it would deliver
-        acknowledged messages again.
+        acknowledged messages again, so that is for the operator to say.
         """
         try:
             return await self._open(replica)
         except (CheckpointDamagedError, DeliveryFormatError, BatchCorruptError, msgspec.DecodeError) as error:
-            raise AcklogError(ProblemCode.RECORDS_CORRUPT, f"The partition's state is damaged: {error}") from error
+            raise _state_damaged(error) from error
         except DiskFailedError as error:  # of a read: a failed write has ended the store
             raise AcklogError(ProblemCode.RECORDS_CORRUPT, f"The partition's state cannot be read: {error}") from error
         except DiskRefusedError as error:
@@ -145,7 +145,12 @@ class PartitionOpener:
             snapshot_bytes=self._settings.delivery_snapshot_bytes,
             on_disk_failed=self._logs.fail,
         )
-        await delivery.recover()
+        try:
+            await delivery.recover()
+        except AcklogError as error:
+            if error.code is not ProblemCode.RECORDS_CORRUPT:
+                raise
+            raise _state_damaged(error) from error
         return delivery
 
     async def _rebuild_dedup(self, topic: Topic, log: PartitionLog) -> DedupWindow:
@@ -153,3 +158,12 @@ class PartitionOpener:
         window = DedupWindow(window_ms=topic.config.dedup_window_ms, limit_bytes=self._settings.dedup_window_bytes_max)
         await read_keys(log, window, self._clock)
         return window
+
+
+def _state_damaged(error: Exception) -> AcklogError:
+    detail = (
+        "What the groups of the partition have done is damaged, so it is not served. Stop the server: "
+        "`acklog fsck --repair` says what can be restored, and does it with --yes; a node of a cluster takes it from "
+        f"the other replicas. {error}"
+    )
+    return AcklogError(ProblemCode.RECORDS_CORRUPT, detail)

@@ -342,6 +342,7 @@ class PartitionGroups:
                 state.delayed_count,
                 state.dead_lettered_count,
                 state.lost_count,
+                state.generation,
             )
             for state in self._state.groups()
         ]

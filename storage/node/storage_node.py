@@ -375,11 +375,11 @@ class StorageNode:
 
     async def seek(self, request: messages.SeekRequest) -> messages.SeekResponse:
         partition = await self._partition(request.topic_id, request.partition)
-        group = await self._group(request.group_id)
-        offset = await seek_target(partition, request)
+        group, offset = await self._group(request.group_id), await seek_target(partition, request)
         projected = await self._projection.read(group.id, request.topic_id)
         await partition.groups.start(group, projected.get(partition.number), self._reads_since(group, request.topic_id))
         previous = await partition.groups.seek(group, offset, dry_run=request.dry_run)
+        await self._projection.project([partition])
         return messages.SeekResponse(offset, previous)
 
     # --- PeerApi ---------------------------------------------------------------------------------------------------

@@ -222,7 +222,7 @@ class PositionsRequest(_Message):
 
 class GroupPosition(_Message):
     """`progress` is the first offset not done; `done_above` counts the done ones above it, `lost` those that retention
-    removed before they were done."""
+    removed before they were done. `generation` is the group's number of seeks (-1: an earlier version)."""
 
     group_id: str
     progress: int
@@ -231,6 +231,7 @@ class GroupPosition(_Message):
     delayed: int
     dead_lettered: int
     lost: int = 0
+    generation: int = -1
 
 
 class PositionsResponse(_Message):

@@ -3,9 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+import msgspec
+
 from cluster.memory_store import MemoryStore
 from cluster.store_settings import StoreSettings
-from storage.node.offset_projection import OffsetProjection
+from storage.node.offset_projection import OffsetProjection, ProjectedOffsets, ProjectedPartition
 from storage.node.partition import Partition
 from storage.rpc.messages import GroupPosition
 from tests.support.manual_clock import ManualClock
@@ -15,10 +17,12 @@ from tests.support.manual_clock import ManualClock
 class Groups:
     applied_records: int
     progress: int
+    generation: int = 0
 
     def positions(self) -> list[GroupPosition]:
         fields: dict[str, Any] = dict.fromkeys(GroupPosition.__struct_fields__, 0)
-        return [GroupPosition(**{**fields, "group_id": "group", "progress": self.progress})]
+        known = {"group_id": "group", "progress": self.progress, "generation": self.generation}
+        return [GroupPosition(**{**fields, **known})]
 
 
 @dataclass
@@ -68,6 +72,30 @@ async def test_a_later_leader_may_show_less() -> None:
     await earlier.flush([led(epoch=1, applied=900, progress=20)])
     await later.flush([led(epoch=2, applied=1, progress=10)])
     assert await later.read("group", "topic") == {0: 10}
+
+
+async def test_it_says_after_how_many_seeks() -> None:
+    """Within a generation progress only grows: a lower bound, whatever else is lost."""
+    nodes = Nodes()
+    node = nodes.node()
+    partition = led(epoch=1, applied=5, progress=20)
+    await node.project([partition])
+    assert await stored(nodes) == ProjectedPartition(20, 0, 1, 5, 0)
+    cast(Groups, partition.groups).applied_records = 6
+    cast(Groups, partition.groups).generation = 1
+    await node.flush_if_due([partition])
+    assert (await stored(nodes)).generation == 1, "what was projected in between has not put off what is due"
+
+
+async def stored(nodes: Nodes) -> ProjectedPartition:
+    item = await nodes.store.get("/acklog/offsets/group/topic")
+    assert item is not None
+    return msgspec.json.decode(item.value, type=ProjectedOffsets).partitions["0"]
+
+
+async def test_what_an_earlier_version_wrote_says_nothing_of_seeks() -> None:
+    value = b'{"partitions":{"0":{"offset":9,"doneAbove":0,"leaderEpoch":1,"version":1}}}'
+    assert msgspec.json.decode(value, type=ProjectedOffsets).partitions["0"].generation == -1
 
 
 async def test_within_an_epoch_the_latest_counts() -> None:

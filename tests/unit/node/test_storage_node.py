@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 from typing import Any
 
+import msgspec
 import pytest
 
 from acklog.wire.batch import encode_batch
@@ -13,6 +14,7 @@ from cluster import keys
 from cluster.errors import AcklogError
 from cluster.model import StartPosition
 from storage.log.keys import LogKey, LogKind
+from storage.node.offset_projection import ProjectedOffsets
 from storage.rpc import messages
 from tests.support.simulated_node import SMALL, SimulatedNode, with_node
 
@@ -351,6 +353,10 @@ def test_a_seek_replays_and_makes_older_receipts_stale() -> None:
         assert (dry.offset, dry.previous) == (0, 1)
         assert (await sim.receive(topic, group)).messages == []
         await sim.node.seek(messages.SeekRequest(topic.id, 0, group.id, "earliest"))
+        shown = await sim.store.get(keys.offsets(group.id, topic.id))
+        assert shown is not None
+        projected = msgspec.json.decode(shown.value, type=ProjectedOffsets).partitions["0"]
+        assert (projected.offset, projected.generation) == (0, 1), "it is a lower bound, whatever else is lost"
         assert await sim.settle("ack", topic, group, delivered[1:]) == ["RECEIPT_STALE"]
         again = (await sim.receive(topic, group)).messages
         assert [(message.offset, message.attempt) for message in again] == [(0, 1), (1, 1)]
