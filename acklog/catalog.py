@@ -51,6 +51,18 @@ class Topic(msgspec.Struct, rename="camel"):
     """Partitions that take no new messages any more."""
 
 
+class UncleanElection(msgspec.Struct, rename="camel"):
+    """An operator had a replica elected that was not in sync. `count` is how often that was done to the partition. What
+    the log had from `log_end` on is lost, up to `lost_below` as far as is known; `at_ms` is wall-clock time."""
+
+    count: int
+    leader_epoch: int
+    node: int
+    log_end: int
+    lost_below: int
+    at_ms: int
+
+
 class PartitionState(msgspec.Struct, rename="camel"):
     """`log_start` and what follows are None, with a `problem`, where the partition's leader cannot be asked.
 
@@ -65,6 +77,8 @@ class PartitionState(msgspec.Struct, rename="camel"):
     in_sync_replicas: list[int] = field(default_factory=list)
     moving_to: list[int] | None = None
     life: str = "active"
+    unclean_election: UncleanElection | None = None
+    """The last one, if there ever was one: messages were lost by it."""
     log_start: int | None = None
     high_watermark: int | None = None
     size_bytes: int | None = None

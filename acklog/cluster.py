@@ -3,6 +3,8 @@
 import msgspec
 from msgspec import field
 
+from acklog.catalog import UncleanElection
+
 
 class ClusterNode(msgspec.Struct):
     """A node that is not `live` is away. One that is `draining` can be stopped for good when `replicas` is 0; one that
@@ -86,6 +88,70 @@ class MovePlan(msgspec.Struct):
     moves: list[PlannedMove]
     stuck: list[StuckPartition]
     complete: bool
+
+
+class LogReach(msgspec.Struct, rename="camel"):
+    """How far one log of a replica goes; `last_epoch` is -1 where it is not known."""
+
+    log_start: int
+    log_end: int
+    last_epoch: int
+    high_watermark: int
+
+
+class UncleanReplica(msgspec.Struct, rename="camel"):
+    """`problem` says why it cannot be elected; a node that cannot be asked has no logs here."""
+
+    node: int
+    registered: bool
+    in_sync: bool
+    messages: LogReach | None = None
+    delivery: LogReach | None = None
+    problem: str | None = None
+
+
+class UncleanGroup(msgspec.Struct, rename="camel"):
+    """How far a group was, as was last heard, and where it would go on."""
+
+    group: str
+    progress: int
+    progress_then: int
+
+
+class UncleanLoss(msgspec.Struct, rename="camel"):
+    """Messages from `from_offset` on, below `below_offset` as far as is known. The nodes in `unknown_beyond` were in
+    sync and cannot be asked: they may have had more."""
+
+    from_offset: int
+    below_offset: int
+    unknown_beyond: list[int]
+    groups: list[UncleanGroup]
+
+
+class UncleanOrder(msgspec.Struct, rename="camel"):
+    """What `elect_unclean` carries out, as long as nothing of it has changed."""
+
+    node: int
+    incarnation: int
+    directory_id: str
+    revision: int
+
+
+class UncleanPlan(msgspec.Struct, rename="camel"):
+    """What an unclean election would do. `loss` and `order` are None where no replica can be elected."""
+
+    topic: str
+    partition: int
+    leader_epoch: int
+    replicas: list[UncleanReplica]
+    loss: UncleanLoss | None = None
+    order: UncleanOrder | None = None
+
+
+class UncleanElected(msgspec.Struct, rename="camel"):
+    topic: str
+    partition: int
+    unclean_election: UncleanElection
 
 
 class MoveOrder(msgspec.Struct):

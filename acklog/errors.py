@@ -227,6 +227,14 @@ class GroupExists(ProblemError, problem=ProblemCode.GROUP_EXISTS):
     """The group exists with other settings."""
 
 
+class CleanElectionPossible(ProblemError, problem=ProblemCode.CLEAN_ELECTION_POSSIBLE):
+    """The partition has a leader, or a replica in sync that may be elected."""
+
+
+class ReplicaNotElectable(ProblemError, problem=ProblemCode.REPLICA_NOT_ELECTABLE):
+    """The replica cannot be elected."""
+
+
 class DataLossNotAllowed(ProblemError, problem=ProblemCode.DATA_LOSS_NOT_ALLOWED):
     """The change can delete messages, and does not say that it may."""
 

@@ -13,7 +13,7 @@ from app.dependencies import Gateway
 from app.direct_calls import DirectCalls
 from app.observation import ObservedApplication
 from app.problems import install_problem_handlers
-from app.routers.cluster import add_cluster
+from app.routers.cluster import add_cluster, add_unclean_elections
 from app.routers.documentation import add_documentation, use_description
 from app.routers.groups import add_groups
 from app.routers.messages import add_messages
@@ -71,6 +71,7 @@ def _application(gateway: Gateway, services: Services) -> FastAPI:
     add_topics(app.router, services)
     add_groups(app.router, services)
     add_cluster(app.router, services)
+    add_unclean_elections(app.router, services)
     add_operations(app.router, services)
     add_documentation(app.router, app, gateway.in_thread)
     use_description(app)

@@ -13,8 +13,9 @@ from app.shutdown import Shutdown
 from cluster.clock import Clock
 from cluster.entropy import Entropy
 from cluster.metadata_view import MetadataView
-from cluster.model import Group, GroupMode, GroupSettings, Topic, TopicConfig
+from cluster.model import Group, GroupMode, GroupSettings, PartitionState, Topic, TopicConfig
 from cluster.steering import PartitionOrder
+from cluster.unclean_election import Loss, ReplicaReport
 from storage.rpc.node_api import NodeApi
 
 InThread = Callable[[Callable[[], object]], Awaitable[object]]
@@ -79,6 +80,12 @@ class ClusterAdministration(Protocol):
     async def reassign(self, topic_name: str, partition: int, replicas: Sequence[int]) -> PartitionOrder: ...
 
     async def cancel(self, topic_name: str, partition: int) -> None: ...
+
+    async def elect_unclean(
+        self, topic_name: str, partition: int, chosen: ReplicaReport, loss: Loss, *, revision: int
+    ) -> PartitionState: ...
+
+    async def progress_of(self, topic_id: str, partition: int) -> dict[str, int]: ...
 
     async def pause_moves(self) -> None: ...
 

@@ -71,6 +71,19 @@ class PartitionLife(Enum):
     GONE = "gone"  # the positive word by which nodes remove their copies (rule R13); stays as long as the topic
 
 
+class UncleanElection(msgspec.Struct, frozen=True, rename="camel"):
+    """An operator had a replica elected that was not in sync (rule R9). `count` is how often that was done to the
+    partition, this one included. From `log_end` on, what the log had before `leader_epoch` is lost, up to `lost_below`
+    as far as is known."""
+
+    count: int
+    leader_epoch: int
+    node: int
+    log_end: int
+    lost_below: int
+    at_ms: int
+
+
 class PartitionState(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Who holds a partition. Leadership is bound to (node, incarnation); every start takes a new leader epoch.
 
@@ -80,6 +93,7 @@ class PartitionState(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
     NO_LEADER when no replica is left that may lead. `partition_epoch` rises with every change, whoever makes it.
     `given_up_by` are nodes that have handed the leadership over of late, as they could not commit, the last one last.
     `damaged` are members of the ISR that have handed it over because their copy is damaged, and had to stay members.
+    `unclean_election` is the last one, and stays: what was committed before it may be cut by whoever follows since.
     """
 
     topic_id: str
@@ -96,6 +110,7 @@ class PartitionState(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
     life: PartitionLife = PartitionLife.ACTIVE
     given_up_by: tuple[int, ...] = ()
     damaged: tuple[int, ...] = ()
+    unclean_election: UncleanElection | None = None
 
     def __post_init__(self) -> None:
         if self.directories and len(self.directories) != len(self.replicas):

@@ -8,11 +8,26 @@ from cluster import keys
 from cluster.catalog_change import CatalogChanger, CatalogSettings, Settled, Step, Write, not_found
 from cluster.clock import Clock
 from cluster.codec import decode, encode
-from cluster.coordination import CoordinationError, CoordinationStore, Delete, KeyValue, Put, absent, unchanged
+from cluster.coordination import (
+    Compare,
+    CompareTarget,
+    CoordinationError,
+    CoordinationStore,
+    Delete,
+    KeyValue,
+    Put,
+    absent,
+    unchanged,
+)
 from cluster.errors import AcklogError
 from cluster.metadata_view import MetadataView
-from cluster.model import PartitionLife, Topic
+from cluster.model import PartitionLife, PartitionState, Topic
+from cluster.projected_offsets import ProjectedOffsets
 from cluster.steering import ClusterSteering, NodeSteering, OrderKind, PartitionOrder
+from cluster.unclean_election import Loss, ReplicaReport, elected_unclean, refuse_while_clean, why_not
+
+READ_AT_ONCE = 64
+"""Keys of groups' progress."""
 
 
 class SteeringDesk:
@@ -112,6 +127,69 @@ class SteeringDesk:
         """
         topic = self._topic(topic_name, partition)
         await self._give(PartitionOrder(topic.id, partition, self._clock.now_ms(), OrderKind.CANCEL))
+
+    async def elect_unclean(
+        self, topic_name: str, partition: int, chosen: ReplicaReport, loss: Loss, *, revision: int
+    ) -> PartitionState:
+        """Have a replica lead that was not in sync, as of `revision` of the partition's key (rule R9): what the
+        partition is then. It is done in one transaction, or not at all.
+
+        Raises AcklogError TOPIC_NOT_FOUND, INVALID_FIELD, CLEAN_ELECTION_POSSIBLE, REPLICA_NOT_ELECTABLE, CONFLICT
+        (the partition is not as of that revision any more).
+        """
+        topic = self._topic(topic_name, partition)
+        key = keys.partition(topic.id, partition)
+        now_ms = self._clock.now_ms()
+
+        def decide(item: KeyValue | None) -> Step:
+            state = None if item is None else decode(PartitionState, item.value)
+            if item is None or state is None:
+                raise AcklogError(ProblemCode.CONFLICT, "The partition is gone.")
+            mark = state.unclean_election
+            if mark is not None and (mark.node, mark.at_ms) == (chosen.node, now_ms) and item.mod_revision != revision:
+                return Settled()
+            if item.mod_revision != revision:
+                detail = f"The partition has changed since it was looked at: it is at revision {item.mod_revision}."
+                raise AcklogError(ProblemCode.CONFLICT, detail)
+            living = {node.node_id: node for node in self._metadata.nodes()}
+            refuse_while_clean(state, living)
+            reason = why_not(chosen, state, living)
+            if reason is not None:
+                raise AcklogError(ProblemCode.REPLICA_NOT_ELECTABLE, f"Node {chosen.node}: {reason}.")
+            guards = [unchanged(item), *(self._as_seen(node) for node in sorted({chosen.node, *state.isr}))]
+            return Write(guards, [Put(key, encode(elected_unclean(state, chosen, loss, now_ms=now_ms)))])
+
+        await self._changer.change(key, decide)
+        state = self._metadata.partition(topic.id, partition)
+        if state is None:
+            raise AcklogError(ProblemCode.CONFLICT, "The partition is gone.")
+        return state
+
+    async def progress_of(self, topic_id: str, partition: int) -> dict[str, int]:
+        """How far groups were in the partition, by name, as its leaders last said: all below was committed.
+
+        Raises AcklogError UNAVAILABLE.
+        """
+        groups = self._metadata.groups()
+        found: dict[str, int] = {}
+        try:
+            for start in range(0, len(groups), READ_AT_ONCE):
+                part = groups[start : start + READ_AT_ONCE]
+                items = await asyncio.gather(*[self._store.get(keys.offsets(each.id, topic_id)) for each in part])
+                for group, item in zip(part, items, strict=True):
+                    projected = None if item is None else decode(ProjectedOffsets, item.value)
+                    if projected is not None and str(partition) in projected.partitions:
+                        found[group.name] = projected.partitions[str(partition)].offset
+        except CoordinationError as error:
+            detail = f"The coordination store cannot say how far groups were: {error}."
+            raise AcklogError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=1000) from error
+        return found
+
+    def _as_seen(self, node_id: int) -> Compare:
+        """Holds while the node's registration is the one that the metadata shows, or there is none."""
+        key = keys.node(node_id)
+        revision = self._metadata.revision_of(key)
+        return Compare(key, CompareTarget.MOD_REVISION, max(revision, 0))
 
     # --- the cluster -------------------------------------------------------------------------------------------------
 

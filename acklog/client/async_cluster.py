@@ -4,7 +4,15 @@ from collections.abc import Sequence
 
 from acklog.client import cluster_calls
 from acklog.client.caller import Caller
-from acklog.cluster import ClusterNode, ClusterStatus, MoveOrder, MovePlan
+from acklog.cluster import (
+    ClusterNode,
+    ClusterStatus,
+    MoveOrder,
+    MovePlan,
+    UncleanElected,
+    UncleanOrder,
+    UncleanPlan,
+)
 
 
 class AsyncCluster:
@@ -53,6 +61,21 @@ class AsyncCluster:
     async def cancel(self, topic: str, partition: int) -> None:
         """Take back the move of the partition that is under way, or asked for. Raises TopicNotFound, InvalidField."""
         await self._caller.perform(cluster_calls.cancel(topic, partition))
+
+    async def plan_unclean(self, topic: str, partition: int, *, node: int | None = None) -> UncleanPlan:
+        """A dry run of an unclean election: how far the replicas of a partition without a leader go, which one would be
+        elected (the longest, or `node`), and what would be lost. Nothing is changed.
+
+        Raises CleanElectionPossible, ReplicaNotElectable, TopicNotFound, PartitionNotFound.
+        """
+        return await self._caller.perform(cluster_calls.plan_unclean(topic, partition, node))
+
+    async def elect_unclean(self, topic: str, partition: int, order: UncleanOrder) -> UncleanElected:
+        """Elect the replica of a plan's `order`, which was not in sync: what it does not have is lost for good.
+
+        Raises Conflict (something has changed since the plan), CleanElectionPossible, ReplicaNotElectable.
+        """
+        return await self._caller.perform(cluster_calls.elect_unclean(topic, partition, order))
 
     async def pause_moves(self) -> None:
         """Let replicas and preferred leaders rest. Elections, drains and moves that are asked for go on."""

@@ -4,7 +4,15 @@ from collections.abc import Callable, Sequence
 
 from acklog.client.async_cluster import AsyncCluster
 from acklog.client.background import Background
-from acklog.cluster import ClusterNode, ClusterStatus, MoveOrder, MovePlan
+from acklog.cluster import (
+    ClusterNode,
+    ClusterStatus,
+    MoveOrder,
+    MovePlan,
+    UncleanElected,
+    UncleanOrder,
+    UncleanPlan,
+)
 
 
 class Cluster:
@@ -54,6 +62,21 @@ class Cluster:
     def cancel(self, topic: str, partition: int) -> None:
         """Take back the move of the partition that is under way, or asked for. Raises TopicNotFound, InvalidField."""
         self._run(lambda: self._twin().cancel(topic, partition))
+
+    def plan_unclean(self, topic: str, partition: int, *, node: int | None = None) -> UncleanPlan:
+        """A dry run of an unclean election: how far the replicas of a partition without a leader go, which one would be
+        elected (the longest, or `node`), and what would be lost. Nothing is changed.
+
+        Raises CleanElectionPossible, ReplicaNotElectable, TopicNotFound, PartitionNotFound.
+        """
+        return self._run(lambda: self._twin().plan_unclean(topic, partition, node=node))
+
+    def elect_unclean(self, topic: str, partition: int, order: UncleanOrder) -> UncleanElected:
+        """Elect the replica of a plan's `order`, which was not in sync: what it does not have is lost for good.
+
+        Raises Conflict (something has changed since the plan), CleanElectionPossible, ReplicaNotElectable.
+        """
+        return self._run(lambda: self._twin().elect_unclean(topic, partition, order))
 
     def pause_moves(self) -> None:
         """Let replicas and preferred leaders rest. Elections, drains and moves that are asked for go on."""

@@ -3,12 +3,22 @@
 from collections.abc import Sequence
 
 from acklog.client.call import JSON, Call, Request, encode_document, read_as, read_nothing, segment, target
-from acklog.cluster import ClusterNode, ClusterStatus, MoveOrder, MovePlan
+from acklog.cluster import (
+    ClusterNode,
+    ClusterStatus,
+    MoveOrder,
+    MovePlan,
+    UncleanElected,
+    UncleanOrder,
+    UncleanPlan,
+)
 
 _read_status = read_as(ClusterStatus)
 _read_plan = read_as(MovePlan)
 _read_node = read_as(ClusterNode)
 _read_order = read_as(MoveOrder)
+_read_unclean_plan = read_as(UncleanPlan)
+_read_unclean_elected = read_as(UncleanElected)
 
 
 def status(limit: int | None) -> Call[ClusterStatus]:
@@ -39,12 +49,25 @@ def cancel(topic: str, partition: int) -> Call[None]:
     return Call(Request("DELETE", _move(topic, partition)), read_nothing)
 
 
+def plan_unclean(topic: str, partition: int, node: int | None) -> Call[UncleanPlan]:
+    body = encode_document({} if node is None else {"node": node})
+    return Call(Request("POST", f"{_unclean(topic, partition)}/plan", body, JSON), _read_unclean_plan)
+
+
+def elect_unclean(topic: str, partition: int, order: UncleanOrder) -> Call[UncleanElected]:
+    return Call(Request("POST", _unclean(topic, partition), encode_document(order), JSON), _read_unclean_elected)
+
+
 def pause_moves() -> Call[None]:
     return Call(Request("PUT", "/cluster/pause"), read_nothing)
 
 
 def resume_moves() -> Call[None]:
     return Call(Request("DELETE", "/cluster/pause"), read_nothing)
+
+
+def _unclean(topic: str, partition: int) -> str:
+    return f"/cluster/partitions/{segment(topic)}/{segment(str(partition))}/unclean-election"
 
 
 def _move(topic: str, partition: int) -> str:

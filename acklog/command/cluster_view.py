@@ -190,6 +190,12 @@ def partition_fields(partition: "PartitionDescription") -> Fields:
         ("replicas", nodes_text(partition.replicas)),
         ("in sync", nodes_text(partition.in_sync_replicas)),
     ]
+    mark = partition.unclean_election
+    if mark is not None:
+        told = (
+            f"{mark.count}, the last in epoch {mark.leader_epoch}: lost {mark.log_end:,} to {mark.lost_below:,} or more"
+        )
+        rows.append(("unclean elections", Cell(told, "bad")))
     if partition.moving_to is not None:
         rows.append(("moving to", nodes_text(partition.moving_to)))
     return Fields(rows)

@@ -60,6 +60,10 @@ class ProblemCode(Problem, Enum):
     WRONG_GROUP_MODE = Problem(409, False, "The group's mode does not allow this call")
     RECEIPT_STALE = Problem(409, False, "The message was leased again or done, or its group sought, since this receipt")
     NOT_DELIVERED = Problem(409, False, "The message was never delivered to the group")
+    CLEAN_ELECTION_POSSIBLE = Problem(
+        409, False, "The partition has a leader, or a replica in sync that may be elected"
+    )
+    REPLICA_NOT_ELECTABLE = Problem(409, False, "The replica cannot be elected")
     CONFLICT = Problem(409, True, "Someone else changed the same thing at the same time")
     IDEMPOTENCY_KEY_REUSED = Problem(422, False, "The key was used with another content")
     # The state of the server

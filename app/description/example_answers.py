@@ -192,6 +192,42 @@ PLAN: Document = {
 }
 DRAINING_NODE: Document = {**_node(4), "draining": True}
 ORDER: Document = {"topic": "orders", "partition": 0, "replicas": [1, 2, 3]}
+_SHORT: Document = {"logStart": 0, "logEnd": 40, "lastEpoch": 3, "highWatermark": 39}
+UNCLEAN_PLAN: Document = {
+    "topic": "orders",
+    "partition": 0,
+    "leaderEpoch": 4,
+    "replicas": [
+        {
+            "node": 1,
+            "registered": False,
+            "inSync": True,
+            "messages": None,
+            "delivery": None,
+            "problem": "it is not registered",
+        },
+        {"node": 2, "registered": True, "inSync": False, "messages": _SHORT, "delivery": _SHORT, "problem": None},
+    ],
+    "loss": {
+        "fromOffset": 40,
+        "belowOffset": 42,
+        "unknownBeyond": [1],
+        "groups": [{"group": "billing", "progress": 42, "progressThen": 40}],
+    },
+    "order": {"node": 2, "incarnation": 7, "directoryId": "01JBZC6Y3N7Q2V", "revision": 1234},
+}
+UNCLEAN_ELECTED: Document = {
+    "topic": "orders",
+    "partition": 0,
+    "uncleanElection": {
+        "count": 1,
+        "leaderEpoch": 5,
+        "node": 2,
+        "logEnd": 40,
+        "lostBelow": 42,
+        "atMs": 1_760_000_000_000,
+    },
+}
 METRICS = (
     "# HELP acklog_waiting_requests Requests that wait for messages\n"
     "# TYPE acklog_waiting_requests gauge\n"

@@ -172,6 +172,16 @@ EXAMPLES: dict[str, Examples] = {
         _PARTITION, _json(onto_three_nodes={"replicas": [1, 2, 3]}), {202: _json(onto_three_nodes=answers.ORDER)}
     ),
     "cancelMove": Examples(_PARTITION),
+    "planUncleanElection": Examples(
+        _PARTITION,
+        _json(whoever_loses_least={}, a_certain_node={"node": 2}),
+        {200: _json(two_messages_would_be_lost=answers.UNCLEAN_PLAN)},
+    ),
+    "electUnclean": Examples(
+        _PARTITION,
+        _json(as_planned=answers.UNCLEAN_PLAN["order"]),
+        {200: _json(it_leads=answers.UNCLEAN_ELECTED)},
+    ),
     "pauseMoves": Examples(),
     "resumeMoves": Examples(),
     "isAlive": Examples({}, {}, {200: _json(it_is={"status": "alive"})}),

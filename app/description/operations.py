@@ -40,6 +40,14 @@ FROM_NODES = (
     _P.SHUTTING_DOWN,
 )
 FROM_COORDINATION = (_P.UNAVAILABLE, _P.OUTCOME_UNKNOWN, _P.CONFLICT, _P.TIMED_OUT)
+OF_UNCLEAN_ELECTION = (
+    *FROM_COORDINATION,
+    _P.INVALID_NAME,
+    _P.TOPIC_NOT_FOUND,
+    _P.PARTITION_NOT_FOUND,
+    _P.CLEAN_ELECTION_POSSIBLE,
+    _P.REPLICA_NOT_ELECTABLE,
+)
 _SETTLING = (
     *WITH_TOKEN,
     *WITH_BODY,
@@ -306,6 +314,18 @@ OPERATIONS: dict[str, Operation] = {
         "Take back the move of a partition that is under way, or asked for",
         {204: ("It is asked for", {})},
         (*WITH_TOKEN, _P.UNSUPPORTED, *FROM_COORDINATION, _P.INVALID_NAME, _P.TOPIC_NOT_FOUND),
+    ),
+    "planUncleanElection": Operation(
+        "What would be lost if a replica were elected that was not in sync; nothing is changed",
+        {200: ("How far the replicas go, who would be elected, and what would be lost", _json("UncleanPlanView"))},
+        (*WITH_TOKEN, *WITH_BODY, *OF_UNCLEAN_ELECTION),
+        body=_json("UncleanPlanFields"),
+    ),
+    "electUnclean": Operation(
+        "Elect a replica that was not in sync, and lose what it does not have",
+        {200: ("It is elected; the mark of it stays in the partition", _json("UncleanElectedView"))},
+        (*WITH_TOKEN, *WITH_BODY, *OF_UNCLEAN_ELECTION),
+        body=_json("UncleanElectionFields"),
     ),
     "pauseMoves": Operation(
         "Let replicas and preferred leaders rest; elections, drains and orders go on",

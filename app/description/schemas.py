@@ -9,7 +9,13 @@ from acklog.wire import limits
 from acklog.wire.identifiers import MESSAGE_ID_PATTERN, RECEIPT_PATTERN
 from acklog.wire.names import NAME_PATTERN
 from acklog.wire.problems import ProblemCode
-from app.parsing.cluster import DecommissionFields, MoveFields, PlanFields
+from app.parsing.cluster import (
+    DecommissionFields,
+    MoveFields,
+    PlanFields,
+    UncleanElectionFields,
+    UncleanPlanFields,
+)
 from app.parsing.envelope import REPLICAS_MAX
 from app.parsing.groups import GroupFields, SeekFields
 from app.parsing.topics import TopicFields
@@ -18,10 +24,20 @@ from app.services.cluster import ClusterNodeView, ClusterView, OrderView, PlanVi
 from app.services.groups import GroupListing, GroupView, OffsetsView, SeekView
 from app.services.look import GroupState
 from app.services.topics import PartitionDescription, TopicDescription, TopicListing, TopicView
+from app.services.unclean_election import UncleanElectedView, UncleanPlanView
 
 Schema = dict[str, Any]
 
-REQUESTS = (TopicFields, GroupFields, SeekFields, DecommissionFields, MoveFields, PlanFields)
+REQUESTS = (
+    TopicFields,
+    GroupFields,
+    SeekFields,
+    DecommissionFields,
+    MoveFields,
+    PlanFields,
+    UncleanPlanFields,
+    UncleanElectionFields,
+)
 ANSWERS = (
     TopicView,
     TopicListing,
@@ -36,6 +52,8 @@ ANSWERS = (
     ClusterNodeView,
     OrderView,
     PlanView,
+    UncleanPlanView,
+    UncleanElectedView,
     ProblemItem,
 )
 _ACKS = (

@@ -53,6 +53,22 @@ class PlanFields(msgspec.Struct, forbid_unknown_fields=True):
     limit: Annotated[int, Meta(ge=1, le=LISTED_MAX, description="moves found at most")] = 1000
 
 
+class UncleanPlanFields(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of `POST /cluster/partitions/{topic}/{partition}/unclean-election/plan`."""
+
+    node: Annotated[_Node | None, Meta(description="whom to elect; without it the replica that loses least")] = None
+
+
+class UncleanElectionFields(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
+    """The body of `POST /cluster/partitions/{topic}/{partition}/unclean-election`: the `order` of a plan, as it was
+    given. It is carried out only while nothing of it has changed."""
+
+    node: _Node
+    incarnation: Annotated[int, Meta(ge=0, description="the life of the node that was looked at")]
+    directory_id: Annotated[str, Meta(max_length=200, description="of the node's data directory")]
+    revision: Annotated[int, Meta(ge=1, description="of the partition in the coordination store")]
+
+
 class DecommissionFields(msgspec.Struct, forbid_unknown_fields=True):
     """The body of `PUT /topics/{topic}/decommissioned`. What is decommissioned already stays so."""
 
@@ -65,6 +81,8 @@ CLUSTER_QUERY = query.QueryTable(
 
 _move_decoder = msgspec.json.Decoder(MoveFields)
 _plan_decoder = msgspec.json.Decoder(PlanFields)
+_unclean_plan_decoder = msgspec.json.Decoder(UncleanPlanFields)
+_unclean_election_decoder = msgspec.json.Decoder(UncleanElectionFields)
 _decommission_decoder = msgspec.json.Decoder(DecommissionFields)
 
 
@@ -85,6 +103,20 @@ def parse_plan(body: bytes) -> PlanFields:
         return PlanFields()
     check_utf8(body)
     return decode(_plan_decoder, body)
+
+
+def parse_unclean_plan(body: bytes) -> UncleanPlanFields:
+    """Raises AcklogError."""
+    if not body:
+        return UncleanPlanFields()
+    check_utf8(body)
+    return decode(_unclean_plan_decoder, body)
+
+
+def parse_unclean_election(body: bytes) -> UncleanElectionFields:
+    """Raises AcklogError."""
+    check_utf8(body)
+    return decode(_unclean_election_decoder, body)
 
 
 def parse_decommission(body: bytes) -> DecommissionFields:

@@ -6,7 +6,14 @@ from starlette.responses import Response
 
 from app.auth.principal import Scope
 from app.http_request import RequestHeaders, principal_of
-from app.parsing.cluster import node_number, parse_cluster_limit, parse_move, parse_plan
+from app.parsing.cluster import (
+    node_number,
+    parse_cluster_limit,
+    parse_move,
+    parse_plan,
+    parse_unclean_election,
+    parse_unclean_plan,
+)
 from app.parsing.query import NO_PARAMETERS
 from app.parsing.records import partition_number
 from app.responses import json_response
@@ -15,6 +22,7 @@ from app.services.registry import Services
 
 
 def add_cluster(router: APIRouter, services: Services) -> None:
+    """Looking, and steering by wishes that the controller carries out."""
     tokens = services.gateway.tokens
 
     @router.get("/cluster", operation_id="lookAtCluster", tags=["cluster"])
@@ -74,3 +82,32 @@ def add_cluster(router: APIRouter, services: Services) -> None:
         NO_PARAMETERS.parse(request.scope["query_string"])
         await services.cluster.resume(principal)
         return Response(status_code=204)
+
+
+def add_unclean_elections(router: APIRouter, services: Services) -> None:
+    """What no controller ever does by itself."""
+    tokens = services.gateway.tokens
+
+    @router.post(
+        "/cluster/partitions/{topic}/{partition}/unclean-election/plan",
+        operation_id="planUncleanElection",
+        tags=["cluster"],
+    )
+    async def plan_unclean_election(request: Request) -> Response:
+        principal = principal_of(RequestHeaders(request), tokens)
+        NO_PARAMETERS.parse(request.scope["query_string"])
+        partition = partition_number(request.path_params["partition"])
+        fields = parse_unclean_plan(await body_of(request, principal, services))
+        topic = request.path_params["topic"]
+        return json_response(await services.unclean_elections.plan(topic, partition, fields, principal))
+
+    @router.post(
+        "/cluster/partitions/{topic}/{partition}/unclean-election", operation_id="electUnclean", tags=["cluster"]
+    )
+    async def elect_unclean(request: Request) -> Response:
+        principal = principal_of(RequestHeaders(request), tokens)
+        NO_PARAMETERS.parse(request.scope["query_string"])
+        partition = partition_number(request.path_params["partition"])
+        fields = parse_unclean_election(await body_of(request, principal, services))
+        topic = request.path_params["topic"]
+        return json_response(await services.unclean_elections.elect(topic, partition, fields, principal))

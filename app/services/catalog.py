@@ -116,6 +116,10 @@ class Catalog:
         """Have the view show every node that is registered now."""
         await self._confirmations.confirm_all(keys.NODES, "which nodes there are")
 
+    async def confirm_partition(self, topic: Topic, partition: int) -> None:
+        """Have the view show the partition as it is now."""
+        await self._confirmations.confirm(keys.partition(topic.id, partition), "who holds the partition")
+
     async def nodes(self) -> int:
         """How many nodes a new topic may count on."""
         await self.confirm_nodes()

@@ -17,6 +17,7 @@ from app.services.records import RecordsService
 from app.services.send import SendService
 from app.services.settle import SettleService
 from app.services.topics import TopicService
+from app.services.unclean_election import UncleanElections
 from app.services.waiting import WaitingRequests
 from app.turns import Turns
 
@@ -57,3 +58,4 @@ class Services:
         self.topics = TopicService(gateway, catalog, leaders, ends)
         self.groups = GroupService(gateway, catalog, leaders, ends)
         self.cluster = ClusterService(gateway, catalog)
+        self.unclean_elections = UncleanElections(gateway, catalog)

@@ -16,6 +16,7 @@ from app.services.differences import differences, refuse_data_loss, refuse_diffe
 from app.services.fan_out import ask_each
 from app.services.groups import ProgressView, progress_view
 from app.services.log_ends import LogEnds
+from app.services.unclean_election import UncleanElectionView, unclean_view
 from cluster.errors import AcklogError
 from cluster.model import PartitionLife, PartitionState, Topic, TopicConfig
 from cluster.topic_defaults import (
@@ -34,6 +35,7 @@ class PartitionView(msgspec.Struct, rename="camel"):
     """`leader` is null while there is none; the offsets are null, with a `problem`, while it cannot be asked.
 
     `replicas` has the preferred leader first. `moving_to` is what they will be once the move under way is complete.
+    `unclean_election` is the last one, if there ever was one: messages were lost by it.
     A partition that is not `active` was decommissioned: it takes no new messages, and has no copies once it is `gone`.
     """
 
@@ -44,6 +46,7 @@ class PartitionView(msgspec.Struct, rename="camel"):
     in_sync_replicas: list[int]
     moving_to: list[int] | None = None
     life: PartitionLife = PartitionLife.ACTIVE
+    unclean_election: UncleanElectionView | None = None
     log_start: int | None = None
     high_watermark: int | None = None
     size_bytes: int | None = None
@@ -235,6 +238,7 @@ class TopicService:
             view.in_sync_replicas = list(state.isr)
             view.moving_to = list(state.target) if state.is_moving else None
             view.life = state.life
+            view.unclean_election = unclean_view(state)
         if isinstance(answer, AcklogError):
             view.problem = problem_item(answer)
         elif answer is not None:

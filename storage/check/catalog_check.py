@@ -10,10 +10,10 @@ from cluster import keys
 from cluster.codec import decode
 from cluster.coordination import KeyValue
 from cluster.model import Group, NodeRegistration, PartitionState, Tombstone, Topic
+from cluster.projected_offsets import ProjectedOffsets
 from storage.check.figures import LogFigures
 from storage.check.findings import FindingKind, Findings
 from storage.log.keys import LogKey, LogKind
-from storage.node.offset_projection import ProjectedOffsets
 
 _Model = TypeVar("_Model", bound=msgspec.Struct)
 

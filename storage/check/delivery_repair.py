@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from acklog.wire.batch import BatchCorruptError
+from cluster.projected_offsets import ProjectedPartition
 from storage.check.catalog_check import CatalogContent
 from storage.check.delivery_batches import DeliveryBatches
 from storage.check.figures import LogFigures
@@ -23,7 +24,6 @@ from storage.log.checkpoint import CheckpointDamagedError, read_checkpoint, read
 from storage.log.journal_scan import JournalCorruptError
 from storage.log.keys import LogKey, LogKind
 from storage.log.log_directory import make_log_directory
-from storage.node.offset_projection import ProjectedPartition
 
 _OFFSET_BYTES = 8
 

@@ -2,7 +2,8 @@
 
 A high watermark that is too low is always right, as it rises again once a leader has spoken. So the checkpoint is
 synced with nothing else and may be of any earlier moment, and one that is missing or damaged counts as empty. It is
-never too high either: what was committed once stays committed.
+never too high either: what was committed once stays committed, and before an unclean election has it cut away, it is
+made lower.
 """
 
 import asyncio
@@ -43,6 +44,18 @@ class HighWatermarks:
     def get(self, key: LogKey) -> int:
         """As it was read at the start; 0 where nothing is known."""
         return self._stored.get(key, 0)
+
+    async def lower(self, key: LogKey, offset: int) -> None:
+        """Before the log is cut at `offset`: or what comes in place of what is cut would count as committed after a
+        crash. Raises DiskRefusedError, DiskFailedError."""
+        async with self._writing:
+            for each in (self._stored, self._unclaimed):
+                if each.get(key, 0) > offset:
+                    each[key] = offset
+            if self._written.get(key, 0) > offset:
+                wanted = {**self._written, key: offset}
+                await uncancelled(self._io.run(partial(_write, self._disk, wanted)))
+                self._written = wanted
 
     async def write(self, known: Mapping[LogKey, int]) -> None:
         """Write what has changed since the last time, logs that nobody has spoken of yet included.

@@ -62,6 +62,11 @@ class LeaderEpochs:
         known = self._epochs[following - 1] if following else epoch
         return known, self._starts[following]
 
+    def end_below(self, epoch: int) -> int:
+        """Up to where the log has batches of epochs below `epoch` only."""
+        following = bisect_left(self._epochs, epoch)
+        return self._starts[following] if following < len(self._starts) else self.log_end
+
     def epoch_at(self, offset: int) -> int:
         """The epoch of the batch at `offset`; -1 when it is below everything known."""
         index = bisect_right(self._starts, offset) - 1

@@ -13,28 +13,12 @@ import structlog
 from cluster import keys
 from cluster.clock import Clock
 from cluster.coordination import Compare, CompareTarget, CoordinationError, CoordinationStore, Put
+from cluster.projected_offsets import ProjectedOffsets, ProjectedPartition
 from storage.node.partition import Partition
 
 logger = structlog.get_logger(__name__)
 
 CONFLICT_RETRIES = 5
-
-
-class ProjectedPartition(msgspec.Struct, frozen=True, rename="camel"):
-    """`offset` is the first not done; `done_above` counts the done ones above it. `generation` is the group's number
-    of seeks, -1 where an earlier version wrote this: within one, `offset` never falls."""
-
-    offset: int
-    done_above: int
-    leader_epoch: int
-    version: int
-    generation: int = -1
-
-
-class ProjectedOffsets(msgspec.Struct, frozen=True, rename="camel"):
-    """The value of one (group, topic). Keys are partition numbers as text, as JSON wants them."""
-
-    partitions: dict[str, ProjectedPartition]
 
 
 class OffsetProjection:
@@ -48,8 +32,8 @@ class OffsetProjection:
         self._written: dict[tuple[str, str], dict[int, tuple[int, int, int]]] = {}
         self._seen_records: dict[tuple[str, int], int] = {}
 
-    async def read(self, group_id: str, topic_id: str) -> dict[int, int]:
-        """The first offset not done, per partition, as last projected. Empty when the store cannot say."""
+    async def read(self, group_id: str, topic_id: str) -> dict[int, ProjectedPartition]:
+        """The progress per partition, as last projected. Empty when the store cannot say."""
         try:
             item = await self._store.get(keys.offsets(group_id, topic_id))
         except CoordinationError as error:
@@ -58,7 +42,7 @@ class OffsetProjection:
         if item is None:
             return {}
         value = msgspec.json.decode(item.value, type=ProjectedOffsets)
-        return {int(number): projected.offset for number, projected in value.partitions.items()}
+        return {int(number): projected for number, projected in value.partitions.items()}
 
     def forget_topic(self, topic_id: str) -> None:
         self._written = {key: value for key, value in self._written.items() if key[1] != topic_id}

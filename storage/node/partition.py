@@ -6,6 +6,9 @@ from dataclasses import dataclass
 import structlog
 
 from cluster.errors import AcklogError
+from cluster.model import Group
+from cluster.projected_offsets import ProjectedPartition
+from storage.node.cut_log import put_groups_back
 from storage.node.delivery_host import DeliveryHost
 from storage.node.delivery_steps import DeliverySteps
 from storage.node.partition_groups import PartitionGroups
@@ -36,6 +39,18 @@ class Partition:
     @property
     def number(self) -> int:
         return self.host.partition
+
+    async def start_group(self, group: Group, projected: ProjectedPartition | None, since_ms: int | None) -> None:
+        """As `PartitionGroups.start`. What was projected under a leader of which something was cut away counts no
+        further than that leader's part of the log (rule R9)."""
+        offset = None
+        if projected is not None:
+            offset = min(projected.offset, self.host.log.leader_epochs.end_below(projected.leader_epoch + 1))
+        await self.groups.start(group, offset, since_ms)
+
+    async def follow_cut_log(self) -> None:
+        """See `put_groups_back`: before anything is appended."""
+        await put_groups_back(self.host, self.delivery)
 
     async def begin(self) -> None:
         """Let time do its work from now on."""

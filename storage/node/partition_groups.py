@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import structlog
+from msgspec.structs import replace
 
 from acklog.wire.problems import ProblemCode
 from cluster.clock import Clock
@@ -17,6 +18,7 @@ from cluster.errors import AcklogError
 from cluster.model import Group, StartPosition
 from storage.delivery.group_delivery import GroupDelivery, Lease, Settlement
 from storage.delivery.records import Acked, GroupRemoved, Returned, Started, unpack_ranges
+from storage.node.cut_log import gone_with_log
 from storage.node.delivery_host import DeliveryHost
 from storage.node.delivery_steps import DeliverySteps
 from storage.node.lease_reader import LeaseReader, ReadLeases
@@ -270,6 +272,9 @@ class PartitionGroups:
         Raises AcklogError UNAVAILABLE for receipts of a later leader, and where another leader may know better.
         """
         self._delivery.check_epochs(request.items)
+        gone = gone_with_log(request.items, self._host)
+        if gone is not None:
+            return await self._settle_without(gone, request, group)
         state = self._state.group(group.id)
         if state is None:
             self._delivery.check_sure()
@@ -310,6 +315,12 @@ class PartitionGroups:
             self._on_returned(state.group_id, self._host.partition)
         self._steps.arm()
         return ["" if code is None else code.name for code in settlement.results]
+
+    async def _settle_without(self, gone: list[str], request: SettleRequest, group: Group) -> list[str]:
+        """What is gone with its log counts as what it is, and the rest is settled."""
+        kept = [item for item, code in zip(request.items, gone, strict=True) if not code]
+        settled = iter(await self.settle(replace(request, items=kept), group) if kept else ())
+        return [code or next(settled) for code in gone]
 
     async def seek(self, group: Group, offset: int, *, dry_run: bool) -> int:
         """Set the group's progress, durably; returns what it was. Every older receipt is stale from then on."""

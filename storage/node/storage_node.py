@@ -1,7 +1,7 @@
 """A storage node: its parts, their life, and the calls that gateways and other nodes make of it (`storage.rpc`)."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
@@ -35,6 +35,7 @@ from storage.node.replication.isr_writer import IsrWriter
 from storage.node.replication.leading import UNAVAILABLE_RETRY_MS
 from storage.node.replication.peer_directory import Peers
 from storage.node.replication.replica_host import ReplicaHost
+from storage.node.replication.replica_report import report_of
 from storage.node.replication.replicas import Replicas
 from storage.node.replication.tools import ReplicaTools
 from storage.node.settings import NodeSettings
@@ -70,27 +71,25 @@ class StorageNode:
     ) -> None:
         self.node_id = node_id
         self.incarnation = incarnation
-        self._store = store
-        self._metadata = metadata
-        self._dead_letters = dead_letters
-        self._peers = peers
+        self._store, self._metadata = store, metadata
+        self._dead_letters, self._peers = dead_letters, peers
         self._replication = replication or ReplicationSettings()
-        self._disk = disk
-        self._io = io
-        self._clock = clock
-        self._entropy = entropy
+        self._disk, self._io = disk, io
+        self._clock, self._entropy = clock, entropy
         self._settings = settings
         self._cache = BatchCache(bytes_max=settings.batch_cache_bytes_max)
         self._receiver = Receiver(
-            self._partitions_of, self._start_groups, clock=clock, waiting_max=settings.waiting_receives_max
+            lambda topic_id: self._replicas.of_topic(topic_id),
+            self._start_groups,
+            clock=clock,
+            waiting_max=settings.waiting_receives_max,
         )
         self._projection = OffsetProjection(store, clock=clock, interval_ms=settings.projection_interval_ms)
         self._started_groups: set[tuple[str, str]] = set()
         self._tasks: list[asyncio.Task[None]] = []
         self._unsubscribe: Callable[[], None] | None = None
-        self._is_closing = False
         self._log_calls = LogCalls(waiting_records_max=settings.waiting_records_max)
-        self._has_changed = False
+        self._is_closing = self._has_changed = False
         self.is_registered: Callable[[], bool] = lambda: True  # nobody else leads where a node is alone
 
     # --- life ----------------------------------------------------------------------------------------------------
@@ -170,15 +169,15 @@ class StorageNode:
         self._replicas.coordination_changed(is_registered)
 
     def vital_signs(self) -> VitalSigns:
-        now_ms, waiting = self._clock.now_ms(), self.waiting_receives
-        return vital_signs_of(self.logs, self._replicas.all(), self._settings, now_ms=now_ms, waiting_receives=waiting)
+        now_ms, waiting, led = self._clock.now_ms(), self.waiting_receives, self._replicas.all()
+        return vital_signs_of(self.logs, led, self._settings, now_ms=now_ms, waiting_receives=waiting)
 
     # --- parts -----------------------------------------------------------------------------------------------------
 
     def _make_replicas(self, high_watermarks: HighWatermarks) -> Replicas:
         return Replicas(
             self.logs,
-            self._make_tools,
+            partial(self._make_tools, high_watermarks),
             high_watermarks=high_watermarks,
             store=self._store,
             metadata=self._metadata,
@@ -187,8 +186,8 @@ class StorageNode:
             on_topic_gone=self._forget_topic,
         )
 
-    def _make_tools(self, replicas: Replicas) -> ReplicaTools:
-        me = ReplicaIdentity(self.node_id, self.incarnation, self.logs.directory_id)
+    def _make_tools(self, high_watermarks: HighWatermarks, replicas: Replicas) -> ReplicaTools:
+        self._me = me = ReplicaIdentity(self.node_id, self.incarnation, self.logs.directory_id)
         self._service = FetchService(replicas, clock=self._clock, settings=self._replication)
         self._sessions = FetchSessions(
             me,
@@ -207,6 +206,7 @@ class StorageNode:
             isr_writer=IsrWriter(self._store, self._metadata, changes_at_once=self._settings.isr_changes_at_once),
             opener=self._make_opener(snapshots),
             snapshots=snapshots,
+            high_watermarks=high_watermarks,
             cache=self._cache,
             clock=self._clock,
             settings=self._replication,
@@ -290,9 +290,6 @@ class StorageNode:
 
     # --- finding ---------------------------------------------------------------------------------------------------
 
-    def _partitions_of(self, topic_id: str) -> Mapping[int, Partition]:
-        return self._replicas.of_topic(topic_id)
-
     async def _partition(self, topic_id: str, number: int) -> Partition:
         partition = await self._replicas.get(topic_id, number)
         if self._is_closing:
@@ -348,11 +345,11 @@ class StorageNode:
         opened = [await self._partition(topic_id, number) for number in self._replicas.numbers_to_lead(topic_id)]
         projected = await self._projection.read(group.id, topic_id) if opened else {}
         since_ms = self._reads_since(group, topic_id)
-        await asyncio.gather(*(each.groups.start(group, projected.get(each.number), since_ms) for each in opened))
+        await asyncio.gather(*(each.start_group(group, projected.get(each.number), since_ms) for each in opened))
 
     def _reads_since(self, group: Group, topic_id: str) -> int | None:
         """When the group was made, if it reads the topic already; None before its first contact."""
-        is_reading = any(partition.groups.knows(group.id) for partition in self._partitions_of(topic_id).values())
+        is_reading = any(partition.groups.knows(group.id) for partition in self._replicas.of_topic(topic_id).values())
         return group.created_at_ms if is_reading else None
 
     async def settle(self, request: messages.SettleRequest) -> messages.SettleResponse:
@@ -377,10 +374,13 @@ class StorageNode:
         partition = await self._partition(request.topic_id, request.partition)
         group, offset = await self._group(request.group_id), await seek_target(partition, request)
         projected = await self._projection.read(group.id, request.topic_id)
-        await partition.groups.start(group, projected.get(partition.number), self._reads_since(group, request.topic_id))
+        await partition.start_group(group, projected.get(partition.number), self._reads_since(group, request.topic_id))
         previous = await partition.groups.seek(group, offset, dry_run=request.dry_run)
         await self._projection.project([partition])
         return messages.SeekResponse(offset, previous)
+
+    async def replica_report(self, request: messages.ReplicaReportRequest) -> messages.ReplicaReportResponse:
+        return report_of(self._replicas, request, self._me)
 
     # --- PeerApi ---------------------------------------------------------------------------------------------------
 

@@ -26,7 +26,8 @@ class IsrMember(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 class Assignment(msgspec.Struct, frozen=True):
     """`revision` is the one at which the key was last written. `given_up_by` are nodes that have handed the leadership
-    over of late, as they could not commit, the last one last.
+    over of late, as they could not commit, the last one last. `unclean_epoch` is that of the last unclean election:
+    what was committed before it binds nobody who follows since.
 
     Within one leader epoch only its leader adds to the ISR; the controller may remove from it, and takes the next epoch
     for everything else. So a leader's committed and proposed members together are never fewer than the true ones.
@@ -39,6 +40,7 @@ class Assignment(msgspec.Struct, frozen=True):
     isr: tuple[IsrMember, ...]
     revision: int
     given_up_by: tuple[int, ...] = ()
+    unclean_epoch: int = NO_EPOCH
 
     @property
     def has_leader(self) -> bool:
@@ -59,4 +61,5 @@ def assignment_of(state: PartitionState, *, revision: int) -> Assignment:
         isr=tuple(IsrMember(node_id, state.directory_of(node_id)) for node_id in state.isr),
         revision=revision,
         given_up_by=state.given_up_by,
+        unclean_epoch=NO_EPOCH if state.unclean_election is None else state.unclean_election.leader_epoch,
     )

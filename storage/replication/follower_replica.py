@@ -5,6 +5,7 @@ is right whenever it arrives, as long as the follower is still in that epoch and
 late, doubled, or out of order is dropped by comparing these two, wherever it was delayed (rule R3).
 
 The log is cut by epoch, never by high watermark (rule R1), and never below what this replica knows to be committed.
+An unclean election takes that knowledge back, once, for logs that have nothing of its epoch or a later one (rule R9).
 
 Sources: KIP-101, KIP-279, KIP-320, KIP-595 (divergence told in the answer to a fetch).
 """
@@ -38,7 +39,9 @@ from storage.replication.settings import ReplicationSettings
 class FollowerReplica:
     """`high_watermarks` are the checkpointed ones. The logs must be at rest when it is made. `serial` numbers effects
     on logs, so that completions of an earlier role are not mistaken for its own. `damaged` logs are dropped before
-    anything is fetched, whatever is committed in them: this replica is out of the ISR for that."""
+    anything is fetched, whatever is committed in them: this replica is out of the ISR for that. Of `unsettled` logs
+    nothing is known to be committed until the leader has said up to where they agree: an unclean election came after
+    all that this replica has heard of them (rule R9)."""
 
     def __init__(
         self,
@@ -50,6 +53,7 @@ class FollowerReplica:
         settings: ReplicationSettings,
         serial: int = 0,
         damaged: Collection[int] = (),
+        unsettled: Collection[int] = (),
     ) -> None:
         if assignment.is_led_by(me) or not assignment.has_leader:
             raise ValueError(f"{me} cannot follow {assignment}")
@@ -60,9 +64,13 @@ class FollowerReplica:
         self.contradiction: Contradiction | None = None
         self.damaged = set(damaged)
         """What is not dropped yet."""
+        self.agreed: set[int] = set()
+        """Logs that have agreed with this leader's, up to their end."""
         self._logs = tuple(logs)
         self._high_watermarks = known_high_watermarks(logs, high_watermarks)
-        for number in sorted(self.damaged):
+        self._unsettled = set(unsettled)
+        self._outdated = {number for number in unsettled if self._begins_with_what_is_gone(number)}
+        for number in sorted(self.damaged | self._unsettled):
             self._high_watermarks[number] = 0  # of a log that begins anew, nothing is known to be committed
         self._leader_high_watermarks = [0] * len(self._logs)
         self._leader_ends = [0] * len(self._logs)
@@ -79,7 +87,8 @@ class FollowerReplica:
     @property
     def is_fetching(self) -> bool:
         """Nothing is on its way into the logs, so their ends are positions."""
-        return not self._busy and not self.damaged and self._retry_at_ms is None and self.contradiction is None
+        is_at_rest = not self._busy and not self.damaged and not self._outdated
+        return is_at_rest and self._retry_at_ms is None and self.contradiction is None
 
     def next_deadline(self) -> int | None:
         return self._retry_at_ms
@@ -110,6 +119,7 @@ class FollowerReplica:
             assert log.log_start <= log.durable_end <= log.written_end
             assert self._high_watermarks[number] <= log.durable_end, "more is committed than there is"
             assert number not in self.damaged or not self._high_watermarks[number], "a damaged log counts"
+            assert number not in self._unsettled or not self._high_watermarks[number], "what was given up counts"
             assert number in self._busy or log.durable_end == log.written_end, "somebody else writes to the log"
 
     def _take_effects(self) -> list[FollowerEffect]:
@@ -147,9 +157,16 @@ class FollowerReplica:
         if answer.restart is not None:
             self._cut(number, answer.restart.offset, log.log_start, RestartLog)
         elif answer.diverged is not None:
-            offset = max(truncation_offset(log.epochs, answer.diverged), log.log_start)
+            offset = truncation_offset(log.epochs, answer.diverged)
+            if number in self._unsettled and offset < log.log_start:
+                self._outdated.add(number)
+                self._go_on()
+                return
+            offset = max(offset, log.log_start)
             self._cut(number, offset, offset, TruncateLog)
         else:
+            self._unsettled.discard(number)
+            self.agreed.add(number)
             self._leader_ends[number] = answer.leader_end
             self._leader_high_watermarks[number] = max(self._leader_high_watermarks[number], answer.high_watermark)
             if batches:
@@ -173,6 +190,11 @@ class FollowerReplica:
         self.contradiction = Contradiction(number, reason)
         self._effects.append(self.contradiction)
 
+    def _begins_with_what_is_gone(self, number: int) -> bool:
+        """It is empty, and began at something committed: whether that is in the leader's log, too, nobody can tell."""
+        log = self._logs[number]
+        return log.log_start == log.durable_end and log.log_start > 0
+
     def _begin(self, number: int) -> int:
         self.serial += 1
         self._busy[number] = self.serial
@@ -185,12 +207,15 @@ class FollowerReplica:
             return
         del self._busy[event.log]
         self.damaged.discard(event.log)
+        self._outdated.discard(event.log)
         self._learn(event.log)
         self._choose_mode()
         self._go_on()
 
     def _learn(self, number: int) -> None:
         """What the leader has committed is committed here as far as it is durable here; so is what was removed."""
+        if number in self._unsettled:
+            return
         log = self._logs[number]
         end = max(log.log_start, min(self._leader_high_watermarks[number], log.durable_end))
         if end > self._high_watermarks[number]:
@@ -205,8 +230,9 @@ class FollowerReplica:
             self.mode = FetchMode.LIVE
 
     def _go_on(self) -> None:
-        """Ask for what is missing, or first drop what is damaged: until then no position is told."""
-        for number in sorted(self.damaged - self._busy.keys()):
+        """Ask for what is missing, or first drop what is damaged, or lies behind what a leader of an unclean election
+        does not have: until then no position is told."""
+        for number in sorted((self.damaged | self._outdated) - self._busy.keys()):
             if self._retry_at_ms is None:
                 self._effects.append(RestartLog(number, self._begin(number), 0))
         self._fetch()

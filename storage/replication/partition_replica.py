@@ -110,6 +110,7 @@ class PartitionReplica:
         self._revision = -1  # of the assignment that the role, or the one to come, was taken by
         self._rest_serial = 0
         self._log_serial = 0
+        self._agreed_epochs = [NO_EPOCH] * len(self._logs)  # the last leader epoch that each log agreed with
         self._is_coordinated = True
         self._impaired = NodesImpaired(frozenset())
         self._repair = Repair(me, retry_ms=settings.repair_retry_ms)
@@ -219,8 +220,11 @@ class PartitionReplica:
         self._resting_high_watermarks = self.high_watermarks
         if self.leader is not None:
             effects += self.leader.step_down()
+            self._agreed_epochs = [self.leader_epoch] * len(self._logs)
         if self.follower is not None:
             self._log_serial = self.follower.serial
+            for number in self.follower.agreed:
+                self._agreed_epochs[number] = self.leader_epoch
         self.leader = self.follower = None
         self.leader_epoch = assignment.leader_epoch
         self._revision = assignment.revision
@@ -275,12 +279,21 @@ class PartitionReplica:
             settings=self._settings,
             serial=self._log_serial,
             damaged=self._repair.damaged if begins_anew else (),
+            unsettled=self._unsettled(assignment.unclean_epoch),
         )
         effects: list[Effect] = [RoleTaken(Role.FOLLOWER, self.leader_epoch), *self.follower.start()]
         if begins_anew:
             self._repair.stop_asking()
             return effects
         return [*effects, *self._ask_to_give_up(now_ms)]
+
+    def _unsettled(self, unclean_epoch: int) -> list[int]:
+        """Logs of which nothing is known that is of the last unclean election's epoch or a later one."""
+        return [
+            number
+            for number, log in enumerate(self._logs)
+            if max(log.epochs.last_epoch, self._agreed_epochs[number]) < unclean_epoch
+        ]
 
     # --- damaged logs ------------------------------------------------------------------------------------------------
 

@@ -82,6 +82,9 @@ class RemoteNode:
     async def seek(self, request: messages.SeekRequest) -> messages.SeekResponse:
         return await self._caller.call(methods.SEEK, request)
 
+    async def replica_report(self, request: messages.ReplicaReportRequest) -> messages.ReplicaReportResponse:
+        return await self._caller.call(methods.REPLICA_REPORT, request)
+
     # --- answers that nobody waits for ---
 
     def _release_leases(self, frame: Frame) -> None:

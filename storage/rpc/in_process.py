@@ -49,3 +49,6 @@ class InProcessNode:
 
     async def seek(self, request: messages.SeekRequest) -> messages.SeekResponse:
         return await self._node.seek(request)
+
+    async def replica_report(self, request: messages.ReplicaReportRequest) -> messages.ReplicaReportResponse:
+        return await self._node.replica_report(request)

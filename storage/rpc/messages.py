@@ -259,6 +259,37 @@ class SeekResponse(_Message):
     previous: int
 
 
+# --- a replica, whatever its role -----------------------------------------------------------------------------
+
+
+class ReplicaReportRequest(_Message):
+    """How far this node's replica of the partition goes, whoever leads: for operators, where nobody does. Raises
+    PARTITION_NOT_FOUND where it holds none, and why it cannot be opened."""
+
+    topic_id: str
+    partition: int
+
+
+class LogReach(_Message):
+    """`last_epoch` is that of the last record, -1 where it is not known."""
+
+    log_start: int
+    log_end: int
+    last_epoch: int
+    high_watermark: int
+
+
+class ReplicaReportResponse(_Message):
+    """What is durable here. `leader_epoch` is the last that the replica has heard of."""
+
+    incarnation: int
+    directory_id: str
+    leader_epoch: int
+    messages: LogReach
+    delivery: LogReach
+    is_damaged: bool
+
+
 # --- failures --------------------------------------------------------------------------------------------------
 
 

@@ -99,9 +99,11 @@ SEEK = Method(
     7, "seek", messages.SeekRequest, messages.SeekResponse, changes_something=lambda request: not request.dry_run
 )
 KNOWN_KEYS = Method(8, "known_keys", messages.KnownKeysRequest, messages.KnownKeysResponse, since=2)
+REPLICA_REPORT = Method(9, "replica_report", messages.ReplicaReportRequest, messages.ReplicaReportResponse, since=3)
 
 NODE_METHODS: dict[int, Method[Any, Any]] = {
-    method.number: method for method in (PRODUCE, RECEIVE, SETTLE, INSPECT, RECORDS, POSITIONS, SEEK, KNOWN_KEYS)
+    method.number: method
+    for method in (PRODUCE, RECEIVE, SETTLE, INSPECT, RECORDS, POSITIONS, SEEK, KNOWN_KEYS, REPLICA_REPORT)
 }
 """NodeApi's."""
 

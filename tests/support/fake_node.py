@@ -38,6 +38,9 @@ ANSWERS: dict[str, Any] = {
     "known_keys": messages.KnownKeysResponse([messages.KeyedResult(0, 7, 3, count=2)]),
     "positions": messages.PositionsResponse(0, 200, 4096, 3, [messages.GroupPosition(GROUP_ID, 5, 1, 2, 0, 0)]),
     "seek": messages.SeekResponse(5, 9),
+    "replica_report": messages.ReplicaReportResponse(
+        7, "directory", 3, messages.LogReach(0, 200, 3, 190), messages.LogReach(5, 9, 2, 9), False
+    ),
 }
 REQUESTS: dict[str, Any] = {
     "produce": messages.ProduceRequest(TOPIC_ID, 2, bytearray(b"batch" * 1000), acks=1, timeout_ms=5000),
@@ -50,6 +53,7 @@ REQUESTS: dict[str, Any] = {
     "known_keys": messages.KnownKeysRequest(TOPIC_ID, 2, [DedupKey(0, "a", b"12345678", 2)], 2, 5),
     "positions": messages.PositionsRequest(TOPIC_ID, 2),
     "seek": messages.SeekRequest(TOPIC_ID, 2, GROUP_ID, "offset", 5, True),
+    "replica_report": messages.ReplicaReportRequest(TOPIC_ID, 2),
 }
 
 
@@ -112,3 +116,6 @@ class FakeNode:
 
     async def seek(self, request: messages.SeekRequest) -> messages.SeekResponse:
         return await self._call("seek", request)  # type: ignore[no-any-return]
+
+    async def replica_report(self, request: messages.ReplicaReportRequest) -> messages.ReplicaReportResponse:
+        return await self._call("replica_report", request)  # type: ignore[no-any-return]

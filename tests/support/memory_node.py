@@ -116,6 +116,12 @@ class MemoryNode:
         self._note("known_keys", request)
         return messages.KnownKeysResponse(_known(self.log(request.topic_id, request.partition), request.keys))
 
+    async def replica_report(self, request: messages.ReplicaReportRequest) -> messages.ReplicaReportResponse:
+        self._note("replica_report", request)
+        end = len(self.log(request.topic_id, request.partition).records)
+        reach = messages.LogReach(0, end, LEADER_EPOCH, end)
+        return messages.ReplicaReportResponse(1, "directory", LEADER_EPOCH, reach, reach, False)
+
     async def receive(self, request: messages.ReceiveRequest) -> messages.ReceiveResponse:
         self._note("receive", request)
         while True:

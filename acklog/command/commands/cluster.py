@@ -18,6 +18,7 @@ from acklog.command.failures import CommandError, UsageError
 from acklog.command.quantities import count_text, parse_numbers
 from acklog.command.session import Session, session_of
 from acklog.command.tree import CommandTyper
+from acklog.command.unclean_view import unclean_text, unclean_views
 from acklog.command.views import Cell, Column, Sentence, Table
 from acklog.command.watching import INTERVAL_S_DEFAULT, IntervalOption, LooksOption, watch
 
@@ -213,6 +214,35 @@ def cancel(context: typer.Context, topic: TopicArgument, partition: PartitionArg
         "paused: acklog cluster pause"
     )
     session.output.show({"cancelled": {"topic": topic, "partition": partition}})
+
+
+@command.command("elect-unclean")
+def elect_unclean(
+    context: typer.Context,
+    topic: TopicArgument,
+    partition: PartitionArgument,
+    node: Annotated[
+        int | None,
+        typer.Option("--node", metavar="NODE", min=1, help="Whom to elect; else the replica that loses least."),
+    ] = None,
+    yes: YesOption = False,
+) -> None:
+    """Elect a replica that was not in sync, where nobody who was is left. Messages are lost.
+
+    First says what would be lost, and asks. Where nobody can be asked, nothing is done without --yes.
+    """
+    session = session_of(context)
+    with session.client() as client:
+        plan = client.cluster.plan_unclean(topic, partition, node=node)
+        if plan.order is None or not (yes or session.surroundings.stdin.isatty()):
+            session.output.show(plan, *unclean_views(plan))
+            return
+        if not session.output.is_json:
+            session.output.show_views(*unclean_views(plan))
+        confirm(session, f"{unclean_text(plan)} Do it, for good?", is_yes=yes)
+        elected = client.cluster.elect_unclean(topic, partition, plan.order)
+    session.output.note(f"Node {plan.order.node} leads {topic}/{partition}.")
+    session.output.show(elected)
 
 
 @command.command("pause")

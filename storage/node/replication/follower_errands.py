@@ -11,6 +11,7 @@ from acklog.wire.batch import BatchCorruptError, whole_batches
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
 from storage.disk.port import Buffer, DiskFailedError, DiskRefusedError
+from storage.log.checkpoint import CheckpointDamagedError
 from storage.log.keys import LogKind
 from storage.log.partition_log import PartitionLog, Space
 from storage.log.round import Appended
@@ -97,16 +98,28 @@ class FollowerErrands:
             if not done.done():
                 done.set_result(None)
 
-    def truncate(self, effect: TruncateLog) -> None:
-        self._begin(effect.log, effect.serial, self._truncate(effect))
+    def truncate(self, effect: TruncateLog, leader: int, leader_epoch: int) -> None:
+        self._begin(effect.log, effect.serial, self._truncate(effect, leader, leader_epoch))
 
-    async def _truncate(self, effect: TruncateLog) -> None:
+    async def _truncate(self, effect: TruncateLog, leader: int, leader_epoch: int) -> None:
         log = self._logs[effect.log]
+        if effect.log == LogKind.DELIVERY and await self._snapshot_is_beyond(effect.offset):
+            await self._restart(RestartLog(effect.log, effect.serial, 0), leader, leader_epoch)
+            return
+        await self._tools.high_watermarks.lower(log.key, effect.offset)
         logger.info("log_truncated", log=str(log.key), offset=effect.offset, log_end=log.log_end)
         await log.truncate_to(effect.offset)
         self._tools.cache.drop(log.key)
         if effect.log == LogKind.MESSAGES:
             self._producers.truncated(log.log_end)
+
+    async def _snapshot_is_beyond(self, offset: int) -> bool:
+        """Its state has what is to be cut: that takes an unclean election, as else only what is committed is in it."""
+        try:
+            snapshot_end, _ = await self._tools.snapshots.read(self._logs[LogKind.DELIVERY])
+        except CheckpointDamagedError:
+            return True
+        return snapshot_end > offset
 
     def restart(self, effect: RestartLog, leader: int, leader_epoch: int) -> None:
         self._begin(effect.log, effect.serial, self._restart(effect, leader, leader_epoch))
@@ -124,6 +137,7 @@ class FollowerErrands:
                 raise AcklogError(ProblemCode.UNAVAILABLE, f"the leader's snapshot ends at {answer.offset}")
             offset = answer.offset
             await self._tools.snapshots.write(log, offset, answer.snapshot)
+        await self._tools.high_watermarks.lower(log.key, effect.offset)
         logger.info("log_begun_anew", log=str(log.key), offset=offset)
         await log.reset_to(offset)
         self._tools.cache.drop(log.key)

@@ -80,8 +80,23 @@ class PartitionService:
             return
         self.partition = partition
         self._replica.pass_on_high_watermarks()  # they may have risen meanwhile
+        if not await self._follows_cut_log(partition):
+            return
         self._listener.opened(partition)
         await partition.begin()
+
+    async def _follows_cut_log(self, partition: Partition) -> bool:
+        """Before anything is appended: what was appended later could not be told from what was cut. False: the
+        leadership has ended, or cannot begin."""
+        try:
+            await partition.follow_cut_log()
+        except AcklogError as error:
+            if self.partition is partition:
+                self.partition = None
+                partition.end_leadership()
+                await partition.close()
+                self._listener.not_opened(self._replica, error)
+        return self.partition is partition
 
     def _is_still_served(self, leader_epoch: int) -> bool:
         return not self._is_closed and self._replica.is_serving and self._replica.leader_epoch == leader_epoch

@@ -257,7 +257,8 @@ class ReplicaHost:
             case follower_events.AppendBatches():
                 self._errands.append(effect)
             case follower_events.TruncateLog():
-                self._errands.truncate(effect)
+                assert self._replica.follower is not None
+                self._errands.truncate(effect, self._replica.follower.leader, self.leader_epoch)
             case follower_events.RestartLog():
                 assert self._replica.follower is not None
                 self._errands.restart(effect, self._replica.follower.leader, self.leader_epoch)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from cluster.clock import Clock
 from storage.delivery.producer_window import ProducerWindowSettings
+from storage.log.high_watermarks import HighWatermarks
 from storage.node.batch_cache import BatchCache
 from storage.node.delivery_snapshots import DeliverySnapshots
 from storage.node.opening import PartitionOpener
@@ -28,6 +29,7 @@ class ReplicaTools:
     isr_writer: IsrWriter
     opener: PartitionOpener
     snapshots: DeliverySnapshots
+    high_watermarks: HighWatermarks
     cache: BatchCache
     clock: Clock
     settings: ReplicationSettings

@@ -6,11 +6,12 @@ import pytest
 from cluster import keys
 from cluster.coordination import Compare, CompareTarget, Put
 from cluster.model import Group
+from cluster.projected_offsets import ProjectedOffsets, ProjectedPartition
 from storage.delivery.group_delivery import GroupDelivery
 from storage.node.dead_letter_sink import DeadLetter
 from storage.node.delivery_host import DeliveryHost
 from storage.node.delivery_steps import DeliverySteps
-from storage.node.offset_projection import OffsetProjection, ProjectedOffsets, ProjectedPartition
+from storage.node.offset_projection import OffsetProjection
 
 
 def dead_letters_are_done_first(patch: pytest.MonkeyPatch) -> None:

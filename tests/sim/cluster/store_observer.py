@@ -11,7 +11,7 @@ from cluster.codec import decode
 from cluster.coordination import Changed, Event
 from cluster.memory_store import MemoryStore
 from cluster.model import NO_LEADER, NodeRegistration, PartitionState, Topic
-from storage.node.offset_projection import ProjectedOffsets, ProjectedPartition
+from cluster.projected_offsets import ProjectedOffsets, ProjectedPartition
 from tests.sim.history import Elected, History
 from tests.sim.queue_label import queue_label
 

@@ -12,7 +12,7 @@ from cluster.codec import encode
 from cluster.coordination import Changed, KeyValue, Removed
 from cluster.memory_store import MemoryStore
 from cluster.model import NO_LEADER, NodeRegistration, PartitionState, Topic, TopicConfig
-from storage.node.offset_projection import ProjectedOffsets, ProjectedPartition
+from cluster.projected_offsets import ProjectedOffsets, ProjectedPartition
 from tests.sim.cluster.store_observer import StoreObserver
 from tests.sim.history import Elected, History
 from tests.support.manual_clock import ManualClock

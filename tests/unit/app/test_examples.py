@@ -30,6 +30,8 @@ REQUESTS = [
 # What has to be so before a call makes sense.
 BEFORE = {"stopDrainingNode": "drainNode", "cancelMove": "reassignPartition", "resumeMoves": "pauseMoves"}
 MAKES = {"putTopic", "putGroup"}
+# What is for partitions that have lost everybody: here all is well.
+REFUSED = {"planUncleanElection": 409, "electUnclean": 409}
 
 
 def test_every_call_has_examples_of_all_that_it_takes_and_answers() -> None:
@@ -140,5 +142,5 @@ async def call(
         text = text.replace(there, here)
     headers = {"Content-Type": media_type} if text else {}
     answer = await client.request(method.upper(), path, params=query, content=text.encode(), headers=headers)
-    assert answer.status_code in (200, 201, 202, 204), answer.text
+    assert answer.status_code in (200, 201, 202, 204, REFUSED.get(operation_id)), answer.text
     return answer

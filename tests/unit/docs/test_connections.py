@@ -30,8 +30,8 @@ def test_the_calls() -> None:
 
 
 def test_the_versions() -> None:
-    assert (handshake.OLDEST_VERSION, handshake.NEWEST_VERSION) == (1, methods.KNOWN_KEYS.since) == (1, 2)
-    assert "Today there are the versions 1 and 2; 2 brought `known_keys`." in DOCUMENT
+    assert (handshake.OLDEST_VERSION, handshake.NEWEST_VERSION) == (1, methods.REPLICA_REPORT.since) == (1, 3)
+    assert "Today there are the versions 1 to 3; 2 brought `known_keys`, 3 `replica_report`." in DOCUMENT
 
 
 def test_the_limits() -> None:

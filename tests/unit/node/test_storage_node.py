@@ -13,8 +13,8 @@ from acklog.wire.record import Record
 from cluster import keys
 from cluster.errors import AcklogError
 from cluster.model import StartPosition
+from cluster.projected_offsets import ProjectedOffsets
 from storage.log.keys import LogKey, LogKind
-from storage.node.offset_projection import ProjectedOffsets
 from storage.rpc import messages
 from tests.support.simulated_node import SMALL, SimulatedNode, with_node
 

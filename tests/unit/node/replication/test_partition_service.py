@@ -21,6 +21,9 @@ class FakePartition:
         self.may_settle = asyncio.Event()
         self.host = SimpleNamespace(stop_waiting=lambda: None, log=SimpleNamespace(key=KEY))
 
+    async def follow_cut_log(self) -> None:
+        return
+
     async def begin(self) -> None:
         self.done.append("begun")
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from acklog.wire.batch import encode_opaque_batch
+from cluster.projected_offsets import ProjectedOffsets, ProjectedPartition
 from cluster.sqlite_copy import SqliteContent
 from storage.check.delivery_repair import DeliveryRepair, PartitionRepair
 from storage.check.directory_check import DirectoryCheck, DirectoryReport
@@ -14,7 +15,6 @@ from storage.delivery.records import Acked, DeliveryRecord, Sought, Started, enc
 from storage.delivery.salvage import Basis, DeliverySalvage
 from storage.log.checkpoint import read_checkpoint, write_checkpoint
 from storage.log.keys import LogKey, LogKind
-from storage.node.offset_projection import ProjectedOffsets, ProjectedPartition
 from tests.sim.sim_disk import SimDisk, SimulatedPowerLoss
 from tests.support.log_harness import SMALL_LOG, LogHarness, opaque_batch
 
