@@ -274,6 +274,7 @@ class PartitionGroups:
         self._delivery.check_epochs(request.items)
         gone = gone_with_log(request.items, self._host)
         if gone is not None:
+            self._delivery.check_sure()
             return await self._settle_without(gone, request, group)
         state = self._state.group(group.id)
         if state is None:
