@@ -227,6 +227,14 @@ class GroupExists(ProblemError, problem=ProblemCode.GROUP_EXISTS):
     """The group exists with other settings."""
 
 
+class TooManyTopics(ProblemError, problem=ProblemCode.TOO_MANY_TOPICS):
+    """There are as many topics as may be made."""
+
+
+class TooManyGroups(ProblemError, problem=ProblemCode.TOO_MANY_GROUPS):
+    """There are as many groups as may be made."""
+
+
 class CleanElectionPossible(ProblemError, problem=ProblemCode.CLEAN_ELECTION_POSSIBLE):
     """The partition has a leader, or a replica in sync that may be elected."""
 

@@ -56,7 +56,7 @@ def test_a_format_without_its_package_says_what_to_install(tmp_path: Path, monke
 
     monkeypatch.setattr(delta, "find_spec", lambda _name: None)
     done = run_command("export", "flights", "--to", str(tmp_path), "--format", "delta", "--server", AWAY)
-    assert "pip install delta-spark" in done.stderr.splitlines()[0]
+    assert "pip install --no-deps delta-spark==" in done.stderr.splitlines()[0]
 
 
 def test_no_java(monkeypatch: pytest.MonkeyPatch) -> None:
