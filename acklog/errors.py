@@ -56,13 +56,15 @@ class AcklogError(Exception):
     @property
     def near(self) -> list[str]:
         """Names like the one that was not found."""
-        names = self.extra.get("near")
-        return [str(name) for name in names] if isinstance(names, list) else []
+        return self._names("near")
 
     @property
     def differing(self) -> list[str]:
         """The settings that an existing topic or group has otherwise than they were asked for."""
-        names = self.extra.get("differing")
+        return self._names("differing")
+
+    def _names(self, member: str) -> list[str]:
+        names = self.extra.get(member)
         return [str(name) for name in names] if isinstance(names, list) else []
 
 
@@ -392,10 +394,7 @@ class SomeFailed(AcklogError):
 
 
 class SettlementsLost(AcklogError):
-    """Acks or nacks of a consumer could not be confirmed before it was closed: those messages come again.
-
-    `receipts` are theirs.
-    """
+    """Acks or nacks of a consumer could not be confirmed before it was closed: the messages of `receipts` come again."""
 
     default_code = "SETTLEMENTS_LOST"
 

@@ -5,9 +5,11 @@ A body's time and size are bounded where it is read (`app.parsing.request_body`)
 """
 
 import asyncio
+import sys
 from http import HTTPStatus
 from typing import Any
 
+import httptools
 from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
@@ -19,6 +21,7 @@ from cluster.errors import AcklogError
 
 BUSY_RETRY_MS = 1000
 _VERSIONS = frozenset({"1.0", "1.1"})
+_OFFERS = frozenset({b"upgrade", b"http2-settings"})
 
 
 class LimitedHttpProtocol(HttpToolsProtocol):
@@ -37,6 +40,9 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         self._is_refused = False
         self._has_sent = False
         self._is_in_head = False
+        self._is_offered_upgrade = False
+        self._received = b""
+        self._unread = b""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -73,7 +79,12 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         if not self._has_sent:
             self._has_sent = True
             self._stop_timer()  # of a connection that was not used
+        self._received = data
         super().data_received(data)
+        while self._unread:
+            self._received, self._unread = self._unread, b""
+            super().data_received(self._received)
+        self._received = b""
         if self.is_body_due():
             self.count_body()
         if self._timer is None:
@@ -130,6 +141,8 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
+        if self.is_offered_upgrade():
+            return
         self.judge_head(dict(self.headers))
         if not self._is_refused:
             self.begin_request()
@@ -138,6 +151,26 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         """The head is whole and good: the application gets the request."""
         self.end_head()
         super().on_headers_complete()
+
+    def is_offered_upgrade(self) -> bool:
+        """Whether the parser takes what follows the head for another protocol, and the request's body for none. Nobody
+        has to take such an offer (RFC 9110, 7.8), and some clients make it with every first request: the request is
+        read anew without it."""
+        if self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT":
+            self._is_offered_upgrade = True
+        return self._is_offered_upgrade
+
+    def _should_upgrade(self) -> bool:
+        return False
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """uvicorn calls it while it handles the parser's exception."""
+        offer = sys.exception()
+        if self._is_offered_upgrade and isinstance(offer, httptools.HttpParserUpgrade):
+            head = without_upgrade(self.parser.get_method(), self.url, self.parser.get_http_version(), self.headers)
+            self._unread = head + self._received[offer.args[0] :]
+            self._is_offered_upgrade = False
+            self.parser = httptools.HttpRequestParser(self)
 
     def judge_head(self, headers: dict[bytes, bytes]) -> None:
         """Refuse what is not of a version that is spoken here, or for another host than this one (RFC 9112, 3.2).
@@ -164,7 +197,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             super().on_body(body)
 
     def on_message_complete(self) -> None:
-        if self._is_refused:
+        if self._is_refused or self._is_offered_upgrade:
             return
         super().on_message_complete()
         if self.cycle.response_complete:
@@ -233,6 +266,18 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         if is_answer_wanted and (self.cycle is None or self.cycle.response_complete):
             self.transport.write(_answer(error))
         self.transport.close()
+
+
+def without_upgrade(method: bytes, url: bytes, version: str, headers: list[tuple[bytes, bytes]]) -> bytes:
+    """The head of a request, without the offer to go on in another protocol."""
+    lines = [b"%b %b HTTP/%b" % (method, url, version.encode())]
+    for name, value in headers:
+        if name == b"connection":
+            kept = [each.strip() for each in value.split(b",") if each.strip().lower() not in _OFFERS]
+            value = b", ".join(kept)
+        if value and name not in _OFFERS:
+            lines.append(b"%b: %b" % (name, value))
+    return b"\r\n".join(lines) + b"\r\n\r\n"
 
 
 def _answer(error: AcklogError) -> bytes:

@@ -71,6 +71,8 @@ class SingleSendProtocol(LimitedHttpProtocol):
         self.expect_100_continue = False
 
     def on_headers_complete(self) -> None:
+        if self.is_offered_upgrade():
+            return
         headers = dict(self.headers)
         self.judge_head(headers)
         if self._is_refused:
@@ -143,7 +145,6 @@ class SingleSendProtocol(LimitedHttpProtocol):
             and not self.expect_100_continue
             and not self.flow.write_paused
             and self.parser.get_http_version() == "1.1"
-            and not self.parser.should_upgrade()
             and not self.transport.is_closing()
         )
 
