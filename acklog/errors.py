@@ -18,8 +18,7 @@ class AcklogError(Exception):
 
     `code` is stable; programs go by it, or by the class. `detail` is a sentence for a person. `field` names what of the
     request is at fault (`messages[3].key`), `status` is HTTP's (0: there was no answer). `retriable` says that the same
-    request may succeed later, after `retry_after_s` where the server said when. `extra` holds what else the problem
-    document had, such as `near`, the names like a wrong one.
+    request may succeed later, after `retry_after_s` where the server said when. `extra` is what else the problem holds.
     """
 
     default_code: ClassVar[str] = ""
@@ -370,10 +369,8 @@ class ClientClosed(AcklogError):
 
 
 class DeliveryFailed(AcklogError):
-    """Messages of a producer were not delivered, and nobody has taken their results.
-
-    `count` says how many, `failures` holds the first errors (100 at most).
-    """
+    """`count` messages of a producer were not delivered, and nobody has taken their results. `failures` holds the first
+    errors (100 at most)."""
 
     default_code = "DELIVERY_FAILED"
 
@@ -394,7 +391,7 @@ class SomeFailed(AcklogError):
 
 
 class SettlementsLost(AcklogError):
-    """Acks or nacks of a consumer could not be confirmed before it was closed: the messages of `receipts` come again."""
+    """Acks or nacks of a consumer could not be confirmed before it closed: the messages of `receipts` come again."""
 
     default_code = "SETTLEMENTS_LOST"
 
