@@ -307,7 +307,8 @@ class AutoAckedIsDeliveredOnce:
 
 class DeadLettersAreOnce:
     """R29. A message is in a partition of a dead-letter topic once, and only if its last attempt was used up; once more
-    for each seek back to it. (A letter that was being written when its topic changed may be in two partitions.)"""
+    for each seek back to it. (It is looked for in its partition only: one whose topic grew between two tries may be in
+    two.)"""
 
     def __init__(self, *, dead_letter_queues: dict[tuple[str, str], str]) -> None:
         self._dead_letter_queues = dead_letter_queues
