@@ -1,22 +1,25 @@
 """The real dead-letter sink: appends to the group's dead-letter topic through whichever node leads its partitions."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from crc32c import crc32c
 
 from acklog.wire.batch import DedupKey, encode_batch
 from acklog.wire.identifiers import MessageId
 from acklog.wire.limits import HEADER_VALUE_BYTES_MAX, NAME_LENGTH_MAX
-from acklog.wire.partitioner import partition_for_key
+from acklog.wire.partition_mapping import partition_of_hash
+from acklog.wire.partitioner import hash_of_key
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from cluster.clock import Clock
 from cluster.errors import AcklogError
 from cluster.metadata_view import MetadataView
-from cluster.model import Group, PartitionState, Topic, TopicConfig
+from cluster.model import Group, PartitionLife, PartitionState, Topic, TopicConfig
+from cluster.topic_mapping import earlier_topics
 from cluster.topics import Topics
 from storage.node.dead_letter_sink import DeadLetter
-from storage.rpc.messages import ProduceRequest
+from storage.rpc.messages import KeyedResult, KnownKeysRequest, ProduceRequest
 from storage.rpc.node_api import NodeApi
 
 FINGERPRINT = bytes(8)  # the key names a death of the message itself, whose content never changes
@@ -24,7 +27,10 @@ LEADER_LOOKS_MAX = 100
 LEADER_LOOK_INTERVAL_MS = 20
 TOPICS_MAX = 5_000
 """Of the cluster, up to which dead-letter topics are made by themselves; beyond it letters wait in their source."""
+ROUNDS_MAX = 3
+"""Of asking one partition: some letters may be there already, and the names of some may be taken."""
 HEADER_PREFIX = "acklog-dead-letter-"
+_MARK = "\n"  # no dedupId may hold a control character, so nobody can take a name that ends in it
 
 
 def dead_letter_topic_name(topic: Topic, group: Group) -> str:
@@ -57,14 +63,22 @@ class DeadLetterTopics:
         self._clock = clock
 
     async def append(self, source: Topic, group: Group, letters: list[DeadLetter]) -> None:
-        """See DeadLetterSink. Keys decide the partition, so a key's letters stay in order."""
+        """See DeadLetterSink. Keys decide the partition, so a key's letters stay in order.
+
+        An earlier try may have put a letter where its key was mapped to before the topic's partitions changed, so it is
+        looked for there first. What is not found there is not stored there later: whoever still comes by the earlier
+        mapping is refused (rule R28).
+        """
         target = await self._topic(source, group)
-        by_partition: dict[int, list[DeadLetter]] = {}
-        for letter in letters:
-            key = letter.record.key
-            number = letter.partition if key is None else partition_for_key(key.encode(), target.partitions)
-            by_partition.setdefault(number % target.partitions, []).append(letter)
-        for number, share in by_partition.items():
+        left = [_Named(letter, _key(letter, source, group)) for letter in letters]
+        for earlier in earlier_topics(target, self._clock.now_ms()):
+            found: set[_Death] = set()
+            for number, share in _by_partition(left, earlier).items():
+                state = self._metadata.partition(target.id, number)
+                if state is None or state.life is not PartitionLife.GONE:
+                    found |= await self._stored(target, number, share)
+            left = [each for each in left if each.death not in found]
+        for number, share in _by_partition(left, target).items():
             await self._append_to(target, number, source, group, share)
 
     async def _topic(self, source: Topic, group: Group) -> Topic:
@@ -86,19 +100,36 @@ class DeadLetterTopics:
             replication_factor=source.replication_factor,
         )
 
+    async def _stored(self, target: Topic, number: int, asked: list["_Named"]) -> set["_Death"]:
+        """Those that the partition holds by these names. Raises AcklogError."""
+        client = self._client_of((await self._state(target, number)).leader)
+        stored: set[_Death] = set()
+        for _ in range(ROUNDS_MAX):
+            request = KnownKeysRequest(target.id, number, _names(asked), len(asked), target.mapping)
+            try:
+                known = (await client.known_keys(request)).known
+            except AcklogError as error:
+                if error.code is not ProblemCode.UNSUPPORTED:
+                    raise
+                known = []  # a node of an earlier version: it repeats such letters itself
+            stored.update(asked[each.index].death for each in known if not each.conflict)
+            asked = [asked[each.index].renamed() for each in known if each.conflict]
+            if not asked:
+                break
+        return stored
+
     async def _append_to(
-        self, target: Topic, number: int, source: Topic, group: Group, letters: list[DeadLetter]
+        self, target: Topic, number: int, source: Topic, group: Group, letters: list["_Named"]
     ) -> None:
         state = await self._state(target, number)
         left = letters
-        for _ in range(2):
-            keys = [DedupKey(index, _key(letter, source, group), FINGERPRINT) for index, letter in enumerate(left)]
-            batch = encode_batch([_record(letter, source, group) for letter in left], keys=keys)
-            response = await self._client_of(state.leader).produce(ProduceRequest(target.id, number, batch))
-            known = {result.index for result in response.known}
-            if not known:
+        for _ in range(ROUNDS_MAX):
+            batch = encode_batch([_record(each.letter, source, group) for each in left], keys=_names(left))
+            request = ProduceRequest(target.id, number, batch, mapping=target.mapping)
+            response = await self._client_of(state.leader).produce(request)
+            if not response.known:
                 return
-            left = [letter for index, letter in enumerate(left) if index not in known]
+            left = _left(left, response.known)
             if not left:
                 return
         raise AcklogError(ProblemCode.CONFLICT, f"The topic {target.name} changed while dead letters were written.")
@@ -111,6 +142,55 @@ class DeadLetterTopics:
                 return state
             await self._clock.sleep(LEADER_LOOK_INTERVAL_MS)
         raise AcklogError(ProblemCode.UNAVAILABLE, f"The topic {target.name} has no leader yet.")
+
+
+class _Death(NamedTuple):
+    """What tells the letters of a source and a group apart."""
+
+    partition: int
+    offset: int
+    generation: int
+
+
+class _Named(NamedTuple):
+    """A letter with the name by which the dedup window of its partition remembers it."""
+
+    letter: DeadLetter
+    name: str
+
+    @property
+    def death(self) -> _Death:
+        return _Death(self.letter.partition, self.letter.offset, self.letter.generation)
+
+    def renamed(self) -> "_Named":
+        """Somebody has sent another message under this name: it says nothing of the letter, which must not be lost."""
+        return _Named(self.letter, self.name + _MARK)
+
+
+def _names(letters: list[_Named]) -> list[DedupKey]:
+    return [DedupKey(index, each.name, FINGERPRINT) for index, each in enumerate(letters)]
+
+
+def _left(sent: list[_Named], known: list[KeyedResult]) -> list[_Named]:
+    """Those that are not stored yet."""
+    is_taken = {each.index: each.conflict for each in known}
+    return [
+        each.renamed() if index in is_taken else each for index, each in enumerate(sent) if is_taken.get(index, True)
+    ]
+
+
+def _by_partition(letters: list[_Named], target: Topic) -> dict[int, list[_Named]]:
+    """A letter without a key goes where its message was, as far as the topic has such a partition."""
+    shares: dict[int, list[_Named]] = {}
+    for each in letters:
+        key = each.letter.record.key
+        number = partition_of_hash(
+            each.letter.partition if key is None else hash_of_key(key),
+            partitions=target.partitions,
+            decommissioned=target.decommissioned,
+        )
+        shares.setdefault(number, []).append(each)
+    return shares
 
 
 def _key(letter: DeadLetter, source: Topic, group: Group) -> str:

@@ -306,17 +306,16 @@ class AutoAckedIsDeliveredOnce:
 
 
 class DeadLettersAreOnce:
-    """R29. A message is in a partition of a dead-letter topic once, and only if its last attempt was used up; once more
-    for each seek back to it. (It is looked for in its partition only: one whose topic grew between two tries may be in
-    two.)"""
+    """R28, R29. A message is in a dead-letter topic once, also where that topic's partitions changed between two tries,
+    and only if its last attempt was used up; once more for each seek back to it."""
 
     def __init__(self, *, dead_letter_queues: dict[tuple[str, str], str]) -> None:
         self._dead_letter_queues = dead_letter_queues
 
     def check(self, history: History) -> list[str]:
-        copies_in_log: dict[tuple[str, int, str], int] = defaultdict(int)
+        copies_in_log: dict[tuple[str, str], int] = defaultdict(int)
         for place, record in final_records(history):
-            copies_in_log[place[0], place[1], record.uid] += 1
+            copies_in_log[place[0], record.uid] += 1
         seeks = Seeks(history)
         violations = []
         for (group, queue), dead_letter_queue in sorted(self._dead_letter_queues.items()):
@@ -325,7 +324,7 @@ class DeadLettersAreOnce:
                 if name == queue:
                     back = [each for each in seeks.of((group, queue, partition)) if each.lowest <= offset]
                     allowed[record.uid] += 1 + len(back)
-            for (name, _partition, uid), copies in copies_in_log.items():
+            for (name, uid), copies in copies_in_log.items():
                 if name == dead_letter_queue and copies > allowed[uid]:
                     violations.append(f"{uid} is {copies} times in {name}")
         return violations
