@@ -8,7 +8,7 @@ from storage.check.delivery_batches import DeliveryBatches
 from storage.check.figures import LogFigures
 from storage.check.findings import FindingKind, Findings
 from storage.check.log_check import SNAPSHOT_NAME
-from storage.delivery.partition_delivery import PartitionDelivery
+from storage.delivery.partition_delivery import PartitionDelivery, log_of_snapshot
 from storage.delivery.records import DeliveryFormatError, decode_records
 from storage.disk.port import Disk
 from storage.log.checkpoint import CheckpointDamagedError, read_checkpoint
@@ -69,7 +69,14 @@ class DeliveryCheck:
         except OSError as error:
             self._add(FindingKind.FILE_UNREADABLE, self._snapshot_path, str(error))
             return None
-        offset = int.from_bytes(payload[:_OFFSET_BYTES], "big")
+        offset, owner = int.from_bytes(payload[:_OFFSET_BYTES], "big"), log_of_snapshot(payload[_OFFSET_BYTES:])
+        if owner not in {"", str(self._delivery.key)}:
+            self._add(FindingKind.SNAPSHOT_FOREIGN, self._snapshot_path, f"it is of {owner}")
+            return None
+        if offset < log_start:
+            detail = f"it goes up to {offset}, the log begins at {log_start}"
+            self._add(FindingKind.SNAPSHOT_BEHIND, self._snapshot_path, detail)
+            return None
         if offset > self._delivery.end_offset:
             detail = f"it goes up to {offset}, the log ends at {self._delivery.end_offset}"
             self._add(FindingKind.SNAPSHOT_AHEAD, self._snapshot_path, detail)

@@ -16,7 +16,7 @@ from storage.check.catalog_check import CatalogContent
 from storage.check.delivery_batches import DeliveryBatches
 from storage.check.figures import LogFigures
 from storage.check.log_check import KEPT_SNAPSHOT_PREFIX, SNAPSHOT_NAME
-from storage.delivery.partition_delivery import decode_snapshot, encode_snapshot
+from storage.delivery.partition_delivery import decode_snapshot, encode_snapshot, log_of_snapshot
 from storage.delivery.records import DeliveryFormatError, decode_records
 from storage.delivery.salvage import Basis, DeliverySalvage, Projection, SalvagedGroup
 from storage.disk.port import Disk
@@ -113,7 +113,7 @@ class DeliveryRepair:
         if not repair.damage:
             return None
         groups = salvage.finish()
-        state = encode_snapshot([group.snapshot(group_id) for group_id, group in groups.items()])
+        state = encode_snapshot([group.snapshot(group_id) for group_id, group in groups.items()], log=str(log.key))
         repair.snapshot = log.end_offset.to_bytes(_OFFSET_BYTES, "big") + state
         repair.groups = [self._told(log.key, group_id, group, end) for group_id, group in groups.items()]
         return repair
@@ -127,16 +127,32 @@ class DeliveryRepair:
             damage.append(str(error))
         else:
             if payload is not None:
-                salvage.begin(decode_snapshot(payload[_OFFSET_BYTES:]))
-                offset = int.from_bytes(payload[:_OFFSET_BYTES], "big")
-                if offset > log.end_offset:  # the log has lost what the snapshot knows
-                    damage.append(f"{path} goes up to {offset}, the log ends at {log.end_offset}")
-                return offset
-            if log.log_start:
+                if self._begin_with(payload, log, salvage, damage):
+                    return max(int.from_bytes(payload[:_OFFSET_BYTES], "big"), log.log_start)
+            elif log.log_start:
                 damage.append(f"{path} is missing, and the log begins at {log.log_start} only")
         if log.log_start:
             salvage.lost()
         return log.log_start
+
+    def _begin_with(self, payload: bytes, log: LogFigures, salvage: DeliverySalvage, damage: list[str]) -> bool:
+        """Whether the snapshot counts: it says what was done up to its offset."""
+        path, state = _snapshot_path(log.key), payload[_OFFSET_BYTES:]
+        offset, owner = int.from_bytes(payload[:_OFFSET_BYTES], "big"), log_of_snapshot(state)
+        if owner not in {"", str(log.key)}:
+            damage.append(f"{path} is the snapshot of another log, {owner}")
+            return False
+        groups = decode_snapshot(state)
+        if offset < log.log_start:
+            damage.append(f"{path} goes up to {offset}, the log begins at {log.log_start}")
+            if not owner:  # of an earlier version: whether it is an older one of this log or of another nobody can tell
+                return False
+        salvage.begin(groups)
+        if offset < log.log_start:
+            salvage.lost()
+        if offset > log.end_offset:  # the log has lost what the snapshot knows
+            damage.append(f"{path} goes up to {offset}, the log ends at {log.end_offset}")
+        return True
 
     def _read_log(self, log: LogFigures, offset: int, salvage: DeliverySalvage, damage: list[str]) -> None:
         expected = offset

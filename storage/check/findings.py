@@ -170,6 +170,14 @@ class FindingKind(Diagnosis, Enum):
     SNAPSHOT_AHEAD = Diagnosis(
         Severity.ERROR, "the snapshot knows more than the delivery log: the partition is refused", _REPAIR
     )
+    SNAPSHOT_BEHIND = Diagnosis(
+        Severity.ERROR,
+        "the snapshot ends before the delivery log begins, as an older copy does: the partition is refused",
+        _REPAIR,
+    )
+    SNAPSHOT_FOREIGN = Diagnosis(
+        Severity.ERROR, "the snapshot is of another partition, or of another topic: the partition is refused", _REPAIR
+    )
     DELIVERY_UNREADABLE = Diagnosis(
         Severity.ERROR,
         "what the groups have done since the snapshot cannot be read: the partition is refused",

@@ -12,6 +12,7 @@ from storage.check.figures import LogFigures
 from storage.check.findings import FindingKind, Findings
 from storage.check.index_check import IndexCheck
 from storage.check.record_check import records_fault
+from storage.delivery.partition_delivery import log_of_snapshot
 from storage.disk.port import Disk, File
 from storage.log.batch_scanner import BatchScanner, find_batch_behind
 from storage.log.checkpoint import TEMPORARY_SUFFIX, CheckpointDamagedError, read_checkpoint
@@ -88,7 +89,9 @@ class LogCheck:
             payload = read_checkpoint(self._disk, f"{self._key.directory}/{SNAPSHOT_NAME}")
         except (CheckpointDamagedError, OSError):
             return 0
-        return 0 if payload is None else int.from_bytes(payload[:_SNAPSHOT_OFFSET_BYTES], "big")
+        if payload is None or log_of_snapshot(payload[_SNAPSHOT_OFFSET_BYTES:]) not in {"", str(self._key)}:
+            return 0
+        return int.from_bytes(payload[:_SNAPSHOT_OFFSET_BYTES], "big")
 
     # --- names -------------------------------------------------------------------------------------------------------
 

@@ -21,15 +21,20 @@ SNAPSHOT_VERSION = 1
 class _Snapshot(msgspec.Struct, array_like=True, gc=False):
     version: int
     groups: list[GroupSnapshot]
+    log: str = ""
 
 
-class _Version(msgspec.Struct, array_like=True, gc=False):
+class _Frame(msgspec.Struct, array_like=True, gc=False):
+    """A snapshot of whatever version."""
+
     version: int
+    groups: msgspec.Raw = msgspec.Raw()
+    log: object = ""
 
 
 _encoder = msgspec.msgpack.Encoder()
 _decode_snapshot = msgspec.msgpack.Decoder(_Snapshot).decode
-_decode_version = msgspec.msgpack.Decoder(_Version).decode
+_decode_frame = msgspec.msgpack.Decoder(_Frame).decode
 
 
 _DEFAULT_SETTINGS = DeliverySettings()
@@ -95,9 +100,10 @@ class PartitionDelivery:
         deadlines = (group.next_deadline() for group in self._groups.values())
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
-    def snapshot(self) -> bytes:
-        """What the applied records say; leases and undecided settlements are left out. Equal states, equal bytes."""
-        return encode_snapshot([self._groups[group_id].snapshot() for group_id in sorted(self._groups)])
+    def snapshot(self, *, log: str = "") -> bytes:
+        """What the applied records say; leases and undecided settlements are left out. Equal states, equal bytes.
+        `log` as in `encode_snapshot`."""
+        return encode_snapshot([self._groups[group_id].snapshot() for group_id in sorted(self._groups)], log=log)
 
     def restore(self, data: Buffer, *, now_ms: int, wall_now_ms: int) -> None:
         """Fill a new object. Raises DeliveryFormatError for a snapshot of a newer version and for damaged bytes."""
@@ -121,14 +127,24 @@ class PartitionDelivery:
         )
 
 
-def encode_snapshot(groups: list[GroupSnapshot]) -> bytes:
-    return _encoder.encode(_Snapshot(SNAPSHOT_VERSION, groups))
+def encode_snapshot(groups: list[GroupSnapshot], *, log: str = "") -> bytes:
+    """`log` names the delivery log that it is of; "" does not say."""
+    return _encoder.encode(_Snapshot(SNAPSHOT_VERSION, groups, log))
+
+
+def log_of_snapshot(data: Buffer) -> str:
+    """The delivery log that a snapshot is of; "" where an earlier version wrote it, and where it cannot be decoded."""
+    try:
+        log = _decode_frame(data).log
+    except msgspec.DecodeError:
+        return ""
+    return log if isinstance(log, str) else ""
 
 
 def decode_snapshot(data: Buffer) -> list[GroupSnapshot]:
     """Raises DeliveryFormatError for a snapshot of a newer version and for damaged bytes."""
     try:
-        version = _decode_version(data).version
+        version = _decode_frame(data).version
         if version != SNAPSHOT_VERSION:
             raise DeliveryFormatError(
                 f"the snapshot has version {version}, this version of the server reads {SNAPSHOT_VERSION}"

@@ -81,7 +81,7 @@ class DeliveryHost:
 
     def committed_state(self) -> tuple[int, bytes]:
         """(offset up to which the delivery log is in it, the state as a snapshot has it)."""
-        return self._applied_offset, self.state.snapshot()
+        return self._applied_offset, self.state.snapshot(log=str(self._log.key))
 
     async def wait_until_idle(self) -> None:
         """Until everything that was written is committed or has failed."""

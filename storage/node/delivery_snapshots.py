@@ -5,6 +5,8 @@
     8           the state (`PartitionDelivery.snapshot`)
 
 in a checkpoint file beside the log's segments. Committed facts only, so a snapshot is never ahead of a truncation.
+The log is trimmed for a snapshot that is durable, so one that ends before the log begins is not the one that it was
+trimmed for.
 """
 
 from collections.abc import Callable
@@ -15,7 +17,7 @@ import structlog
 
 from acklog.wire.batch import opaque_payload
 from cluster.clock import Clock
-from storage.delivery.partition_delivery import PartitionDelivery
+from storage.delivery.partition_delivery import PartitionDelivery, log_of_snapshot
 from storage.delivery.records import decode_records
 from storage.disk.executor import IoExecutor
 from storage.disk.port import Disk
@@ -53,16 +55,12 @@ class DeliverySnapshots:
     async def restore(self, state: PartitionDelivery, log: PartitionLog, *, until: int) -> Restored:
         """Snapshot, then the log's tail up to `until`, into a new `state`.
 
-        Raises CheckpointDamagedError for a snapshot that is damaged, or missing although the log was trimmed for it,
-        or that knows more than the log: going on would forget acknowledgements, now or at the next start.
+        Raises CheckpointDamagedError for a snapshot that is damaged, or is not the one that the log was trimmed for, or
+        that knows more than the log: going on would forget acknowledgements, now or at the next start.
         """
-        payload = await self._payload(log)
-        offset = log.log_start
-        if payload is not None:
-            offset = _offset_of(payload)
-            state.restore(payload[_OFFSET_BYTES:], now_ms=self._clock.monotonic_ms(), wall_now_ms=self._clock.now_ms())
-        elif offset:
-            raise _missing(log)
+        offset, data = await self.read(log)
+        if data:
+            state.restore(data, now_ms=self._clock.monotonic_ms(), wall_now_ms=self._clock.now_ms())
         if offset > log.log_end:
             raise CheckpointDamagedError(f"{path_of(log)} goes up to {offset}, but the log ends at {log.log_end}")
         tail_bytes = 0
@@ -77,11 +75,21 @@ class DeliverySnapshots:
 
     async def read(self, log: PartitionLog) -> tuple[int, bytes]:
         """(offset, state) as they are stored; the state is empty where nothing was ever trimmed. Raises
-        CheckpointDamagedError."""
-        payload = await self._payload(log)
+        CheckpointDamagedError for a snapshot that is damaged, of another log, or not the one that the log was trimmed
+        for."""
+        log_start = log.log_start  # of before the reading: whoever trims the log writes the snapshot first
+        payload = await self._io.run(partial(read_checkpoint, self._disk, path_of(log)))
         if payload is None:
-            return log.log_start, b""
-        return _offset_of(payload), payload[_OFFSET_BYTES:]
+            if log_start:
+                raise CheckpointDamagedError(f"{path_of(log)} is missing, and the log begins at {log_start} only")
+            return 0, b""
+        offset, state = int.from_bytes(payload[:_OFFSET_BYTES], "big"), payload[_OFFSET_BYTES:]
+        owner = log_of_snapshot(state)
+        if owner not in {"", str(log.key)}:
+            raise CheckpointDamagedError(f"{path_of(log)} is the snapshot of another log, {owner}")
+        if offset < log_start:
+            raise CheckpointDamagedError(f"{path_of(log)} goes up to {offset}, and the log begins at {log_start} only")
+        return offset, state
 
     async def write(self, log: PartitionLog, offset: int, state: bytes) -> None:
         """Replace the snapshot, durably. Raises DiskFullError, ShortageError, DiskFailedError."""
@@ -96,22 +104,17 @@ class DeliverySnapshots:
         live state of."""
         state = self.new_state(leader_epoch)
         restored = await self.restore(state, log, until=until)
-        await self.write(log, restored.offset, state.snapshot())
+        await self.write(log, restored.offset, state.snapshot(log=str(log.key)))
         await log.remove_before(restored.offset)
 
     async def finish_restart(self, log: PartitionLog) -> None:
         """A replica that began its log anew wrote the snapshot first. If a crash came in between, the log is still the
-        one before, and ends below the snapshot, or it began with one that is gone. Raises CheckpointDamagedError,
+        one before: it ends below the snapshot, or it began with one that was replaced. Raises CheckpointDamagedError,
         DiskFailedError."""
-        payload = await self._payload(log)
-        if payload is None and log.log_start:
-            raise _missing(log)
-        if payload is not None and _offset_of(payload) > log.log_end:
-            logger.warning("restart_of_log_finished", log=str(log.key), offset=_offset_of(payload))
-            await log.reset_to(_offset_of(payload))
-
-    async def _payload(self, log: PartitionLog) -> bytes | None:
-        return await self._io.run(partial(read_checkpoint, self._disk, path_of(log)))
+        offset, _ = await self.read(log)
+        if offset > log.log_end:
+            logger.warning("restart_of_log_finished", log=str(log.key), offset=offset)
+            await log.reset_to(offset)
 
 
 def _write(disk: Disk, key: LogKey, payload: bytes) -> None:
@@ -122,14 +125,6 @@ def _write(disk: Disk, key: LogKey, payload: bytes) -> None:
 
 def path_of(log: PartitionLog) -> str:
     return f"{log.key.directory}/{SNAPSHOT_NAME}"
-
-
-def _missing(log: PartitionLog) -> CheckpointDamagedError:
-    return CheckpointDamagedError(f"{path_of(log)} is missing, and the log begins at {log.log_start} only")
-
-
-def _offset_of(payload: bytes) -> int:
-    return int.from_bytes(payload[:_OFFSET_BYTES], "big")
 
 
 def _remove(disk: Disk, path: str) -> None:

@@ -13,17 +13,26 @@ from storage.rpc.messages import DeliveredMessage, ReceiveRequest, ReceiveRespon
 
 TOO_MANY_WAITING_RETRY_MS = 1000
 PartitionsOf = Callable[[str], Mapping[int, Partition]]
+Failures = Callable[[], Mapping[tuple[str, int], AcklogError]]
 StartGroups = Callable[[Group, list[str]], Awaitable[bool]]
 
 
 class Receiver:
-    """`partitions_of(topic_id)` are those that the node leads now; `start_groups` gives a group its start position in
-    those that it has not read yet; False where more of them came meanwhile."""
+    """`partitions_of(topic_id)` are those that the node leads now, `failures` say why others are not served;
+    `start_groups` gives a group its start position in those that it has not read yet; False where more of them came
+    meanwhile."""
 
     def __init__(
-        self, partitions_of: PartitionsOf, start_groups: StartGroups, *, clock: Clock, waiting_max: int
+        self,
+        partitions_of: PartitionsOf,
+        failures: Failures,
+        start_groups: StartGroups,
+        *,
+        clock: Clock,
+        waiting_max: int,
     ) -> None:
         self._partitions_of = partitions_of
+        self._failures = failures
         self._start_groups = start_groups
         self._clock = clock
         self._waiting_max = waiting_max
@@ -39,7 +48,9 @@ class Receiver:
         return readers
 
     async def receive(self, request: ReceiveRequest, group: Group) -> ReceiveResponse:
-        """Raises AcklogError: TOO_MANY_WAITING, and what the partitions raise if none of them has messages."""
+        """Raises AcklogError: TOO_MANY_WAITING, what the partitions raise if none of them has messages, and why they
+        are not served if none of them is."""
+        self._check_served(request.topic_ids)
         deadline_ms = self._clock.monotonic_ms() + request.wait_ms
         while True:
             is_known_everywhere = self._is_stopping or await self._start_groups(group, request.topic_ids)
@@ -73,6 +84,14 @@ class Receiver:
     def forget_group(self, group_id: str) -> None:
         for readers in self._topics.values():
             readers.remove_group(group_id)
+
+    def _check_served(self, topic_ids: list[str]) -> None:
+        """That there is nothing would be taken for "nothing new" where all that there is cannot be served."""
+        failures = self._failures()
+        if failures and not any(self._partitions_of(topic_id) for topic_id in topic_ids):
+            for (topic_id, _), error in failures.items():
+                if topic_id in topic_ids and not error.is_retriable:
+                    raise error
 
     def _join(self, request: ReceiveRequest, group: Group) -> Waiter:
         if self.waiting >= self._waiting_max:

@@ -80,6 +80,7 @@ class StorageNode:
         self._cache = BatchCache(bytes_max=settings.batch_cache_bytes_max)
         self._receiver = Receiver(
             lambda topic_id: self._replicas.of_topic(topic_id),
+            lambda: self._replicas.failures,
             self._start_groups,
             clock=clock,
             waiting_max=settings.waiting_receives_max,
@@ -339,8 +340,7 @@ class StorageNode:
 
     async def _start_group(self, group: Group, topic_id: str) -> None:
         """A group's first contact with the topic here: its start positions become durable, in one round."""
-        topic = await self._wait_for(lambda: self._metadata.topic_by_id(topic_id))
-        if topic is None:
+        if await self._wait_for(lambda: self._metadata.topic_by_id(topic_id)) is None:
             raise AcklogError(ProblemCode.TOPIC_NOT_FOUND, "There is no topic with this id.", field="queue")
         opened = [await self._partition(topic_id, number) for number in self._replicas.numbers_to_lead(topic_id)]
         projected = await self._projection.read(group.id, topic_id) if opened else {}

@@ -96,6 +96,39 @@ def test_a_damaged_snapshot(data: Path) -> None:
     assert fsck(data).exit_code == 0
 
 
+def test_an_older_snapshot(data: Path) -> None:
+    """Put back beside a delivery log that was trimmed for a newer one: what was done between the two is gone."""
+    older = (delivery(data) / "snapshot").read_bytes()
+    with on(data) as server:
+        assert len(received(server)) == LEFT
+        for number in range(DONE + LEFT, 2 * DONE):
+            server.send("orders", f"message {number}")
+            assert received(server) == [f"message {number}"]
+        server.send("orders", "left")
+        server.stop()
+    (delivery(data) / "snapshot").write_bytes(older)
+    with on(data) as server:
+        for method, path, body in (
+            ("POST", "/messages", {"queue": "orders", "body": "refused"}),
+            ("GET", "/messages?queue=orders&group=workers", None),
+            ("GET", "/topics/orders/partitions/0/records?offset=0", None),
+        ):
+            answer = server.request(method, path, body)
+            assert (answer.status, answer.code) == (503, "RECORDS_CORRUPT"), path
+            assert "acklog fsck --repair" in answer.document["detail"]
+        server.stop()
+    assert kinds(fsck(data, "--json")) == {"SNAPSHOT_BEHIND"}
+    assert "nothing to repair" not in fsck(data, "--repair").stdout
+    result = fsck(data, "--repair", "--yes", "--json")
+    assert result.exit_code == 0, result.stdout + result.stderr
+    group = the_group(result.document)
+    assert (group["basis"], group["doneBelow"], group["mayBeDeliveredAgain"]) == ("LOG", 2 * DONE, 1)
+    assert kinds(fsck(data, "--json")) <= {"FILE_KEPT"}
+    with on(data) as server:
+        assert received(server) == ["left"]
+        server.stop()
+
+
 def test_a_rotten_batch_of_the_delivery_log(data: Path) -> None:
     """And the snapshot is gone, so that the log is needed."""
     (delivery(data) / "snapshot").unlink()

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from storage.log.keys import LogKind
+from storage.delivery.partition_delivery import encode_snapshot
+from storage.log.keys import LogKey, LogKind
 from storage.node.delivery_snapshots import SNAPSHOT_NAME
 from storage.node.replication.replica_host import ReplicaHost
 from tests.sim.cluster.machines import NodeMachine
@@ -221,6 +222,56 @@ def test_a_snapshot_that_is_gone_is_noticed_at_the_next_start() -> None:
         await victim.process.call(replica._tools.snapshots.write(log, 0, b""))
         stage.hardware.rotten = victim
         await noticed_at_the_next_start(stage, victim)
+
+    play(script)
+
+
+async def put_older_snapshot_back(machine: NodeMachine, replica: ReplicaHost) -> None:
+    """The log was trimmed for a newer one."""
+    log, snapshots = replica.logs[LogKind.DELIVERY], replica._tools.snapshots
+    assert machine.process is not None
+    await machine.process.call(log.reset_to(log.log_end))
+    await machine.process.call(snapshots.write(log, log.log_end - 1, encode_snapshot([], log=str(log.key))))
+
+
+@pytest.mark.parametrize("change", ["older", "foreign"])
+def test_a_snapshot_that_is_not_the_logs_own_is_noticed_at_the_next_start(change: str) -> None:
+    async def script(stage: Stage) -> None:
+        victim, replica = await compacted_follower(stage)
+        log, snapshots = replica.logs[LogKind.DELIVERY], replica._tools.snapshots
+        assert victim.process is not None
+        if change == "older":
+            await put_older_snapshot_back(victim, replica)
+        else:
+            foreign = encode_snapshot([], log=str(LogKey("elsewhere", 0, LogKind.DELIVERY)))
+            await victim.process.call(snapshots.write(log, log.log_end + 100, foreign))
+        stage.hardware.rotten = victim
+        await noticed_at_the_next_start(stage, victim)
+
+    play(script)
+
+
+def test_a_leader_whose_snapshot_is_an_older_one_is_followed_by_one_that_is_whole() -> None:
+    async def script(stage: Stage) -> None:
+        await stage.first_contact()
+        await stage.send_acknowledged(3)
+        await stage.all_in_sync()
+        victim = stage.leader
+        log = stage.replica(victim).logs[LogKind.DELIVERY]
+        await stage.until(lambda: log.log_end > 0, "there is something that was done")
+        for machine in stage.others(victim):
+            stage.kill(machine)
+        await put_older_snapshot_back(victim, stage.replica(victim))
+        stage.hardware.rotten = victim
+        stage.kill(victim)
+        stage.start(victim)
+        await stage.until(lambda: stage.is_up(victim), "the victim runs, and is alone")
+        await stage.sleep(3)
+        for machine in stage.others(victim):
+            stage.start(machine)
+        await stage.until(lambda: stage.state.leader not in {victim.node_id, -1}, "another leads")
+        await stage.send_acknowledged(3)
+        await replaced(stage, victim, LogKind.DELIVERY)
 
     play(script)
 

@@ -63,10 +63,10 @@ def opened(harness: LogHarness) -> tuple[int, int]:
     return int.from_bytes(payload[:8], "big"), end
 
 
-def salvage_state(records: list[DeliveryRecord]) -> bytes:
+def salvage_state(records: list[DeliveryRecord], *, log: str = "") -> bytes:
     salvage = DeliverySalvage({}, messages_start=0)
     salvage.apply(records)
-    return encode_snapshot([group.snapshot(group_id) for group_id, group in salvage.finish().items()])
+    return encode_snapshot([group.snapshot(group_id) for group_id, group in salvage.finish().items()], log=log)
 
 
 def check(disk: SimDisk) -> DirectoryReport:
@@ -184,6 +184,47 @@ def test_a_snapshot_that_knows_more_than_the_log_is_right(harness: LogHarness) -
     write_checkpoint(disk, SNAPSHOT, (COUNT + 9).to_bytes(8, "big") + state)
     (group,) = repaired(disk).groups
     assert (group.basis, group.done_below) == (Basis.EXACT, 7)
+    assert errors_of_delivery(disk) == set()
+
+
+@pytest.mark.parametrize(
+    ("log", "projected", "basis", "done_below"),
+    [
+        (str(DELIVERY), None, Basis.LOG, 4),
+        (str(DELIVERY), ProjectedPartition(25, 0, 1, 1, 0), Basis.LOG, 25),
+        (str(DELIVERY), ProjectedPartition(25, 0, 1, 1, 3), Basis.PROJECTED, 25),
+        ("", None, Basis.EARLIEST, 0),
+        ("", ProjectedPartition(25, 0, 1, 1, 0), Basis.PROJECTED, 25),
+        ("beta-0-1", None, Basis.EARLIEST, 0),
+    ],
+)
+def test_a_snapshot_of_before_the_log_counts_where_it_is_surely_of_this_log(
+    harness: LogHarness, log: str, projected: ProjectedPartition | None, basis: Basis, done_below: int
+) -> None:
+    disk = fill(harness, trimmed_at=30)
+    log_start = check(disk).logs[str(DELIVERY)].log_start
+    assert log_start > 25
+    state = salvage_state([Started("g", 0), *(Acked("g", 0, [n, 1], n + 1) for n in range(4))], log=log)
+    write_checkpoint(disk, SNAPSHOT, (5).to_bytes(8, "big") + state)
+    kind = FindingKind.SNAPSHOT_FOREIGN if log == "beta-0-1" else FindingKind.SNAPSHOT_BEHIND
+    assert errors_of_delivery(disk) == {kind}
+    plan = repaired(disk, projected=projected)
+    (group,) = plan.groups
+    assert (group.basis, group.done_below) == (basis, done_below)
+    assert len(plan.damage) == 1
+    is_of_first = projected is None or projected.generation == 0
+    assert group.done_above == (COUNT - (log_start - 1) if is_of_first else 0), "what is left of the log counts"
+    assert errors_of_delivery(disk) == set()
+    assert opened(harness) == (COUNT + 1, COUNT + 1)
+
+
+def test_a_snapshot_of_another_log_does_not_count_beside_a_whole_log(harness: LogHarness) -> None:
+    disk = fill(harness)
+    state = salvage_state([Started("g", 0), Sought("g", 9, 30)], log="beta-0-1")
+    write_checkpoint(disk, SNAPSHOT, (2).to_bytes(8, "big") + state)
+    assert errors_of_delivery(disk) == {FindingKind.SNAPSHOT_FOREIGN}
+    (group,) = repaired(disk).groups
+    assert (group.basis, group.done_below, group.again_max) == (Basis.EXACT, COUNT, 0)
     assert errors_of_delivery(disk) == set()
 
 

@@ -16,6 +16,7 @@ from storage.check.directory_check import DirectoryCheck
 from storage.check.figures import LogFigures
 from storage.check.findings import FindingKind, Findings, Severity
 from storage.check.log_check import LogCheck
+from storage.delivery.partition_delivery import encode_snapshot
 from storage.delivery.records import Acked, DeliveryRecord, Started, encode_records
 from storage.disk.port import Disk
 from storage.disk.read_only_disk import ReadOnlyDisk, ReadOnlyError
@@ -188,6 +189,16 @@ class TestDelivery:
     def test_a_snapshot_of_the_future(self) -> None:
         content = (99).to_bytes(8, "big") + b"\x92\x01\x90"
         assert self.check([Started("g", 0)], snapshot=content)[1] == [FindingKind.SNAPSHOT_AHEAD]
+
+    def test_a_snapshot_of_before_the_log(self) -> None:
+        content = (4).to_bytes(8, "big") + encode_snapshot([], log=str(DELIVERY))
+        assert self.check([Started("g", 0)], log_start=5, snapshot=content)[1] == [FindingKind.SNAPSHOT_BEHIND]
+        content = (5).to_bytes(8, "big") + encode_snapshot([], log=str(DELIVERY))
+        assert self.check([Started("g", 0)], log_start=5, snapshot=content)[1] == []
+
+    def test_a_snapshot_of_another_log(self) -> None:
+        content = (0).to_bytes(8, "big") + encode_snapshot([], log="beta-0-1")
+        assert self.check([Started("g", 0)], snapshot=content)[1] == [FindingKind.SNAPSHOT_FOREIGN]
 
     def test_a_snapshot_that_cannot_be_read(self) -> None:
         content = (0).to_bytes(8, "big") + b"\x92\x07\x90"
