@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from acklog.command.output import Output
     from acklog.command.progress import Progress
     from cluster.sqlite_copy import SqliteContent
+    from cluster.sqlite_evidence import StoreEvidence
     from storage.check.directory_check import DirectoryReport
     from storage.check.figures import TopicFigures
     from storage.check.findings import FindingKind, Severity
@@ -117,6 +118,8 @@ class _Look:
 def _check(
     output: "Output", data_dir: str, disk: "Disk", *, decodes_records: bool, findings_max: int
 ) -> "DirectoryReport":
+    from app.embedded_store import evidence_of
+    from cluster.sqlite_evidence import NO_EVIDENCE
     from storage.check.directory_check import (
         COORDINATION_COPY_PATH,
         COORDINATION_PATH,
@@ -128,8 +131,8 @@ def _check(
         with output.progress("Checking (MiB)", total=segment_bytes(disk) // MIB) as progress:
             return DirectoryCheck(
                 disk,
-                coordination=_coordination(data_dir, COORDINATION_PATH),
-                coordination_copy=_coordination(data_dir, COORDINATION_COPY_PATH),
+                coordination=_coordination(data_dir, COORDINATION_PATH, evidence_of(disk, data_dir)),
+                coordination_copy=_coordination(data_dir, COORDINATION_COPY_PATH, NO_EVIDENCE),
                 findings_max=findings_max,
                 decodes_records=decodes_records,
                 advanced=_Mebibytes(progress).advance,
@@ -164,11 +167,11 @@ def _open(data_dir: str) -> "ReadOnlyDisk":
     return disk
 
 
-def _coordination(data_dir: str, name: str) -> "SqliteContent | None":
+def _coordination(data_dir: str, name: str, evidence: "StoreEvidence") -> "SqliteContent | None":
     from cluster.sqlite_copy import read_copy
 
     try:
-        return read_copy(f"{data_dir}/{name}")
+        return read_copy(f"{data_dir}/{name}", evidence=evidence)
     except OSError as error:
         raise CommandError(
             f"{name} cannot be copied for reading: {error}",

@@ -44,6 +44,7 @@ def _rebuild(data_dir: str) -> tuple["Rebuilt", list[str]]:
     from sqlalchemy.exc import DBAPIError
 
     from app.catalogue_rebuild import MARGIN, rebuild_catalogue
+    from app.embedded_store import coordination_path, evidence_of
     from app.newest_epochs import newest_epochs
     from app.process_constants import COORDINATION_FILE
     from cluster.runtime import SteadyClock
@@ -51,11 +52,11 @@ def _rebuild(data_dir: str) -> tuple["Rebuilt", list[str]]:
     from cluster.sqlite_reach import read_reach
     from cluster.sqlite_spare import spare_path, write_whole
 
-    path = f"{data_dir}/{COORDINATION_FILE}"
+    path = coordination_path(data_dir)
     disk = _open(data_dir)
     try:
-        lost, spare = read_copy(path), read_copy(spare_path(path))
-        if lost is not None and not lost.faults:
+        lost, spare = read_copy(path, evidence=evidence_of(disk, data_dir)), read_copy(spare_path(path))
+        if lost is not None and not lost.faults and not lost.losses:
             raise UsageError(f"{path} is sound: there is nothing to rebuild", field="DATA_DIR")
         sources = [_items(lost), _items(spare)]
         rebuilt = rebuild_catalogue(

@@ -10,19 +10,16 @@ import uvloop
 from app.auth.tokens import TokenTable
 from app.descriptors import plan_descriptors, raise_descriptor_limit, report
 from app.embedded import EmbeddedServer, start_embedded
+from app.embedded_store import open_store
 from app.gateway_server import OTHER_ADDRESS, check_exposure, gateway_config
 from app.http_server import HttpServer, bind, calm_garbage_collection, url_of
 from app.node_end import NodeEnd, StorageFailedError
-from app.process_constants import COORDINATION_FILE, IO_THREADS, SWITCH_INTERVAL_SECONDS, VITAL_INTERVAL_MS
+from app.process_constants import IO_THREADS, SWITCH_INTERVAL_SECONDS, VITAL_INTERVAL_MS
 from app.settings import Settings
 from cluster.clock import Clock
 from cluster.runtime import SteadyClock, SystemEntropy
-from cluster.sqlite_store import SqliteStore
 from storage.disk.real_disk import RealDisk
 from storage.disk.thread_executor import ThreadExecutor
-from storage.log.ballast import release_ballast
-from storage.log.data_directory import read_meta
-from storage.log.directory_role import check_embedded
 from storage.node.settings import NodeSettings
 
 
@@ -44,14 +41,14 @@ async def serve(settings: Settings, node_settings: NodeSettings) -> None:
     disk = RealDisk(settings.data_dir)
     disk.lock("lock")
     io = ThreadExecutor(threads=IO_THREADS, name="acklog-io")
-    await io.run(partial(read_meta, disk))  # a directory of a newer version is refused before anything is changed
-    await io.run(partial(check_embedded, disk, embedded_path=COORDINATION_FILE))
-    await io.run(partial(release_ballast, disk, ballast_bytes=log_store.ballast_bytes))  # opening the store takes space
     clock = SteadyClock()
-    store = await SqliteStore.open(
-        f"{settings.data_dir}/{COORDINATION_FILE}",
+    store = await open_store(
+        settings.data_dir,
+        disk,
+        io=io,
         blocking=ThreadExecutor(threads=1, name="acklog-sqlite"),
         clock=clock,
+        ballast_bytes=log_store.ballast_bytes,
     )
     embedded = await start_embedded(
         store=store,

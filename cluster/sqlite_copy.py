@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cluster.coordination import KeyValue
+from cluster.sqlite_evidence import NO_EVIDENCE, StoreEvidence, losses_of
 from cluster.sqlite_file import FAULTS_MAX, lost_commits
-from cluster.sqlite_reach import read_reach
+from cluster.sqlite_reach import reach_fault, read_reach
 from cluster.sqlite_tables import FORMAT, checksum_of
 
 _SUFFIXES = ("", "-wal")  # -shm is derived from -wal
@@ -24,13 +25,17 @@ _ITEMS = "SELECT key, value, create_revision, mod_revision, version, lease_id, {
 @dataclass(frozen=True, slots=True)
 class SqliteContent:
     """`faults` is what is wrong with the file, in SQLite's words where they are its own; empty for a sound one. Of a
-    damaged one `items` are those that are sound, as far as they can be read."""
+    damaged one `items` are those that are sound, as far as they can be read. `losses` is what a sound one lacks of what
+    the rest of the directory rests on."""
 
     items: list[KeyValue] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
+    losses: list[str] = field(default_factory=list)
 
 
-def read_copy(path: str, *, copied: Callable[[int], None] = lambda _count: None) -> SqliteContent | None:
+def read_copy(
+    path: str, *, evidence: StoreEvidence = NO_EVIDENCE, copied: Callable[[int], None] = lambda _count: None
+) -> SqliteContent | None:
     """What the file at `path` holds, None if there is no such file; `copied` is told the bytes of each file.
 
     Raises OSError when it cannot be copied: no permission, no space for temporary files.
@@ -44,27 +49,47 @@ def read_copy(path: str, *, copied: Callable[[int], None] = lambda _count: None)
             if source.exists():
                 shutil.copyfile(source, str(copy) + suffix)
                 copied(source.stat().st_size)
-        return _read(copy, read_reach(path))
+        return _read(copy, path, evidence)
 
 
-def _read(path: Path, reached: int) -> SqliteContent:
+def read_spare(path: str) -> list[KeyValue]:
+    """The sound rows of the spare at `path` (`sqlite_spare`), in whose place nobody puts another one meanwhile; none
+    where it is missing or damaged, as it says nothing then."""
+    address = f"{Path(path).absolute().as_uri()}?mode=ro"
+    with suppress(sqlite3.Error), closing(sqlite3.connect(address, uri=True)) as connection:
+        return _items(connection)[0]
+    return []
+
+
+def _read(copy: Path, path: str, evidence: StoreEvidence) -> SqliteContent:
+    """`path` is of what was copied."""
     try:
-        with closing(sqlite3.connect(path)) as connection:
+        with closing(sqlite3.connect(copy)) as connection:
             faults = [row[0] for row in connection.execute(f"PRAGMA integrity_check({FAULTS_MAX})")]
             if faults == ["ok"]:
-                faults = _store_faults(connection, reached)
+                faults = _store_faults(connection, path)
             items, damaged = _items(connection)
-            return SqliteContent(items, faults + [f"the checksum of {key!r} does not match" for key in damaged])
+            faults += [f"the checksum of {key!r} does not match" for key in damaged]
+            losses = [] if faults else losses_of(items, _revision(connection), evidence)
+            return SqliteContent(items, faults, losses)
     except (sqlite3.Error, UnicodeDecodeError) as error:
         return SqliteContent([], [str(error)])
 
 
-def _store_faults(connection: sqlite3.Connection, reached: int) -> list[str]:
+def _store_faults(connection: sqlite3.Connection, path: str) -> list[str]:
     formats = [row[0] for row in connection.execute("SELECT format FROM store")]
     if formats != [FORMAT]:
         return [f"it has the format {formats}, this version reads {FORMAT}"]
-    ((revision,),) = connection.execute("SELECT revision FROM store")
+    ((keeps_reach,),) = connection.execute("PRAGMA user_version")
+    if keeps_reach and (fault := reach_fault(path)):
+        return [fault]
+    revision, reached = _revision(connection), read_reach(path)
     return [lost_commits(revision, reached)] if revision < reached else []
+
+
+def _revision(connection: sqlite3.Connection) -> int:
+    ((revision,),) = connection.execute("SELECT revision FROM store")
+    return int(revision)
 
 
 def _items(connection: sqlite3.Connection) -> tuple[list[KeyValue], list[str]]:
@@ -76,7 +101,7 @@ def _items(connection: sqlite3.Connection) -> tuple[list[KeyValue], list[str]]:
     with suppress(sqlite3.Error, UnicodeDecodeError):
         for row in connection.execute(statement):
             item = KeyValue(*row[:-1])
-            if row[-1] in {None, checksum_of(item)}:
+            if isinstance(item.value, bytes) and row[-1] in {None, checksum_of(item)}:
                 items.append(item)
             else:
                 damaged.append(str(item.key))

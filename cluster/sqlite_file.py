@@ -4,7 +4,7 @@ Synchronous = FULL with a write-ahead log: a commit that returns is on disk. Loc
 file keeps every other process out until it is closed.
 
 What rots is found at an opening: SQLite's own check looks at the pages, a checksum in each row at its content, and the
-reach beside the file (`sqlite_reach`) at whether commits are missing.
+reach beside the file (`sqlite_reach`) and the rest of the directory (`sqlite_evidence`) at whether commits are missing.
 """
 
 import sqlite3
@@ -34,7 +34,8 @@ from cluster.coordination import (
     key_of,
 )
 from cluster.key_space import FIRST_REVISION, KeySpace, Mutation
-from cluster.sqlite_reach import CommitReach, read_reach
+from cluster.sqlite_evidence import NO_EVIDENCE, StoreEvidence, losses_of
+from cluster.sqlite_reach import CommitReach, reach_fault, read_reach
 from cluster.sqlite_tables import (
     FORGET_CHECKSUM,
     FORMAT,
@@ -48,6 +49,9 @@ from cluster.sqlite_tables import (
 )
 
 FAULTS_MAX = 20
+FIRST_OPENING = 1
+BEHIND = "lacks what the rest of the data directory rests on (is it an old copy, or is its -wal file gone?)"
+KEEPS_REACH = 1  # SQLite's user_version: the file beside it is durable, and is missed from then on
 REMEDY = "Restore the data directory from a backup, or make the file anew with acklog rebuild"
 
 
@@ -85,16 +89,24 @@ class SqliteFile:
         event.listen(self._engine, "connect", _configure)
         event.listen(self._engine, "begin", _begin_immediate)
 
-    def open(self) -> Opened:
-        """Take the file, end every lease of the last opening in one revision, and read everything."""
+    def open(self, evidence: StoreEvidence = NO_EVIDENCE) -> Opened:
+        """Take the file, end every lease of the last opening in one revision, and read everything.
+
+        Raises StoreLockedError, and StoreUnreadableError where it is damaged or behind what `evidence` says.
+        """
         try:
             with self._engine.begin() as connection:
                 self._check_pages(connection)
                 metadata.create_all(connection)
                 _add_checksums(connection)
                 revision, openings = self._count_opening(connection)
-                self._check_reach(revision)
+                self._check_reach(connection, revision)
                 items = self._checked_items(connection)
+                lost = losses_of(items, 0 if openings == FIRST_OPENING else revision, evidence)
+                if lost:
+                    raise StoreUnreadableError(f"{self.path} {BEHIND}: {'; '.join(lost)}. {REMEDY}")
+                if self._reach.make():
+                    connection.exec_driver_sql(f"PRAGMA user_version = {KEEPS_REACH}")
                 keys = KeySpace(revision=revision, items=items)
                 expired = [item.key for item in items if item.lease_id != NO_LEASE]
                 if expired:
@@ -123,7 +135,9 @@ class SqliteFile:
         if faults != ["ok"]:
             raise StoreUnreadableError(f"{self.path} is damaged: {'; '.join(faults)}. {REMEDY}")
 
-    def _check_reach(self, revision: int) -> None:
+    def _check_reach(self, connection: Connection, revision: int) -> None:
+        if connection.exec_driver_sql("PRAGMA user_version").scalar_one() and (fault := reach_fault(self.path)):
+            raise StoreUnreadableError(f"{self.path} is damaged: {fault}. {REMEDY}")
         reached = read_reach(self.path)
         if reached > revision:
             raise StoreUnreadableError(f"{self.path} is damaged: {lost_commits(revision, reached)}. {REMEDY}")
@@ -146,9 +160,9 @@ class SqliteFile:
         ).one_or_none()
         if row is None:
             connection.execute(
-                store_table.insert().values(only_row=1, format=FORMAT, revision=FIRST_REVISION, openings=1)
+                store_table.insert().values(only_row=1, format=FORMAT, revision=FIRST_REVISION, openings=FIRST_OPENING)
             )
-            return FIRST_REVISION, 1
+            return FIRST_REVISION, FIRST_OPENING
         if row.format != FORMAT:
             raise StoreUnreadableError(f"{self.path} has format {row.format}, this version reads {FORMAT}")
         connection.execute(update(store_table).values(openings=row.openings + 1))

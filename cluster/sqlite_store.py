@@ -28,6 +28,7 @@ from cluster.coordination import (
 )
 from cluster.key_space import Decision, Request
 from cluster.local_store import LocalStore
+from cluster.sqlite_evidence import NO_EVIDENCE, StoreEvidence
 from cluster.sqlite_file import CommitFailedError, Opened, SqliteFile
 from cluster.sqlite_spare import spare_path, write_whole
 from cluster.store_settings import StoreSettings
@@ -68,11 +69,18 @@ class SqliteStore(LocalStore):
 
     @classmethod
     async def open(
-        cls, path: str, *, blocking: BlockingCalls, clock: Clock, settings: StoreSettings | None = None
+        cls,
+        path: str,
+        *,
+        blocking: BlockingCalls,
+        clock: Clock,
+        settings: StoreSettings | None = None,
+        evidence: StoreEvidence = NO_EVIDENCE,
     ) -> "SqliteStore":
-        """`blocking` should have one thread, for this alone. Raises StoreLockedError, StoreUnreadableError."""
+        """`blocking` should have one thread, for this alone; `evidence` is what the file must not be behind. Raises
+        StoreLockedError, StoreUnreadableError."""
         file = SqliteFile(path)
-        opened = await blocking.run(file.open)
+        opened = await blocking.run(partial(file.open, evidence))
         return cls(file, opened, blocking, clock, settings or StoreSettings())
 
     async def close(self) -> None:

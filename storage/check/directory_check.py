@@ -165,6 +165,8 @@ class DirectoryCheck:
             return
         for fault in self._coordination.faults:
             self._findings.add(FindingKind.COORDINATION_DAMAGED, COORDINATION_PATH, fault)
+        for loss in self._coordination.losses:
+            self._findings.add(FindingKind.COORDINATION_BEHIND, COORDINATION_PATH, loss)
         self._catalog.read(self._coordination.items)
 
     def _find_partitions(self) -> None:

@@ -203,6 +203,11 @@ class FindingKind(Diagnosis, Enum):
     COORDINATION_DAMAGED = Diagnosis(
         Severity.ERROR, "the file with topics and groups is damaged, and a server refuses to start", _REBUILD
     )
+    COORDINATION_BEHIND = Diagnosis(
+        Severity.ERROR,
+        "the file with topics and groups is an earlier state of itself, and a server refuses to start",
+        _REBUILD,
+    )
     COORDINATION_COPY_DAMAGED = Diagnosis(
         Severity.WARNING,
         "the copy of the file with topics and groups is damaged",

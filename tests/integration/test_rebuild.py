@@ -108,6 +108,30 @@ def lose_the_log(directory: Path) -> None:
     (directory / f"{FILE}-wal").unlink()
 
 
+def lose_the_reach(directory: Path) -> None:
+    (directory / f"{FILE}.reach").unlink()
+
+
+def empty_the_reach(directory: Path) -> None:
+    (directory / f"{FILE}.reach").write_bytes(b"")
+
+
+def zero_the_reach(directory: Path) -> None:
+    (directory / f"{FILE}.reach").write_bytes(bytes(64))
+
+
+def lose_log_and_reach(directory: Path) -> None:
+    """What is left has never held anything, or is of an earlier start."""
+    lose_the_log(directory)
+    lose_the_reach(directory)
+
+
+def cut_log_and_lose_reach(directory: Path) -> None:
+    log = directory / f"{FILE}-wal"
+    log.write_bytes(log.read_bytes()[: log.stat().st_size // 2])
+    lose_the_reach(directory)
+
+
 def check_all_is_there(directory: Path) -> None:
     async def work(server: ServerInProcess) -> None:
         assert await receive(server, "orders") == ["left"]
@@ -123,17 +147,33 @@ def test_after_an_orderly_stop(stopped: Path, damage: Callable[[Path], None]) ->
     check_refused_and_rebuilt(stopped, damage)
 
 
-@pytest.mark.parametrize("damage", [remove, lose_the_log])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        remove,
+        lose_the_log,
+        lose_the_reach,
+        empty_the_reach,
+        zero_the_reach,
+        lose_log_and_reach,
+        cut_log_and_lose_reach,
+    ],
+)
 def test_after_a_kill(killed: Path, damage: Callable[[Path], None]) -> None:
     check_refused_and_rebuilt(killed, damage)
 
 
+def names_in(directory: Path) -> list[str]:
+    """SQLite moves what its write-ahead log has into the file when that is closed."""
+    return sorted(path.name for path in directory.iterdir() if path.name != f"{FILE}-wal")
+
+
 def check_refused_and_rebuilt(directory: Path, damage: Callable[[Path], None]) -> None:
     damage(directory)
-    before = sorted(path.name for path in directory.iterdir())
+    before = names_in(directory)
     with pytest.raises((DataDirectoryError, CoordinationError), match="acklog rebuild"):
         check_all_is_there(directory)
-    assert sorted(path.name for path in directory.iterdir()) == before, "a refusal changes nothing"
+    assert names_in(directory) == before, "a refusal changes nothing"
     fsck = run_command("fsck", str(directory))
     assert fsck.exit_code == 1
     assert "acklog rebuild" in fsck.stdout
@@ -184,3 +224,82 @@ def test_it_does_not_touch_what_is_not_its_own(stopped: Path, tmp_path: Path) ->
     (tmp_path / "other").mkdir()
     assert "not a data directory" in rebuild(tmp_path / "other").stderr
     shutil.rmtree(tmp_path / "other")
+
+
+class TestAnEarlierFile:
+    """Sound in itself, and put in the place of the newest one."""
+
+    @pytest.fixture
+    def lives(self, tmp_path: Path) -> tuple[Path, Path]:
+        """(the directory after its first life, stopped in order; after its second one, which was killed)"""
+
+        async def first(server: ServerInProcess) -> None:
+            assert (await server.request("PUT", "/topics/letters", {"partitions": 3}))[0] == 201
+            assert await send(server, "letters", "first") == 0
+
+        async def second(server: ServerInProcess) -> None:
+            assert await send(server, "letters", "second") == 1
+            await fill(server)
+            await asyncio.to_thread(wait_for_copy, server.directory)
+            server.killed_copy(tmp_path / "killed")
+
+        on(tmp_path / "data", first)
+        shutil.copytree(tmp_path / "data", tmp_path / "first")
+        on(tmp_path / "data", second)
+        return tmp_path / "first", tmp_path / "killed"
+
+    def put_back(self, first: Path, killed: Path, *names: str) -> None:
+        for path in killed.glob("coordination*"):
+            if path.name != COPY or COPY in names:
+                path.unlink()
+        for name in names:
+            if (first / name).exists():
+                shutil.copy(first / name, killed / name)
+
+    @pytest.mark.parametrize(
+        "names",
+        [(FILE,), (FILE, f"{FILE}.reach"), (FILE, f"{FILE}.reach", COPY)],
+        ids=["alone", "with its reach", "with its copy"],
+    )
+    def test_it_is_refused_and_rebuilt(self, lives: tuple[Path, Path], names: tuple[str, ...]) -> None:
+        first, killed = lives
+        self.put_back(first, killed, *names)
+        for _ in range(2):
+            with pytest.raises(CoordinationError, match="acklog rebuild"):
+                check_all_is_there(killed)
+        document = run_command("fsck", str(killed), "--json").document
+        kinds = {finding["kind"] for finding in document["findings"] if finding["severity"] == "error"}
+        assert kinds & {"COORDINATION_BEHIND", "COORDINATION_DAMAGED"}
+        result = rebuild(killed)
+        assert result.exit_code == 0, result.stderr
+        assert run_command("fsck", str(killed)).exit_code == 0
+        if COPY not in names:
+            check_all_is_there(killed)
+        else:
+            assert result.document["recovered"], "of what was made later the names are lost"
+
+        async def letters(server: ServerInProcess) -> None:
+            assert await receive(server, "letters") == ["first", "second"]
+            assert await send(server, "letters", "later") == 2
+
+        on(killed, letters)
+
+    def test_one_that_knows_less_epochs_than_the_log_is_refused(self, lives: tuple[Path, Path], tmp_path: Path) -> None:
+        """Nothing but messages came since."""
+        first, _ = lives
+
+        async def second(server: ServerInProcess) -> None:
+            assert await send(server, "letters", "second") == 1
+            server.killed_copy(tmp_path / "later")
+
+        on(Path(shutil.copytree(first, tmp_path / "second")), second)
+        self.put_back(first, tmp_path / "later", FILE, f"{FILE}.reach", COPY)
+        with pytest.raises(CoordinationError, match=r"has data of leader epoch \d+, it knows \d+"):
+            check_all_is_there(tmp_path / "later")
+
+    def test_what_belongs_together_is_served(self, lives: tuple[Path, Path]) -> None:
+        for directory in lives:
+            for _ in range(2):
+                on(directory, lambda server: receive(server, "letters"))
+            assert run_command("fsck", str(directory)).exit_code == 0
+            check_is_sound(directory)

@@ -6,21 +6,16 @@ import json
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from app.app import create_server_app
 from app.embedded import EmbeddedServer, start_embedded
-from app.process_constants import COORDINATION_FILE
+from app.embedded_store import open_store
 from app.settings import Settings
 from cluster.runtime import SteadyClock, SystemEntropy
-from cluster.sqlite_store import SqliteStore
 from storage.disk.real_disk import RealDisk
 from storage.disk.thread_executor import ThreadExecutor
-from storage.log.ballast import release_ballast
-from storage.log.data_directory import read_meta
-from storage.log.directory_role import check_embedded
 from storage.node.settings import NodeSettings
 from tests.support.http_protocol_client import MemoryServer, read_answer
 
@@ -72,11 +67,9 @@ async def served(directory: Path, node_settings: NodeSettings) -> AsyncIterator[
     sqlite = ThreadExecutor(threads=1, name="sqlite")
     try:
         disk.lock("lock")
-        await io.run(partial(read_meta, disk))
-        await io.run(partial(check_embedded, disk, embedded_path=COORDINATION_FILE))
-        await io.run(partial(release_ballast, disk, ballast_bytes=node_settings.log_store.ballast_bytes))
         clock = SteadyClock()
-        store = await SqliteStore.open(str(directory / COORDINATION_FILE), blocking=sqlite, clock=clock)
+        ballast_bytes = node_settings.log_store.ballast_bytes
+        store = await open_store(str(directory), disk, io=io, blocking=sqlite, clock=clock, ballast_bytes=ballast_bytes)
         try:
             embedded = await start_embedded(
                 store=store,

@@ -1,5 +1,6 @@
 """A coordination file that rots, or loses a part: said at the opening, never served as if nothing had been there."""
 
+import errno
 import shutil
 import sqlite3
 from contextlib import closing
@@ -112,10 +113,58 @@ async def test_a_kill_and_a_copy_of_a_stopped_file_are_no_damage(stopped: Path, 
     assert len(await items_of(Path(shutil.copytree(directory, tmp_path / "again")))) == 6
 
 
-@pytest.mark.parametrize("content", [b"", b"17", b"17 00000000".ljust(63) + b"\n", b"\0" * 64])
-async def test_a_torn_reach_says_nothing(stopped: Path, content: bytes) -> None:
-    (stopped / f"{NAME}.reach").write_bytes(content)
+async def test_a_torn_reach_says_nothing(stopped: Path) -> None:
+    (stopped / f"{NAME}.reach").write_bytes(b"17 00000000".ljust(63) + b"\n")
     assert len(await items_of(stopped)) == 3
+
+
+CUT_REACHES = [None, b"", b"17", b"\0" * 64, b"9 00000000".ljust(64) + b"\n"]
+
+
+@pytest.mark.parametrize("content", CUT_REACHES)
+async def test_a_reach_that_is_gone_or_cut_is_said(stopped: Path, content: bytes | None) -> None:
+    """No crash leaves it like that (rule R34)."""
+    put_reach(stopped, content)
+    for _ in range(2):
+        found = read_copy(str(stopped / NAME))
+        assert found is not None
+        assert "reach is" in found.faults[0]
+        with pytest.raises(StoreUnreadableError, match=r"reach is (missing|cut or overwritten).* acklog rebuild"):
+            await open_store(stopped)
+
+
+@pytest.mark.parametrize("content", CUT_REACHES)
+async def test_an_earlier_version_did_not_sync_its_reach(stopped: Path, content: bytes | None) -> None:
+    with closing(sqlite3.connect(stopped / NAME)) as connection:
+        connection.execute("PRAGMA user_version = 0")
+    put_reach(stopped, content)
+    assert len(await items_of(stopped)) == 3
+    put_reach(stopped, None)
+    with pytest.raises(StoreUnreadableError, match="reach is missing"):
+        await open_store(stopped)
+
+
+def put_reach(directory: Path, content: bytes | None) -> None:
+    path = directory / f"{NAME}.reach"
+    if content is None:
+        path.unlink()
+    else:
+        path.write_bytes(content)
+
+
+async def test_a_reach_that_cannot_be_made_is_not_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is a help; a disk without space for it is no reason to refuse."""
+
+    def refuse(_path: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("cluster.sqlite_reach._sync", refuse)
+        store = await open_store(tmp_path)
+        await store.transact([], [Put("/acklog/topics/orders", b"1")])
+        await store.close()
+    put_reach(tmp_path, None)
+    assert await items_of(tmp_path) == [("/acklog/topics/orders", b"1")]
 
 
 async def test_a_file_of_an_earlier_version_gets_its_checksums(stopped: Path) -> None:
@@ -123,6 +172,7 @@ async def test_a_file_of_an_earlier_version_gets_its_checksums(stopped: Path) ->
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("DROP TRIGGER forget_checksum")
         connection.execute("ALTER TABLE items DROP COLUMN checksum")
+        connection.execute("PRAGMA user_version = 0")
     (stopped / f"{NAME}.reach").unlink()
     found = read_copy(str(path))
     assert found is not None
