@@ -37,8 +37,11 @@ class CommitReach:
         Nobody may have synced it before, be it whole in the page cache."""
         try:
             if reach_fault(self._path.removesuffix(REACH_SUFFIX)):
-                with open(self._path, "wb") as file:
-                    file.write(_line(0))
+                number = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o640)
+                try:
+                    os.write(number, _line(0))
+                finally:
+                    os.close(number)
             _sync(self._path)
             _sync(os.path.dirname(os.path.abspath(self._path)))
         except OSError:
