@@ -13,6 +13,7 @@ from acklog.wire.problems import ProblemCode
 from app.dependencies import Gateway
 from app.leader_watch import LeaderWatch, is_led_since
 from cluster.errors import AcklogError
+from cluster.model import PartitionLife
 from storage.rpc.node_api import NodeApi
 
 _Result = TypeVar("_Result")
@@ -248,7 +249,8 @@ class PartitionLeaders:
     def _target(self, topic_id: str, partition: int, *, known: _Target | None = None) -> _Target:
         """Who leads it, by the metadata or, if that is later, as `known` from a node.
 
-        Raises AcklogError UNAVAILABLE when nobody leads it now, TOPIC_NOT_FOUND when it was deleted.
+        Raises AcklogError UNAVAILABLE when nobody leads it now, TOPIC_NOT_FOUND when it was deleted, MESSAGE_EXPIRED
+        when it is gone, and nobody ever leads it again.
         """
         state = self._metadata.partition(topic_id, partition)
         if state is not None and known is not None and known.leader_epoch > state.leader_epoch:
@@ -260,7 +262,15 @@ class PartitionLeaders:
     def _nobody_leads(self, topic_id: str, partition: int) -> AcklogError:
         if self._metadata.topic_by_id(topic_id) is None:
             return AcklogError(ProblemCode.TOPIC_NOT_FOUND, "the topic was deleted")
+        if self.is_gone(topic_id, partition):
+            detail = f"partition {partition} was decommissioned, and is gone since retention has removed all it held"
+            return AcklogError(ProblemCode.MESSAGE_EXPIRED, detail)
         return AcklogError(ProblemCode.UNAVAILABLE, f"partition {partition} has no leader now")
+
+    def is_gone(self, topic_id: str, partition: int) -> bool:
+        """Whether it was decommissioned, and nothing was left in it, as far as this gateway knows."""
+        state = self._metadata.partition(topic_id, partition)
+        return state is not None and state.life is PartitionLife.GONE
 
     def is_undone(self, error: AcklogError) -> bool:
         """Whether nothing was done, and may be done a little later."""

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from acklog.messages import StoredMessage
 
 PAGE_BYTES_MAX = 4 * 1024 * 1024
+GONE = "gone"
+"""The life of a partition that was decommissioned and holds nothing any more. Nobody leads it, and that is right."""
 
 
 def log_start(state: "PartitionState") -> int:
@@ -55,6 +57,8 @@ def last_messages(
 def _known(state: "PartitionState", offset: int | None) -> int:
     if offset is not None:
         return offset
+    if state.life == GONE:
+        return 0  # from nothing to nothing
     why = state.problem.detail if state.problem is not None else "it has no leader"
     raise CommandError(
         f"partition {state.partition} cannot be read: {why}",

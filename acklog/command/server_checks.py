@@ -7,6 +7,7 @@ from acklog.command.checkup import Check, fail, names_text, ok, skipped, warn
 from acklog.command.dead_letters import dead_letter_topics
 from acklog.command.failures import explain
 from acklog.command.lag_figures import TopicLag, lags_of
+from acklog.command.log_ends import GONE
 from acklog.command.quantities import count_text, size_text
 from acklog.command.server_metrics import ServerMetrics
 from acklog.command.times import duration_text
@@ -210,7 +211,7 @@ class ServerChecks:
             troubled += [
                 f"{topic.name} {state.partition} ({'no leader' if state.problem is None else state.problem.code})"
                 for state in states
-                if state.problem is not None or state.leader is None
+                if state.problem is not None or (state.leader is None and state.life != GONE)
             ]
         finding = f"{count_text(len(looked_at), 'topic')} with {count_text(partitions, 'partition')}"
         if len(looked_at) < len(self._topics):

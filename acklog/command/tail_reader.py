@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from acklog.command.failures import CommandError
-from acklog.command.log_ends import log_end, log_start
+from acklog.command.log_ends import GONE, log_end, log_start
 
 if TYPE_CHECKING:
     from acklog import AsyncClient
@@ -62,7 +62,7 @@ class TailReader:
     async def run(self, start: TailStart, *, is_following: bool) -> None:
         """Show what there is from `start` on, then what comes. Raises AcklogError, or groups of errors."""
         description = await self._client.topics.get(self._topic)
-        states = description.partition_states
+        states = [state for state in description.partition_states if state.life != GONE]
         try:
             if start.last is not None:
                 await self._show_last(states, min(start.last, LAST_MESSAGES_MAX))
@@ -71,7 +71,7 @@ class TailReader:
                 begins = await asyncio.gather(*(self._begin(state, start) for state in states))
                 positions = {state.partition: begin for state, begin in zip(states, begins, strict=True)}
             ends = None if is_following else {state.partition: log_end(state) for state in states}
-            await self._read_all(positions, ends)
+            await self._read_all(positions, ends, partitions=description.partitions)
         except* EnoughError:
             pass
 
@@ -109,18 +109,24 @@ class TailReader:
             offset = max(page.next_offset, offset + 1)
         return messages[-count:]
 
-    async def _read_all(self, positions: dict[int, int], ends: dict[int, int] | None) -> None:
+    async def _read_all(self, positions: dict[int, int], ends: dict[int, int] | None, *, partitions: int) -> None:
         """Every partition in a task of its own. `ends` None: for ever, partitions that are added later included."""
         async with asyncio.TaskGroup() as tasks:
             for partition, offset in positions.items():
                 tasks.create_task(self._read(partition, offset, None if ends is None else ends[partition]))
             if ends is None:
-                tasks.create_task(self._look_for_partitions(tasks, len(positions)))
+                tasks.create_task(self._look_for_partitions(tasks, partitions))
 
     async def _read(self, partition: int, offset: int, end: int | None) -> None:
+        from acklog.errors import MessageExpired
+
         epoch: int | None = None
         while end is None or offset < end:
-            page = await self._page(partition, offset, epoch, wait_s=0 if end is not None else self._poll_s())
+            try:
+                page = await self._page(partition, offset, epoch, wait_s=0 if end is not None else self._poll_s())
+            except MessageExpired:
+                self._note(f"Partition {partition} was decommissioned, and is gone: nothing more comes from it.")
+                return
             if isinstance(page, Skipped):
                 self._note(page.note)
                 offset, epoch = page.next_offset, None

@@ -228,7 +228,7 @@ def _told_to_client(error: AcklogError) -> AcklogError:
     if error.code is ProblemCode.OUTCOME_UNKNOWN:
         detail = "the message was not confirmed within the deadline; it may be stored all the same"
         return AcklogError(ProblemCode.OUTCOME_UNKNOWN, detail, retry_after_ms=error.retry_after_ms)
-    if error.code is ProblemCode.PARTITION_DECOMMISSIONED:
+    if error.code in {ProblemCode.PARTITION_DECOMMISSIONED, ProblemCode.MESSAGE_EXPIRED}:
         # The leader has heard of it before this gateway, which chooses another one from the next moment on.
         detail = "the partition has just been decommissioned, and the message is not stored: send it again"
         return AcklogError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=DECOMMISSIONED_RETRY_MS)

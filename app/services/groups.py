@@ -61,7 +61,7 @@ class ProgressView(msgspec.Struct, rename="camel"):
 
 
 class OffsetsView(msgspec.Struct, rename="camel"):
-    """Only partitions from which the group has read."""
+    """Only partitions from which the group has read, and which are not gone."""
 
     group: str
     offsets: list[ProgressView]
@@ -160,7 +160,7 @@ class GroupService:
         principal.require_use_of_group(name)
         group = await self._catalog.group(name)
         topics = await self._topics(topic_names, principal)
-        places = [(topic, number) for topic in topics for number in range(topic.partitions)]
+        places = self._places(topics)
         if len(places) > PARTITIONS_ASKED_MAX:
             detail = f"there are {len(places)} partitions, at most {PARTITIONS_ASKED_MAX} at a time: name topics"
             raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="topic")
@@ -185,7 +185,7 @@ class GroupService:
         group = await self._catalog.group(name)
         if command.partition is None:
             topic = await self._catalog.topic(command.topic, principal, field="topic")
-            numbers = list(range(topic.partitions))
+            numbers = [number for _, number in self._places([topic])]
         else:
             topic = await self._catalog.topic_with_partition(command.topic, command.partition, principal)
             numbers = [command.partition]
@@ -217,7 +217,7 @@ class GroupService:
         if principal.is_for_every_topic:
             return
         foreign = [topic for topic in self._gateway.metadata.topics() if not principal.may_see(topic.name)]
-        places = [(topic, number) for topic in foreign for number in range(topic.partitions)]
+        places = self._places(foreign)
         if len(places) > PARTITIONS_ASKED_MAX:
             detail = "there are too many topics to tell what the group reads: it takes a token for every topic"
             raise AcklogError(ProblemCode.FORBIDDEN, detail, field="settings.deadLetterTopic")
@@ -234,6 +234,15 @@ class GroupService:
             if _position_of(group, answer) is not None:
                 detail = "the group also reads topics that the token is not for"
                 raise AcklogError(ProblemCode.FORBIDDEN, detail, field="settings.deadLetterTopic")
+
+    def _places(self, topics: list[Topic]) -> list[tuple[Topic, int]]:
+        """Their partitions without those that are gone: nobody leads them, and nothing is left to read there."""
+        return [
+            (topic, number)
+            for topic in topics
+            for number in range(topic.partitions)
+            if not self._leaders.is_gone(topic.id, number)
+        ]
 
     async def _topics(self, names: list[str], principal: Principal) -> list[Topic]:
         if names:

@@ -147,8 +147,10 @@ class SettleService:
             try:
                 codes = await self._call(request)
             except AcklogError as error:
+                is_gone = error.code is ProblemCode.MESSAGE_EXPIRED
+                fault = _settled_by_retention(action) if is_gone else error
                 for index in part.indexes:
-                    results[index] = error
+                    results[index] = fault
                 return
             for index, name in zip(part.indexes, codes, strict=True):
                 if name:
@@ -238,6 +240,14 @@ class SettleService:
         elif not context.principal.may_use_any_group:
             self._require_group(group_id, context.principal)
         return (topic_id, partition, group_id), settle_item
+
+
+def _settled_by_retention(action: str) -> AcklogError | None:
+    """What settling a message of a partition that is gone comes to. Retention has removed all that it held, and what
+    it removes counts as done, as while the partition was there."""
+    if action in {"ack", "release"}:
+        return None
+    return AcklogError(ProblemCode.RECEIPT_STALE, ProblemCode.RECEIPT_STALE.title)
 
 
 def _blamed_on(field: str, fault: AcklogError) -> AcklogError:

@@ -18,7 +18,7 @@ from app.services.groups import ProgressView, progress_view
 from app.services.log_ends import LogEnds
 from app.services.unclean_election import UncleanElectionView, unclean_view
 from cluster.errors import AcklogError
-from cluster.model import PartitionLife, PartitionState, Topic, TopicConfig
+from cluster.model import PartitionLife, Topic, TopicConfig
 from cluster.topic_defaults import (
     check_min_insync_replicas,
     check_replication_factor,
@@ -220,7 +220,7 @@ class TopicService:
         deadline_ms = self._leaders.deadline_in(timeout_ms)
 
         async def positions(partition: int) -> PositionsResponse | None:
-            if _is_gone(self._gateway.metadata.partition(topic.id, partition)):
+            if self._leaders.is_gone(topic.id, partition):
                 return None
             return await self._ends.positions(topic.id, partition, deadline_ms=deadline_ms)
 
@@ -271,7 +271,3 @@ def topic_view(topic: Topic) -> TopicView:
         topic.config,
         list(topic.decommissioned),
     )
-
-
-def _is_gone(state: PartitionState | None) -> bool:
-    return state is not None and state.life is PartitionLife.GONE

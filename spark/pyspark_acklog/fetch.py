@@ -15,7 +15,15 @@ import pyarrow.compute as pc
 from acklog.client.background import Background
 from acklog.client.call import Call, Request, Response, raise_for_problem, segment, target
 from acklog.client.caller import Caller
-from acklog.errors import AcklogError, LogDiverged, OffsetOutOfRange, RecordsCorrupt, TopicNotFound, UnknownField
+from acklog.errors import (
+    AcklogError,
+    LogDiverged,
+    MessageExpired,
+    OffsetOutOfRange,
+    RecordsCorrupt,
+    TopicNotFound,
+    UnknownField,
+)
 from acklog.runtime import monotonic_ms
 from acklog.wire.batch import BatchHeader
 from acklog.wire.log_page import MEDIA_TYPE, OnUndecodable, headers, runs
@@ -205,6 +213,8 @@ class _Fetching:
                 return self._gap(offset, log_start, "retention")
             # Beyond the high watermark that this replica knows: it catches up.
             return Page(self._range, offset, offset, b"")
+        except MessageExpired:  # the partition was decommissioned, and is gone
+            return self._gap(offset, self._range.end, "retention")
         except RecordsCorrupt as error:
             behind = error.extra.get("next_offset")
             if self._options.fail_on_data_loss or not isinstance(behind, int) or behind <= offset:

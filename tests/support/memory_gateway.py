@@ -102,10 +102,12 @@ class MemoryMetadata:
         topic = self.topic_by_id(topic_id)
         if topic is None or partition >= topic.partitions:
             return None
-        leader = -1 if (topic_id, partition) in self.leaderless else NODE_ID
+        is_gone = (topic_id, partition) in self.gone
+        leader = -1 if is_gone or (topic_id, partition) in self.leaderless else NODE_ID
+        replicas = () if is_gone else (NODE_ID,)
         epoch = self.epochs.get(keys.partition(topic_id, partition), LEADER_EPOCH)
-        life = PartitionLife.GONE if (topic_id, partition) in self.gone else PartitionLife.ACTIVE
-        return PartitionState(topic_id, partition, (NODE_ID,), (NODE_ID,), leader, 1, epoch, life=life)
+        life = PartitionLife.GONE if is_gone else PartitionLife.ACTIVE
+        return PartitionState(topic_id, partition, replicas, replicas, leader, 1, epoch, life=life)
 
     def partitions(self, topic_id: str) -> list[PartitionState]:
         topic = self.topic_by_id(topic_id)
@@ -120,6 +122,9 @@ class MemoryMetadata:
 
     def groups(self) -> list[Group]:
         return [self.groups_by_name[name] for name in sorted(self.groups_by_name)]
+
+    def node(self, node_id: int) -> NodeRegistration | None:
+        return next((each for each in self.registrations if each.node_id == node_id), None)
 
     def nodes(self) -> list[NodeRegistration]:
         return self.registrations

@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 
-from acklog.catalog import Group, GroupOffsets, GroupSettings, PartitionProgress, Topic
+from acklog.catalog import (
+    Group,
+    GroupOffsets,
+    GroupSettings,
+    PartitionProgress,
+    PartitionState,
+    Topic,
+    TopicConfig,
+    TopicDescription,
+)
 from acklog.command import machine_checks
 from acklog.command.checkup import Check, Outcome
 from acklog.command.machine_checks import (
@@ -19,6 +28,7 @@ from acklog.command.machine_checks import (
 from acklog.command.server_checks import GROUPS_LOOKED_AT_MAX, ServerChecks
 from acklog.command.server_metrics import ServerMetrics
 from acklog.errors import ConnectionFailed, Forbidden, GroupNotFound, StorageFailed, Unauthenticated
+from acklog.wire.limits import PARTITIONS_MAX
 
 HEALTHY = """\
 # HELP acklog_server_info 1, with the server's version
@@ -66,6 +76,9 @@ class _Topics:
     def list(self) -> list[Topic]:
         topics: list[Topic] = self._server._answer("topics")
         return topics
+
+    def get(self, name: str) -> TopicDescription:
+        return next(topic for topic in self._server.answers["topics"] if topic.name == name)
 
 
 class _Groups:
@@ -174,6 +187,14 @@ class TestServer:
         idle = diagnose(FakeServer(groups=groups, offsets=[row(10), row(10)]))
         assert idle["groups"].outcome is Outcome.WARN
         assert "mail in orders (50)" in idle["groups"].finding
+
+    def test_a_partition_that_is_gone_needs_no_leader(self) -> None:
+        settings = TopicConfig("time", -1, -1, 1, 1, 1, 1)
+        states = [PartitionState(0, leader=1), PartitionState(1, life="gone")]
+        topic = TopicDescription("orders", "id", PARTITIONS_MAX, 1, settings, 1, partition_states=states)
+        assert diagnose(FakeServer(topics=[topic]))["topics"].outcome is Outcome.OK
+        states.append(PartitionState(2))
+        assert diagnose(FakeServer(topics=[topic]))["topics"].finding == "cannot be served: orders 2 (no leader)"
 
     def test_what_retention_took(self) -> None:
         rows = [PartitionProgress("orders", 0, progress=9, lag=0, lost=4, in_flight=0, delayed=0, done_above=0)]

@@ -11,7 +11,7 @@ from acklog.catalog import PartitionState, TopicConfig, TopicDescription
 from acklog.command import tail_reader
 from acklog.command.failures import CommandError
 from acklog.command.tail_reader import POLLS_AT_ONCE_MAX, TailReader, TailStart
-from acklog.errors import LogDiverged, OffsetOutOfRange, UnknownField
+from acklog.errors import LogDiverged, MessageExpired, OffsetOutOfRange, UnknownField
 from acklog.messages import RecordsPage, StoredMessage
 
 CONFIG = TopicConfig("time", -1, -1, 1, 1, 1, 1)
@@ -32,6 +32,7 @@ class Log:
         self.epoch = 3
         self.epochs_asked: list[int | None] = []
         self.knows_epochs = True
+        self.gone: set[int] = set()
 
     def _message(self, partition: int, offset: int) -> StoredMessage:
         return StoredMessage(
@@ -55,7 +56,9 @@ class Log:
 
     async def get(self, name: str) -> TopicDescription:
         states = [
-            PartitionState(number, log_start=start, high_watermark=len(log))
+            PartitionState(number, life="gone")
+            if number in self.gone
+            else PartitionState(number, log_start=start, high_watermark=len(log))
             for number, (start, log) in enumerate(zip(self.starts, self.partitions, strict=True))
         ]
         return TopicDescription("t", "id", len(states), 1, CONFIG, 1, partition_states=states)
@@ -74,6 +77,8 @@ class Log:
         if epoch is not None and not self.knows_epochs:
             raise UnknownField("epoch is not known", field="epoch")
         self.epochs_asked.append(epoch)
+        if partition in self.gone:
+            raise MessageExpired("it was decommissioned, and is gone")
         if epoch is not None and epoch < self.epoch and offset:
             raise LogDiverged("it was cut", extra={"divergedAt": 2, "leaderEpoch": self.epoch})
         answered_in = self.epoch
@@ -222,3 +227,28 @@ async def test_a_partition_without_a_leader_is_told() -> None:
     log.starts[0] = None  # type: ignore[call-overload]
     with pytest.raises(CommandError, match="partition 0 cannot be read: it has no leader"):
         await Shown(log).reader.run(TailStart(is_earliest=True), is_following=False)
+
+
+async def test_a_partition_that_is_gone_is_passed_over() -> None:
+    log = Log(2, 2)
+    log.gone.add(0)
+    for start in (TailStart(is_earliest=True), TailStart(last=5), TailStart(time_ms=0)):
+        shown = Shown(log)
+        await shown.reader.run(start, is_following=False)
+        assert (shown.ids, shown.notes) == (["m-1-0", "m-1-1"], [])
+
+
+async def test_a_partition_that_goes_while_it_is_followed_is_told_and_left() -> None:
+    log = Log(2, 1)
+    shown = Shown(log, messages_max=4)
+    running = asyncio.create_task(shown.reader.run(TailStart(is_earliest=True), is_following=True))
+    while len(shown.ids) < 3:
+        await asyncio.sleep(0)
+    log.gone.add(0)
+    log.grown.set()
+    while not shown.notes:
+        await asyncio.sleep(0)
+    log.append(1)
+    await asyncio.wait_for(running, 10)
+    assert shown.notes == ["Partition 0 was decommissioned, and is gone: nothing more comes from it."]
+    assert shown.ids[-1] == "m-1-1"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from acklog.client.call import Call, Response
-from acklog.errors import LogDiverged, OffsetOutOfRange, RecordsCorrupt, UnknownField
+from acklog.errors import LogDiverged, MessageExpired, OffsetOutOfRange, RecordsCorrupt, UnknownField
 from acklog.wire.batch import encode_opaque_batch, stamp
 from pyspark_acklog import fetch
 from pyspark_acklog.failures import DataLossError, SparkSourceError, TopicChangedError
@@ -186,3 +186,9 @@ async def test_an_end_that_another_leader_knows_better_is_waited_for() -> None:
     behind = OffsetOutOfRange("outside", extra={"logStart": 0, "highWatermark": 2})
     [found] = await read(Gateways(behind), 4)
     assert (found.offset, found.next_offset, found.content) == (4, 4, b"")
+
+
+async def test_a_partition_that_is_gone_lacks_all_that_was_to_be_read() -> None:
+    gone = MessageExpired("the partition was decommissioned, and is gone")
+    [found] = await read(Gateways(gone), 4)
+    assert (found.start, found.end, found.reason) == (4, 20, "retention")  # R42
