@@ -1,6 +1,6 @@
 """Topics and groups by the names that clients give them, created on first use where that is on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 
 from acklog.wire.problems import ProblemCode
@@ -89,8 +89,11 @@ class Catalog:
         """The topic with so many replicas, if another gateway has just changed it; else as it is."""
         return topic if replicas <= topic.replication_factor else await self.latest_topic(topic.name) or topic
 
-    async def topic_for_send(self, name: str, principal: Principal) -> tuple[Topic, bool]:
-        """The topic, and whether it was created just now. Raises AcklogError as `topic` does."""
+    async def topic_for_send(
+        self, name: str, principal: Principal, *, is_wanted: Callable[[Topic], bool]
+    ) -> tuple[Topic, bool]:
+        """The topic, and whether it was created just now. One that would have to be, and is not wanted as it would be,
+        is not: it comes without an id then. Raises AcklogError as `topic` does."""
         topic = self.existing(name, principal)
         if topic is not None:
             return topic, False
@@ -102,11 +105,12 @@ class Catalog:
             raise self._no_topic(name, principal, "queue")
         with self._auto_topics.one_more(name, principal):
             factor = default_replication_factor(await self.nodes())
+            config = TopicConfig(min_insync_replicas=default_min_insync_replicas(factor))
+            planned = Topic("", name, self._settings.partitions_default, factor, 0, config)
+            if not is_wanted(planned):
+                return planned, False
             topic = await self._gateway.topics.get_or_create(
-                name,
-                partitions=self._settings.partitions_default,
-                config=TopicConfig(min_insync_replicas=default_min_insync_replicas(factor)),
-                replication_factor=factor,
+                name, partitions=planned.partitions, config=config, replication_factor=factor
             )
         return topic, True
 

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from functools import partial
 
 from acklog.wire.batch import DedupKey
 from acklog.wire.problems import ProblemCode
@@ -76,7 +77,8 @@ class SendService:
 
     async def send(self, command: SendCommand, principal: Principal, idempotency_key: str | None) -> SendResult:
         """Store what can be stored. Raises AcklogError where the request as a whole is at fault."""
-        topic, is_created = await self._topic_for(command.queue, command.acks, principal)
+        can_take = partial(_can_take_some, command.messages)
+        topic, is_created = await self._topic_for(command.queue, command.acks, principal, can_take)
         topic = await self._catalog.grown(topic, _highest_partition(command.messages))
         result = SendResult(
             topic, len(command.messages), command.is_batch, command.acks, self._deadline_ms(), is_created
@@ -110,7 +112,7 @@ class SendService:
     ) -> SendResult:
         """As `send`, for a batch in which nothing is at fault: a loop per batch where `send` has one per message. It
         takes what is in the batch; the caller must not use it again."""
-        topic, is_created = await self._topic_for(batch.queue, batch.acks, principal)
+        topic, is_created = await self._topic_for(batch.queue, batch.acks, principal, lambda _topic: True)
         if idempotency_key is not None and self._earlier.may_know(topic):
             return await self.send(batch.spelled_out(), principal, idempotency_key)
         result = SendResult(topic, len(batch.keys), True, batch.acks, self._deadline_ms(), is_created)
@@ -159,13 +161,22 @@ class SendService:
         return self._leaders.deadline_in(self._settings.request_timeout_ms)
 
     def _count(self, result: SendResult) -> None:
-        self._metrics.count_sent(result.topic.name, result.count - len(result.faults))
+        if result.count > len(result.faults):  # the topic may be one that was not made
+            self._metrics.count_sent(result.topic.name, result.count - len(result.faults))
         for code, count in Counter([fault.code.name for fault in result.faults.values()]).items():
             self._metrics.count_refused(code, count)
 
-    async def _topic_for(self, queue: str, acks: int, principal: Principal) -> tuple[Topic, bool]:
+    async def _topic_for(
+        self, queue: str, acks: int, principal: Principal, can_take: Callable[[Topic], bool]
+    ) -> tuple[Topic, bool]:
+        """The topic, and whether it was created just now: not for a request of which it `can_take` nothing. Raises
+        AcklogError."""
         principal.require(Scope.WRITE)
-        topic, is_created = await self._catalog.topic_for_send(queue, principal)
+
+        def is_wanted(topic: Topic) -> bool:
+            return acks <= topic.replication_factor and can_take(topic)
+
+        topic, is_created = await self._catalog.topic_for_send(queue, principal, is_wanted=is_wanted)
         topic = await self._catalog.with_replicas(topic, acks)
         if acks > topic.replication_factor:
             detail = f"is {acks}, the topic has {topic.replication_factor} replica(s)"
@@ -301,6 +312,14 @@ class SendService:
     ) -> None:
         batch = self._appends.encode(records)
         self._appends.begin(topic_id, partition, batch, acks, waiter, deadline_ms=deadline_ms)
+
+
+def _can_take_some(messages: list[Checked], topic: Topic) -> bool:
+    """Whether a topic that is yet to be made would store any of them."""
+    return any(
+        isinstance(each, Outgoing) and (each.partition is None or each.partition < topic.partitions)
+        for each in messages
+    )
 
 
 def _highest_partition(messages: list[Checked]) -> int:

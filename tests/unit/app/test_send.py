@@ -490,3 +490,27 @@ async def test_keyless_messages_pass_over_partitions_without_a_leader(
     world.metadata.leaderless.update((topic.id, number) for number in (0, 1, 3))
     for _ in range(5):
         assert (await send(client, queue="orders", body=1)).json()["partition"] == 2
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({"body": 1, "partition": 8}, "PARTITION_NOT_FOUND"),
+        ({"body": 1, "acks": 9}, "INVALID_FIELD"),
+        ({"key": "a"}, "MISSING_FIELD"),
+        ({"messages": [{"key": "a"}, {"body": 1, "partition": 8}]}, "MISSING_FIELD"),
+        ({"messages": [{"body": 1}], "acks": 9}, "INVALID_FIELD"),
+    ],
+)
+async def test_a_send_of_which_nothing_can_be_stored_makes_no_topic(
+    client: httpx2.AsyncClient, world: MemoryWorld, body: dict[str, object], code: str
+) -> None:
+    refused = await client.post("/messages", json={"queue": "new", **body})
+    assert (refused.status_code >= 400, refused.json()["code"]) == (True, code)
+    assert world.metadata.topics() == []
+    assert 'topic="new"' not in (await client.get("/metrics")).text
+
+
+async def test_one_good_message_makes_the_topic(client: httpx2.AsyncClient, world: MemoryWorld) -> None:
+    sent = await client.post("/messages", json={"queue": "new", "messages": [{"key": "a"}, {"body": 1, "partition": 7}]})
+    assert (sent.status_code, sent.json()["failed"], sent.json()["topicCreated"]) == (207, 1, True)

@@ -78,7 +78,8 @@ class _Topics:
         return topics
 
     def get(self, name: str) -> TopicDescription:
-        return next(topic for topic in self._server.answers["topics"] if topic.name == name)
+        found: TopicDescription = next(topic for topic in self._server.answers["topics"] if topic.name == name)
+        return found
 
 
 class _Groups:
