@@ -5,7 +5,9 @@ A body's time and size are bounded where it is read (`app.parsing.request_body`)
 """
 
 import asyncio
+import re
 import sys
+from collections import Counter
 from http import HTTPStatus
 from typing import Any
 
@@ -22,6 +24,10 @@ from cluster.errors import AcklogError
 BUSY_RETRY_MS = 1000
 _VERSIONS = frozenset({"1.0", "1.1"})
 _OFFERS = frozenset({b"upgrade", b"http2-settings"})
+_SINGLE = frozenset({b"host", b"authorization", b"content-type", b"idempotency-key", b"origin", b"sec-fetch-site"})
+"""Headers that decide something by one value: of two, whoever stands between may have judged the other one."""
+_HOST = re.compile(rb"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~%!$&'()*+,;=-]*)(?::[0-9]*)?")
+"""RFC 9110, 7.2: a host and a port, without a user before it."""
 
 
 class LimitedHttpProtocol(HttpToolsProtocol):
@@ -38,6 +44,8 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         self._write_timer: asyncio.TimerHandle | None = None
         self._running: RequestResponseCycle | None = None
         self._is_refused = False
+        self._last_word: AcklogError | None = None
+        self._good_host: bytes | None = None
         self._has_sent = False
         self._is_in_head = False
         self._is_offered_upgrade = False
@@ -85,14 +93,24 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             self._received, self._unread = self._unread, b""
             super().data_received(self._received)
         self._received = b""
+        if self._is_refused:
+            return
         if self.is_body_due():
             self.count_body()
         if self._timer is None:
             self._bound_the_rest()
         if len(self.pipeline) > self.settings.pipelined_requests_max:
             # Reading was paused at the first queued request: these came in one piece, so the client does not wait.
+            while len(self.pipeline) > self.settings.pipelined_requests_max:
+                self.pipeline.popleft()
+            self.cycle = self.pipeline[0][0]
             detail = f"at most {self.settings.pipelined_requests_max} requests may wait on one connection"
             self._refuse(AcklogError(ProblemCode.TOO_MANY_CONNECTIONS, detail, retry_after_ms=BUSY_RETRY_MS))
+
+    def eof_received(self) -> None:
+        """The client sends no more, which ends the connection; it may still read."""
+        if self.is_body_due() or (self.cycle is not None and self.cycle.more_body):
+            self._refuse(AcklogError(ProblemCode.BODY_INCOMPLETE, "the body is shorter than its head says"))
 
     def _bound_the_rest(self) -> None:
         """After what came in: what still has to come must do so in time. (A timer per request that comes in one piece
@@ -180,17 +198,30 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         host = headers.get(b"host")
         if version not in _VERSIONS:
             self._refuse(AcklogError(ProblemCode.MALFORMED_HTTP, f"HTTP/{version} is not spoken here, HTTP/1.1 is"))
-        elif (host is None and version == "1.1") or (len(headers) < len(self.headers) and self._hosts() > 1):
-            detail = f"a request has exactly one Host header, this one has {self._hosts()}"
+        elif host is None and version == "1.1":
+            self._refuse(AcklogError(ProblemCode.MALFORMED_HTTP, "a request has exactly one Host header", field="Host"))
+        elif len(headers) < len(self.headers) and (name := self._repeated()):
+            detail = f"a request has at most one header {name}"
+            self._refuse(AcklogError(ProblemCode.MALFORMED_HTTP, detail, field=name))
+        elif host != self._good_host and not _HOST.fullmatch(host or b""):
+            detail = "the header Host is not a host with or without a port"
             self._refuse(AcklogError(ProblemCode.MALFORMED_HTTP, detail, field="Host"))
-        elif self.guard is not None:
+        else:
+            self._good_host = host
+            self._judge_page(headers)
+
+    def _judge_page(self, headers: dict[bytes, bytes]) -> None:
+        if self.guard is not None:
+            host = headers.get(b"host")
             origin, fetch_site = headers.get(b"origin"), headers.get(b"sec-fetch-site")
             fault = self.guard.fault(self.url, host=host, origin=origin, fetch_site=fetch_site)
             if fault is not None:
                 self._refuse(fault)
 
-    def _hosts(self) -> int:
-        return sum(name == b"host" for name, _ in self.headers)
+    def _repeated(self) -> str:
+        """A header that stands more than once in the head and must not; "" where there is none."""
+        counts = Counter([name for name, _ in self.headers])
+        return next((name.decode().title() for name in sorted(_SINGLE) if counts[name] > 1), "")
 
     def on_body(self, body: bytes) -> None:
         if not self._is_refused:
@@ -205,7 +236,9 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if self.cycle.more_body and self.cycle.response_complete and not self.transport.is_closing():
+        if self._last_word is not None:
+            self._say_last_word()
+        elif self.cycle.more_body and self.cycle.response_complete and not self.transport.is_closing():
             # Answered before the body was there, as 408 and 413 are: what still comes in is dropped, for a while.
             self._unset_keepalive_if_required()
             self._start_timer()
@@ -257,14 +290,36 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         self._refuse(AcklogError(ProblemCode.MALFORMED_HTTP, "what was sent is not HTTP/1.1"))
 
     def _refuse(self, error: AcklogError, *, is_answer_wanted: bool = True) -> None:
-        """Answer and close: what follows on the connection cannot be trusted any more. While an earlier request is
-        being answered the connection is closed only, so that answers do not get mixed up."""
+        """Answer, behind the answers to all that came before, and close: what follows cannot be trusted any more."""
         if self._is_refused or self.transport.is_closing():
             return
         self._is_refused = True
         self._stop_timer()
-        if is_answer_wanted and (self.cycle is None or self.cycle.response_complete):
-            self.transport.write(_answer(error))
+        if is_answer_wanted:
+            self._last_word = error
+        if self.cycle is not None and self.cycle.more_body:
+            self._give_up(self.cycle)
+        self._say_last_word()
+
+    def _give_up(self, cycle: RequestResponseCycle) -> None:
+        """It is this request whose body is wrong. It is told that its client is gone; if it has begun to answer, no
+        other answer can be given."""
+        if self.pipeline and self.pipeline[0][0] is cycle:
+            self.pipeline.popleft()
+        elif cycle.response_started or cycle.response_complete:
+            self._last_word = None
+        cycle.disconnected = True
+        cycle.message_event.set()
+        if self._running is cycle:
+            self._running = None
+
+    def _say_last_word(self) -> None:
+        """Once all that came before is answered; where there is none, the connection ends at once."""
+        if self._last_word is not None:
+            is_answering = self._running is not None and not self._running.response_complete
+            if is_answering or self.pipeline or self.transport.is_closing():
+                return
+            self.transport.write(_answer(self._last_word))
         self.transport.close()
 
 

@@ -15,14 +15,17 @@ EVERY_HOST = "*"
 HARMLESS = (b"/", b"/docs", b"/docs/errors", b"/docs/plain")
 """What a link on another page may lead to. Everything else does something, also by GET: a receive consumes."""
 _OWN_PAGES = frozenset({b"same-origin", b"none"})
+_SCHEMES = frozenset({b"http", b"https"})
 _KNOWN_MAX = 64
 
 
 class WebGuard:
-    """`hosts` are the names under which the server is served, beside those of loopback; None: under any."""
+    """`hosts` are the names under which the server is served, beside those of loopback; None: under any. `origins` are
+    hosts, with their ports, that its pages may have where a proxy calls it otherwise."""
 
-    def __init__(self, hosts: frozenset[str] | None) -> None:
+    def __init__(self, hosts: frozenset[str] | None, origins: frozenset[bytes] = frozenset()) -> None:
         self._hosts = hosts
+        self._origins = origins
         self._known: set[bytes] = set()  # what Host headers said that were good
 
     def fault(
@@ -49,8 +52,8 @@ class WebGuard:
                 return None
             return AcklogError(ProblemCode.ORIGIN_NOT_ALLOWED, "a page of another site sent this", field="Origin")
         assert origin is not None, "there is one of the two"
-        authority = origin.partition(b"://")[2]
-        if authority and (authority.lower() == (host or b"").lower() or self._is_named(name_of(authority))):
+        scheme, _, authority = origin.lower().partition(b"://")
+        if scheme in _SCHEMES and authority and (authority == (host or b"").lower() or authority in self._origins):
             return None
         return AcklogError(ProblemCode.ORIGIN_NOT_ALLOWED, "a page of another origin sent this", field="Origin")
 
@@ -58,10 +61,7 @@ class WebGuard:
         if self._hosts is None:
             return True
         name = name_of(host)
-        return self._is_named(name) or is_loopback(name) or name.endswith(".localhost")
-
-    def _is_named(self, name: str) -> bool:
-        return self._hosts is not None and name in self._hosts
+        return name in self._hosts or is_loopback(name) or name.endswith(".localhost")
 
 
 def name_of(authority: bytes) -> str:
@@ -85,9 +85,12 @@ def is_loopback(host: str) -> bool:
 def guard_of(*, listens_on: str, allowed_hosts: str, has_tokens: bool) -> WebGuard | None:
     """`allowed_hosts` as in the settings: names separated by commas, `*` for all, empty for what fits `listens_on`:
     those of loopback there, elsewhere all, as nobody here can know what names lead to a public address."""
-    named = frozenset(name_of(each.encode()) for each in allowed_hosts.split(",") if each.strip())
+    authorities = [each.strip().lower().encode() for each in allowed_hosts.split(",") if each.strip()]
+    named = frozenset(map(name_of, authorities))
     if not named:
         if has_tokens:
             return None
         return WebGuard(frozenset({listens_on.lower()}) if is_loopback(listens_on) else None)
-    return WebGuard(None if EVERY_HOST in named else named | {listens_on.lower()})
+    # Another server of this machine has a loopback name, too: there only the port tells whose page it is.
+    origins = frozenset(each for each in authorities if not is_loopback(name_of(each)))
+    return WebGuard(None if EVERY_HOST in named else named | {listens_on.lower()}, origins)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +25,14 @@ SETTINGS = Settings(
     pipelined_requests_max=2,
     connections_max=2,
 )
+NO_HOSTS = (b"localhost:1@evil", b"a@b", b"a/b", b"a:b", b"a:1:2", b"[::1", b"::1", b"[]", b"[::1]x", b"a b")
+SINGLE = (b"authorization", b"content-type", b"idempotency-key", b"origin", b"sec-fetch-site")
 GET = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n"
+
+
+def codes_in(transport: MemoryTransport) -> list[int]:
+    """The statuses of the answers that were written, in order."""
+    return [int(code) for code in re.findall(rb"HTTP/1\.1 (\d+) ", transport.written)]
 
 
 class Gate:
@@ -107,6 +115,14 @@ async def test_headers_that_do_not_arrive_end_the_connection(connect: Any, sent:
         (b"GET /\r\n\r\n", ProblemCode.MALFORMED_HTTP),
         (b"GET / HTTP/0.9\r\nhost: a\r\n\r\n", ProblemCode.MALFORMED_HTTP),
         (b"GET / HTTP/2.0\r\nhost: a\r\n\r\n", ProblemCode.MALFORMED_HTTP),
+        *((b"GET / HTTP/1.1\r\nhost: %b\r\n\r\n" % host, ProblemCode.MALFORMED_HTTP) for host in NO_HOSTS),
+        *(
+            (
+                b"GET / HTTP/1.1\r\nhost: a\r\n%b: a\r\nX: b\r\n%b: a\r\n\r\n" % (name, name.title()),
+                ProblemCode.MALFORMED_HTTP,
+            )
+            for name in SINGLE
+        ),
         (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", ProblemCode.MALFORMED_HTTP),
     ],
 )
@@ -137,11 +153,86 @@ async def test_too_many_pipelined_requests(connect: Any, gate: Gate) -> None:
     await settle()
     assert not transport.is_closing()
     protocol.data_received(GET)
-    assert transport.is_closing()
-    assert transport.written == b""
-    protocol.connection_lost(None)
+    protocol.data_received(GET * 3)  # nothing more is taken
+    await settle()
+    assert (transport.written, transport.is_closing()) == (b"", False)
     gate.may_answer.set()
     await settle()
+    assert codes_in(transport) == [200, 200, 200, 503]
+    assert b"TOO_MANY_CONNECTIONS" in transport.written
+    assert transport.is_closing()
+
+
+async def test_many_more_pipelined_requests_in_one_piece(connect: Any) -> None:
+    protocol, transport = connect()
+    protocol.data_received(GET * 40)
+    await settle()
+    assert codes_in(transport) == [200, 200, 200, 503]
+    assert transport.is_closing()
+
+
+async def test_what_is_wrong_behind_a_good_request_is_answered_behind_it(connect: Any, gate: Gate) -> None:
+    gate.may_answer.clear()
+    protocol, transport = connect()
+    protocol.data_received(GET + b"GET / HTTP/7.1\r\nhost: a\r\n\r\n" + GET)
+    await settle()
+    assert (transport.written, transport.is_closing()) == (b"", False)
+    gate.may_answer.set()
+    await settle()
+    assert codes_in(transport) == [200, 400]
+    assert transport.is_closing()
+
+
+CHUNKED = b"POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n"
+SIZED = b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\n12345"
+BAD_CHUNK = b"5\r\nhello\r\nno number\r\n"
+
+
+@pytest.mark.parametrize("before", [b"", GET])
+@pytest.mark.parametrize("is_short", [False, True])
+async def test_a_body_that_is_none_is_answered(connect: Any, gate: Gate, before: bytes, is_short: bool) -> None:
+    gate.may_answer.clear()
+    protocol, transport = connect()
+    if is_short:
+        protocol.data_received(SIZED)
+        await settle()
+        protocol.eof_received()
+        assert transport.is_closing()
+    else:
+        protocol.data_received(before + CHUNKED)
+        await settle()
+        protocol.data_received(BAD_CHUNK)
+        await settle()
+    gate.may_answer.set()
+    await settle()
+    assert codes_in(transport) == ([200] if before and not is_short else []) + [400]
+    assert (b"BODY_INCOMPLETE" if is_short else b"MALFORMED_HTTP") in transport.written
+    assert transport.is_closing()
+    protocol.connection_lost(None)
+    await settle()
+
+
+async def test_what_is_wrong_with_a_body_that_was_answered_already_ends_the_connection_only(connect: Any) -> None:
+    for rest in (BAD_CHUNK, b""):
+        protocol, transport = connect()
+        protocol.data_received(CHUNKED)
+        await settle()
+        if rest:
+            protocol.data_received(rest)
+            assert transport.is_closing()
+        else:
+            protocol.eof_received()
+        assert codes_in(transport) == [200]
+        protocol.connection_lost(None)
+
+
+async def test_a_client_that_leaves_between_requests_is_told_nothing(connect: Any) -> None:
+    protocol, transport = connect()
+    protocol.data_received(GET)
+    await settle()
+    protocol.eof_received()
+    assert codes_in(transport) == [200]
+    protocol.connection_lost(None)
 
 
 async def test_too_many_connections(connect: Any) -> None:
@@ -235,3 +326,14 @@ async def test_http_1_0_needs_no_host(connect: Any) -> None:
     protocol.data_received(b"GET / HTTP/1.0\r\n\r\n")
     await settle()
     assert transport.written.startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize(
+    "host", [b"", b"a_b.c-d:", b"a:65535", b"[::1]:8080", b"[fe80::1]", b"127.0.0.1:1", b"x~!$%20"]
+)
+async def test_hosts_of_every_form_are_served(connect: Any, host: bytes) -> None:
+    protocol, transport = connect()
+    protocol.data_received(b"GET / HTTP/1.1\r\nhost: %b\r\naccept: a\r\naccept: b\r\n\r\n" % host)
+    await settle()
+    assert codes_in(transport) == [200]
+    protocol.connection_lost(None)

@@ -512,5 +512,7 @@ async def test_a_send_of_which_nothing_can_be_stored_makes_no_topic(
 
 
 async def test_one_good_message_makes_the_topic(client: httpx2.AsyncClient, world: MemoryWorld) -> None:
-    sent = await client.post("/messages", json={"queue": "new", "messages": [{"key": "a"}, {"body": 1, "partition": 7}]})
+    sent = await client.post(
+        "/messages", json={"queue": "new", "messages": [{"key": "a"}, {"body": 1, "partition": 7}]}
+    )
     assert (sent.status_code, sent.json()["failed"], sent.json()["topicCreated"]) == (207, 1, True)

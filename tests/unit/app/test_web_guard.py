@@ -67,6 +67,26 @@ def test_what_other_pages_send_is_refused() -> None:
         assert code(guard, host=b"localhost:8080", origin=origin) is ProblemCode.ORIGIN_NOT_ALLOWED
 
 
+@pytest.mark.parametrize("allowed", ["", "localhost,queue.example.com"])
+def test_pages_of_other_servers_of_this_machine_are_others(allowed: str) -> None:
+    """Whatever listens on another port of the same address is somebody else's."""
+    for name in (b"127.0.0.1", b"localhost", b"[::1]"):
+        host = name + b":8080"
+        assert code(on_loopback(allowed), host=host, origin=b"http://" + host) is None
+        for other in (name + b":3000", name, name + b":8080.example", b"x@" + host):
+            guard = on_loopback(allowed)
+            assert code(guard, host=host, origin=b"http://" + other) is ProblemCode.ORIGIN_NOT_ALLOWED
+        assert code(guard, host=host, origin=b"other://" + host) is ProblemCode.ORIGIN_NOT_ALLOWED
+
+
+def test_a_name_that_is_served_is_an_origin_without_a_port_or_with_the_named_one() -> None:
+    guard = on_loopback("queue.example.com,other.example.com:8443")
+    for origin in (b"https://queue.example.com", b"https://OTHER.example.com:8443"):
+        assert code(guard, origin=origin) is None
+    for origin in (b"https://queue.example.com:3000", b"https://other.example.com:8444"):
+        assert code(guard, origin=origin) is ProblemCode.ORIGIN_NOT_ALLOWED
+
+
 def test_its_own_pages_and_the_address_bar_may() -> None:
     guard = on_loopback()
     assert code(guard, fetch_site=b"same-origin", origin=b"http://127.0.0.1:8080") is None
