@@ -28,6 +28,7 @@ class Engine:
         self.io = io
         self.clock = clock
         self.settings = settings
+        self.opened_ms = clock.now_ms()
         self.files = OpenFiles(
             disk, limit=settings.open_files_max, write_behind_bytes_max=settings.write_behind_bytes_max
         )

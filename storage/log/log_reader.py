@@ -13,7 +13,8 @@ from storage.log.engine import Engine
 from storage.log.index import SegmentIndex
 from storage.log.log_state import LogState
 from storage.log.log_walk import LogWalk, Unreadable
-from storage.log.segment import NO_TIME, Segment
+from storage.log.lost_ranges import lost_ranges
+from storage.log.segment import Segment
 from storage.log.segment_reader import (
     Damage,
     StoredBatch,
@@ -40,6 +41,14 @@ class Verified(NamedTuple):
     next_offset: int
     size_bytes: int
     found_damage: bool
+
+
+class KeyedRange(NamedTuple):
+    """From `first` up to `end`, exclusive, there may be keyed batches, appended at `latest_ms` at the latest."""
+
+    first: int
+    end: int
+    latest_ms: int
 
 
 class LogReader:
@@ -147,18 +156,15 @@ class LogReader:
             return Verified(max(following, offset + 1), 0, True)
         return Verified(found[-1].header.next_offset if found else offset, 0, False)
 
-    async def keyed_ranges_since(self, time_ms: int) -> list[tuple[int, int]]:
+    async def keyed_ranges_since(self, time_ms: int) -> list[KeyedRange]:
         """As `PartitionLog.keyed_ranges_since` says."""
-        ranges: list[tuple[int, int]] = []
-        segments = list(self._state.segments)
-        for segment, following in zip(segments, [*segments[1:], None], strict=True):
+        lost = lost_ranges(self._state, opened_ms=self._engine.opened_ms)
+        ranges = [KeyedRange(*each) for each in lost if each.latest_ms >= time_ms]
+        for segment in list(self._state.segments):
             if segment.last_keyed_ms >= time_ms:
-                ranges.append((await self._begin_at_time(segment, time_ms), segment.end_offset))
-            if following is None or segment.end_offset == following.base_offset:
-                continue
-            if following.first_append_ms >= time_ms or following.first_append_ms == NO_TIME:
-                ranges.append((segment.end_offset, following.base_offset))
-        return ranges
+                first = await self._begin_at_time(segment, time_ms)
+                ranges.append(KeyedRange(first, segment.end_offset, segment.last_append_ms))
+        return sorted(ranges)
 
     async def _begin_at_time(self, segment: Segment, time_ms: int) -> int:
         """An offset of the segment before which nothing was appended at `time_ms` or later, but for damage."""
@@ -171,11 +177,17 @@ class LogReader:
 
     async def offset_at_time(self, time_ms: int) -> int:
         """As `PartitionLog.offset_at_time` says."""
-        state = self._state
-        self._engine.check(state)
+        engine, state = self._engine, self._state
+        engine.check(state)
+        lost = {each.end: each.first for each in lost_ranges(state, opened_ms=engine.opened_ms)}
         unreadable: int | None = None  # where damage begins that nothing earlier than `time_ms` stands behind
         for segment in list(state.segments):
-            if segment.last_append_ms < time_ms or segment.size_bytes == 0:
+            if segment.base_offset in lost and unreadable is None:
+                unreadable = lost[segment.base_offset]
+            if segment.size_bytes == 0:
+                continue
+            if segment.last_append_ms < time_ms:
+                unreadable = None
                 continue
             try:
                 index = await self._index(segment)
@@ -220,6 +232,8 @@ class LogReader:
         following = self._following(segment)
         if offset >= segment.end_offset:  # damage that recovery found
             return Damage(offset, following, "durable batches are missing")
+        if offset < segment.base_offset:  # the segment before is the log's first, and lost
+            return Damage(offset, segment.base_offset, "durable batches are missing")
         index = await self._index(segment)
         if not len(index):
             return Damage(offset, following, "no batch of the segment is valid")

@@ -13,7 +13,7 @@ from storage.log.engine import Engine
 from storage.log.group_commit import GroupCommit
 from storage.log.keys import LogKey
 from storage.log.leader_epochs import LeaderEpochs
-from storage.log.log_reader import LogReader, Verified
+from storage.log.log_reader import KeyedRange, LogReader, Verified
 from storage.log.log_state import LogState
 from storage.log.maintenance import Maintenance
 from storage.log.reset import reset_to
@@ -169,9 +169,9 @@ class PartitionLog:
         be read just before it may have been appended then, too, so that its offset is given instead."""
         return await self._reader.offset_at_time(time_ms)
 
-    async def keyed_ranges_since(self, time_ms: int) -> list[tuple[int, int]]:
-        """Offset ranges, ends exclusive, outside of which no keyed batch was appended at `time_ms` or later; in order.
-        What is missing altogether may have been keyed."""
+    async def keyed_ranges_since(self, time_ms: int) -> list[KeyedRange]:
+        """Ranges outside of which no keyed batch was appended at `time_ms` or later; in order. What is missing
+        altogether may have been keyed."""
         return await self._reader.keyed_ranges_since(time_ms)
 
     async def truncate_to(self, offset: int) -> None:

@@ -9,10 +9,11 @@ from storage.log.engine import Engine
 from storage.log.group_commit import GroupCommit
 from storage.log.log_directory import sync_names
 from storage.log.log_state import LogState
+from storage.log.lost_ranges import LostRange, lost_ranges
 from storage.log.maintenance import Maintenance
 from storage.log.open_files import OpenFiles
 from storage.log.round import LogQueue
-from storage.log.segment import Segment
+from storage.log.segment import NO_TIME, Segment
 
 
 class Retained(NamedTuple):
@@ -50,6 +51,7 @@ async def retain(
     def droppable() -> int:
         return _count_droppable(
             state,
+            lost=lost_ranges(state, opened_ms=engine.opened_ms),
             now_ms=engine.clock.now_ms(),
             retention_ms=retention_ms,
             retention_bytes=retention_bytes,
@@ -77,13 +79,15 @@ async def retain(
 def _count_droppable(
     state: LogState,
     *,
+    lost: list[LostRange],
     now_ms: int,
     retention_ms: int,
     retention_bytes: int,
     not_after_offset: int | None,
     keep_keyed_after_ms: int | None,
 ) -> int:
-    """How many segments from the oldest on may go; all of them only when the active one holds expired batches."""
+    """How many segments from the oldest on may go; all of them only when the active one holds expired batches. What
+    is `lost` may have been keyed, and is forgotten with the segment before it, or with the first one."""
     count = 0
     remaining_bytes = state.size_bytes
     for segment in state.segments:
@@ -97,7 +101,13 @@ def _count_droppable(
             break
         if not_after_offset is not None and segment.end_offset > not_after_offset:
             break
-        if keep_keyed_after_ms is not None and segment.last_keyed_ms > keep_keyed_after_ms:
+        beside = [
+            each
+            for each in lost
+            if each.first == segment.end_offset or (not count and each.first < segment.base_offset)
+        ]
+        last_keyed_ms = max(segment.last_keyed_ms, *(each.latest_ms for each in beside), NO_TIME)
+        if keep_keyed_after_ms is not None and last_keyed_ms > keep_keyed_after_ms:
             break
         count += 1
     return count

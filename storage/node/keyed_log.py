@@ -21,18 +21,18 @@ async def read_keys(log: PartitionLog, window: DedupWindow, clock: Clock) -> Non
     RECORDS_CORRUPT where the whole log is not served.
     """
     reading = _Reading(log, window, clock)
-    for first, end in await log.keyed_ranges_since(reading.since_ms):
+    for first, end, latest_ms in await log.keyed_ranges_since(reading.since_ms):
         walk = LogWalk(log, first, end)
         while (found := await walk.next(_READ_BYTES)) is not None:
             if isinstance(found, Unreadable):
                 reading.damage = found
             else:
                 reading.take(found)
-    reading.end()
+        reading.end_range(latest_ms)
 
 
 class _Reading:
-    """Of one log. Damage is judged by the batch behind it, which is not older."""
+    """Of one log. Damage is judged by the batch behind it, which is not older, or by what is known of its range."""
 
     def __init__(self, log: PartitionLog, window: DedupWindow, clock: Clock) -> None:
         self._log = log
@@ -57,9 +57,9 @@ class _Reading:
             age_ms = self._wall_now_ms - header.append_time_ms
             self._window.rebuild(keys, header.base_offset, header.leader_epoch, age_ms=age_ms, now_ms=self._now_ms)
 
-    def end(self) -> None:
-        """Nothing follows."""
-        self._judge_damage(max(self._log.last_append_ms, self.since_ms))
+    def end_range(self, latest_ms: int) -> None:
+        """Nothing follows that was appended at `latest_ms` or before."""
+        self._judge_damage(latest_ms)
 
     def _judge_damage(self, append_ms: int) -> None:
         """What is damaged was appended at `append_ms` at the latest."""

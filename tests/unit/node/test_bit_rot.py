@@ -224,7 +224,7 @@ def test_a_start_reads_keys_from_the_window_on_and_no_earlier() -> None:
         await sim.stop()
         await sim.start()
         log = sim.node.replicas()[0].logs[0]
-        [(first, end)] = await log.keyed_ranges_since(sim.clock.now_ms() - WINDOW_MS)
+        [(first, end, _)] = await log.keyed_ranges_since(sim.clock.now_ms() - WINDOW_MS)
         assert (first, end) == (39, 41), "one row of the index before it"
 
     with_node(main)

@@ -349,7 +349,7 @@ def test_retention_and_keys_go_by_the_leaders_stamps(harness: LogHarness) -> Non
     behind = stamped_run(5, range(5, 8), append_ms=now_ms - 8_000)
     young = stamped_run(8, range(8, 18), append_ms=now_ms)
     harness.run(append(log, old + keyed + behind + young))
-    assert [start <= 4 < end for start, end in harness.run(log.keyed_ranges_since(now_ms - 9_000))] == [True]
+    assert [start <= 4 < end for start, end, _ in harness.run(log.keyed_ranges_since(now_ms - 9_000))] == [True]
     assert harness.run(log.keyed_ranges_since(now_ms - 8_999)) == []
     for keep_keyed_after_ms, log_start in [(now_ms - 9_001, 3), (now_ms - 9_000, 7)]:
         harness.run(log.retain(retention_ms=5_000, retention_bytes=-1, keep_keyed_after_ms=keep_keyed_after_ms))
