@@ -127,7 +127,8 @@ class GroupSettings(msgspec.Struct, rename="camel"):
 
 
 class GroupChanges(TypedDict, total=False):
-    """What of a group's settings is to be set; what is left out stays, or gets the server's default."""
+    """What of a group's settings is to be set; what is left out stays, or gets the server's default. An update takes
+    `dead_letter_topic` None for the default."""
 
     start_position: str
     visibility_ms: int
@@ -139,11 +140,14 @@ class GroupChanges(TypedDict, total=False):
 
 
 class Group(msgspec.Struct, rename="camel"):
+    """`dead_letter_sources` are shell patterns of the topics that `settings.dead_letter_topic` is for; None: all."""
+
     name: str
     id: str
     mode: str
     settings: GroupSettings
     created_at_ms: int = field(name="createdAt")
+    dead_letter_sources: list[str] | None = None
 
 
 class GroupPage(msgspec.Struct):

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from msgspec import UNSET, UnsetType
 from prometheus_client.registry import Collector
 
 from app.auth.tokens import TokenTable
@@ -54,10 +55,21 @@ class TopicAdministration(Protocol):
 class GroupAdministration(Protocol):
     """`cluster.groups.Groups`, as far as a gateway uses it. Each call returns once the metadata view shows it."""
 
-    async def get_or_create(self, name: str, *, mode: GroupMode, settings: GroupSettings) -> Group: ...
+    async def get_or_create(
+        self,
+        name: str,
+        *,
+        mode: GroupMode,
+        settings: GroupSettings,
+        dead_letter_sources: tuple[str, ...] | None = None,
+    ) -> Group: ...
 
     async def update(
-        self, name: str, *, settings: GroupSettings | Callable[[GroupSettings], GroupSettings]
+        self,
+        name: str,
+        *,
+        settings: GroupSettings | Callable[[GroupSettings], GroupSettings],
+        dead_letter_sources: tuple[str, ...] | UnsetType | None = UNSET,
     ) -> Group: ...
 
     async def delete(self, name: str) -> None: ...

@@ -3,6 +3,9 @@
 import asyncio
 from collections.abc import Callable
 
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
 from acklog.wire.identifiers import id_from_bits
 from acklog.wire.problems import ProblemCode
 from cluster import keys
@@ -57,7 +60,14 @@ class Groups:
             raise AcklogError(ProblemCode.GROUP_EXISTS, f"The group {name!r} exists with another mode or settings.")
         return group
 
-    async def get_or_create(self, name: str, *, mode: GroupMode, settings: GroupSettings) -> Group:
+    async def get_or_create(
+        self,
+        name: str,
+        *,
+        mode: GroupMode,
+        settings: GroupSettings,
+        dead_letter_sources: tuple[str, ...] | None = None,
+    ) -> Group:
         """The existing group, whatever its settings, or a new one. Raises as `create` does, but for GROUP_EXISTS."""
         known = self._metadata.group(name)
         if known is not None:
@@ -69,6 +79,7 @@ class Groups:
             created_at_ms=self._clock.now_ms(),
             mode=mode,
             settings=settings,
+            dead_letter_sources=dead_letter_sources,
         )
         found = wanted
 
@@ -93,9 +104,18 @@ class Groups:
             await self._changer.change(keys.group(name), decide)
         return found
 
-    async def update(self, name: str, *, settings: GroupSettings | Callable[[GroupSettings], GroupSettings]) -> Group:
-        """The group with other settings; its mode never changes. A function gets the settings as they are stored when
-        they are changed. Raises AcklogError GROUP_NOT_FOUND (near names), and what the function raises."""
+    async def update(
+        self,
+        name: str,
+        *,
+        settings: GroupSettings | Callable[[GroupSettings], GroupSettings],
+        dead_letter_sources: tuple[str, ...] | UnsetType | None = UNSET,
+    ) -> Group:
+        """The group with other settings; its mode never changes, its sources of dead letters only where they are given.
+        A function gets the settings as they are stored when they are changed.
+
+        Raises AcklogError GROUP_NOT_FOUND (near names), and what the function raises.
+        """
         updated: Group | None = None
 
         def decide(item: KeyValue | None) -> Step:
@@ -104,7 +124,8 @@ class Groups:
                 raise self._not_found(name)
             group = decode(Group, item.value)
             revised = settings if isinstance(settings, GroupSettings) else settings(group.settings)
-            updated = Group(group.id, group.name, group.created_at_ms, group.mode, revised)
+            sources = group.dead_letter_sources if isinstance(dead_letter_sources, UnsetType) else dead_letter_sources
+            updated = replace(group, settings=revised, dead_letter_sources=sources)
             return Settled() if updated == group else Write([unchanged(item)], [_put(updated)])
 
         await self._changer.change(keys.group(name), decide)

@@ -145,13 +145,18 @@ class GroupSettings(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Group(msgspec.Struct, frozen=True, rename="camel"):
-    """`mode` is set at creation and never changes."""
+    """`mode` is set at creation and never changes.
+
+    `dead_letter_sources` are shell patterns of the topics whose letters go to the chosen dead-letter topic, as whoever
+    chose it had a right to no others (rule R39); None, as in groups of earlier versions: those of every topic.
+    """
 
     id: str
     name: str
     created_at_ms: int
     mode: GroupMode = GroupMode.SHARED
     settings: GroupSettings = GroupSettings()
+    dead_letter_sources: tuple[str, ...] | None = None
 
 
 class NodeRegistration(msgspec.Struct, frozen=True, rename="camel"):

@@ -82,8 +82,8 @@ class AsyncTopics:
     ) -> Topic:
         """Change what is named of the topic. Partitions can be added, and decommissioned, but not taken away.
 
-        A change that can delete messages (shorter retention) wants `allow_data_loss=True`. Raises TopicNotFound,
-        DataLossNotAllowed.
+        A change that can delete messages (shorter retention, smaller files) wants `allow_data_loss=True`. Raises
+        TopicNotFound, DataLossNotAllowed.
         """
         call = catalog_calls.update_topic(
             name,

@@ -69,8 +69,8 @@ class Topics:
     ) -> Topic:
         """Change what is named of the topic. Partitions can be added, and decommissioned, but not taken away.
 
-        A change that can delete messages (shorter retention) wants `allow_data_loss=True`. Raises TopicNotFound,
-        DataLossNotAllowed.
+        A change that can delete messages (shorter retention, smaller files) wants `allow_data_loss=True`. Raises
+        TopicNotFound, DataLossNotAllowed.
         """
         return self._run(
             lambda: self._twin().update(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from acklog.command.times import ago_text, clock_text, duration_text
@@ -38,7 +39,9 @@ def state_in(states: "Sequence[GroupState]", group: str) -> "GroupState | None":
 def dead_letter_topic(topic: str, group: "Group | None", name: str) -> str:
     """Where the group's dead letters of the topic go. Names that are too long together are cut by the server."""
     chosen = None if group is None else group.settings.dead_letter_topic
-    return chosen if chosen and chosen != topic else f"{topic}.{name}.dlq"
+    sources = None if group is None else group.dead_letter_sources
+    is_source = sources is None or any(fnmatchcase(topic, pattern) for pattern in sources)
+    return chosen if chosen and chosen != topic and is_source else f"{topic}.{name}.dlq"
 
 
 def explain_state(

@@ -124,6 +124,7 @@ GROUP: Document = {
     "mode": "shared",
     "createdAt": TIME_MS + 176,
     "settings": _SETTINGS,
+    "deadLetterSources": None,
 }
 UPDATED_GROUP: Document = {**GROUP, "settings": {**_SETTINGS, "visibilityMs": 120_000}}
 OFFSETS: Document = {"group": "billing", "offsets": [_PROGRESS], "lag": 1}

@@ -148,6 +148,7 @@ EXAMPLES: dict[str, Examples] = {
         _json(
             longer_leases={"settings": {"visibilityMs": 120_000}},
             another_dead_letter_topic={"settings": {"deadLetterTopic": "unpaid"}},
+            dead_letter_topic_by_default={"settings": {"deadLetterTopic": None}},
         ),
         {200: _json(longer_leases=answers.UPDATED_GROUP)},
     ),

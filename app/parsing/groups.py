@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
@@ -12,6 +12,7 @@ from app.parsing import query
 from app.parsing.json_text import check_utf8, decode
 from app.parsing.names import check_name
 from app.parsing.records import OFFSET_MAX
+from app.parsing.setting_changes import applied
 from cluster.errors import AcklogError
 from cluster.model import GroupMode, GroupSettings, StartPosition
 
@@ -19,46 +20,48 @@ _Backoff = Annotated[int, Meta(ge=0, le=limits.NACK_DELAY_SECONDS_MAX * 1000)]
 
 
 class GroupSettingsFields(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
-    """Settings of a group; what is left out keeps its value, or gets the default in a new group."""
+    """Settings of a group; what is left out keeps its value, or gets the default in a new group. What is null goes back
+    to its default with `PATCH`, and is as left out with `PUT`."""
 
     start_position: Annotated[
-        StartPosition | None, Meta(description="where the group begins in a partition that it reads for the first time")
-    ] = None
+        StartPosition | UnsetType | None,
+        Meta(description="where the group begins in a partition that it reads for the first time"),
+    ] = UNSET
     visibility_ms: Annotated[
-        Annotated[int, Meta(ge=0, le=limits.VISIBILITY_SECONDS_MAX * 1000)] | None,
+        Annotated[int, Meta(ge=0, le=limits.VISIBILITY_SECONDS_MAX * 1000)] | UnsetType | None,
         Meta(description="how long a message is leased where the receive does not say"),
-    ] = None
+    ] = UNSET
     max_attempts: Annotated[
-        Annotated[int, Meta(ge=1, le=limits.MAX_ATTEMPTS_MAX)] | None,
+        Annotated[int, Meta(ge=1, le=limits.MAX_ATTEMPTS_MAX)] | UnsetType | None,
         Meta(description="attempts after which a message goes to the dead-letter topic"),
-    ] = None
+    ] = UNSET
     retry_backoff_min_ms: Annotated[
-        _Backoff | None,
+        _Backoff | UnsetType | None,
         Meta(description="delay after the first nack that names none; it doubles with each further one"),
-    ] = None
-    retry_backoff_max_ms: Annotated[_Backoff | None, Meta(description="the longest such delay")] = None
+    ] = UNSET
+    retry_backoff_max_ms: Annotated[_Backoff | UnsetType | None, Meta(description="the longest such delay")] = UNSET
     dead_letter_topic: Annotated[
-        str | None, Meta(description="where dead letters go (default: <topic>.<group>.dlq, created when needed)")
-    ] = None
+        str | UnsetType | None,
+        Meta(description="where dead letters go (default: <topic>.<group>.dlq, created when needed)"),
+    ] = UNSET
     max_in_flight: Annotated[
-        Annotated[int, Meta(ge=1, le=limits.IN_FLIGHT_MAX)] | None,
+        Annotated[int, Meta(ge=1, le=limits.IN_FLIGHT_MAX)] | UnsetType | None,
         Meta(description="messages of a partition that may be leased at a time"),
-    ] = None
+    ] = UNSET
 
     def applied_to(self, settings: GroupSettings) -> GroupSettings:
         """Raises AcklogError INVALID_FIELD, INVALID_NAME."""
-        changes = {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not None}
-        changed = msgspec.structs.replace(settings, **changes)
+        changed = applied(self, settings, defaults=GroupSettings())
         if changed.retry_backoff_min_ms > changed.retry_backoff_max_ms:
             detail = "must not be below retryBackoffMinMs"
             raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="settings.retryBackoffMaxMs")
-        if self.dead_letter_topic is not None:
+        if isinstance(self.dead_letter_topic, str):
             check_name(self.dead_letter_topic, field="settings.deadLetterTopic")
         return changed
 
 
 class GroupFields(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
-    """The body of `PUT` and of `PATCH /groups/{group}`."""
+    """The body of `PUT` and of `PATCH /groups/{group}`. Null is as left out."""
 
     mode: GroupMode | None = None
     settings: GroupSettingsFields | None = None

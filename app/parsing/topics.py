@@ -3,11 +3,12 @@
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from acklog.wire import limits
 from app.parsing import query
 from app.parsing.json_text import check_utf8, decode
+from app.parsing.setting_changes import applied
 from cluster.model import RetentionMode, TopicConfig
 
 LISTING_DEFAULT = 1000
@@ -18,43 +19,47 @@ _Limit = Annotated[int, Meta(ge=-1, le=_MS_MAX)]
 
 
 class TopicConfigFields(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
-    """Settings of a topic; what is left out keeps its value, or gets the default in a new topic."""
+    """Settings of a topic; what is left out keeps its value, or gets the default in a new topic. What is null goes back
+    to its default with `PATCH`, and is as left out with `PUT`."""
 
     retention: Annotated[
-        RetentionMode | None,
+        RetentionMode | UnsetType | None,
         Meta(description="time: by age and size alone; untilAcked: also what every group that reads it has done"),
-    ] = None
+    ] = UNSET
     retention_ms: Annotated[
-        _Limit | None,
+        _Limit | UnsetType | None,
         Meta(description="messages are removed this long after their append time; -1: never for their age"),
-    ] = None
+    ] = UNSET
     retention_bytes: Annotated[
-        _Limit | None, Meta(description="the oldest messages of a partition beyond this size are removed; -1: any size")
-    ] = None
+        _Limit | UnsetType | None,
+        Meta(description="the oldest messages of a partition beyond this size are removed; -1: any size"),
+    ] = UNSET
     segment_bytes: Annotated[
-        Annotated[int, Meta(ge=1024 * 1024, le=1024 * 1024 * 1024)] | None,
-        Meta(description="size of a file of a partition; messages are removed by whole files"),
-    ] = None
+        Annotated[int, Meta(ge=1024 * 1024, le=1024 * 1024 * 1024)] | UnsetType | None,
+        Meta(
+            description="size of a file of a partition; messages are removed by whole files. A change holds on "
+            "a node from its next start on"
+        ),
+    ] = UNSET
     dedup_window_ms: Annotated[
-        Annotated[int, Meta(ge=0, le=limits.DEDUP_WINDOW_MS_MAX)] | None,
+        Annotated[int, Meta(ge=0, le=limits.DEDUP_WINDOW_MS_MAX)] | UnsetType | None,
         Meta(description="how long an idempotency key is remembered, per partition"),
-    ] = None
+    ] = UNSET
     min_insync_replicas: Annotated[
-        Annotated[int, Meta(ge=1, le=limits.REPLICAS_MAX)] | None,
+        Annotated[int, Meta(ge=1, le=limits.REPLICAS_MAX)] | UnsetType | None,
         Meta(description="replicas that must have a message before it counts; default: 2 of 3 or more, else 1"),
-    ] = None
+    ] = UNSET
     max_replica_lag_ms: Annotated[
-        Annotated[int, Meta(ge=100, le=3_600_000)] | None,
+        Annotated[int, Meta(ge=100, le=3_600_000)] | UnsetType | None,
         Meta(description="a replica that has not caught up for so long is in sync no more"),
-    ] = None
+    ] = UNSET
 
-    def applied_to(self, config: TopicConfig) -> TopicConfig:
-        changes = {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not None}
-        return msgspec.structs.replace(config, **changes)
+    def applied_to(self, config: TopicConfig, *, defaults: TopicConfig) -> TopicConfig:
+        return applied(self, config, defaults=defaults)
 
 
 class TopicFields(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
-    """The body of `PUT` and of `PATCH /topics/{topic}`."""
+    """The body of `PUT` and of `PATCH /topics/{topic}`. Null is as left out."""
 
     partitions: Annotated[int, Meta(ge=1, le=limits.PARTITIONS_MAX)] | None = None
     replication_factor: Annotated[
@@ -74,7 +79,11 @@ LISTING_QUERY = query.QueryTable(
 )
 
 UPDATE_QUERY = query.QueryTable(
-    (query.switch("allowDataLoss", "the change may delete messages: shorter retention needs this word"),)
+    (
+        query.switch(
+            "allowDataLoss", "the change may delete messages: shorter retention and smaller files need this word"
+        ),
+    )
 )
 
 

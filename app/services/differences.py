@@ -19,11 +19,11 @@ class Difference(NamedTuple):
 
 
 def differences(existing: msgspec.Struct, asked: msgspec.Struct | None, *, path: str = "") -> list[Difference]:
-    """Where `asked` names another value than `existing` has. What it leaves out (None) is not asked for."""
+    """Where `asked` names another value than `existing` has. What it leaves out, or null, is not asked for."""
     found: list[Difference] = []
     for field in () if asked is None else msgspec.structs.fields(asked):
         value = getattr(asked, field.name)
-        if value is not None and value != (present := getattr(existing, field.name)):
+        if value is not None and value is not msgspec.UNSET and value != (present := getattr(existing, field.name)):
             found.append(Difference(path + field.encode_name, present, value))
     return found
 
@@ -53,6 +53,9 @@ def refuse_data_loss(before: TopicConfig, after: TopicConfig) -> None:
         raise _data_loss("retentionMs", "removes messages earlier than now")
     if _is_lower(before.retention_bytes, after.retention_bytes):
         raise _data_loss("retentionBytes", "keeps fewer bytes than now")
+    is_unlimited = after.retention is not is_until_acked and after.retention_ms < 0 and after.retention_bytes < 0
+    if after.segment_bytes < before.segment_bytes and not is_unlimited:
+        raise _data_loss("segmentBytes", "lets retention, which goes by whole files, remove messages earlier than now")
 
 
 def _is_lower(before: int, after: int) -> bool:

@@ -12,7 +12,7 @@ from app.parsing.names import check_name
 from app.problem_item import ProblemItem, problem_item
 from app.routing import PartitionLeaders
 from app.services.catalog import Catalog
-from app.services.differences import differences, refuse_differences
+from app.services.differences import Difference, differences, refuse_differences
 from app.services.fan_out import ask_each
 from app.services.log_ends import LogEnds
 from app.services.node_lag import answer_of_node
@@ -22,14 +22,23 @@ from storage.rpc.messages import GroupPosition, PositionsResponse, SeekRequest, 
 from storage.rpc.node_api import NodeApi
 
 PARTITIONS_ASKED_MAX = 10_000
+DEAD_LETTER_SOURCES_MAX = 1_000
+"""Patterns of topics that a group keeps of the token that chose its dead-letter topic."""
+
+
+_Sources = tuple[str, ...] | msgspec.UnsetType | None
 
 
 class GroupView(msgspec.Struct, rename="camel"):
+    """`dead_letter_sources` are the patterns of topics that `settings.deadLetterTopic` is for, those of the token that
+    chose it; null: every topic. Dead letters of other topics go to `<topic>.<group>.dlq`."""
+
     name: str
     id: str
     mode: GroupMode
     created_at: int
     settings: GroupSettings
+    dead_letter_sources: tuple[str, ...] | None = None
 
 
 class GroupListing(msgspec.Struct, omit_defaults=True):
@@ -101,35 +110,43 @@ class GroupService:
         check_name(name, field="group")
         principal.require_group(name)
         changes = fields.settings or GroupSettingsFields()
-        if changes.dead_letter_topic is not None:
-            principal.require_topic(changes.dead_letter_topic)
+        sources = _sources_of(changes, principal)
         existing = await self._catalog.latest_group(name)
         if existing is not None:
-            _refuse_other_settings(existing, fields)
+            _refuse_other_settings(existing, fields, sources)
             return group_view(existing), False
-        mode = fields.mode or GroupMode.SHARED
-        settings = changes.applied_to(GroupSettings())
-        group = await self._gateway.groups.get_or_create(name, mode=mode, settings=settings)
-        _refuse_other_settings(group, fields)  # somebody else may have made it meanwhile
+        group = await self._gateway.groups.get_or_create(
+            name,
+            mode=fields.mode or GroupMode.SHARED,
+            settings=changes.applied_to(GroupSettings()),
+            dead_letter_sources=None if isinstance(sources, msgspec.UnsetType) else sources,
+        )
+        _refuse_other_settings(group, fields, sources)  # somebody else may have made it meanwhile
         return group_view(group), True
 
     async def update(self, name: str, fields: GroupFields, principal: Principal) -> GroupView:
-        """Change what `fields` names of the group. Raises AcklogError GROUP_NOT_FOUND, GROUP_EXISTS (another mode)."""
+        """Change what `fields` names of the group.
+
+        Raises AcklogError GROUP_NOT_FOUND, GROUP_EXISTS (another mode), INVALID_FIELD, INVALID_NAME.
+        """
         principal.require(Scope.ADMIN)
         check_name(name, field="group")
         principal.require_group(name)
         changes = fields.settings or GroupSettingsFields()
-        if changes.dead_letter_topic is not None:
-            principal.require_topic(changes.dead_letter_topic)
+        sources = _sources_of(changes, principal)
         existing = await self._catalog.latest_group(name) or await self._catalog.group(name)
-        if changes.dead_letter_topic is not None:
+        if sources is not msgspec.UNSET:
             await self._require_what_it_reads(existing, principal)
         if fields.mode not in {None, existing.mode}:
             detail = f"the group is {existing.mode.value!r}; a group's mode never changes"
             raise AcklogError(ProblemCode.GROUP_EXISTS, detail, field="mode")
-        if changes.applied_to(existing.settings) == existing.settings:
+        is_same = changes.applied_to(existing.settings) == existing.settings
+        if is_same and sources in {msgspec.UNSET, existing.dead_letter_sources}:
             return group_view(existing)
-        return group_view(await self._gateway.groups.update(name, settings=changes.applied_to))
+        if isinstance(changes.dead_letter_topic, str):
+            await self._refuse_own_source(existing, changes.dead_letter_topic)
+        updated = await self._gateway.groups.update(name, settings=changes.applied_to, dead_letter_sources=sources)
+        return group_view(updated)
 
     def list_page(self, principal: Principal, *, limit: int, after: str) -> GroupListing:
         principal.require(Scope.READ)
@@ -164,14 +181,8 @@ class GroupService:
         if len(places) > PARTITIONS_ASKED_MAX:
             detail = f"there are {len(places)} partitions, at most {PARTITIONS_ASKED_MAX} at a time: name topics"
             raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="topic")
-        deadline_ms = self._leaders.deadline_in(self._gateway.settings.request_timeout_ms)
-
-        async def positions(place: tuple[Topic, int]) -> PositionsResponse:
-            topic, partition = place
-            return await self._ends.positions(topic.id, partition, deadline_ms=deadline_ms)
-
         views: list[ProgressView] = []
-        for (topic, partition), answer in zip(places, await ask_each(places, positions), strict=True):
+        for (topic, partition), answer in zip(places, await self._positions(places), strict=True):
             view = progress_view(topic, partition, answer, group)
             if view is not None:
                 views.append(view)
@@ -221,13 +232,7 @@ class GroupService:
         if len(places) > PARTITIONS_ASKED_MAX:
             detail = "there are too many topics to tell what the group reads: it takes a token for every topic"
             raise AcklogError(ProblemCode.FORBIDDEN, detail, field="settings.deadLetterTopic")
-        deadline_ms = self._leaders.deadline_in(self._gateway.settings.request_timeout_ms)
-
-        async def positions(place: tuple[Topic, int]) -> PositionsResponse:
-            topic, partition = place
-            return await self._ends.positions(topic.id, partition, deadline_ms=deadline_ms)
-
-        for answer in await ask_each(places, positions):
+        for answer in await self._positions(places):
             if isinstance(answer, AcklogError):
                 detail = "whether the group reads topics that the token is not for cannot be told now"
                 raise AcklogError(ProblemCode.UNAVAILABLE, detail)
@@ -244,21 +249,63 @@ class GroupService:
             if not self._leaders.is_gone(topic.id, number)
         ]
 
+    async def _refuse_own_source(self, group: Group, name: str) -> None:
+        """Letters of a topic never go to that topic: they would die there again. As far as it can be told now; what the
+        group begins to read later has its letters in `<topic>.<group>.dlq`. Raises AcklogError INVALID_FIELD."""
+        topic = self._gateway.metadata.topic(name)
+        if topic is None:
+            return
+        for answer in await self._positions(self._places([topic])):
+            if not isinstance(answer, AcklogError) and _position_of(group, answer) is not None:
+                detail = f"the group reads {name!r}, and dead letters cannot go to the topic that they come from"
+                raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="settings.deadLetterTopic")
+
+    async def _positions(self, places: list[tuple[Topic, int]]) -> list[PositionsResponse | AcklogError]:
+        """What the leader of each partition says of every group, or why it says nothing."""
+        deadline_ms = self._leaders.deadline_in(self._gateway.settings.request_timeout_ms)
+
+        async def positions(place: tuple[Topic, int]) -> PositionsResponse:
+            topic, partition = place
+            return await self._ends.positions(topic.id, partition, deadline_ms=deadline_ms)
+
+        return await ask_each(places, positions)
+
     async def _topics(self, names: list[str], principal: Principal) -> list[Topic]:
         if names:
             return [await self._catalog.topic(name, principal, field="topic") for name in names]
         return [topic for topic in self._gateway.metadata.topics() if principal.may_see(topic.name)]
 
 
-def _refuse_other_settings(group: Group, fields: GroupFields) -> None:
+def _sources_of(changes: GroupSettingsFields, principal: Principal) -> _Sources:
+    """The topics that a change of the dead-letter topic is for, as no right goes further than the token's; UNSET where
+    it is not changed. Raises AcklogError FORBIDDEN."""
+    target = changes.dead_letter_topic
+    if isinstance(target, msgspec.UnsetType):
+        return msgspec.UNSET
+    if target is None:
+        return None
+    principal.require_topic(target)
+    if principal.is_for_every_topic:
+        return None
+    if len(principal.topics) > DEAD_LETTER_SOURCES_MAX:
+        detail = f"the token has more than {DEAD_LETTER_SOURCES_MAX} patterns of topics: it takes one for every topic"
+        raise AcklogError(ProblemCode.FORBIDDEN, detail, field="settings.deadLetterTopic")
+    return principal.topics
+
+
+def _refuse_other_settings(group: Group, fields: GroupFields, sources: _Sources) -> None:
     """Raises AcklogError GROUP_EXISTS."""
     plain = msgspec.structs.replace(fields, settings=None)
     found = [*differences(group, plain), *differences(group.settings, fields.settings, path="settings.")]
+    is_chosen = fields.settings is not None and isinstance(fields.settings.dead_letter_topic, str)
+    existing = group.dead_letter_sources
+    if is_chosen and existing is not None and (not sources or not set(sources) <= set(existing)):
+        found.append(Difference("deadLetterSources", existing, sources))
     refuse_differences(ProblemCode.GROUP_EXISTS, f"/groups/{group.name}", found)
 
 
 def group_view(group: Group) -> GroupView:
-    return GroupView(group.name, group.id, group.mode, group.created_at_ms, group.settings)
+    return GroupView(group.name, group.id, group.mode, group.created_at_ms, group.settings, group.dead_letter_sources)
 
 
 def progress_view(

@@ -111,7 +111,8 @@ class TopicService:
         changes = fields.config or TopicConfigFields()
         nodes = await self._catalog.nodes()
         factor = fields.replication_factor or default_replication_factor(nodes)
-        config = changes.applied_to(TopicConfig(min_insync_replicas=default_min_insync_replicas(factor)))
+        defaults = _default_config(factor)
+        config = changes.applied_to(defaults, defaults=defaults)
         check_replication_factor(factor, nodes)
         check_min_insync_replicas(config.min_insync_replicas, factor)
         topic = await self._gateway.topics.get_or_create(
@@ -137,7 +138,7 @@ class TopicService:
         partitions = topic.partitions if fields.partitions is None else fields.partitions
 
         def revised(config: TopicConfig) -> TopicConfig:
-            after = changes.applied_to(config)
+            after = changes.applied_to(config, defaults=_default_config(factor))
             if not may_lose_data:
                 refuse_data_loss(config, after)
             return after
@@ -252,6 +253,10 @@ class TopicService:
         principal.require(Scope.ADMIN)
         await self._catalog.topic(name, principal, field="topic")
         await self._gateway.topics.delete(name)
+
+
+def _default_config(replication_factor: int) -> TopicConfig:
+    return TopicConfig(min_insync_replicas=default_min_insync_replicas(replication_factor))
 
 
 def _refuse_other_settings(topic: Topic, fields: TopicFields) -> None:

@@ -1,6 +1,7 @@
 """The real dead-letter sink: appends to the group's dead-letter topic through whichever node leads its partitions."""
 
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from crc32c import crc32c
@@ -36,12 +37,19 @@ _MARK = "\n"  # no dedupId may hold a control character, so nobody can take a na
 def dead_letter_topic_name(topic: Topic, group: Group) -> str:
     """Names that are too long together are cut, and told apart by a checksum."""
     chosen = group.settings.dead_letter_topic
-    if chosen and chosen != topic.name:  # dead letters in their own source would die again, for ever
+    # Dead letters in their own source would die again, for ever. Those of topics that whoever chose had no right to
+    # would be there for others to read (rule R39).
+    if chosen and chosen != topic.name and _is_source(topic, group):
         return chosen
     stem, suffix = f"{topic.name}.{group.name}", ".dlq"
     if len(stem) + len(suffix) > NAME_LENGTH_MAX:
         suffix = f".{crc32c(stem.encode()):08x}{suffix}"
     return stem[: NAME_LENGTH_MAX - len(suffix)] + suffix
+
+
+def _is_source(topic: Topic, group: Group) -> bool:
+    patterns = group.dead_letter_sources
+    return patterns is None or any(fnmatchcase(topic.name, pattern) for pattern in patterns)
 
 
 class DeadLetterTopics:

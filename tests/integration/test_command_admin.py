@@ -153,6 +153,8 @@ class TestGroups:
             "maxInFlight": 7,
             "deadLetterTopic": "dead",
         }
+        back = acklog("groups", "update", name, "--dead-letters", "")
+        assert f"dead letters  TOPIC.{name}.dlq\n" in back.stdout
         unread = acklog("groups", "show", name)
         assert "has not read from any topic yet" in unread.stderr
         deleted = acklog("groups", "delete", name, "--yes")

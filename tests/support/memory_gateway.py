@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import cast
 
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from acklog.wire.identifiers import id_from_bits
@@ -212,13 +213,32 @@ class MemoryGroups:
         self._metadata.groups_by_name[name] = group
         return group
 
-    async def get_or_create(self, name: str, *, mode: GroupMode, settings: GroupSettings) -> Group:
-        return self._metadata.group(name) or await self.create(name, mode=mode, settings=settings)
+    async def get_or_create(
+        self,
+        name: str,
+        *,
+        mode: GroupMode,
+        settings: GroupSettings,
+        dead_letter_sources: tuple[str, ...] | None = None,
+    ) -> Group:
+        known = self._metadata.group(name)
+        if known is not None:
+            return known
+        await self.create(name, mode=mode, settings=settings)
+        return await self.update(name, settings=settings, dead_letter_sources=dead_letter_sources)
 
-    async def update(self, name: str, *, settings: GroupSettings | Callable[[GroupSettings], GroupSettings]) -> Group:
+    async def update(
+        self,
+        name: str,
+        *,
+        settings: GroupSettings | Callable[[GroupSettings], GroupSettings],
+        dead_letter_sources: tuple[str, ...] | UnsetType | None = UNSET,
+    ) -> Group:
         old = self._metadata.groups_by_name[name]
         revised = settings(old.settings) if callable(settings) else settings
-        group = Group(old.id, name, old.created_at_ms, old.mode, revised)
+        group = replace(old, settings=revised)
+        if not isinstance(dead_letter_sources, UnsetType):
+            group = replace(group, dead_letter_sources=dead_letter_sources)
         self._metadata.groups_by_name[name] = group
         return group
 

@@ -51,7 +51,7 @@ BackoffMaxOption = Annotated[
 ]
 DeadLettersOption = Annotated[
     str | None,
-    typer.Option("--dead-letters", metavar="TOPIC", help="Where dead letters go [TOPIC.GROUP.dlq]."),
+    typer.Option("--dead-letters", metavar="TOPIC", help="Where dead letters go; '': the default [TOPIC.GROUP.dlq]."),
 ]
 InFlightOption = Annotated[
     int | None,
@@ -191,7 +191,7 @@ def _changes(
     if backoff_max is not None:
         changes["retry_backoff_max_ms"] = parse_duration_ms(backoff_max, field="--backoff-max")
     if dead_letters is not None:
-        changes["dead_letter_topic"] = dead_letters
+        changes["dead_letter_topic"] = dead_letters or None
     if max_in_flight is not None:
         changes["max_in_flight"] = max_in_flight
     return changes
@@ -218,11 +218,19 @@ def _fields(group: "Group", now_ms: int) -> Fields:
             ("lease", duration_text(settings.visibility_ms)),
             ("attempts", count_text(settings.max_attempts)),
             ("back-off", backoff),
-            ("dead letters", settings.dead_letter_topic or f"TOPIC.{group.name}.dlq"),
+            ("dead letters", _dead_letters(group)),
             ("in flight", f"{settings.max_in_flight:,} per partition at most"),
             ("created", ago_text(group.created_at_ms, now_ms)),
         ]
     )
+
+
+def _dead_letters(group: "Group") -> str:
+    default = f"TOPIC.{group.name}.dlq"
+    chosen, sources = group.settings.dead_letter_topic, group.dead_letter_sources
+    if chosen is None or sources is None:
+        return chosen or default
+    return f"{chosen}, of topics {', '.join(sources)}; else {default}"
 
 
 def _progress(lags: Sequence[TopicLag], group: str) -> Table:

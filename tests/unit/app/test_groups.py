@@ -29,6 +29,34 @@ async def test_patch_changes_what_it_names(client: httpx2.AsyncClient) -> None:
     assert (await client.get("/groups/mail")).json() == changed.json()
 
 
+async def test_null_takes_a_setting_back_to_its_default(client: httpx2.AsyncClient) -> None:
+    default = (await client.put("/groups/mail")).json()
+    settings = {"maxAttempts": 3, "visibilityMs": 5, "startPosition": "latest", "deadLetterTopic": "dead"}
+    assert (await client.patch("/groups/mail", json={"settings": settings})).json() != default
+    one = await client.patch("/groups/mail", json={"settings": {"deadLetterTopic": None}})
+    assert one.json()["settings"] == default["settings"] | settings | {"deadLetterTopic": None}
+    back = await client.patch("/groups/mail", json={"settings": dict.fromkeys(default["settings"])})
+    assert (back.status_code, back.json()) == (200, default)
+    assert (await client.patch("/groups/mail", json={"mode": None, "settings": None})).json() == default
+
+
+async def test_dead_letters_do_not_go_to_a_topic_that_the_group_reads(
+    client: httpx2.AsyncClient, world: MemoryWorld
+) -> None:
+    """As far as it is known: nobody knows yet what a new group will read, nor one whose leaders say nothing."""
+    target = {"settings": {"deadLetterTopic": "orders"}}
+    assert (await client.put("/groups/new", json=target)).status_code == 201
+    await client.post("/messages", json={"queue": "orders", "body": 1, "partition": 0})
+    await client.get("/messages?queue=orders&group=mail")
+    refused = await client.patch("/groups/mail", json=target)
+    assert (refused.status_code, refused.json()["code"]) == (400, "INVALID_FIELD")
+    assert refused.json()["field"] == "settings.deadLetterTopic"
+    assert "the group reads 'orders'" in refused.json()["detail"]
+    assert (await client.get("/groups/mail")).json()["settings"]["deadLetterTopic"] is None
+    world.node.fail("positions", AcklogError(ProblemCode.STORAGE_FAILED, "broken"))
+    assert (await client.patch("/groups/mail", json=target)).status_code == 200
+
+
 @pytest.mark.parametrize(
     ("body", "code", "field"),
     [

@@ -474,15 +474,15 @@ def test_a_patch_undoes_nothing_that_another_gateway_has_just_changed() -> None:
             await make_orders(first)
             await cluster.until(lambda: second.gateway.metadata.group("billing") is not None)
             second.store.news.shut()
-            await done(first.ask("PATCH", "/topics/orders", {"partitions": 8, "config": {"segmentBytes": 1 << 20}}))
+            await done(first.ask("PATCH", "/topics/orders", {"partitions": 8, "config": {"segmentBytes": 1 << 29}}))
             await done(first.ask("PATCH", "/groups/billing", {"settings": {"maxAttempts": 7}}))
             group = await patch_late(second, "/groups/billing", {"settings": {"visibilityMs": 9_000}})
             assert group.json()["settings"]["maxAttempts"] == 7
             assert group.json()["settings"]["visibilityMs"] == 9_000
             second.store.news.shut()
-            await done(first.ask("PATCH", "/topics/orders", {"config": {"segmentBytes": 2 << 20}}))
+            await done(first.ask("PATCH", "/topics/orders", {"config": {"segmentBytes": 1 << 30}}))
             topic = await patch_late(second, "/topics/orders", {"config": {"retentionMs": -1}})
-            assert topic.json()["config"]["segmentBytes"] == 2 << 20
+            assert topic.json()["config"]["segmentBytes"] == 1 << 30
 
     with_cluster(main)
 

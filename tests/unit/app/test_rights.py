@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from app.auth.tokens import parse_token_table
+from app.services.groups import DEAD_LETTER_SOURCES_MAX
 from tests.support.memory_gateway import MemoryWorld
 
 EVERYTHING = "everything-token-0123456789"
@@ -128,6 +129,45 @@ async def test_each_call(guarded: MemoryWorld, serve: Any, call: Call) -> None:
             answer = await client.request(call.method, path, headers=bearer(token), **body)
             assert (answer.status_code == 403) == (allowed == "n"), (token, answer.text)
             assert answer.status_code not in (401, 500, 503), (token, answer.text)
+
+
+async def test_a_dead_letter_topic_is_for_the_topics_of_who_chose_it(guarded: MemoryWorld, serve: Any) -> None:
+    """Whatever the group reads later: its letters of other topics would be there for whoever may read `mine-dead`."""
+
+    async def sources(client: Any, call: Any, token: str, body: object = DEAD_LETTERS, group: str = "mine-1") -> Any:
+        answer = await call(f"/groups/{group}", json=body, headers=bearer(token))
+        assert answer.status_code in {200, 201}, answer.text
+        looked = await client.get(f"/groups/{group}", headers=bearer(EVERYTHING))
+        assert looked.json() == answer.json()
+        return answer.json()["deadLetterSources"]
+
+    async with serve(guarded) as client:
+        assert await sources(client, client.put, BOTH) == ["mine*"]
+        assert await sources(client, client.put, BOTH) == ["mine*"]
+        assert await sources(client, client.patch, EVERYTHING, {"settings": {"maxAttempts": 3}}) == ["mine*"]
+        refused = await client.put("/groups/mine-1", json=DEAD_LETTERS, headers=bearer(EVERYTHING))
+        assert (refused.status_code, refused.json()["differing"]) == (409, ["deadLetterSources"])
+        assert await sources(client, client.put, EVERYTHING, {"settings": {"maxAttempts": 3}}) == ["mine*"]
+        assert await sources(client, client.patch, EVERYTHING) is None
+        assert await sources(client, client.put, BOTH) is None
+        assert await sources(client, client.patch, BOTH) == ["mine*"]
+        assert await sources(client, client.patch, BOTH, {"settings": {"deadLetterTopic": None}}) is None
+        assert await sources(client, client.put, EVERYTHING, group="mine-2") is None
+        assert await sources(client, client.patch, BOTH, group="mine-2") == ["mine*"]
+        reset = {"settings": {"deadLetterTopic": None}}
+        answer = await client.patch("/groups/shared", json=reset, headers=bearer(BOTH))
+        assert answer.status_code in {403, 404}, "it reads what the token is not for"
+
+
+async def test_who_has_very_many_patterns_chooses_no_dead_letter_topic(serve: Any) -> None:
+    topics = [f"mine-{number}" for number in range(DEAD_LETTER_SOURCES_MAX)]
+    entry = {"name": "both", "token": BOTH, "scopes": SCOPES, "groups": ["mine*"]}
+    for more, status in (([], 201), (["mine-dead"], 403)):
+        file = {"tokens": [{**entry, "topics": [*topics, *more]}]}
+        async with serve(MemoryWorld(tokens=parse_token_table(json.dumps(file).encode()))) as client:
+            body = {"settings": {"deadLetterTopic": "mine-0"}}
+            answer = await client.put("/groups/mine", json=body, headers=bearer(BOTH))
+            assert answer.status_code == status
 
 
 async def test_listings_show_what_the_token_may_see(guarded: MemoryWorld, serve: Any) -> None:

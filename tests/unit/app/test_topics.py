@@ -34,9 +34,9 @@ async def test_put_creates_once_and_never_changes(client: httpx2.AsyncClient) ->
 
 async def test_patch_changes_what_it_names(client: httpx2.AsyncClient, world: MemoryWorld) -> None:
     before = await world.topic(partitions=4)
-    answer = await client.patch("/topics/orders", json={"partitions": 6, "config": {"segmentBytes": 1048576}})
+    answer = await client.patch("/topics/orders", json={"partitions": 6, "config": {"segmentBytes": 1 << 30}})
     changed = answer.json()
-    assert (answer.status_code, changed["partitions"], changed["config"]["segmentBytes"]) == (200, 6, 1048576)
+    assert (answer.status_code, changed["partitions"], changed["config"]["segmentBytes"]) == (200, 6, 1 << 30)
     assert (changed["id"], changed["config"]["retentionMs"]) == (before.id, before.config.retention_ms)
     assert (await client.patch("/topics/ordres", json={})).json()["code"] == "TOPIC_NOT_FOUND"
     assert (await client.patch("/topics/orders")).json() == changed
@@ -48,6 +48,7 @@ async def test_patch_changes_what_it_names(client: httpx2.AsyncClient, world: Me
         ({"retentionMs": 5}, "config.retentionMs"),
         ({"retentionBytes": 1 << 40}, "config.retentionBytes"),
         ({"retention": "untilAcked"}, "config.retention"),
+        ({"segmentBytes": 1 << 20}, "config.segmentBytes"),
     ],
 )
 async def test_a_change_that_can_delete_messages_says_so(
@@ -72,6 +73,31 @@ async def test_longer_retention_needs_no_word(client: httpx2.AsyncClient, world:
         assert (answer.status_code, answer.json()["config"]["retentionMs"]) == (200, retention_ms)
     refused = await client.patch("/topics/orders", json={"config": {"retentionMs": 1 << 50}})
     assert refused.json()["code"] == "DATA_LOSS_NOT_ALLOWED", "unlimited is longer than any"
+
+
+async def test_smaller_files_need_no_word_where_nothing_is_ever_removed(
+    client: httpx2.AsyncClient, world: MemoryWorld
+) -> None:
+    await world.topic()
+    config = {"retentionMs": -1, "segmentBytes": 1 << 20}
+    assert (await client.patch("/topics/orders", json={"config": config})).json()["config"]["segmentBytes"] == 1 << 20
+    limited = await client.patch("/topics/orders?allowDataLoss=true", json={"config": {"retentionBytes": 1 << 40}})
+    assert limited.status_code == 200
+    for size_bytes, status in ((1 << 21, 200), (1 << 21, 200), (1 << 20, 409)):
+        answer = await client.patch("/topics/orders", json={"config": {"segmentBytes": size_bytes}})
+        assert answer.status_code == status
+
+
+async def test_null_takes_a_setting_back_to_its_default(client: httpx2.AsyncClient, world: MemoryWorld) -> None:
+    default = (await client.put("/topics/orders")).json()["config"]
+    config = {"dedupWindowMs": 1, "maxReplicaLagMs": 100, "retentionMs": -1, "segmentBytes": 1 << 20}
+    await client.patch("/topics/orders?allowDataLoss=true", json={"config": config})
+    back = {"partitions": None, "replicationFactor": None, "config": dict.fromkeys(default)}
+    refused = await client.patch("/topics/orders", json=back)
+    assert (refused.json()["code"], refused.json()["field"]) == ("DATA_LOSS_NOT_ALLOWED", "config.retentionMs")
+    answer = (await client.patch("/topics/orders?allowDataLoss=true", json=back)).json()
+    assert (answer["config"], answer["partitions"]) == (default, 8)
+    assert (await client.patch("/topics/orders", json={"config": None})).json() == answer
 
 
 async def test_a_change_is_judged_by_what_is_stored_when_it_is_made(

@@ -1,5 +1,6 @@
 import asyncio
 
+import msgspec
 import pytest
 
 from acklog.wire.identifiers import id_from_bits
@@ -62,6 +63,16 @@ async def test_update_changes_the_settings_and_nothing_else(catalogue: Catalogue
     revision = catalogue.metadata.revision
     assert await groups.update("billing", settings=wanted) == updated
     assert catalogue.metadata.revision == revision
+
+
+async def test_the_sources_of_dead_letters_change_where_they_are_given(catalogue: Catalogue) -> None:
+    groups = catalogue.groups()
+    group = await create(groups)
+    restricted = await groups.update("billing", settings=SETTINGS, dead_letter_sources=("a.*",))
+    assert restricted == msgspec.structs.replace(group, dead_letter_sources=("a.*",))
+    wanted = GroupSettings(visibility_ms=5)
+    assert await groups.update("billing", settings=wanted) == msgspec.structs.replace(restricted, settings=wanted)
+    assert await groups.update("billing", settings=SETTINGS, dead_letter_sources=None) == group
 
 
 async def test_missing_groups_come_with_near_names(catalogue: Catalogue) -> None:

@@ -65,8 +65,16 @@ STORED = [
     Topic("0123456789abc", "orders", 3, 2, 5, TopicConfig(retention_ms=7)),
     PartitionState("0123456789abc", 1, (1, 2), (1,), 1, 7, 3),
     Group("1123456789abc", "workers", 5, settings=GroupSettings(max_attempts=3)),
+    Group("1123456789abc", "workers", 5, dead_letter_sources=("a.*", "b")),
     NodeRegistration(node_id=1, incarnation=2, address="a:1", directory_id="d"),
 ]
+
+
+def test_a_group_of_an_earlier_version_sends_letters_of_every_topic_where_it_did() -> None:
+    group = Group("1123456789abc", "workers", 5, settings=GroupSettings(dead_letter_topic="letters"))
+    older = msgspec.json.decode(encode(group))
+    del older["deadLetterSources"]
+    assert decode(Group, msgspec.json.encode(older)) == group
 
 
 @pytest.mark.parametrize("stored", STORED, ids=lambda stored: type(stored).__name__)

@@ -113,3 +113,6 @@ def test_where_dead_letters_go() -> None:
     chosen = Group("mail", "g", "shared", GroupSettings("earliest", 1, 1, 1, 1, 1, "letters"), 1)
     assert dead_letter_topic("orders", chosen, "mail") == "letters"
     assert dead_letter_topic("letters", chosen, "mail") == "letters.mail.dlq"
+    chosen.dead_letter_sources = ["a.*"]
+    assert dead_letter_topic("orders", chosen, "mail") == "orders.mail.dlq"
+    assert dead_letter_topic("a.orders", chosen, "mail") == "letters"

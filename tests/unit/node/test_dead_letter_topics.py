@@ -57,6 +57,47 @@ async def test_beyond_the_limit_none_is_made_and_those_that_exist_are_used() -> 
     await sink.append(topic("b"), group, [])
 
 
+@pytest.mark.parametrize(
+    ("chosen", "sources", "expected"),
+    [
+        (None, None, "b.g.dlq"),
+        ("a.loot", None, "a.loot"),
+        ("a.loot", ("a.*",), "b.g.dlq"),
+        ("a.loot", ("a.*", "b"), "a.loot"),
+        ("a.loot", (), "b.g.dlq"),
+        ("b", None, "b.g.dlq"),
+    ],
+)
+def test_a_letter_goes_to_what_was_chosen_for_its_topic(
+    chosen: str | None, sources: tuple[str, ...] | None, expected: str
+) -> None:
+    group = Group("g", "g", 0, settings=GroupSettings(dead_letter_topic=chosen), dead_letter_sources=sources)
+    assert dead_letter_topic_name(topic("b"), group) == expected
+
+
+def test_for_which_topics_letters_go_where_is_known_after_a_restart() -> None:
+    """R39."""
+
+    async def main(sim: SimulatedNode) -> None:
+        settings = GroupSettings(max_attempts=1, visibility_ms=1000, dead_letter_topic="a.loot")
+        group = await sim.groups.get_or_create(
+            "ga", mode=GroupMode.SHARED, settings=settings, dead_letter_sources=("a.*",)
+        )
+        topics = [await sim.topic(name) for name in ("a.orders", "b")]
+        await sim.stop()
+        await sim.start()
+        for each in topics:
+            await sim.send(each, each.name.encode())
+            assert (await sim.receive(each, group)).messages
+        await sim.clock.sleep(10_000)
+        for name, source in (("a.loot", b"a.orders"), ("b.ga.dlq", b"b")):
+            target = sim.metadata.topic(name)
+            assert target is not None
+            assert await sim.bodies_in_log(target) == [source]
+
+    with_node(main)
+
+
 def letter(offset: int, key: str | None = None) -> DeadLetter:
     return DeadLetter(0, offset, 0, 1, 0, 16, Record(b"%d" % offset, key))
 

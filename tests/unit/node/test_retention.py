@@ -1,5 +1,6 @@
 """What retention removes from a node's logs, and what it never does."""
 
+import msgspec
 import pytest
 
 from acklog.wire.problems import ProblemCode
@@ -71,6 +72,25 @@ def test_retention_until_acked_keeps_the_keys_of_the_window() -> None:
         await sim.start()
         again = await sim.send(topic, b"1" * 200, keys=["a"])
         assert [known.offset for known in again.known] == [first.base_offset]
+
+    with_node(main)
+
+
+def test_smaller_files_have_retention_remove_what_it_would_keep_longer() -> None:
+    """That is why a topic's files get smaller only where messages may be lost."""
+
+    async def main(sim: SimulatedNode) -> None:
+        for segment_bytes, kept in ((10_000, 10), (500, 0)):
+            topic = await sim.topic(f"of-{segment_bytes}", retention_bytes=0, segment_bytes=10_000)
+            for number in range(10):
+                await sim.send(topic, b"%d" % number * 200)
+            config = msgspec.structs.replace(topic.config, segment_bytes=segment_bytes)
+            await sim.topics.update(topic.name, config=config)
+            await sim.stop()
+            await sim.start()
+            await sim.send(topic, b"new")
+            await sim.clock.sleep(5_000)
+            assert len(await sim.bodies_in_log(topic)) == kept + 1
 
     with_node(main)
 
