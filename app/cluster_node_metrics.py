@@ -46,9 +46,10 @@ class ClusterNodeCollector(Collector):
     def _partitions(self) -> Iterable[Metric]:
         metadata = self._node.metadata
         alive = {node.node_id for node in metadata.nodes()}
-        leaderless = lacking = short = 0
+        leaderless = lacking = short = unclean = 0
         for topic in metadata.topics():
             for state in metadata.partitions(topic.id):
+                unclean += state.unclean_election.count if state.unclean_election is not None else 0
                 if state.life is PartitionLife.GONE:
                     continue
                 in_sync = len(alive.intersection(state.isr))  # who is gone keeps its place until it lacks something
@@ -63,6 +64,11 @@ class ClusterNodeCollector(Collector):
         )
         yield _gauge(
             "acklog_cluster_partitions_below_minimum", "Partitions with fewer in sync than acks=all needs", short
+        )
+        yield _gauge(
+            "acklog_cluster_unclean_elections",
+            "Times that somebody who was not in sync was made leader, of the partitions that there are",
+            unclean,
         )
 
     def _replicas(self) -> Iterable[Metric]:

@@ -14,6 +14,7 @@ from cluster.controller.image import ClusterImage
 from cluster.controller.planner import Planner, plan_forgetting
 from cluster.controller.settings import ControllerSettings
 from cluster.controller.steps import PlannedTransaction, Step, pack
+from cluster.controller.unclean_marks import UncleanMarks
 from cluster.coordination import Compare, CoordinationError, CoordinationStore, Listing
 from cluster.follow import follow
 from cluster.model import NodeRegistration
@@ -51,6 +52,7 @@ class ControllerLoop:
         self._may_act = may_act
         self._planner = Planner(settings.planner)
         self._image: ClusterImage | None = None
+        self._unclean_marks = UncleanMarks()
         self._news = asyncio.Event()
         self._written_revision = 0
         self._failures = 0
@@ -88,10 +90,12 @@ class ControllerLoop:
                     image = ClusterImage(step.items, revision=step.revision, version=version, sole=self._sole)
                     self._image = image
                     _report_strange(image)
+                    self._unclean_marks.listed(image)
                 else:
                     assert self._image is not None
                     for event in step.events:
                         self._image.apply(event)
+                        self._unclean_marks.changed(event, self._image)
                     self._image.revision = step.revision
                 self._news.set()
 

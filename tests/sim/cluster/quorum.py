@@ -37,8 +37,8 @@ class Quorum:
 
 
 def quorums(state: PartitionState, minimum: int, view: View, *, members: Collection[Node]) -> Iterator[Quorum]:
-    """Every quorum of `members` that could take writes, now or after a change of leader. They are the ISR as a fault
-    found it: who has left it since may come back under one that has not.
+    """Every quorum of `members` that could take writes, now or after a change of leader: who is out of the ISR may come
+    back under one that is not.
     Where the leader itself could commit there is no reason for a change, so a quorum without it does not count."""
     circles = list(_circles(state, minimum, view, members))
     leads_on = any(state.leader in circle for circle in circles)

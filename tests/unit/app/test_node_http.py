@@ -1,5 +1,6 @@
 import httpx2
 import pytest
+from msgspec.structs import replace
 from prometheus_client import CollectorRegistry, generate_latest
 
 from acklog.command.server_metrics import ServerMetrics
@@ -8,7 +9,11 @@ from app.cluster_node import ClusterNode
 from app.cluster_node_metrics import ClusterNodeCollector
 from app.node_http import create_node_app
 from app.nodes_with_self import NodesWithSelf
+from cluster import keys
+from cluster.codec import encode
+from cluster.coordination import Put
 from cluster.errors import AcklogError
+from cluster.model import UncleanElection
 from tests.support.memory_cluster import MemoryCluster, client_of, with_cluster
 
 
@@ -65,6 +70,31 @@ def test_partitions_and_replicas_that_are_not_well_are_counted() -> None:
             await cluster.until(lambda: figures_of(nodes[0]) == {**well, "under_replicated": 3, "below_minimum": 3})
         await gateway.close()
         await cluster.stop(nodes[0])
+
+    with_cluster(main)
+
+
+def test_unclean_elections_are_counted() -> None:
+    def count(node: ClusterNode) -> float | None:
+        registry = CollectorRegistry()
+        registry.register(ClusterNodeCollector(node))
+        return ServerMetrics(generate_latest(registry).decode()).value("acklog_cluster_unclean_elections")
+
+    async def main(cluster: MemoryCluster) -> None:
+        node = await cluster.node(1)
+        gateway = await cluster.gateway()
+        async with client_of(gateway) as client:
+            topic = {"partitions": 2, "replicationFactor": 1}
+            assert (await client.put("/topics/orders", json=topic)).status_code == 201
+        await cluster.until(lambda: sum(len(node.metadata.partitions(each.id)) for each in node.metadata.topics()) == 2)
+        assert count(node) == 0
+        [topic_id] = [each.id for each in node.metadata.topics()]
+        for state, times in zip(node.metadata.partitions(topic_id), (1, 3), strict=True):
+            marked = replace(state, unclean_election=UncleanElection(times, state.leader_epoch, 1, 4, 9, 0))
+            await cluster.store.transact([], [Put(keys.partition(topic_id, state.partition), encode(marked))])
+        await cluster.until(lambda: count(node) == 4)
+        await gateway.close()
+        await cluster.stop(node)
 
     with_cluster(main)
 
