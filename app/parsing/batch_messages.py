@@ -9,7 +9,11 @@ from app.parsing.envelope import PlainFields, message_decoder
 from app.parsing.json_text import is_too_deep, malformed, too_deep, validation_fault
 from app.parsing.message import KEY_SURELY_FITS, SURELY_SHALLOW_BYTES, MessageFields, outgoing_of
 from app.parsing.send_command import Checked
+from app.turns import Steps
 from cluster.errors import AcklogError
+
+FAULTS_PER_STEP = 1_000
+"""To say what is wrong with a message takes much longer than to take one, however short it is."""
 
 
 def plain_of(messages: list[PlainFields]) -> tuple[list[bytes], list[str | None]] | None:
@@ -40,37 +44,43 @@ def too_many() -> AcklogError:
     return AcklogError(ProblemCode.TOO_MANY_MESSAGES, detail, field="messages")
 
 
-def check_all(batch: list[MessageFields] | UnsetType) -> list[Checked]:
+def check_all(batch: list[MessageFields] | UnsetType) -> Steps[list[Checked]]:
     if batch is UNSET:
         return []
     check_count(batch)
-    return check_each(batch)
+    return (yield from check_each(batch))
 
 
-def check_each(batch: list[MessageFields], *, first: int = 0) -> list[Checked]:
+def check_each(batch: list[MessageFields], *, first: int = 0) -> Steps[list[Checked]]:
     """`first` is the number of the first one in its request."""
     messages: list[Checked] = []
     append = messages.append
+    faults = 0
     for fields in batch:
         try:
             append(outgoing_of(fields))
         except AcklogError as fault:
             append(placed(fault, first + len(messages)))
+            faults += 1
+            if faults % FAULTS_PER_STEP == 0:
+                yield
     return messages
 
 
-def decode_all(raws: list[Raw] | UnsetType) -> list[Checked]:
+def decode_all(raws: list[Raw] | UnsetType) -> Steps[list[Checked]]:
     """Each message decoded for itself, so that one with a fault does not hurt the others."""
     if raws is UNSET:
         return []
     check_count(raws)
-    return decode_each(raws)
+    return (yield from decode_each(raws))
 
 
-def decode_each(raws: list[Raw], *, first: int = 0) -> list[Checked]:
+def decode_each(raws: list[Raw], *, first: int = 0) -> Steps[list[Checked]]:
     """`first` is the number of the first one in its request."""
     messages: list[Checked] = []
     for number, raw in enumerate(raws, first):
+        if len(messages) % FAULTS_PER_STEP == FAULTS_PER_STEP - 1:
+            yield
         prefix = f"messages[{number}]"
         try:
             messages.append(outgoing_of(message_decoder.decode(raw), prefix + "."))

@@ -5,7 +5,6 @@ size before anything is made of it.
 """
 
 import re
-from collections.abc import Generator
 from dataclasses import dataclass, field
 
 import msgspec
@@ -14,7 +13,16 @@ from msgspec import UNSET, Raw, UnsetType
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
 from app.parsing.array_pieces import SINGLE_BYTES_MIN, ArrayPieces, Piece
-from app.parsing.batch_messages import check_count, check_each, decode_each, line_of, placed, plain_of, too_many
+from app.parsing.batch_messages import (
+    FAULTS_PER_STEP,
+    check_count,
+    check_each,
+    decode_each,
+    line_of,
+    placed,
+    plain_of,
+    too_many,
+)
 from app.parsing.envelope import (
     Envelope,
     MessageOutline,
@@ -31,6 +39,7 @@ from app.parsing.json_text import check_utf8, decode, malformed, utf8_steps, wit
 from app.parsing.message import MessageFields, Outgoing, outgoing_of
 from app.parsing.query import Arguments
 from app.parsing.send_command import Checked, PlainBatch, SendCommand
+from app.turns import Steps, at_once
 from cluster.errors import AcklogError
 
 LARGE_BYTES = 64 * 1024
@@ -43,13 +52,12 @@ _HEAD = re.compile(rb'\s*+\{(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+\[', re.DOTAL
 _MESSAGES_BEFORE = re.compile(rb'"messages"\s*+:\s*+\[\Z')
 _SURROUNDINGS_BYTES_MAX = 256 * 1024
 
-_Steps = Generator[None, None, SendCommand | PlainBatch]
 _plain_list_decoder = msgspec.json.Decoder(list[PlainFields])
 _fields_list_decoder = msgspec.json.Decoder(list[MessageFields])
 _raw_list_decoder = msgspec.json.Decoder(list[Raw])
 
 
-def large_envelope_steps(body: bytes, arguments: Arguments) -> _Steps:
+def large_envelope_steps(body: bytes, arguments: Arguments) -> Steps[SendCommand | PlainBatch]:
     """Returns what the envelope asks for. Raises AcklogError where the request as a whole is at fault."""
     yield from utf8_steps(body)
     head = _HEAD.match(body, 0, _HEAD_BYTES_MAX)
@@ -77,7 +85,7 @@ def large_envelope_steps(body: bytes, arguments: Arguments) -> _Steps:
     return SendCommand(queue_of_both(envelope, arguments), [message], acks_of_both(envelope, arguments), False)
 
 
-def large_lines_steps(body: bytes) -> Generator[None, None, list[Checked]]:
+def large_lines_steps(body: bytes) -> Steps[list[Checked]]:
     """The messages of NDJSON; as `app.parsing.send` has it."""
     if body.count(b"\n") > 2 * limits.REQUEST_MESSAGES_MAX:
         raise too_many()
@@ -88,7 +96,7 @@ def large_lines_steps(body: bytes) -> Generator[None, None, list[Checked]]:
     messages: list[Checked] = []
     size_bytes = 0
     for number, line in enumerate(lines):
-        size_bytes += len(line)
+        size_bytes += max(len(line), STEP_BYTES // FAULTS_PER_STEP)
         messages.append(line_of(line, number) if is_ascii and len(line) <= LARGE_BYTES else _line(line, number))
         if size_bytes > STEP_BYTES:
             size_bytes = 0
@@ -127,13 +135,14 @@ class _Messages:
         if self.checked is None:
             return self._add_plain(array)
         try:
-            self.checked += check_each(_fields_list_decoder.decode(array), first=len(self.checked))
+            fields = _fields_list_decoder.decode(array)
+            self.checked += at_once(check_each(fields, first=len(self.checked)))
         except (msgspec.DecodeError, RecursionError):
             return False
         return True
 
-    def add(self, text: bytes, piece: Piece) -> None:
-        """Raises AcklogError where the whole request is at fault."""
+    def add(self, text: bytes, piece: Piece) -> Steps[None]:
+        """In steps. Raises AcklogError where the whole request is at fault."""
         if piece.size_bytes > limits.MESSAGE_TEXT_BYTES_MAX:
             self.checked = self._checked_so_far()
             self.checked.append(placed(_text_too_large(), len(self.checked)))
@@ -142,7 +151,7 @@ class _Messages:
         if self.checked is None and self._add_plain(array):
             return
         self.checked = self._checked_so_far()
-        self.checked += self._checked_of(array, len(self.checked))
+        self.checked += yield from self._checked_of(array, len(self.checked))
 
     def _checked_so_far(self) -> list[Checked]:
         if self.checked is None:
@@ -163,29 +172,37 @@ class _Messages:
         self.keys += plain[1]
         return True
 
-    def _checked_of(self, array: bytes, first: int) -> list[Checked]:
+    def _checked_of(self, array: bytes, first: int) -> Steps[list[Checked]]:
         if len(array) > SINGLE_BYTES_MIN:
-            return self._one_large(array, first)
+            return (yield from self._one_large(array, first))
         try:
             fields = _fields_list_decoder.decode(array)
         except (msgspec.ValidationError, RecursionError):
-            return decode_each(decode(_raw_list_decoder, array, prefix="messages"), first=first)
+            raws = decode(_raw_list_decoder, array, prefix="messages")
+            _check_not_too_many(first + len(raws))
+            return (yield from decode_each(raws, first=first))
         except msgspec.DecodeError:
             decode(_raw_list_decoder, array, prefix="messages")
             raise
-        return check_each(fields, first=first)
+        _check_not_too_many(first + len(fields))
+        return (yield from check_each(fields, first=first))
 
-    def _one_large(self, array: bytes, first: int) -> list[Checked]:
+    def _one_large(self, array: bytes, first: int) -> Steps[list[Checked]]:
         raws = decode(_raw_list_decoder, array, prefix="messages")
         for raw in raws:
             try:
                 _check_parts(decode(message_outline_decoder, raw))
             except AcklogError as fault:
                 return [placed(fault, first)]
-        return decode_each(raws, first=first)
+        return (yield from decode_each(raws, first=first))
 
 
-def _message_steps(text: bytes, pieces: ArrayPieces) -> Generator[None, None, _Messages]:
+def _check_not_too_many(count: int) -> None:
+    if count > limits.REQUEST_MESSAGES_MAX:
+        raise too_many()
+
+
+def _message_steps(text: bytes, pieces: ArrayPieces) -> Steps[_Messages]:
     messages = _Messages()
     size_bytes = 0
     scanned = iter(pieces)
@@ -202,11 +219,10 @@ def _message_steps(text: bytes, pieces: ArrayPieces) -> Generator[None, None, _M
             except StopIteration:
                 break
             if piece is not None and not _is_blank(text, piece):
-                messages.add(text, piece)
+                yield from messages.add(text, piece)
             elif piece is not None and not pieces.is_whole(piece):
                 raise malformed(ValueError(f"an element is missing (byte {piece.start})"))
-        if len(messages) > limits.REQUEST_MESSAGES_MAX:
-            raise too_many()
+        _check_not_too_many(len(messages))
         size_bytes = 0
         yield
     if not len(messages):

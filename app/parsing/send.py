@@ -1,14 +1,21 @@
 """What `POST /messages` takes: a JSON envelope, NDJSON, or raw bytes; all three end as the same `SendCommand`."""
 
-from collections.abc import Generator
-
 import msgspec
 from msgspec import UNSET
 
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
 from app.parsing import query
-from app.parsing.batch_messages import check_all, check_count, decode_all, line_of, placed, plain_of, too_many
+from app.parsing.batch_messages import (
+    FAULTS_PER_STEP,
+    check_all,
+    check_count,
+    decode_all,
+    line_of,
+    placed,
+    plain_of,
+    too_many,
+)
 from app.parsing.envelope import (
     Envelope,
     acks_of,
@@ -25,7 +32,7 @@ from app.parsing.message import OCTETS, Outgoing, check_dedup_key, outgoing_byte
 from app.parsing.names import queue_of
 from app.parsing.query import Arguments
 from app.parsing.send_command import Checked, PlainBatch, SendCommand
-from app.turns import at_once
+from app.turns import Steps, at_once
 from cluster.errors import AcklogError
 from storage.rpc.messages import ACKS_ALL
 
@@ -69,10 +76,8 @@ def parse_send(body: bytes, *, content_type: str, query_string: bytes) -> SendCo
     return at_once(send_steps(body, content_type=content_type, query_string=query_string))
 
 
-def send_steps(
-    body: bytes, *, content_type: str, query_string: bytes
-) -> Generator[None, None, SendCommand | PlainBatch]:
-    """As `parse_send`, for `app.turns`: a body of up to LARGE_BYTES is one step."""
+def send_steps(body: bytes, *, content_type: str, query_string: bytes) -> Steps[SendCommand | PlainBatch]:
+    """As `parse_send`, for `app.turns`: a body of up to LARGE_BYTES is one step, but for faults in it."""
     arguments = SEND_QUERY.parse(query_string)
     media_type = content_type.partition(";")[0].strip().lower()
     names_queue = "queue" in arguments or "topic" in arguments
@@ -83,13 +88,13 @@ def send_steps(
         if len(body) > LARGE_BYTES:
             plain = _plain_if_quick(body, arguments)
             return plain or (yield from large_envelope_steps(body, arguments))
-        return _parse_envelope(body, arguments)
+        return (yield from _envelope_steps(body, arguments))
     queue = queue_of(arguments.text("queue"), arguments.text("topic"))
     acks = arguments.integer("acks")
     acks_wanted = ACKS_ALL if acks is None else acks
     if media_type in NDJSON_TYPES:
         _refuse_raw_parameters(arguments)
-        lines = (yield from large_lines_steps(body)) if len(body) > LARGE_BYTES else _parse_lines(body)
+        lines = (yield from large_lines_steps(body)) if len(body) > LARGE_BYTES else (yield from _lines_steps(body))
         return SendCommand(queue, lines, acks_wanted, True)
     return SendCommand(queue, [_raw_message(body, content_type, arguments)], acks_wanted, False)
 
@@ -106,7 +111,7 @@ def _refuse_raw_parameters(arguments: Arguments) -> None:
             raise AcklogError(ProblemCode.INVALID_FIELD, detail, field=name)
 
 
-def _parse_envelope(body: bytes, arguments: Arguments) -> SendCommand | PlainBatch:
+def _envelope_steps(body: bytes, arguments: Arguments) -> Steps[SendCommand | PlainBatch]:
     check_utf8(body)
     if len(body) >= PLAIN_BATCH_BYTES_MIN:
         plain = _plain_batch(body, arguments)
@@ -116,10 +121,10 @@ def _parse_envelope(body: bytes, arguments: Arguments) -> SendCommand | PlainBat
     messages: list[Checked]
     try:
         envelope = envelope_decoder.decode(body)
-        messages = check_all(envelope.messages)
+        messages = yield from check_all(envelope.messages)
     except msgspec.ValidationError:
         loose = decode(loose_decoder, body)
-        messages = decode_all(loose.messages)
+        messages = yield from decode_all(loose.messages)
         envelope = loose
     except msgspec.DecodeError as error:
         raise malformed(error) from None
@@ -156,18 +161,20 @@ def _plain_batch(body: bytes, arguments: Arguments) -> PlainBatch | None:
     return PlainBatch(queue_of_both(envelope, arguments), *plain, acks_of_both(envelope, arguments))
 
 
-def _parse_lines(body: bytes) -> list[Checked]:
+def _lines_steps(body: bytes) -> Steps[list[Checked]]:
     """One message per line; empty lines are skipped, but there may not be more of them than of messages."""
     if body.count(b"\n") > 2 * limits.REQUEST_MESSAGES_MAX:
         raise too_many()
     lines = [line for line in body.split(b"\n") if line and not line.isspace()]
     check_count(lines)
-    if body.isascii():
-        return [line_of(line, number) for number, line in enumerate(lines)]
+    is_ascii = body.isascii()
     messages: list[Checked] = []
     for number, line in enumerate(lines):
+        if number % FAULTS_PER_STEP == FAULTS_PER_STEP - 1:
+            yield
         try:
-            check_utf8(line)
+            if not is_ascii:
+                check_utf8(line)
         except AcklogError as fault:
             messages.append(placed(fault, number))
         else:

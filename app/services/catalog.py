@@ -232,6 +232,10 @@ class Catalog:
         await self._confirmations.confirm(keys.group(name), f"what there is of the group {name!r}")
         return self._metadata.group(name)
 
+    async def confirm_groups(self) -> None:
+        """Have the view show every group that there is now."""
+        await self._confirmations.confirm_groups()
+
     def group_name(self, group_id: str) -> str | None:
         group = self._metadata.group_by_id(group_id)
         return None if group is None else group.name

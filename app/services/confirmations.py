@@ -1,10 +1,11 @@
 """Asking the coordination store for what the metadata view does not show."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 
 from acklog.wire.problems import ProblemCode
 from app.dependencies import Gateway
+from cluster import keys
 from cluster.coordination import CoordinationError
 from cluster.errors import AcklogError
 
@@ -17,6 +18,7 @@ class Confirmations:
 
     def __init__(self, gateway: Gateway) -> None:
         self._metadata = gateway.metadata
+        self._groups = _Shared(lambda: self._metadata.confirm_all(keys.GROUPS))
         self._timeout_ms = min(gateway.settings.catalog_confirm_timeout_ms, gateway.settings.request_timeout_ms)
 
     def deadline(self) -> float:
@@ -32,6 +34,11 @@ class Confirmations:
         """See `MetadataView.confirm_all`. Raises AcklogError UNAVAILABLE."""
         await self._in_time(self._metadata.confirm_all(prefix), question, self.deadline())
 
+    async def confirm_groups(self) -> None:
+        """Have the view show every group that there is: who has a group's id only cannot ask for that one. Raises
+        AcklogError UNAVAILABLE."""
+        await self._in_time(self._groups.confirm(), "whether there is such a group", self.deadline())
+
     async def _in_time(self, confirming: Awaitable[None], question: str, deadline: float) -> None:
         try:
             async with asyncio.timeout_at(deadline):
@@ -44,3 +51,22 @@ class Confirmations:
             return
         detail = f"it cannot be known now {question}: {reason}"
         raise AcklogError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=RETRY_AFTER_MS)
+
+
+class _Shared:
+    """One confirmation after the other, each for everybody who asked before it began."""
+
+    def __init__(self, confirm: Callable[[], Awaitable[None]]) -> None:
+        self._confirm = confirm
+        self._asked = 0
+        self._confirmed = 0
+        self._one_at_a_time = asyncio.Lock()
+
+    async def confirm(self) -> None:
+        self._asked = ticket = self._asked + 1
+        async with self._one_at_a_time:
+            if self._confirmed >= ticket:
+                return
+            newest = self._asked
+            await self._confirm()
+            self._confirmed = newest

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,6 +21,8 @@ from storage.rpc.node_api import NodeApi
 
 DONE = "done"
 ITEMS_PER_TURN = 2_000
+PLACES_PER_TURN = 64
+PLACES_AT_ONCE_MAX = 1_000
 
 
 class Delivery(NamedTuple):
@@ -66,13 +68,59 @@ class SettleService:
         """A result per item, in order: None for done. Raises AcklogError where the request itself is at fault."""
         principal.require(Scope.READ)
         results: list[AcklogError | None] = [None] * len(settlement.items)
-        places: dict[Place, _Part] = {}
         context = await self._context(settlement, principal)
+        unsure = await self._of_unknown_groups(settlement, context)
+        if not unsure:
+            await self._settle_some(settlement, range(len(results)), context, results)
+            return results
+        sure = sorted(set(range(len(results))).difference(unsure))
+        await asyncio.gather(
+            self._settle_some(settlement, sure, context, results),
+            self._settle_unsure(settlement, unsure, context, results),
+        )
+        return results
+
+    async def _of_unknown_groups(self, settlement: Settlement, context: _Context) -> list[int]:
+        """Receipts of groups that the view does not show: of no group at all, or of one that was just made."""
+        is_known: dict[str, bool] = {}
+        found = []
         for index, item in enumerate(settlement.items):
             if index % ITEMS_PER_TURN == ITEMS_PER_TURN - 1:
                 await asyncio.sleep(0)  # others get their turn
+            if not isinstance(item, Receipt) or item[:2] in context.faults:
+                continue
+            group_id = item.group_id
+            if group_id not in is_known:
+                is_known[group_id] = self._metadata.group_by_id(group_id) is not None
+            if not is_known[group_id]:
+                found.append(index)
+        return found
+
+    async def _settle_unsure(
+        self, settlement: Settlement, indexes: list[int], context: _Context, results: list[AcklogError | None]
+    ) -> None:
+        """Those of groups that the coordination store has; no node is asked for others, which would wait for them."""
+        fault = AcklogError(ProblemCode.GROUP_NOT_FOUND, "the group of this receipt was deleted, or never existed")
+        try:
+            await self._catalog.confirm_groups()
+        except AcklogError as unknown:
+            fault = unknown
+        left = set(await self._of_unknown_groups(settlement, context)).intersection(indexes)
+        for index in left:
+            results[index] = _blamed_on(settlement.field_of(index), fault)
+        found = [index for index in indexes if index not in left]
+        await self._settle_some(settlement, found, context, results)
+
+    async def _settle_some(
+        self, settlement: Settlement, indexes: Sequence[int], context: _Context, results: list[AcklogError | None]
+    ) -> None:
+        """Settle the items with these indexes, and put what became of them into `results`."""
+        places: dict[Place, _Part] = {}
+        for number, index in enumerate(indexes):
+            if number % ITEMS_PER_TURN == ITEMS_PER_TURN - 1:
+                await asyncio.sleep(0)  # others get their turn
             try:
-                place, settle_item = self._placed(item, context)
+                place, settle_item = self._placed(settlement.items[index], context)
             except AcklogError as fault:
                 results[index] = fault if fault.field is not None else _blamed_on(settlement.field_of(index), fault)
                 continue
@@ -92,7 +140,6 @@ class SettleService:
         for index, result in enumerate(settled):
             if result is not None:
                 results[index] = _blamed_on(settlement.field_of(index), result)
-        return results
 
     async def _refuse_later_epochs(
         self, settlement: Settlement, places: dict[Place, _Part], results: list[AcklogError | None]
@@ -141,11 +188,12 @@ class SettleService:
         self, places: dict[Place, _Part], count: int, action: str, *, delay_ms: int, visibility_ms: int
     ) -> list[AcklogError | None]:
         results: list[AcklogError | None] = [None] * count
+        deadline_ms = self._leaders.deadline_in(self._settings.request_timeout_ms)
 
         async def settle_place(place: Place, part: _Part) -> None:
             request = SettleRequest(*place, action, part.items, delay_ms, visibility_ms)
             try:
-                codes = await self._call(request)
+                codes = await self._call(request, deadline_ms)
             except AcklogError as error:
                 is_gone = error.code is ProblemCode.MESSAGE_EXPIRED
                 fault = _settled_by_retention(action) if is_gone else error
@@ -161,13 +209,13 @@ class SettleService:
             for place, part in places.items():
                 await settle_place(place, part)
         elif places:
-            await asyncio.gather(*[settle_place(place, part) for place, part in places.items()])
+            await _each_soon(settle_place, places)
         settled = [results[index] for part in places.values() for index in part.indexes]
         for result, number in Counter(DONE if fault is None else fault.code.name for fault in settled).items():
             self._metrics.count_settled(action, result, number)
         return results
 
-    async def _call(self, request: SettleRequest) -> list[str]:
+    async def _call(self, request: SettleRequest, deadline_ms: int) -> list[str]:
         """Where the outcome is unknown it is done again, as twice is once: an ack of what is done succeeds; a nack with
         the receipt that gave back before counts the same attempt, and its delay begins anew; an extension begins anew.
         Who has a later lease is not disturbed, since the receipt is stale then.
@@ -175,7 +223,6 @@ class SettleService:
         Not so a release: the next lease of the message has the same attempt, so a second one could end that.
         """
         place = request.topic_id, request.partition
-        deadline_ms = self._leaders.deadline_in(self._settings.request_timeout_ms)
 
         def settle(node: NodeApi, _attempt: object) -> Awaitable[SettleResponse]:
             return answer_of_node(node.settle(request), self._metadata, group_id=request.group_id)
@@ -240,6 +287,24 @@ class SettleService:
         elif not context.principal.may_use_any_group:
             self._require_group(group_id, context.principal)
         return (topic_id, partition, group_id), settle_item
+
+
+async def _each_soon(settle: Callable[[Place, _Part], Awaitable[None]], places: dict[Place, _Part]) -> None:
+    """Many at once, but begun a few per turn of the loop, which so many would hold."""
+    slots = asyncio.Semaphore(PLACES_AT_ONCE_MAX)
+
+    async def settle_one(place: Place, part: _Part) -> None:
+        try:
+            await settle(place, part)
+        finally:
+            slots.release()
+
+    async with asyncio.TaskGroup() as tasks:
+        for number, (place, part) in enumerate(places.items(), 1):
+            await slots.acquire()
+            tasks.create_task(settle_one(place, part))
+            if number % PLACES_PER_TURN == 0:
+                await asyncio.sleep(0)
 
 
 def _settled_by_retention(action: str) -> AcklogError | None:

@@ -1,5 +1,6 @@
 """A gateway's surroundings in memory: metadata, administration, one node."""
 
+import asyncio
 import itertools
 from collections.abc import Callable, Sequence
 from typing import cast
@@ -15,7 +16,7 @@ from app.settings import Settings
 from cluster import keys
 from cluster.clock import Clock
 from cluster.codec import encode
-from cluster.coordination import Changed, Event, KeyValue
+from cluster.coordination import Changed, CoordinationError, Event, KeyValue
 from cluster.errors import AcklogError
 from cluster.key_space import Mutation
 from cluster.memory_store import MemoryStore
@@ -68,7 +69,8 @@ class SeenStore(MemoryStore):
 
 class MemoryMetadata:
     """`steering` follows a store of its own; the rest is what a test puts here. `unheard_epochs` are leader epochs, by
-    their partition's key, that the view shows once it has been confirmed only."""
+    their partition's key, that the view shows once it has been confirmed only, as are `unheard_groups`. `confirmed` are
+    the prefixes that were asked for, as long as it `may_confirm`."""
 
     def __init__(self) -> None:
         self.steering = SteeringState()
@@ -77,6 +79,11 @@ class MemoryMetadata:
         self.leaderless: set[tuple[str, int]] = set()
         self.epochs: dict[str, int] = {}
         self.unheard_epochs: dict[str, int] = {}
+        self.unheard_groups: list[Group] = []
+        self.confirmed: list[str] = []
+        self.may_confirm = asyncio.Event()
+        self.may_confirm.set()
+        self.confirmation_fault: CoordinationError | None = None
         self.gone: set[tuple[str, int]] = set()
         self.registrations: list[NodeRegistration] = []
         self.register(NodeRegistration(NODE_ID, 1, "dir", "local"))
@@ -138,7 +145,12 @@ class MemoryMetadata:
             self.epochs[key] = self.unheard_epochs.pop(key)
 
     async def confirm_all(self, prefix: str) -> None:
-        return
+        self.confirmed.append(prefix)
+        await self.may_confirm.wait()
+        if self.confirmation_fault is not None:
+            raise self.confirmation_fault
+        if prefix == keys.GROUPS:
+            self.groups_by_name.update({group.name: group for group in self.unheard_groups})
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         return lambda: None

@@ -5,7 +5,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, product
 from pathlib import Path
 
 import pytest
@@ -76,6 +76,10 @@ JSON_BODIES: dict[str, Callable[[], bytes]] = {
     "key_of_escapes": lambda: b'{"queue":"q","body":1,"key":"' + rb"\u0041" * 2_500_000 + b'"}',
     "other_alphabet": lambda: batch(b'{"body":"' + "ж".encode() * 500_000 + b'"}'),
     "faults": lambda: batch(b'{"body":1,"x":1}'),
+    "numbers": lambda: batch(b"1", size_bytes=14 * MIB, count_max=7_000_000),
+    "few_numbers": lambda: batch(b"1"),
+    "empty_objects": lambda: batch(b"{}", size_bytes=14 * MIB, count_max=5_000_000),
+    "few_empty_objects": lambda: batch(b"{}"),
     "unplaceable": lambda: batch(b'{"body":1,"partition":1000}'),
     "whitespace": lambda: b'{"queue":"q","messages":[' + b" " * 15 * MIB + b"]}",
     "envelope_whitespace": lambda: b" " * 15 * MIB + b'{"queue":"q","body":1}',
@@ -99,6 +103,9 @@ def test_lines(watched: Watched) -> None:
     query = "/messages?queue=lines"
     kind = {"Content-Type": "application/x-ndjson"}
     assert watched.longest_stall(lambda: watched.server.request("POST", query, content=lines, headers=kind)) < 0.05
+    for short in (b"1", b"{}"):
+        few = b"\n".join([short] * 10_000)
+        assert watched.longest_stall(lambda: watched.server.request("POST", query, content=few, headers=kind)) < 0.05  # noqa: B023
     deep = b"\n".join([b'{"body":[' + b",".join([NEST] * 8_000) + b"]}"] * 14)
     assert watched.longest_stall(lambda: watched.server.request("POST", query, content=deep, headers=kind)) < 0.05
 
@@ -144,6 +151,25 @@ def test_ack_of_many(watched: Watched, size: int) -> None:
     body = json.dumps({"receipts": receipts}).encode()
     stall = watched.longest_stall(lambda: post(watched, body, target="/ack"), tries=1)  # a second time all is done
     assert stall < STALL_SECONDS_MAX
+
+
+@pytest.mark.parametrize("partitions", [1, 1_000])
+def test_receipts_of_many_groups(watched: Watched, partitions: int) -> None:
+    """Which nobody has made: they are told apart from those that somebody has, and asked for once."""
+    topic = f"of-many-groups-{partitions}"
+    topic_id = watched.server.request("PUT", f"/topics/{topic}", {"partitions": partitions}).document["id"]
+    ids = ("".join(each) for each in product("0123456789abcdefghjk", repeat=13))
+    receipts = [f"r-{topic_id}-{i % partitions}-0-{next(ids)}-0-1-1" for i in range(10_000)]
+    body = json.dumps({"receipts": receipts}).encode()
+    assert watched.longest_stall(lambda: post(watched, body, target="/ack")) < STALL_SECONDS_MAX
+
+
+def test_receipts_of_many_partitions_and_groups(watched: Watched) -> None:
+    topic_id = watched.server.request("PUT", "/topics/of-many-places", {"partitions": 1_000}).document["id"]
+    groups = [watched.server.request("PUT", f"/groups/of-many-{i}", {}).document["id"] for i in range(10)]
+    receipts = [f"r-{topic_id}-{i}-0-{group}-0-1-1" for i in range(1_000) for group in groups]
+    body = json.dumps({"receipts": receipts}).encode()
+    assert watched.longest_stall(lambda: post(watched, body, target="/ack")) < STALL_SECONDS_MAX
 
 
 READS = {
