@@ -59,7 +59,7 @@ class Settings:
     )
     rack: str = text("", "what fails together with this gateway: readFrom=nearest asks a node of the same rack")
     replica_read_timeout_ms: int = number(
-        2_000, 10, 600_000, "how long a replica that is not the leader has for readFrom=nearest"
+        800, 10, 600_000, "how long a replica has for readFrom=nearest before the next one is asked"
     )
     body_timeout_ms: int = number(30_000, 10, 600_000, "how long a request body may take to arrive")
     header_timeout_ms: int = number(10_000, 10, 600_000, "how long a request's headers may take to arrive")

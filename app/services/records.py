@@ -139,7 +139,12 @@ class RecordsService:
                 return response
 
         async def records(node: NodeApi, _remaining_ms: int) -> RecordsResponse:
-            response = await node.records(request)
+            try:
+                response = await node.records(request)
+            except AcklogError as error:
+                if error.code is ProblemCode.UNAVAILABLE and error.field == "epoch":
+                    await self._check_epoch_has_been(request)
+                raise
             self._check_not_behind(request, response)
             return response
 
@@ -149,6 +154,20 @@ class RecordsService:
             records,
             deadline_ms=self._leaders.deadline_in(self._settings.request_timeout_ms + request.wait_ms),
         )
+
+    async def _check_epoch_has_been(self, request: RecordsRequest) -> None:
+        """The leader is of an earlier epoch than the reader was answered in. If there has been no such epoch, none is
+        waited for: what was read is of another log (rules R4, R14). Raises AcklogError LOG_DIVERGED."""
+        place = request.topic_id, request.partition
+        latest = (await self._catalog.later_epochs({place: request.leader_epoch})).get(place)
+        if isinstance(latest, int):
+            raise AcklogError(
+                ProblemCode.LOG_DIVERGED,
+                f"The partition has had leader epochs up to {latest}: what was read in the leader epoch "
+                f"{request.leader_epoch} is of another log, and nothing of it is known to be in this one.",
+                field="epoch",
+                extra={"divergedAt": 0, "leaderEpoch": latest},
+            )
 
     def _check_not_behind(self, request: RecordsRequest, response: RecordsResponse) -> None:
         """Messages that are there are given, whoever has them. Raises AcklogError UNAVAILABLE."""

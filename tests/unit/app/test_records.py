@@ -6,7 +6,10 @@ import pyarrow as pa
 import pytest
 
 from acklog.wire.batch import decode_records, encode_opaque_batch, stamp, verify
+from acklog.wire.problems import ProblemCode
 from app.services import records_answer
+from cluster import keys
+from cluster.errors import AcklogError
 from tests.support.manual_clock import settle
 from tests.support.memory_gateway import MemoryWorld
 from tests.support.memory_node import APPEND_TIME_MS, LEADER_EPOCH
@@ -215,3 +218,28 @@ async def test_a_server_without_the_extra_for_arrow_says_so(
     assert (other.status_code, other.headers["content-type"]) == (200, "application/x-ndjson")
     unknown = await client.get(PATH, headers={"Accept": "image/png"})
     assert "this call answers in application/json" in unknown.json()["detail"]
+
+
+def behind() -> AcklogError:
+    """What a replica says to a reader of a later leader epoch."""
+    return AcklogError(ProblemCode.UNAVAILABLE, "this replica is of an earlier one", field="epoch")
+
+
+@pytest.mark.parametrize("read_from", ["leader", "nearest"])
+async def test_an_epoch_that_has_not_been_is_of_another_log(
+    filled: httpx2.AsyncClient, world: MemoryWorld, read_from: str
+) -> None:
+    """Nobody waits for its leader: the coordination store knows every epoch before there is anything to read of it."""
+    world.node.fail("records", *[behind() for _ in range(100)])
+    async with asyncio.timeout(5):
+        answer = await filled.get(f"{PATH}?offset=2&epoch={LEADER_EPOCH + 1}&readFrom={read_from}")
+    assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (409, "LOG_DIVERGED", "epoch")  # R4
+    assert (answer.json()["divergedAt"], answer.json()["leaderEpoch"]) == (0, LEADER_EPOCH)
+
+
+async def test_an_epoch_that_only_the_store_knows_is_waited_for(filled: httpx2.AsyncClient, world: MemoryWorld) -> None:
+    [topic] = world.metadata.topics()
+    world.metadata.unheard_epochs[keys.partition(topic.id, 0)] = LEADER_EPOCH + 1
+    world.node.fail("records", behind(), behind())
+    answer = await filled.get(f"{PATH}?offset=2&epoch={LEADER_EPOCH + 1}")
+    assert (answer.status_code, len(answer.json()["records"])) == (200, 2)

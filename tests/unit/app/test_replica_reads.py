@@ -9,6 +9,7 @@ import pytest
 from acklog.wire.problems import ProblemCode
 from app.cluster_gateway import ClusterGateway
 from app.cluster_node import ClusterNode
+from app.services.replica_reads import PASSED_OVER_MS
 from cluster.errors import AcklogError
 from cluster.model import TopicConfig
 from storage.rpc.messages import RecordsRequest, RecordsResponse
@@ -131,6 +132,67 @@ def test_a_replica_that_is_silent_has_little_time() -> None:
         timeout_ms = world.gateway.gateway.settings.replica_read_timeout_ms
         assert cluster.clock.monotonic_ms() - begin_ms < 3 * timeout_ms
         assert world.asked.keys() == {leader}
+        await _end(cluster, world)
+
+    with_cluster(main)
+
+
+class _Silence:
+    """A node that does not answer reads as long as it `is_silent`; `asked_in_vain` counts those."""
+
+    def __init__(self, cluster: MemoryCluster, node: ClusterNode) -> None:
+        self.is_silent = False
+        self.asked_in_vain = 0
+        records = node.node.records
+
+        async def answer(request: RecordsRequest) -> RecordsResponse:
+            if self.is_silent:
+                self.asked_in_vain += 1
+                await cluster.clock.sleep(3_600_000)
+            return await records(request)
+
+        node.node.records = answer  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("rack", ["", "a"])
+def test_a_leader_that_is_silent_is_no_reason_to_wait_where_a_replica_can_answer(rack: str) -> None:
+    """As one that this gateway is cut off from: one read is late, and then it is passed over for a while."""
+
+    async def main(cluster: MemoryCluster) -> None:
+        world = await _begin(cluster, rack)
+        leader = _Silence(cluster, world.nodes[world.leader])
+        async with client_of(world.gateway) as client:
+            assert (await client.post("/messages", json={"queue": "orders", "body": 7})).status_code == 201
+            await cluster.clock.sleep(2_000)
+            leader.is_silent = True
+            for _ in range(READS):
+                begin_ms = cluster.clock.monotonic_ms()
+                assert await _read(client) == [7]
+                assert cluster.clock.monotonic_ms() - begin_ms < 1_000
+        assert leader.asked_in_vain == 1
+        await _end(cluster, world)
+
+    with_cluster(main)
+
+
+def test_a_replica_that_is_heard_again_is_asked_again() -> None:
+    async def main(cluster: MemoryCluster) -> None:
+        world = await _begin(cluster, "b")
+        number = next(node_id for node_id in (2, 3) if node_id != world.leader)
+        follower = _Silence(cluster, world.nodes[number])
+        async with client_of(world.gateway) as client:
+            assert (await client.post("/messages", json={"queue": "orders", "body": 7})).status_code == 201
+            await cluster.clock.sleep(2_000)
+            follower.is_silent = True
+            for _ in range(4):
+                assert await _read(client) == [7]
+            assert follower.asked_in_vain == 1
+            follower.is_silent = False
+            await cluster.clock.sleep(PASSED_OVER_MS)
+            world.asked.clear()
+            for _ in range(2):
+                assert await _read(client) == [7]
+        assert world.asked[number] == 1
         await _end(cluster, world)
 
     with_cluster(main)
