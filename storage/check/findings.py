@@ -136,6 +136,11 @@ class FindingKind(Diagnosis, Enum):
     JOURNAL_ENDS_EARLY = Diagnosis(
         Severity.ERROR, "frames that were durable are gone from its end, and a server serves nothing", _JOURNAL
     )
+    JOURNAL_OLDER = Diagnosis(
+        Severity.ERROR,
+        "it is an older copy, which lacks what was acknowledged since: a server serves nothing",
+        _JOURNAL,
+    )
     JOURNAL_RECORD_DAMAGED = Diagnosis(
         Severity.ERROR,
         "what is noted of the journal is damaged, so that nobody can say whether it is whole: a server serves nothing",

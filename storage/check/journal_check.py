@@ -16,6 +16,7 @@ _KINDS = {
     LossKind.MISSING: FindingKind.JOURNAL_MISSING,
     LossKind.SHORT: FindingKind.JOURNAL_SHORT,
     LossKind.ENDS_EARLY: FindingKind.JOURNAL_ENDS_EARLY,
+    LossKind.OLDER: FindingKind.JOURNAL_OLDER,
     LossKind.RECORD_DAMAGED: FindingKind.JOURNAL_RECORD_DAMAGED,
 }
 _FILES_MIN = 2  # a start makes as many before it takes the first message
@@ -34,7 +35,7 @@ def check_journal(
     _look_at_names(names, findings)
     try:
         scan = scan_journal(disk, journal_key=journal_key, covered_sequence=points.covered_sequence)
-        losses = find_losses(disk, journal_key=journal_key, points=points, last_sequence=scan.last_sequence)
+        losses = find_losses(disk, journal_key=journal_key, points=points, scan=scan)
     except JournalCorruptError as error:
         findings.add(FindingKind.JOURNAL_DAMAGED, JOURNAL_DIRECTORY, str(error))
         return []

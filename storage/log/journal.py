@@ -45,7 +45,10 @@ class JournalFile:
 class Journal:
     """Writes frames, moves from file to file, and takes files back when they are covered."""
 
-    def __init__(self, disk: Disk, *, journal_key: int, sequence: int, file_bytes: int, files_max: int) -> None:
+    def __init__(
+        self, disk: Disk, *, journal_key: int, sequence: int, life: int, file_bytes: int, files_max: int
+    ) -> None:
+        """Behind the frame `sequence`; `life` is which start of the directory this is."""
         self._disk = disk
         self._key = journal_key
         self._file_bytes = file_bytes
@@ -56,7 +59,9 @@ class Journal:
         self._next_number = 0
         self._reach: JournalReach | None = None
         self._recording = asyncio.Lock()  # held while a file comes or goes, as the record is of all of them
+        self._first_sequence = sequence
         self.sequence = sequence  # of the last frame that is durable
+        self.life = life
 
     @property
     def files(self) -> int:
@@ -66,6 +71,12 @@ class Journal:
     def full_files(self) -> int:
         """Files that wait for a checkpoint to cover them."""
         return len(self._full)
+
+    @property
+    def present_sequence(self) -> int:
+        """The files will hold a frame of this sequence or a later one until the next start; 0 if no frame was written
+        since this one, which takes all files as spares."""
+        return self.sequence if self.sequence > self._first_sequence else 0
 
     @property
     def room_bytes(self) -> int:
@@ -153,8 +164,11 @@ class Journal:
         while self._full and self._full[0].last_sequence <= covered_sequence:
             self._spares.append(self._full.popleft())
         surplus = []
-        while self._spares and self.files > files_kept and len(self._spares) > 1:
-            surplus.append(self._spares.pop())
+        # The next frame goes into another file than the newest one, which stays until that frame is there.
+        removable = [each for each in self._spares if each.last_sequence != self.sequence]
+        while removable and self.files > files_kept and len(self._spares) > 1:
+            surplus.append(removable.pop())
+            self._spares.remove(surplus[-1])
         return surplus
 
     async def remove(self, surplus: Sequence[JournalFile], io: IoExecutor) -> None:

@@ -4,7 +4,6 @@ Only the newest frame can be torn, because one round is in flight at a time and 
 frames behind the checkpoint must be without a gap: a missing one with later ones present is damage, not a torn tail.
 """
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from storage.disk.port import Disk, File
@@ -31,21 +30,28 @@ class FramePlace(NamedTuple):
 
 
 class JournalScan(NamedTuple):
+    """`last_sequence` is of the last whole frame, or of the last one that is covered; `present_sequence` of the newest
+    one of which a head is there, needed or not, 0 where there is none."""
+
     frames: list[FramePlace]
     last_sequence: int
+    present_sequence: int
 
 
 def scan_journal(disk: Disk, *, journal_key: int, covered_sequence: int) -> JournalScan:
     """The whole frames above `covered_sequence`, in order; raises JournalCorruptError."""
     frames: list[FramePlace] = []
+    present = 0
     for name in disk.list_directory(JOURNAL_DIRECTORY) if disk.exists(JOURNAL_DIRECTORY) else ():
         number = journal_number(name)
         if number is not None:
             file = disk.open(journal_path(number))
             try:
-                frames += _whole_frames(file, number, journal_key, covered_sequence)
+                whole, newest = _whole_frames(file, number, journal_key, covered_sequence)
             finally:
                 file.close()
+            frames += whole
+            present = max(present, newest)
     frames.sort()
     expected = covered_sequence
     for frame in frames:
@@ -55,15 +61,20 @@ def scan_journal(disk: Disk, *, journal_key: int, covered_sequence: int) -> Jour
                 f"journal frame {expected} is missing or damaged, but frame {frame.sequence} is there "
                 f"({journal_path(frame.number)}, byte {frame.position})"
             )
-    return JournalScan(frames, expected)
+    return JournalScan(frames, expected, present)
 
 
-def _whole_frames(file: File, number: int, journal_key: int, covered_sequence: int) -> Iterator[FramePlace]:
+def _whole_frames(file: File, number: int, journal_key: int, covered_sequence: int) -> tuple[list[FramePlace], int]:
+    """Those above `covered_sequence`, and the sequence of the newest one that has a head."""
+    frames: list[FramePlace] = []
+    newest = 0
     size = file.size()
     generation = None
     position = 0
     while position + FRAME_HEADER_BYTES <= size:
         header = decode_header(file.read(position, FRAME_HEADER_BYTES), journal_key)
+        if header is not None:
+            newest = max(newest, header.sequence)
         if header is None or header.sequence <= covered_sequence or read_body(file, position, header) is None:
             position += BLOCK_BYTES  # whole frames behind a damaged one will show up as a gap
             continue
@@ -73,8 +84,9 @@ def _whole_frames(file: File, number: int, journal_key: int, covered_sequence: i
                 "although a file is used again only when nothing in it is needed"
             )
         generation = header.generation
-        yield FramePlace(header.sequence, number, position)
+        frames.append(FramePlace(header.sequence, number, position))
         position += header.stored_bytes
+    return frames, newest
 
 
 def read_frame(disk: Disk, place: FramePlace, journal_key: int) -> list[tuple[str, memoryview]]:

@@ -174,6 +174,8 @@ class Maintenance:
             logs={str(key): state.point() for key, state in self._states.items()},
             removed={key: floor for key, floor in self._removed.items() if floor >= covered},
             reached_sequence=self._journal.sequence,
+            present_sequence=self._journal.present_sequence,
+            journal_life=self._journal.life,
         )
         await self.run(partial(write_recovery_points, self._engine.disk, points))
         self._covered_sequence = covered

@@ -79,13 +79,19 @@ def replay_frame(
 _NO_POINT = RecoveryPoint()
 
 
-def begin_evidence(disk: Disk, *, journal_key: int, sequence: int) -> JournalReach:
+def begin_evidence(disk: Disk, *, journal_key: int, sequence: int, life: int) -> JournalReach:
     """What the next start holds the journal to (`journal_evidence`), durable before recovery points count on it."""
     if not disk.exists(JOURNAL_DIRECTORY):  # after an orderly stop nothing of it is needed
         disk.make_directory(JOURNAL_DIRECTORY)
         disk.sync_directory("")
-    record_files(disk, found_files(disk))
-    return make_reach(disk, journal_key=journal_key, sequence=sequence)
+    found = found_files(disk)
+    for number in found:  # one may have been made by a process that was killed before it synced it
+        file = disk.open(journal_path(number))
+        file.sync()
+        file.close()
+    disk.sync_directory(JOURNAL_DIRECTORY)
+    record_files(disk, found)
+    return make_reach(disk, journal_key=journal_key, sequence=sequence, life=life)
 
 
 def take_journal_files(disk: Disk, *, file_bytes: int, files_kept: int) -> list[JournalFile]:

@@ -46,6 +46,9 @@ class RecoveryPoints(msgspec.Struct, array_like=True):
     removed           removed logs and their journal floors, as long as the journal may still have entries of theirs
     reached_sequence  frames of the journal up to this one were durable; -1 in checkpoints of earlier versions, which
                       did not note what the journal consists of either
+    present_sequence  the journal's files hold a frame of this sequence or a later one, covered or not
+    journal_life      which start made `journal_reach`: the journal is of this one or a later one; 0 for both in
+                      checkpoints of earlier versions
     """
 
     covered_sequence: int = 0
@@ -53,6 +56,8 @@ class RecoveryPoints(msgspec.Struct, array_like=True):
     logs: dict[str, RecoveryPoint] = {}
     removed: dict[str, int] = {}
     reached_sequence: int = -1
+    present_sequence: int = 0
+    journal_life: int = 0
 
     @property
     def has_evidence(self) -> bool:

@@ -111,25 +111,23 @@ class LogStore:
         clock = self._engine.clock
         started_ms = clock.monotonic_ms()
         try:
-            sequence = await self._recover()
+            sequence, life = await self._recover()
         except (CheckpointDamagedError, JournalCorruptError) as error:
             self._engine.fail(str(error))
-            sequence = 0
-        await self._start(sequence)
+            sequence = life = 0
+        await self._start(sequence, life=life)
         self.report.duration_ms = clock.monotonic_ms() - started_ms
 
     # --- recovery -----------------------------------------------------------------------------------------------
 
-    async def _recover(self) -> int:
-        """Load, verify and replay; the sequence of the journal's last frame."""
+    async def _recover(self) -> tuple[int, int]:
+        """Load, verify and replay; the sequence of the journal's last frame, and which start this is."""
         disk, io, key = self._engine.disk, self._engine.io, self._meta.journal_key
         # Files are removed for what it says, and the process before may have ended between its rename and the sync.
         await io.run(partial(disk.sync_directory, parent_of(RECOVERY_POINTS_PATH)))
         points = await io.run(partial(read_recovery_points, disk))
         scan = await io.run(partial(scan_journal, disk, journal_key=key, covered_sequence=points.covered_sequence))
-        losses = await io.run(
-            partial(find_losses, disk, journal_key=key, points=points, last_sequence=scan.last_sequence)
-        )
+        losses = await io.run(partial(find_losses, disk, journal_key=key, points=points, scan=scan))
         if losses:
             raise JournalCorruptError("; ".join(f"{loss.path}: {loss.text}" for loss in losses))
         found = await io.run(partial(find_logs, disk, points))
@@ -156,7 +154,7 @@ class LogStore:
             await io.run(recovery.finish)
             self._states[recovery.state.key] = recovery.state
         self.report.logs = len(recoveries)
-        return scan.last_sequence
+        return scan.last_sequence, points.journal_life + 1
 
     def _recovery(self, key: LogKey, points: RecoveryPoints) -> LogRecovery:
         return LogRecovery(
@@ -168,12 +166,13 @@ class LogStore:
             report=self.report,
         )
 
-    async def _start(self, sequence: int) -> None:
+    async def _start(self, sequence: int, *, life: int) -> None:
         engine, settings = self._engine, self._engine.settings
         journal = Journal(
             engine.disk,
             journal_key=self._meta.journal_key,
             sequence=sequence,
+            life=life,
             file_bytes=settings.journal_file_bytes,
             files_max=settings.journal_files_max,
         )
@@ -188,7 +187,7 @@ class LogStore:
             return
         journal.keep_reach(
             await engine.io.run(
-                partial(begin_evidence, engine.disk, journal_key=self._meta.journal_key, sequence=sequence)
+                partial(begin_evidence, engine.disk, journal_key=self._meta.journal_key, sequence=sequence, life=life)
             )
         )
         # From here on every log is covered up to its end, so no file of the journal is needed.

@@ -97,11 +97,13 @@ def test_the_header_has_the_size_that_the_table_says(document: str) -> None:
 def test_the_reach_of_the_journal(document: str) -> None:
     disk = SimDisk()
     disk.make_directory("journal")
-    make_reach(disk, journal_key=2**63 + 1, sequence=1).write(9)
+    make_reach(disk, journal_key=2**63 + 1, sequence=1, life=4).write(9)
     content = disk.files()["journal/reach"]
     reach = decode(layout(document, "How far it got"), content)
     assert reach == {"magic": b"AKR1", "journal_key": 2**63 + 1, "sequence": 9, "crc": crc32c(content[:20])}
-    assert content[24:] == bytes(4096 - 24)
+    life = content[512:536]
+    assert life == b"AKL1" + (2**63 + 1).to_bytes(8) + (4).to_bytes(8) + crc32c(life[:20]).to_bytes(4)
+    assert content[24:] == bytes(512 - 24) + life + bytes(4096 - 536)
 
 
 def test_a_journal_frame(document: str) -> None:

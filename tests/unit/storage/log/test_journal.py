@@ -18,10 +18,10 @@ FILE_BYTES = 4 * BLOCK_BYTES
 
 def journal_on(disk: SimDisk, *, files: int = 2, sequence: int = 0) -> Journal:
     disk.make_directory(JOURNAL_DIRECTORY)
-    journal = Journal(disk, journal_key=KEY, sequence=sequence, file_bytes=FILE_BYTES, files_max=4)
+    journal = Journal(disk, journal_key=KEY, sequence=sequence, life=1, file_bytes=FILE_BYTES, files_max=4)
     for number in range(files):
         journal.adopt(create_journal_file(disk, number, FILE_BYTES))
-    journal.keep_reach(make_reach(disk, journal_key=KEY, sequence=sequence))
+    journal.keep_reach(make_reach(disk, journal_key=KEY, sequence=sequence, life=1))
     return journal
 
 

@@ -27,9 +27,9 @@ class _Bench:
         self.disk = SimDisk()
         self.files = OpenFiles(self.disk, limit=8, write_behind_bytes_max=1000)
         self.disk.make_directory(JOURNAL_DIRECTORY)
-        self.journal = Journal(self.disk, journal_key=7, sequence=0, file_bytes=FILE_BYTES, files_max=2)
+        self.journal = Journal(self.disk, journal_key=7, sequence=0, life=1, file_bytes=FILE_BYTES, files_max=2)
         self.journal.adopt(create_journal_file(self.disk, 0, FILE_BYTES))
-        self.journal.keep_reach(make_reach(self.disk, journal_key=7, sequence=0))
+        self.journal.keep_reach(make_reach(self.disk, journal_key=7, sequence=0, life=1))
         self.journal.next_file()
 
     def part(self, partition: int, *batches: bytearray) -> RoundPart:
