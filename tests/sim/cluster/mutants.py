@@ -405,6 +405,14 @@ MUTANTS: tuple[Mutant, ...] = (
     leaders_that_cannot_commit_stay,
 )
 
+_SCENARIOS = "tests/scenarios/test_planted_bugs.py"
+
+FOUND_ELSEWHERE: dict[str, str] = {
+    earlier_mappings_go_on.__name__: _SCENARIOS,
+    repair_in_the_isr.__name__: _SCENARIOS,
+}
+"""Bugs that seeds meet too seldom to count on it, and who finds each of them in every run of the tests."""
+
 # Histories that whole clusters meet too seldom for 500 seeds; the model in `tests/property/replication` finds these.
 RARE: tuple[Mutant, ...] = (
     answers_of_any_epoch,
