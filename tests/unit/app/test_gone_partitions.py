@@ -7,6 +7,8 @@ import httpx2
 import pytest
 
 from acklog.wire.identifiers import MessageId, Receipt
+from cluster.model import PartitionLife, TopicConfig
+from tests.support.memory_cluster import MemoryCluster, client_of, with_cluster
 from tests.support.memory_gateway import MemoryWorld
 from tests.support.memory_node import LEADER_EPOCH
 
@@ -82,3 +84,33 @@ async def test_a_look_says_that_it_is_gone(shrunk: httpx2.AsyncClient, world: Me
 async def test_who_reads_the_log_hears_that_it_is_gone(shrunk: httpx2.AsyncClient, query: str) -> None:
     answer = await answered(shrunk.get(f"/topics/orders/partitions/{GONE}/records?{query}"))
     assert (answer.status_code, answer.json()["code"]) == (410, "MESSAGE_EXPIRED")  # R42: never "nothing new"
+
+
+def test_a_gateway_of_a_cluster_waits_for_no_leader_either() -> None:
+    async def main(cluster: MemoryCluster) -> None:
+        nodes = [await cluster.node(number) for number in (1, 2, 3)]
+        gateway = await cluster.gateway()
+        topics = gateway.gateway.topics
+        topic = await topics.create("orders", partitions=2, config=TopicConfig(), replication_factor=3)
+        await cluster.until(lambda: len(gateway.metadata.partitions(topic.id)) == 2)
+        await topics.decommission("orders", [GONE])
+
+        def is_gone() -> bool:
+            state = gateway.metadata.partition(topic.id, GONE)
+            return state is not None and state.life is PartitionLife.GONE
+
+        await cluster.until(is_gone)
+        async with client_of(gateway) as client:
+            await client.put("/groups/mail", json={})
+            begin_ms = cluster.clock.monotonic_ms()
+            offsets = await client.get("/groups/mail/offsets")
+            read = await client.get(f"/topics/orders/partitions/{GONE}/records?readFrom=nearest")
+            look = await client.get(f"/messages/{MessageId(topic.id, GONE, 1, 0)}")
+            assert cluster.clock.monotonic_ms() - begin_ms < 1_000
+        assert (offsets.status_code, offsets.json()["offsets"]) == (200, [])
+        assert {read.json()["code"], look.json()["code"]} == {"MESSAGE_EXPIRED"}
+        await gateway.close()
+        for node in nodes:
+            await cluster.stop(node)
+
+    with_cluster(main)
