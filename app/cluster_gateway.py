@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from app.auth.tokens import TokenTable
 from app.batching.batch_numbers import BatchNumbers
+from app.configuration.server_settings import Settings
 from app.dependencies import Gateway, InThread
 from app.remote_nodes import RemoteNodes
-from app.settings import Settings
 from cluster.clock import Clock
 from cluster.coordination import CoordinationStore
 from cluster.entropy import Entropy

@@ -10,9 +10,9 @@ from functools import partial
 
 import structlog
 
+from app.configuration.node_process_settings import NodeProcessSettings
 from app.directory_start import count_start
 from app.node_end import NodeEnd, StorageFailedError
-from app.node_process_settings import NodeProcessSettings
 from app.nodes_with_self import NodesWithSelf
 from app.remote_nodes import RemoteNodes
 from app.storage_watch import StorageWatch

@@ -21,8 +21,8 @@ from app.rebuild_command import rebuild
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.environment_variables import UnknownVariable
-    from app.settings import Settings
+    from app.configuration.environment_variables import UnknownVariable
+    from app.configuration.server_settings import Settings
     from storage.node.settings import NodeSettings
 
 # The settings' own parser reads these command lines, and writes their help.
@@ -46,9 +46,9 @@ def register(command: typer.Typer) -> None:
 
 def serve(context: typer.Context) -> None:
     """Every setting is an option (--port) and an environment variable (ACKLOG_PORT); see --help."""
-    from app.environment_variables import unknown_variables
-    from app.node_settings import load_node_settings, node_variables
-    from app.settings import SERVE, Settings, SettingsError, option_parser
+    from app.configuration.environment_variables import unknown_variables
+    from app.configuration.node_settings import load_node_settings, node_variables
+    from app.configuration.server_settings import SERVE, Settings, SettingsError, option_parser
 
     if wants_help(context.args):
         option_parser().print_help()
@@ -64,10 +64,10 @@ def serve(context: typer.Context) -> None:
 def _run(settings: "Settings", node_settings: "NodeSettings", unknown: "Sequence[UnknownVariable]") -> None:
     # Imported here, so that --help and a mistake in the settings answer at once.
     from app.auth.tokens import TokensFileError
+    from app.configuration.server_settings import SettingsError
     from app.logging import configure_logging, log_unknown_variables
     from app.node_end import StorageFailedError
     from app.server import run
-    from app.settings import SettingsError
     from cluster.coordination import CoordinationError
     from cluster.errors import AcklogError
     from storage.disk.port import FileLockedError

@@ -9,7 +9,7 @@ from prometheus_client.registry import Collector
 
 from app.auth.tokens import TokenTable
 from app.batching.batch_numbers import BatchNumbers
-from app.settings import Settings
+from app.configuration.server_settings import Settings
 from app.shutdown import Shutdown
 from cluster.clock import Clock
 from cluster.entropy import Entropy

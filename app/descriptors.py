@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import structlog
 
+from app.configuration.setting_fields import SettingsError
 from app.http_server import BACKLOG
-from app.setting_fields import SettingsError
 
 _log = structlog.get_logger(__name__)
 

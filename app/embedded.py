@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from acklog.wire.problems import ProblemCode
 from app.auth.tokens import TokenTable
+from app.configuration.server_settings import Settings
 from app.dependencies import Gateway
 from app.node_metrics import NodeCollector
-from app.settings import Settings
 from cluster import keys
 from cluster.clock import Clock
 from cluster.controller.embedded import EmbeddedController

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import structlog
 
-from app.etcd_options import EtcdOptions
+from app.configuration.etcd_options import EtcdOptions
 from cluster import keys
 from cluster.clock import Clock
 from cluster.coordination import CoordinationError

@@ -10,17 +10,17 @@ from app.command_end import PRIVATE_UMASK, USAGE, fail, needs_cluster_extra, wan
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.environment_variables import UnknownVariable
-    from app.etcd_options import EtcdOptions
-    from app.settings import Settings
+    from app.configuration.environment_variables import UnknownVariable
+    from app.configuration.etcd_options import EtcdOptions
+    from app.configuration.server_settings import Settings
 
 
 def gateway(context: typer.Context) -> None:
     """Every setting is an option (--port) and an environment variable (ACKLOG_PORT); see --help."""
-    from app.environment_variables import unknown_variables
-    from app.etcd_options import EtcdOptions
-    from app.gateway_options import GATEWAY
-    from app.settings import NODE_PREFIX, Settings, SettingsError
+    from app.configuration.environment_variables import unknown_variables
+    from app.configuration.etcd_options import EtcdOptions
+    from app.configuration.gateway_options import GATEWAY
+    from app.configuration.server_settings import NODE_PREFIX, Settings, SettingsError
 
     if wants_help(context.args):
         GATEWAY.parser().print_help()
@@ -40,8 +40,8 @@ def _run(settings: "Settings", etcd: "EtcdOptions", unknown: "Sequence[UnknownVa
         from app.etcd_connection import EtcdStartError
         from app.gateway_process import run
     from app.auth.tokens import TokensFileError
+    from app.configuration.server_settings import SettingsError
     from app.logging import configure_logging, log_unknown_variables
-    from app.settings import SettingsError
     from cluster.coordination import CoordinationError
 
     os.umask(PRIVATE_UMASK)

@@ -4,9 +4,9 @@ the coordination store of the embedded server: a fifth of what a cluster's proce
 import uvicorn
 
 from app.app import create_server_app
+from app.configuration.server_settings import Settings, SettingsError
 from app.dependencies import Gateway
 from app.process_constants import GRACE_SECONDS
-from app.settings import Settings, SettingsError
 from app.single_send_protocol import make_server_protocol
 from app.web_guard import guard_of, is_loopback
 

@@ -16,8 +16,8 @@ from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from acklog.wire.problems import ProblemCode
+from app.configuration.server_settings import Settings
 from app.problems import problem_response
-from app.settings import Settings
 from app.web_guard import WebGuard
 from cluster.errors import AcklogError
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from app.environment_variables import UnknownVariable
+from app.configuration.environment_variables import UnknownVariable
 from cluster.line_limit import LineLimit
 
 _HTTP_LOGGER = "uvicorn.error"

@@ -10,19 +10,19 @@ from app.command_end import PRIVATE_UMASK, USAGE, fail, needs_cluster_extra, wan
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.environment_variables import UnknownVariable
-    from app.etcd_options import EtcdOptions
-    from app.node_options import NodeOptions
+    from app.configuration.environment_variables import UnknownVariable
+    from app.configuration.etcd_options import EtcdOptions
+    from app.configuration.node_options import NodeOptions
     from storage.node.settings import NodeSettings
 
 
 def node(context: typer.Context) -> None:
     """Every setting is an option (--id) and an environment variable (ACKLOG_ID); see --help."""
-    from app.environment_variables import unknown_variables
-    from app.etcd_options import EtcdOptions
-    from app.node_options import NODE, NodeOptions
-    from app.node_settings import OF_A_CLUSTERS_NODE, load_node_settings, node_variables
-    from app.setting_fields import SettingsError
+    from app.configuration.environment_variables import unknown_variables
+    from app.configuration.etcd_options import EtcdOptions
+    from app.configuration.node_options import NODE, NodeOptions
+    from app.configuration.node_settings import OF_A_CLUSTERS_NODE, load_node_settings, node_variables
+    from app.configuration.setting_fields import SettingsError
 
     if wants_help(context.args):
         NODE.parser().print_help()
@@ -43,9 +43,9 @@ def _run(
     with needs_cluster_extra():
         from app.etcd_connection import EtcdStartError
         from app.node_process import run
+    from app.configuration.setting_fields import SettingsError
     from app.logging import configure_logging, log_unknown_variables
     from app.node_end import StorageFailedError
-    from app.setting_fields import SettingsError
     from cluster.coordination import CoordinationError
     from cluster.errors import AcklogError
     from cluster.node_id import DirectoryConflictError

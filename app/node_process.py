@@ -9,15 +9,15 @@ import uvicorn
 import uvloop
 
 from app.cluster_node import ClusterNode, start_cluster_node
+from app.configuration.etcd_options import EtcdOptions
+from app.configuration.node_options import NodeOptions
+from app.configuration.server_settings import Settings
 from app.descriptors import PEERS, plan_descriptors, raise_descriptor_limit, report
 from app.etcd_connection import connect_to_etcd
-from app.etcd_options import EtcdOptions
 from app.http_protocol import make_http_protocol
 from app.http_server import HttpServer, bind, calm_garbage_collection, url_of
 from app.node_http import create_node_app
-from app.node_options import NodeOptions
 from app.process_constants import COORDINATION_FILE, GRACE_SECONDS, IO_THREADS, SWITCH_INTERVAL_SECONDS
-from app.settings import Settings
 from app.web_guard import guard_of
 from cluster.runtime import SteadyClock, SystemEntropy
 from storage.disk.real_disk import RealDisk

@@ -8,6 +8,7 @@ from functools import partial
 import uvloop
 
 from app.auth.tokens import TokenTable
+from app.configuration.server_settings import Settings
 from app.descriptors import plan_descriptors, raise_descriptor_limit, report
 from app.embedded import EmbeddedServer, start_embedded
 from app.embedded_store import open_store
@@ -15,7 +16,6 @@ from app.gateway_server import OTHER_ADDRESS, check_exposure, gateway_config
 from app.http_server import HttpServer, bind, calm_garbage_collection, url_of
 from app.node_end import NodeEnd, StorageFailedError
 from app.process_constants import IO_THREADS, SWITCH_INTERVAL_SECONDS, VITAL_INTERVAL_MS
-from app.settings import Settings
 from cluster.clock import Clock
 from cluster.runtime import SteadyClock, SystemEntropy
 from storage.disk.real_disk import RealDisk

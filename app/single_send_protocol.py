@@ -8,8 +8,8 @@ import asyncio
 from http import HTTPStatus
 
 from app.bytes_in_flight import Hold
+from app.configuration.server_settings import Settings
 from app.http_protocol import LimitedHttpProtocol
-from app.settings import Settings
 from app.single_sends import METHOD, ROUTE, Headers, SingleSends
 from app.web_guard import WebGuard
 from cluster.errors import AcklogError

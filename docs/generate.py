@@ -12,10 +12,10 @@ from textwrap import dedent
 
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
-from app.etcd_options import EtcdOptions
-from app.node_options import NodeOptions
-from app.node_settings import numeric_settings
-from app.settings import ENVIRONMENT_PREFIX, NODE_PREFIX, Settings, option_of
+from app.configuration.etcd_options import EtcdOptions
+from app.configuration.node_options import NodeOptions
+from app.configuration.node_settings import numeric_settings
+from app.configuration.server_settings import ENVIRONMENT_PREFIX, NODE_PREFIX, Settings, option_of
 from storage.log.settings import LogStoreSettings
 from storage.node.settings import NodeSettings
 

@@ -9,7 +9,7 @@ from schemathesis.config import SchemathesisConfig
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.app import create_app
-from app.settings import Settings
+from app.configuration.server_settings import Settings
 from tests.support.memory_gateway import MemoryWorld
 
 EXAMPLES = 5

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from app.app import ServerApplication
-from app.settings import Settings
+from app.configuration.server_settings import Settings
 from app.single_send_protocol import SingleSendProtocol
 from tests.sim.process import Process, ProcessDiedError
 from tests.support.http_protocol_client import HttpAnswer, MemoryServer, MemoryTransport, read_answer

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from acklog.wire.problems import ProblemCode
 from app.app import create_server_app
+from app.configuration.server_settings import Settings
 from app.embedded import EmbeddedServer, start_embedded
-from app.settings import Settings
 from cluster.coordination import Compare, KeyValue, Lease, Listing, Operation, TransactionResult, Watch
 from cluster.errors import AcklogError
 from cluster.memory_store import MemoryStore

@@ -9,7 +9,7 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from app.app import ServerApplication
-from app.settings import Settings
+from app.configuration.server_settings import Settings
 from app.single_send_protocol import SingleSendProtocol, make_server_protocol
 from tests.support.manual_clock import settle
 

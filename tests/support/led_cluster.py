@@ -6,8 +6,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar, cast
 
 from acklog.wire.problems import ProblemCode
+from app.configuration.server_settings import Settings
 from app.dependencies import Gateway
-from app.settings import Settings
 from cluster.errors import AcklogError
 from cluster.metadata_view import MetadataView
 from cluster.model import PartitionState, Topic

@@ -9,8 +9,8 @@ import httpx2
 from app.app import create_app
 from app.cluster_gateway import ClusterGateway, start_cluster_gateway
 from app.cluster_node import ClusterNode, start_cluster_node
-from app.node_process_settings import NodeProcessSettings
-from app.settings import Settings
+from app.configuration.node_process_settings import NodeProcessSettings
+from app.configuration.server_settings import Settings
 from cluster.coordination import CoordinationStore
 from cluster.memory_store import MemoryStore
 from storage.log.settings import LogStoreSettings

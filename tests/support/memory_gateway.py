@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from acklog.wire.identifiers import id_from_bits
 from acklog.wire.problems import ProblemCode
 from app.auth.tokens import TokenTable
+from app.configuration.server_settings import Settings
 from app.dependencies import Gateway
-from app.settings import Settings
 from cluster import keys
 from cluster.clock import Clock
 from cluster.codec import encode

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from app.app import create_server_app
 from app.cluster_gateway import ClusterGateway, start_cluster_gateway
 from app.cluster_node import ClusterNode, start_cluster_node
+from app.configuration.node_process_settings import NodeProcessSettings
+from app.configuration.server_settings import Settings
 from app.node_end import StorageFailedError
-from app.node_process_settings import NodeProcessSettings
-from app.settings import Settings
 from cluster.controller.planner_settings import PlannerSettings
 from cluster.controller.settings import ControllerSettings
 from cluster.coordination import CoordinationError

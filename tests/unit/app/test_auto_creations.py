@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app.auth.tokens import parse_token_table
-from app.settings import Settings
+from app.configuration.server_settings import Settings
 from tests.support.memory_gateway import MemoryWorld
 
 ONE, TWO = "token-one-0123456789", "token-two-0123456789"

@@ -6,13 +6,13 @@ import typer
 from typer.testing import CliRunner
 
 from app.command import register
-from app.environment_variables import unknown_variables
+from app.configuration.environment_variables import unknown_variables
+from app.configuration.etcd_options import EtcdOptions
+from app.configuration.gateway_options import GATEWAY
+from app.configuration.node_options import NODE, NodeOptions
+from app.configuration.server_settings import Settings
+from app.configuration.setting_fields import SettingsError
 from app.etcd_connection import EtcdStartError, connect_to_etcd
-from app.etcd_options import EtcdOptions
-from app.gateway_options import GATEWAY
-from app.node_options import NODE, NodeOptions
-from app.setting_fields import SettingsError
-from app.settings import Settings
 from cluster.etcd.settings import EtcdTls, EtcdUser
 from tests.support.counting_entropy import CountingEntropy
 from tests.support.manual_clock import ManualClock

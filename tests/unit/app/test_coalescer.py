@@ -10,7 +10,7 @@ from acklog.wire.limits import BATCH_BYTES_MAX, HEADER_VALUE_BYTES_MAX, HEADERS_
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from app.batching.coalescer import Coalescer, Placed
-from app.settings import Settings
+from app.configuration.server_settings import Settings
 from cluster.errors import AcklogError
 from storage.rpc.messages import ACKS_ALL, ProduceResponse
 from tests.support.coalescing import coalescer_of

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 import yaml
 
-from app.etcd_options import EtcdOptions
-from app.gateway_options import GATEWAY
-from app.node_options import NODE, NodeOptions
-from app.settings import Settings
+from app.configuration.etcd_options import EtcdOptions
+from app.configuration.gateway_options import GATEWAY
+from app.configuration.node_options import NODE, NodeOptions
+from app.configuration.server_settings import Settings
 from tests.architecture.source_tree import REPOSITORY
 
 COMPOSE = yaml.safe_load((REPOSITORY / "compose.yaml").read_text())

@@ -1,12 +1,12 @@
 import pytest
 
-from app.environment_variables import UnknownVariable, is_foreign, unknown_variables
-from app.gateway_options import GATEWAY
+from app.configuration.environment_variables import UnknownVariable, is_foreign, unknown_variables
+from app.configuration.gateway_options import GATEWAY
+from app.configuration.node_options import NODE, NodeOptions
+from app.configuration.node_settings import load_node_settings, node_variables
+from app.configuration.server_settings import SERVE, Settings
+from app.configuration.setting_fields import SettingsError
 from app.logging import log_unknown_variables
-from app.node_options import NODE, NodeOptions
-from app.node_settings import load_node_settings, node_variables
-from app.setting_fields import SettingsError
-from app.settings import SERVE, Settings
 
 # What a container gets where there are Services named acklog, acklog-node and acklog-data (with named ports).
 OF_KUBERNETES = {

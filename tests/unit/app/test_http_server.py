@@ -7,8 +7,8 @@ import pytest
 import uvicorn
 import uvloop
 
+from app.configuration.setting_fields import SettingsError
 from app.http_server import HttpServer, bind
-from app.setting_fields import SettingsError
 
 HOST = "127.0.0.1"
 

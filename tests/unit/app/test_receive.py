@@ -10,8 +10,8 @@ from fastapi import FastAPI
 
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
+from app.configuration.server_settings import Settings
 from app.parsing.message import OCTETS
-from app.settings import Settings
 from cluster.errors import AcklogError
 from cluster.model import PartitionState
 from tests.support.manual_clock import settle

@@ -9,8 +9,8 @@ import httpx2
 import pytest
 
 from acklog.wire.limits import GZIP_MEMBERS_MAX, MESSAGE_TEXT_BYTES_MAX, REQUEST_BODY_BYTES_MAX
+from app.configuration.server_settings import Settings
 from app.parsing.request_body import ADMINISTRATION_BYTES_MAX, SETTLEMENT_BYTES_MAX
-from app.settings import Settings
 from tests.support.manual_clock import settle
 from tests.support.memory_gateway import MemoryWorld
 

@@ -1,6 +1,6 @@
 import pytest
 
-from app.settings import Settings, SettingsError, option_parser
+from app.configuration.server_settings import Settings, SettingsError, option_parser
 
 
 def test_defaults_environment_and_options_in_this_order() -> None:

@@ -10,7 +10,7 @@ import pytest
 from acklog.wire.problems import ProblemCode
 from app.app import create_server_app
 from app.auth.tokens import TokenTable, parse_token_table
-from app.settings import Settings
+from app.configuration.server_settings import Settings
 from app.single_send_protocol import SingleSendProtocol
 from app.single_sends import BODY_BYTES_MAX
 from cluster.errors import AcklogError

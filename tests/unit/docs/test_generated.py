@@ -3,8 +3,8 @@
 import pytest
 
 from acklog.wire.problems import ProblemCode
-from app.node_settings import numeric_settings
-from app.settings import Settings, option_of
+from app.configuration.node_settings import numeric_settings
+from app.configuration.server_settings import Settings, option_of
 from docs import generate
 from storage.log.settings import LogStoreSettings
 from storage.node.settings import NodeSettings

@@ -9,11 +9,11 @@ from acklog.wire.problems import ProblemCode
 from app.auth.principal import Scope
 from app.auth.tokens import parse_token_table
 from app.cluster_up_command import ETCD_VARIABLE
-from app.etcd_options import EtcdOptions
-from app.node_options import NodeOptions
-from app.node_settings import numeric_settings
+from app.configuration.etcd_options import EtcdOptions
+from app.configuration.node_options import NodeOptions
+from app.configuration.node_settings import numeric_settings
+from app.configuration.server_settings import ENVIRONMENT_PREFIX, NODE_PREFIX, Settings
 from app.problems import problem_document
-from app.settings import ENVIRONMENT_PREFIX, NODE_PREFIX, Settings
 from cluster.errors import AcklogError
 from storage.log.settings import LogStoreSettings
 from storage.node.settings import NodeSettings

@@ -2,9 +2,17 @@
 
 from dataclasses import dataclass
 
-from app.etcd_options import EtcdOptions
-from app.node_process_settings import NODE_ID_MAX, NodeProcessSettings
-from app.setting_fields import SettingsError, SettingSources, check_fields, number, option_of, text, where_to_set
+from app.configuration.etcd_options import EtcdOptions
+from app.configuration.node_process_settings import NODE_ID_MAX, NodeProcessSettings
+from app.configuration.setting_fields import (
+    SettingsError,
+    SettingSources,
+    check_fields,
+    number,
+    option_of,
+    text,
+    where_to_set,
+)
 from storage.rpc.tcp_transport import parse_address
 
 RACK_LENGTH_MAX = 100

@@ -1,8 +1,8 @@
 """What `acklog gateway` can be told: what every server can, and where etcd is."""
 
-from app.etcd_options import EtcdOptions
-from app.setting_fields import SettingSources
-from app.settings import Settings
+from app.configuration.etcd_options import EtcdOptions
+from app.configuration.server_settings import Settings
+from app.configuration.setting_fields import SettingSources
 
 # In a cluster a topic or group that nobody has made is a typing error more often than a wish.
 GATEWAY = SettingSources(

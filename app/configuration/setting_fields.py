@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, TypeVar
 
-from app.environment_variables import is_foreign
+from app.configuration.environment_variables import is_foreign
 
 _Settings = TypeVar("_Settings")
 
 ENVIRONMENT_PREFIX = "ACKLOG_"
-NODE_PREFIX = "ACKLOG_NODE_"  # the storage node's own, see `app.node_settings`
+NODE_PREFIX = "ACKLOG_NODE_"  # the storage node's own, see `app.configuration.node_settings`
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
 
@@ -73,7 +73,7 @@ class SettingSources:
 
     def load(self, environment: Mapping[str, str], arguments: Sequence[str] = ()) -> "LoadedSettings":
         """From the environment, overridden by command-line options. Raises SettingsError. Variables that are no setting
-        are passed over; `app.environment_variables` says which they are."""
+        are passed over; `app.configuration.environment_variables` says which they are."""
         known = self.known()
         values: dict[str, Any] = dict(self.defaults)
         for name, each in known.items():

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from app.environment_variables import is_foreign
-from app.settings import NODE_PREFIX, SettingsError
+from app.configuration.environment_variables import is_foreign
+from app.configuration.server_settings import NODE_PREFIX, SettingsError
 from storage.delivery.settings import DeliverySettings
 from storage.log.settings import LogStoreSettings
 from storage.node.settings import NodeSettings
@@ -54,7 +54,7 @@ def load_node_settings(environment: Mapping[str, str], *, log_store: Mapping[str
         elif name in of_delivery:
             values = delivery_values
         else:
-            continue  # told by who starts the process, see `app.environment_variables`
+            continue  # told by who starts the process, see `app.configuration.environment_variables`
         try:
             value = int(environment[variable])
         except ValueError:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from acklog.wire import limits
-from app.setting_fields import (
+from app.configuration.setting_fields import (
     ENVIRONMENT_PREFIX,
     NODE_PREFIX,
     SettingsError,
