@@ -9,8 +9,8 @@ from fastapi.telemetry import TelemetryConfig
 from starlette.types import ASGIApp
 
 from acklog import __version__
-from app.dependencies import Gateway
 from app.direct_calls import DirectCalls
+from app.gateway.dependencies import Gateway
 from app.observation import ObservedApplication
 from app.problems import install_problem_handlers
 from app.routers.cluster import add_cluster, add_unclean_elections

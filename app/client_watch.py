@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from starlette.types import Receive
 
-from app.shutdown import Shutdown
+from app.gateway.shutdown import Shutdown
 
 _Result = TypeVar("_Result")
 

@@ -7,10 +7,10 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 from app.auth.tokens import TokenTable
-from app.batching.batch_numbers import BatchNumbers
 from app.configuration.server_settings import Settings
-from app.dependencies import Gateway, InThread
-from app.remote_nodes import RemoteNodes
+from app.gateway.batching.batch_numbers import BatchNumbers
+from app.gateway.dependencies import Gateway, InThread
+from app.gateway.remote_nodes import RemoteNodes
 from cluster.clock import Clock
 from cluster.coordination import CoordinationStore
 from cluster.entropy import Entropy

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.metrics import Metrics
+from app.gateway.metrics import Metrics
 from app.observation import ObservedApplication
 from app.problems import problem_of
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from acklog.wire.problems import ProblemCode
 from app.auth.tokens import TokenTable
 from app.configuration.server_settings import Settings
-from app.dependencies import Gateway
+from app.gateway.dependencies import Gateway
 from app.node_metrics import NodeCollector
 from cluster import keys
 from cluster.clock import Clock

@@ -5,7 +5,7 @@ import uvicorn
 
 from app.app import create_server_app
 from app.configuration.server_settings import Settings, SettingsError
-from app.dependencies import Gateway
+from app.gateway.dependencies import Gateway
 from app.process_constants import GRACE_SECONDS
 from app.single_send_protocol import make_server_protocol
 from app.web_guard import guard_of, is_loopback

@@ -6,7 +6,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from acklog.version import __version__
-from app.metrics import BoundedNames
+from app.gateway.metrics import BoundedNames
 from cluster.metadata_view import MetadataView
 from storage.node.storage_node import StorageNode
 

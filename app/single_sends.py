@@ -10,8 +10,8 @@ from typing import Protocol
 
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import ANYONE, Principal, Scope
-from app.batching.coalescer import Placed
 from app.bytes_in_flight import Hold
+from app.gateway.batching.coalescer import Placed
 from app.parsing.single import parse_single
 from app.problems import problem_of
 from app.services.registry import Services

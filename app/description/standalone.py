@@ -4,7 +4,7 @@ from fastapi import FastAPI
 
 from acklog.wire.problems import ProblemCode
 from app.app import create_app
-from app.dependencies import Gateway
+from app.gateway.dependencies import Gateway
 from cluster.errors import AcklogError
 from cluster.groups import Groups
 from cluster.memory_store import MemoryStore

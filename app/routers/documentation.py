@@ -11,10 +11,10 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from acklog.wire.problems import ProblemCode
-from app.dependencies import InThread
 from app.description.page import HTML, errors_page, swagger_page
 from app.description.plain_page import plain_page
 from app.description.web_file import PACKAGED, WebFile, packaged
+from app.gateway.dependencies import InThread
 from app.http_request import RequestHeaders
 from app.openapi import openapi_document
 from app.responses import JSON, BytesResponse, json_response

@@ -8,9 +8,9 @@ from typing import Protocol
 from acklog.wire.batch import DedupKey, encode_batch, encode_plain_batch
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import PlainRecord, Record
-from app.batching.batch_numbers import BatchNumbers
-from app.batching.coalescer import ANY_PARTITION, Destination
-from app.routing import PartitionLeaders, Try
+from app.gateway.batching.batch_numbers import BatchNumbers
+from app.gateway.batching.coalescer import ANY_PARTITION, Destination
+from app.gateway.routing import PartitionLeaders, Try
 from cluster.errors import AcklogError
 from storage.rpc.messages import ANY_MAPPING, ProduceRequest, ProduceResponse
 from storage.rpc.node_api import NodeApi, ProduceWaiter

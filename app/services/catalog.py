@@ -5,7 +5,7 @@ from difflib import get_close_matches
 
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal
-from app.dependencies import Gateway
+from app.gateway.dependencies import Gateway
 from app.parsing.names import check_name
 from app.services.auto_creations import AutoCreationLimits, AutoCreations
 from app.services.confirmations import Confirmations

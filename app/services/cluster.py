@@ -11,7 +11,7 @@ import msgspec
 
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal, Scope
-from app.dependencies import Gateway
+from app.gateway.dependencies import Gateway
 from app.parsing.cluster import PlanFields
 from app.services.catalog import Catalog
 from cluster.controller.dry_run import DryRun

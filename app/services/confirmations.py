@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from acklog.wire.problems import ProblemCode
-from app.dependencies import Gateway
+from app.gateway.dependencies import Gateway
 from cluster import keys
 from cluster.coordination import CoordinationError
 from cluster.errors import AcklogError

@@ -6,11 +6,11 @@ import msgspec
 
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal, Scope
-from app.dependencies import Gateway
+from app.gateway.dependencies import Gateway
+from app.gateway.routing import PartitionLeaders
 from app.parsing.groups import GroupFields, GroupSettingsFields, SeekCommand
 from app.parsing.names import check_name
 from app.problem_item import ProblemItem, problem_item
-from app.routing import PartitionLeaders
 from app.services.catalog import Catalog
 from app.services.differences import Difference, differences, refuse_differences
 from app.services.fan_out import ask_each

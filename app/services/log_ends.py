@@ -1,6 +1,6 @@
 """Where the logs begin and end, as their leaders say: never less than this gateway has shown before."""
 
-from app.routing import PartitionLeaders
+from app.gateway.routing import PartitionLeaders
 from app.services.shown_ends import ShownEnds
 from storage.rpc.messages import PositionsRequest, PositionsResponse
 from storage.rpc.node_api import NodeApi

@@ -5,9 +5,9 @@ import msgspec
 from acklog.wire.identifiers import MessageId, parse_message_id
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal, Scope
-from app.dependencies import Gateway
+from app.gateway.dependencies import Gateway
+from app.gateway.routing import PartitionLeaders
 from app.message_view import MessageView, view_of
-from app.routing import PartitionLeaders
 from app.services.catalog import Catalog
 from cluster.errors import AcklogError
 from storage.rpc.messages import GroupView, InspectRequest

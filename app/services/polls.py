@@ -11,8 +11,8 @@ from contextlib import contextmanager
 import structlog
 
 from acklog.wire.problems import ProblemCode
-from app.dependencies import Gateway
-from app.routing import PartitionLeaders, Pauses
+from app.gateway.dependencies import Gateway
+from app.gateway.routing import PartitionLeaders, Pauses
 from app.services.node_lag import answer_of_node
 from cluster.errors import AcklogError
 from storage.rpc.messages import DeliveredMessage, ReceiveRequest, ReceiveResponse

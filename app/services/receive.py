@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from acklog.wire.identifiers import parse_receipt
 from app.auth.principal import Principal, Scope
 from app.client_watch import ClientWatch
-from app.dependencies import Gateway
-from app.metrics import Metrics
+from app.gateway.dependencies import Gateway
+from app.gateway.metrics import Metrics
+from app.gateway.routing import PartitionLeaders
 from app.parsing.receive import ReceiveCommand
-from app.routing import PartitionLeaders
 from app.services.catalog import Catalog
 from app.services.polls import EMPTY, SHUTTING_DOWN, Polls
 from app.services.settle import Delivery, SettleService

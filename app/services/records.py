@@ -10,9 +10,9 @@ from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from app.auth.principal import Principal, Scope
 from app.client_watch import ClientWatch
-from app.dependencies import Gateway
+from app.gateway.dependencies import Gateway
+from app.gateway.routing import PartitionLeaders
 from app.parsing.records import FirstOffset, ReadFrom, RecordsCommand
-from app.routing import PartitionLeaders
 from app.services.catalog import Catalog
 from app.services.log_ends import LogEnds
 from app.services.replica_reads import ReplicaReads

@@ -8,7 +8,7 @@ import msgspec
 
 from acklog.wire import log_page
 from acklog.wire.problems import ProblemCode
-from app.dependencies import InThread
+from app.gateway.dependencies import InThread
 from app.message_view import MessageView, encode_line, view_of
 from app.parsing.accept import chosen_type
 from app.responses import JSON, NDJSON, BytesResponse

@@ -4,7 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from acklog.wire.records_arrow import load_library, record_batches, schema
-from app.dependencies import InThread
+from app.gateway.dependencies import InThread
 from app.services.records import RecordsRead
 
 if TYPE_CHECKING:

@@ -2,10 +2,10 @@
 
 from acklog.wire.limits import REQUEST_BODY_BYTES_MAX
 from app.bytes_in_flight import BytesInFlight
-from app.dependencies import Gateway
-from app.metrics import Metrics
+from app.gateway.dependencies import Gateway
+from app.gateway.metrics import Metrics
+from app.gateway.routing import PartitionLeaders
 from app.parsing.request_body import SETTLEMENT_BYTES_MAX
-from app.routing import PartitionLeaders
 from app.services.appends import LocalAppends, NumberedAppends
 from app.services.catalog import Catalog
 from app.services.cluster import ClusterService

@@ -7,7 +7,7 @@ from itertools import count
 import msgspec
 import structlog
 
-from app.dependencies import Gateway
+from app.gateway.dependencies import Gateway
 from cluster.errors import AcklogError
 from storage.rpc.messages import RecordsRequest, RecordsResponse
 

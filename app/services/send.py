@@ -11,15 +11,15 @@ from acklog.wire.batch import DedupKey
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from app.auth.principal import Principal, Scope
-from app.batching.coalescer import ANY_PARTITION, Coalescer, Placed, Waiter
-from app.dependencies import Gateway
-from app.keyless_partitions import KeylessPartitions
-from app.metrics import Metrics
+from app.gateway.batching.coalescer import ANY_PARTITION, Coalescer, Placed, Waiter
+from app.gateway.dependencies import Gateway
+from app.gateway.keyless_partitions import KeylessPartitions
+from app.gateway.metrics import Metrics
+from app.gateway.partition_choice import partition_of_key, places_of_keys
+from app.gateway.routing import PartitionLeaders
 from app.parsing.message import Outgoing
 from app.parsing.send_command import Checked, PlainBatch, SendCommand
 from app.parsing.single import SingleMessage
-from app.partition_choice import partition_of_key, places_of_keys
-from app.routing import PartitionLeaders
 from app.services.appends import Appends
 from app.services.catalog import Catalog
 from app.services.earlier_sends import EarlierSends

@@ -6,11 +6,11 @@ import msgspec
 
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal, Scope
-from app.dependencies import Gateway
+from app.gateway.dependencies import Gateway
+from app.gateway.routing import PartitionLeaders
 from app.parsing.names import check_name
 from app.parsing.topics import TopicConfigFields, TopicFields
 from app.problem_item import ProblemItem, problem_item
-from app.routing import PartitionLeaders
 from app.services.catalog import Catalog
 from app.services.differences import differences, refuse_data_loss, refuse_differences
 from app.services.fan_out import ask_each

@@ -8,7 +8,7 @@ import structlog
 
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal, Scope
-from app.dependencies import Gateway
+from app.gateway.dependencies import Gateway
 from app.parsing.cluster import UncleanElectionFields, UncleanPlanFields
 from app.services.catalog import Catalog
 from app.services.fan_out import ask_each

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from acklog.wire.record import Record
-from app.batching.coalescer import Append, Choose, Coalescer, Destination
+from app.gateway.batching.coalescer import Append, Choose, Coalescer, Destination
 from storage.rpc.messages import ProduceResponse
 from storage.rpc.node_api import ProduceWaiter
 

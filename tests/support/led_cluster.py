@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 
 from acklog.wire.problems import ProblemCode
 from app.configuration.server_settings import Settings
-from app.dependencies import Gateway
+from app.gateway.dependencies import Gateway
 from cluster.errors import AcklogError
 from cluster.metadata_view import MetadataView
 from cluster.model import PartitionState, Topic

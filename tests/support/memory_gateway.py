@@ -12,7 +12,7 @@ from acklog.wire.identifiers import id_from_bits
 from acklog.wire.problems import ProblemCode
 from app.auth.tokens import TokenTable
 from app.configuration.server_settings import Settings
-from app.dependencies import Gateway
+from app.gateway.dependencies import Gateway
 from cluster import keys
 from cluster.clock import Clock
 from cluster.codec import encode

@@ -8,7 +8,7 @@ import httpx2
 
 from app.app import create_app
 from app.auth.tokens import TokenTable
-from app.dependencies import Gateway
+from app.gateway.dependencies import Gateway
 from cluster.groups import Groups
 from cluster.model import Topic
 from cluster.steering_desk import SteeringDesk

@@ -7,9 +7,9 @@ import pytest
 from acklog.wire.batch import encode_batch
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
-from app.batching.batch_numbers import BatchNumbers
-from app.batching.coalescer import ANY_PARTITION
-from app.routing import PartitionLeaders
+from app.gateway.batching.batch_numbers import BatchNumbers
+from app.gateway.batching.coalescer import ANY_PARTITION
+from app.gateway.routing import PartitionLeaders
 from app.services.appends import LocalAppends, NumberedAppends
 from cluster.errors import AcklogError
 from storage.rpc.messages import ACKS_ALL, ProduceRequest, ProduceResponse

@@ -2,7 +2,7 @@ import pytest
 
 from acklog.wire.batch import encode_batch, encode_plain_batch, read_header
 from acklog.wire.record import Record
-from app.batching.batch_numbers import SEQUENCE_MAX, BatchNumbers
+from app.gateway.batching.batch_numbers import SEQUENCE_MAX, BatchNumbers
 from tests.support.counting_entropy import CountingEntropy
 
 

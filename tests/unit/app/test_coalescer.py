@@ -9,8 +9,8 @@ from acklog.wire.batch import encode_batch
 from acklog.wire.limits import BATCH_BYTES_MAX, HEADER_VALUE_BYTES_MAX, HEADERS_MAX
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
-from app.batching.coalescer import Coalescer, Placed
 from app.configuration.server_settings import Settings
+from app.gateway.batching.coalescer import Coalescer, Placed
 from cluster.errors import AcklogError
 from storage.rpc.messages import ACKS_ALL, ProduceResponse
 from tests.support.coalescing import coalescer_of

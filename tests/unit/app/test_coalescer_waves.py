@@ -9,7 +9,7 @@ import pytest
 
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
-from app.batching.coalescer import ANY_PARTITION, Destination, Placed
+from app.gateway.batching.coalescer import ANY_PARTITION, Destination, Placed
 from cluster.errors import AcklogError
 from storage.rpc.messages import ACKS_ALL, ProduceResponse
 from tests.sim.loop import SimLoop, simulate

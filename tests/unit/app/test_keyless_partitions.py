@@ -1,6 +1,6 @@
 from collections import Counter
 
-from app.keyless_partitions import KeylessPartitions
+from app.gateway.keyless_partitions import KeylessPartitions
 from cluster.model import Topic
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from acklog.wire.problems import ProblemCode
-from app.routing import PartitionLeaders
+from app.gateway.routing import PartitionLeaders
 from app.services.log_ends import LogEnds
 from app.services.shown_ends import ShownEnds
 from cluster.errors import AcklogError

@@ -1,4 +1,4 @@
-from app.metrics import OTHER, BoundedNames, Metrics
+from app.gateway.metrics import OTHER, BoundedNames, Metrics
 
 
 def test_later_names_share_one_label() -> None:

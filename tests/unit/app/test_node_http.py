@@ -7,8 +7,8 @@ from acklog.command.server_metrics import ServerMetrics
 from acklog.wire.problems import ProblemCode
 from app.cluster_node import ClusterNode
 from app.cluster_node_metrics import ClusterNodeCollector
+from app.gateway.nodes_with_self import NodesWithSelf
 from app.node_http import create_node_app
-from app.nodes_with_self import NodesWithSelf
 from cluster import keys
 from cluster.codec import encode
 from cluster.coordination import Put

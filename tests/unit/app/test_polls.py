@@ -8,8 +8,8 @@ from structlog.testing import capture_logs
 
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
-from app.leader_watch import CHECK_DELAY_MS
-from app.routing import PartitionLeaders
+from app.gateway.leader_watch import CHECK_DELAY_MS
+from app.gateway.routing import PartitionLeaders
 from app.services.polls import ANSWER_MARGIN_MS, PATIENCE_MS, SUSPICION_MS, Polls
 from cluster.errors import AcklogError
 from storage.rpc.messages import DeliveredMessage, ReceiveRequest, ReceiveResponse

@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from acklog.wire.problems import ProblemCode
-from app.remote_nodes import RemoteNodes
+from app.gateway.remote_nodes import RemoteNodes
 from cluster import keys
 from cluster.codec import encode
 from cluster.coordination import Delete, Put

@@ -10,7 +10,7 @@ import pytest
 from acklog.wire.batch import read_header
 from acklog.wire.partitioner import partition_for_key
 from acklog.wire.problems import ProblemCode
-from app.batching.batch_numbers import BatchNumbers
+from app.gateway.batching.batch_numbers import BatchNumbers
 from cluster.errors import AcklogError
 from cluster.model import Topic
 from tests.support.memory_gateway import MemoryWorld

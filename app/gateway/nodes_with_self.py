@@ -1,6 +1,6 @@
 """The node directory of a storage node: itself without a connection, all others over one."""
 
-from app.dependencies import NodeDirectory
+from app.gateway.dependencies import NodeDirectory
 from storage.rpc.node_api import NodeApi
 
 

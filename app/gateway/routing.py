@@ -10,8 +10,8 @@ from typing import NamedTuple, TypeVar
 
 from acklog.wire.limits import PRODUCE_RETRIES_MS
 from acklog.wire.problems import ProblemCode
-from app.dependencies import Gateway
-from app.leader_watch import LeaderWatch, is_led_since
+from app.gateway.dependencies import Gateway
+from app.gateway.leader_watch import LeaderWatch, is_led_since
 from cluster.errors import AcklogError
 from cluster.model import PartitionLife
 from storage.rpc.node_api import NodeApi

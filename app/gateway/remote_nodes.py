@@ -11,7 +11,7 @@ from storage.rpc.transport import Transport
 
 
 class RemoteNodes:
-    """`app.dependencies.NodeDirectory` of a gateway that is a process of its own. `close` it at the end."""
+    """`app.gateway.dependencies.NodeDirectory` of a gateway that is a process of its own. `close` it at the end."""
 
     def __init__(
         self,

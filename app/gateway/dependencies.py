@@ -8,9 +8,9 @@ from msgspec import UNSET, UnsetType
 from prometheus_client.registry import Collector
 
 from app.auth.tokens import TokenTable
-from app.batching.batch_numbers import BatchNumbers
 from app.configuration.server_settings import Settings
-from app.shutdown import Shutdown
+from app.gateway.batching.batch_numbers import BatchNumbers
+from app.gateway.shutdown import Shutdown
 from cluster.clock import Clock
 from cluster.entropy import Entropy
 from cluster.metadata_view import MetadataView
