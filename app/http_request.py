@@ -4,7 +4,7 @@ from starlette.requests import Request
 
 from app.auth.principal import ANYONE, Principal
 from app.auth.tokens import TokenTable
-from app.parsing.message import TRACE_HEADERS
+from app.calls.send import TRACE_HEADERS
 
 TRACE_VALUE_BYTES_MAX = 512  # what W3C Trace Context asks implementations to carry of `tracestate`
 _TRACE_HEADERS = tuple((name, name.encode("ascii")) for name in TRACE_HEADERS)

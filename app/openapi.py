@@ -15,10 +15,10 @@ from acklog.wire.identifiers import MESSAGE_ID_PATTERN
 from acklog.wire.limits import PARTITIONS_MAX
 from acklog.wire.names import NAME_PATTERN
 from acklog.wire.problems import ProblemCode
+from app.calls.cluster import NODE_ID_MAX
 from app.description.examples import EXAMPLES, Examples, Named
 from app.description.operations import COMMON, OPERATIONS, Operation
 from app.description.schemas import Schema, all_schemas, reference
-from app.parsing.cluster import NODE_ID_MAX
 from app.parsing.query import Parameter
 from app.parsing.send import IDEMPOTENCY_KEY_BYTES_MAX
 from app.problems import CONTENT_TYPE as PROBLEM

@@ -9,22 +9,23 @@ from acklog.wire import limits
 from acklog.wire.identifiers import MESSAGE_ID_PATTERN, RECEIPT_PATTERN
 from acklog.wire.names import NAME_PATTERN
 from acklog.wire.problems import ProblemCode
-from app.parsing.cluster import (
+from app.calls.cluster import (
+    ClusterNodeView,
+    ClusterView,
     DecommissionFields,
     MoveFields,
+    OrderView,
     PlanFields,
+    PlanView,
     UncleanElectionFields,
     UncleanPlanFields,
 )
+from app.calls.groups import GroupFields, GroupListing, GroupView, OffsetsView, SeekFields, SeekView
+from app.calls.look import GroupState
+from app.calls.problem_item import ProblemItem
+from app.calls.topics import PartitionDescription, TopicDescription, TopicFields, TopicListing, TopicView
+from app.calls.unclean_election import UncleanElectedView, UncleanPlanView
 from app.parsing.envelope import REPLICAS_MAX
-from app.parsing.groups import GroupFields, SeekFields
-from app.parsing.topics import TopicFields
-from app.problem_item import ProblemItem
-from app.services.cluster import ClusterNodeView, ClusterView, OrderView, PlanView
-from app.services.groups import GroupListing, GroupView, OffsetsView, SeekView
-from app.services.look import GroupState
-from app.services.topics import PartitionDescription, TopicDescription, TopicListing, TopicView
-from app.services.unclean_election import UncleanElectedView, UncleanPlanView
 
 Schema = dict[str, Any]
 

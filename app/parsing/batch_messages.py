@@ -5,10 +5,10 @@ from msgspec import UNSET, Raw, UnsetType
 
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
+from app.calls.send import Checked
 from app.parsing.envelope import PlainFields, message_decoder
 from app.parsing.json_text import is_too_deep, malformed, too_deep, validation_fault
 from app.parsing.message import KEY_SURELY_FITS, SURELY_SHALLOW_BYTES, MessageFields, outgoing_of
-from app.parsing.send_command import Checked
 from app.turns import Steps
 from cluster.errors import AcklogError
 

@@ -1,78 +1,26 @@
 """What the calls under `/cluster` take."""
 
 import re
-from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
-from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
+from app.calls.cluster import (
+    LISTED_MAX,
+    NODE_ID_MAX,
+    DecommissionFields,
+    MoveFields,
+    PlanFields,
+    UncleanElectionFields,
+    UncleanPlanFields,
+)
 from app.parsing import query
 from app.parsing.json_text import check_utf8, decode
 from cluster.errors import AcklogError
 
-NODE_ID_MAX = 1_000_000
-NODES_NAMED_MAX = 1_000
-MOVES_NAMED_MAX = 1_000
 LISTED_DEFAULT = 100
-LISTED_MAX = 10_000
 
 _NODE = re.compile(r"[0-9]{1,7}")
-_Node = Annotated[int, Meta(ge=1, le=NODE_ID_MAX)]
-_Nodes = Annotated[list[_Node], Meta(max_length=NODES_NAMED_MAX)]
-_Replicas = Annotated[
-    list[_Node],
-    Meta(min_length=1, max_length=limits.REPLICAS_MAX, description="node ids, the preferred leader first"),
-]
-_Partition = Annotated[int, Meta(ge=0, lt=limits.PARTITIONS_MAX)]
-
-
-class MoveFields(msgspec.Struct, forbid_unknown_fields=True):
-    """The body of `PUT /cluster/moves/{topic}/{partition}`."""
-
-    replicas: _Replicas
-
-
-class PlannedMoveFields(msgspec.Struct, forbid_unknown_fields=True):
-    """A move to try out."""
-
-    topic: str
-    partition: _Partition
-    replicas: _Replicas
-
-
-class PlanFields(msgspec.Struct, forbid_unknown_fields=True):
-    """The body of `POST /cluster/plan`: what would be moved if this were so. Without a body: as things are."""
-
-    drain: Annotated[_Nodes, Meta(description="as if these nodes were drained")] = []
-    lost: Annotated[_Nodes, Meta(description="as if these nodes were away for too long")] = []
-    moves: Annotated[
-        list[PlannedMoveFields], Meta(max_length=MOVES_NAMED_MAX, description="as if these moves were asked for")
-    ] = []
-    limit: Annotated[int, Meta(ge=1, le=LISTED_MAX, description="moves found at most")] = 1000
-
-
-class UncleanPlanFields(msgspec.Struct, forbid_unknown_fields=True):
-    """The body of `POST /cluster/partitions/{topic}/{partition}/unclean-election/plan`."""
-
-    node: Annotated[_Node | None, Meta(description="whom to elect; without it the replica that loses least")] = None
-
-
-class UncleanElectionFields(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
-    """The body of `POST /cluster/partitions/{topic}/{partition}/unclean-election`: the `order` of a plan, as it was
-    given. It is carried out only while nothing of it has changed."""
-
-    node: _Node
-    incarnation: Annotated[int, Meta(ge=0, description="the life of the node that was looked at")]
-    directory_id: Annotated[str, Meta(max_length=200, description="of the node's data directory")]
-    revision: Annotated[int, Meta(ge=1, description="of the partition in the coordination store")]
-
-
-class DecommissionFields(msgspec.Struct, forbid_unknown_fields=True):
-    """The body of `PUT /topics/{topic}/decommissioned`. What is decommissioned already stays so."""
-
-    partitions: Annotated[list[_Partition], Meta(min_length=1, max_length=limits.PARTITIONS_MAX)]
 
 
 CLUSTER_QUERY = query.QueryTable(

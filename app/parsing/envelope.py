@@ -4,8 +4,8 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from acklog.wire.problems import ProblemCode
+from app.calls.names import queue_of
 from app.parsing.message import MessageFields
-from app.parsing.names import queue_of
 from app.parsing.query import NO_ARGUMENTS, Arguments
 from cluster.errors import AcklogError
 from storage.rpc.messages import ACKS_ALL

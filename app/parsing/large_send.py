@@ -12,6 +12,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
+from app.calls.send import Checked, Outgoing, PlainBatch, SendCommand
 from app.parsing.array_pieces import SINGLE_BYTES_MIN, ArrayPieces, Piece
 from app.parsing.batch_messages import (
     FAULTS_PER_STEP,
@@ -36,9 +37,8 @@ from app.parsing.envelope import (
     refuse_message_fields,
 )
 from app.parsing.json_text import check_utf8, decode, malformed, utf8_steps, without_escapes
-from app.parsing.message import MessageFields, Outgoing, outgoing_of
+from app.parsing.message import MessageFields, outgoing_of
 from app.parsing.query import Arguments
-from app.parsing.send_command import Checked, PlainBatch, SendCommand
 from app.turns import Steps, at_once
 from cluster.errors import AcklogError
 

@@ -10,11 +10,11 @@ from msgspec import UNSET, Raw, UnsetType
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
+from app.calls.send import Outgoing
 from app.parsing.json_text import is_too_deep, too_deep
 from cluster.errors import AcklogError
 
 OCTETS = "application/octet-stream"
-TRACE_HEADERS = ("traceparent", "tracestate")
 _CONTENT_TYPE = re.compile(rf"[\x20-\x7e]{{1,{limits.CONTENT_TYPE_BYTES_MAX}}}")
 _BODY_BYTES_MAX = limits.MESSAGE_BODY_BYTES_MAX
 KEY_SURELY_FITS = limits.KEY_BYTES_MAX // 4  # a character has at most 4 bytes in UTF-8
@@ -36,18 +36,6 @@ class MessageFields(msgspec.Struct, forbid_unknown_fields=True, rename="camel", 
     dedup_id: str | None = None
     delay_seconds: Raw | UnsetType = UNSET
     deliver_at: Raw | UnsetType = UNSET
-
-
-class Outgoing(msgspec.Struct, gc=False):
-    """A checked message. `partition` None: by its key. `dedup_key` is what the dedup window remembers it by.
-
-    `sticks_to` decides the partition of a message without a key: the idempotency key of its request, or its dedupId.
-    """
-
-    record: Record
-    partition: int | None = None
-    dedup_key: str | None = None
-    sticks_to: str | None = None
 
 
 def outgoing_of(fields: MessageFields, prefix: str = "") -> Outgoing:

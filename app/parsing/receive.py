@@ -1,14 +1,11 @@
 """What `GET /messages` takes."""
 
-from dataclasses import dataclass
-
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
+from app.calls.names import check_consumer
+from app.calls.receive import DEFAULT_GROUP, ReceiveCommand
 from app.parsing import query
-from app.parsing.names import check_consumer
 from cluster.errors import AcklogError
-
-DEFAULT_GROUP = "default"
 
 RECEIVE_QUERY = query.QueryTable(
     (
@@ -42,20 +39,6 @@ RECEIVE_QUERY = query.QueryTable(
         query.unsupported("mode"),
     )
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ReceiveCommand:
-    """`visibility_ms` None: the group's setting."""
-
-    queues: tuple[str, ...]
-    group: str
-    consumer: str
-    max_messages: int
-    max_bytes: int
-    wait_ms: int
-    visibility_ms: int | None
-    auto_ack: bool
 
 
 def parse_receive(query_string: bytes) -> ReceiveCommand:

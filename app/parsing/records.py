@@ -1,33 +1,15 @@
 """What `GET /topics/{topic}/partitions/{partition}/records` takes."""
 
 import re
-from dataclasses import dataclass
-from enum import Enum
 from typing import cast
 
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
+from app.calls.records import EPOCH_MAX, OFFSET_MAX, FirstOffset, ReadFrom, RecordsCommand
 from app.parsing import query
 from cluster.errors import AcklogError
 
-OFFSET_MAX = 10**18 - 1
-EPOCH_MAX = 2**31 - 1
 _PARTITION = re.compile(r"[0-9]{1,9}")
-
-
-class FirstOffset(Enum):
-    """Where to begin."""
-
-    GIVEN = "given"  # at an offset, or a time
-    EARLIEST = "earliest"
-    LATEST = "latest"
-
-
-class ReadFrom(Enum):
-    """Who may answer."""
-
-    LEADER = "leader"
-    NEAREST = "nearest"
 
 
 def _parse_read_from(text: str) -> ReadFrom:
@@ -80,23 +62,6 @@ RECORDS_QUERY = query.QueryTable(
         ),
     )
 )
-
-
-@dataclass(frozen=True, slots=True)
-class RecordsCommand:
-    """`offset` counts with FirstOffset.GIVEN and `time_ms` -1. `until` is exclusive; None for no end. `epoch` -1: the
-    reader does not say where it has been."""
-
-    topic: str
-    partition: int
-    first: FirstOffset
-    offset: int
-    time_ms: int
-    max_bytes: int
-    wait_ms: int
-    until: int | None = None
-    read_from: ReadFrom = ReadFrom.LEADER
-    epoch: int = -1
 
 
 def parse_records(topic: str, partition: str, query_string: bytes) -> RecordsCommand:

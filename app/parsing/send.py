@@ -5,6 +5,8 @@ from msgspec import UNSET
 
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
+from app.calls.names import queue_of
+from app.calls.send import Checked, Outgoing, PlainBatch, SendCommand
 from app.parsing import query
 from app.parsing.batch_messages import (
     FAULTS_PER_STEP,
@@ -28,10 +30,8 @@ from app.parsing.envelope import (
 )
 from app.parsing.json_text import check_utf8, decode, malformed, too_deep
 from app.parsing.large_send import LARGE_BYTES, LIKELY_BYTES_PER_STEP, large_envelope_steps, large_lines_steps
-from app.parsing.message import OCTETS, Outgoing, check_dedup_key, outgoing_bytes, outgoing_of
-from app.parsing.names import queue_of
+from app.parsing.message import OCTETS, check_dedup_key, outgoing_bytes, outgoing_of
 from app.parsing.query import Arguments
-from app.parsing.send_command import Checked, PlainBatch, SendCommand
 from app.turns import Steps, at_once
 from cluster.errors import AcklogError
 from storage.rpc.messages import ACKS_ALL

@@ -1,7 +1,6 @@
 """What `POST /ack`, `/nack` and `/extend` take."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 import msgspec
@@ -10,8 +9,9 @@ from msgspec import UNSET, Raw, UnsetType
 from acklog.wire import limits
 from acklog.wire.identifiers import MessageId, Receipt, parse_message_id, parse_receipt
 from acklog.wire.problems import ProblemCode
+from app.calls.receive import DEFAULT_GROUP
+from app.calls.settle import Item, Settlement
 from app.parsing.json_text import check_utf8, decode
-from app.parsing.receive import DEFAULT_GROUP
 from cluster.errors import AcklogError
 
 
@@ -60,29 +60,10 @@ _string_decoder = msgspec.json.Decoder(str)
 _Body = TypeVar("_Body")
 _LooseBody = TypeVar("_LooseBody")
 
-Item = Receipt | MessageId | AcklogError
 _PARSERS: dict[str, Callable[[str], Receipt | MessageId | None]] = {
     "receipt": parse_receipt,
     "messageId": parse_message_id,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Settlement:
-    """`items` holds, in the request's order, what is to be settled or why it cannot be. `group` goes with message
-    ids. `delay_ms` -1: by the group's back-off. `kind` is what the items are: "receipt" or "messageId"."""
-
-    action: str
-    items: list[Item]
-    is_batch: bool
-    group: str = DEFAULT_GROUP
-    delay_ms: int = -1
-    visibility_ms: int = 0
-    kind: str = "receipt"
-
-    def field_of(self, index: int) -> str:
-        """Where in the request the item stands."""
-        return f"{self.kind}s[{index}]" if self.is_batch else self.kind
 
 
 def parse_ack(text: bytes) -> Settlement:

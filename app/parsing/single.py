@@ -1,21 +1,13 @@
 """The commonest request of all, parsed with no more than it needs: one JSON message to send."""
 
-from typing import NamedTuple
-
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from app.calls.names import queue_of
+from app.calls.send import SingleMessage
 from app.parsing.json_text import check_utf8
-from app.parsing.message import MessageFields, Outgoing, outgoing_of
-from app.parsing.names import queue_of
+from app.parsing.message import MessageFields, outgoing_of
 from cluster.errors import AcklogError
-
-
-class SingleMessage(NamedTuple):
-    """What a request asks that sends one message, `acks` all, without an idempotency key."""
-
-    queue: str
-    message: Outgoing
 
 
 class _Envelope(MessageFields, forbid_unknown_fields=True, rename="camel", gc=False):

@@ -5,15 +5,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.auth.principal import Scope
+from app.calls.send import Checked, Outgoing, PlainBatch
 from app.client_watch import ClientWatch
 from app.http_request import RequestHeaders, principal_of
 from app.parsing.accept import chosen_type
-from app.parsing.message import Outgoing
 from app.parsing.query import NO_PARAMETERS
 from app.parsing.receive import parse_receive
 from app.parsing.request_body import read_body
 from app.parsing.send import check_idempotency_key, send_steps
-from app.parsing.send_command import Checked, PlainBatch
 from app.responses import json_response
 from app.services.receive_answer import RECEIVE_TYPES, LeasedResponse, received_steps
 from app.services.registry import Services

@@ -7,10 +7,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.auth.principal import Scope
+from app.calls.settle import Settlement
 from app.http_request import RequestHeaders, principal_of
 from app.parsing.query import NO_PARAMETERS
 from app.parsing.request_body import SETTLEMENT_BYTES_MAX, read_body
-from app.parsing.settle import Settlement, parse_ack, parse_extend, parse_nack
+from app.parsing.settle import parse_ack, parse_extend, parse_nack
 from app.services.registry import Services
 from app.services.settle_answer import settle_response
 

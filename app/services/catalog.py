@@ -5,8 +5,8 @@ from difflib import get_close_matches
 
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal
+from app.calls.names import check_name
 from app.gateway.dependencies import Gateway
-from app.parsing.names import check_name
 from app.services.auto_creations import AutoCreationLimits, AutoCreations
 from app.services.confirmations import Confirmations
 from app.services.fan_out import ask_each

@@ -7,16 +7,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 
-import msgspec
-
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal, Scope
+from app.calls.cluster import (
+    ClusterNodeView,
+    ClusterView,
+    MoveProgressView,
+    OrderView,
+    PlanFields,
+    PlannedMoveView,
+    PlanView,
+    StuckPartitionView,
+    TroubledPartitionView,
+)
 from app.gateway.dependencies import Gateway
-from app.parsing.cluster import PlanFields
 from app.services.catalog import Catalog
 from cluster.controller.dry_run import DryRun
 from cluster.controller.image import ClusterImage
-from cluster.controller.moves import Move, MoveKind
+from cluster.controller.moves import Move
 from cluster.controller.progress import (
     ClusterProgress,
     MoveProgress,
@@ -32,102 +40,6 @@ from cluster.steering import PartitionOrder
 
 STORE_PATIENCE_MS = 1_000
 """How long a look at the cluster waits for the coordination store to answer before it says that it does not."""
-
-
-class ClusterNodeView(msgspec.Struct, rename="camel"):
-    """A node that is not `live` is away. One that is `draining` can be stopped for good when `replicas` is 0; one that
-    is `leaving` is about to stop, and comes back. `rack` "" is a rack of the node's own."""
-
-    node: int
-    address: str
-    rack: str
-    live: bool
-    draining: bool
-    leaving: bool
-    replicas: int
-    leaders: int
-
-
-class MoveProgressView(msgspec.Struct, rename="camel"):
-    """A move under way, `from` some nodes `to` others; it waits for the new replicas in `waiting_for` to be in sync."""
-
-    topic: str
-    partition: int
-    from_nodes: list[int] = msgspec.field(name="from")
-    to_nodes: list[int] = msgspec.field(name="to")
-    waiting_for: list[int]
-
-
-class TroubledPartitionView(msgspec.Struct, rename="camel"):
-    """A partition and the worst that it lacks: no living leader, enough in sync for `acks=all`, or all its replicas."""
-
-    topic: str
-    partition: int
-    trouble: PartitionTrouble
-    leader: int | None
-    replicas: list[int]
-    in_sync_replicas: list[int]
-
-
-class ClusterView(msgspec.Struct, rename="camel"):
-    """With `embedded`, gateway, node and controller are one process, and there is no other node.
-
-    `controller` is the node that has the office, null while there is none. While the coordination store is away
-    (`store_reachable`), data is served as long as nothing changes, and all of this is as it was last known.
-
-    The counts are those of the whole cluster. `moves` and `troubled` name only topics that the token is for; `complete`
-    is false where there are more of them than `limit`.
-    """
-
-    embedded: bool
-    controller: int | None
-    store_reachable: bool
-    automatic_moves: bool
-    nodes: list[ClusterNodeView]
-    partitions: int
-    without_leader: int
-    below_min_insync: int
-    under_replicated: int
-    decommissioned: int
-    moving: int
-    orders_waiting: int
-    moves: list[MoveProgressView]
-    troubled: list[TroubledPartitionView]
-    complete: bool
-
-
-class PlannedMoveView(msgspec.Struct, rename="camel"):
-    """One move of a dry run, and why it would be made."""
-
-    topic: str
-    partition: int
-    kind: MoveKind
-    from_nodes: list[int] = msgspec.field(name="from")
-    to_nodes: list[int] = msgspec.field(name="to")
-    reason: str
-
-
-class StuckPartitionView(msgspec.Struct):
-    topic: str
-    partition: int
-
-
-class PlanView(msgspec.Struct):
-    """`moves` in the order in which they would begin, and `stuck`, what cannot be moved off the nodes that go: no node
-    is left for it, or no leader to copy from. Only of topics that the token is for. Where it is not `complete`, there
-    are more moves than were looked for, and what is stuck is not known."""
-
-    moves: list[PlannedMoveView]
-    stuck: list[StuckPartitionView]
-    complete: bool
-
-
-class OrderView(msgspec.Struct):
-    """A move that was asked for: the partition's replicas are to be these, the preferred leader first."""
-
-    topic: str
-    partition: int
-    replicas: list[int]
 
 
 class ClusterService:

@@ -1,11 +1,11 @@
 """What an earlier try of a request has stored, where the topic's keys were mapped to before its partitions changed."""
 
 from acklog.wire.problems import ProblemCode
+from app.calls.send import Checked, Outgoing
+from app.calls.send_result import Run, SendResult
 from app.gateway.dependencies import Gateway
 from app.gateway.partition_choice import partition_of_key
 from app.gateway.routing import PartitionLeaders
-from app.parsing.message import Outgoing
-from app.parsing.send_command import Checked
 from app.services.fan_out import ask_each
 from app.services.keyed_batch import (
     KeyedRun,
@@ -16,7 +16,6 @@ from app.services.keyed_batch import (
     runs_without,
     without_known,
 )
-from app.services.send_result import Run, SendResult
 from cluster.errors import AcklogError
 from cluster.model import PartitionLife, Topic
 from cluster.topic_mapping import earlier_topics

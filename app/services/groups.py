@@ -6,11 +6,21 @@ import msgspec
 
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal, Scope
+from app.calls.groups import (
+    GroupFields,
+    GroupListing,
+    GroupSettingsFields,
+    GroupView,
+    OffsetsView,
+    ProgressView,
+    SeekCommand,
+    SeekItem,
+    SeekView,
+)
+from app.calls.names import check_name
+from app.calls.problem_item import problem_item
 from app.gateway.dependencies import Gateway
 from app.gateway.routing import PartitionLeaders
-from app.parsing.groups import GroupFields, GroupSettingsFields, SeekCommand
-from app.parsing.names import check_name
-from app.problem_item import ProblemItem, problem_item
 from app.services.catalog import Catalog
 from app.services.differences import Difference, differences, refuse_differences
 from app.services.fan_out import ask_each
@@ -27,69 +37,6 @@ DEAD_LETTER_SOURCES_MAX = 1_000
 
 
 _Sources = tuple[str, ...] | msgspec.UnsetType | None
-
-
-class GroupView(msgspec.Struct, rename="camel"):
-    """`dead_letter_sources` are the patterns of topics that `settings.deadLetterTopic` is for, those of the token that
-    chose it; null: every topic. Dead letters of other topics go to `<topic>.<group>.dlq`."""
-
-    name: str
-    id: str
-    mode: GroupMode
-    created_at: int
-    settings: GroupSettings
-    dead_letter_sources: tuple[str, ...] | None = None
-
-
-class GroupListing(msgspec.Struct, omit_defaults=True):
-    """`next` is there when there is more: ask again with `after` set to it."""
-
-    groups: list[GroupView]
-    next: str | None = None
-
-
-class ProgressView(msgspec.Struct, rename="camel"):
-    """`progress` is the first offset not done, `doneAbove` counts the done ones above it, `lag` all that are not done,
-    `lost` those that retention removed before they were done.
-
-    All null, with a `problem`, where the partition's leader cannot be asked.
-    """
-
-    topic: str
-    partition: int
-    progress: int | None = None
-    done_above: int | None = None
-    in_flight: int | None = None
-    delayed: int | None = None
-    dead_lettered: int | None = None
-    lost: int | None = None
-    log_start: int | None = None
-    high_watermark: int | None = None
-    lag: int | None = None
-    problem: ProblemItem | None = None
-
-
-class OffsetsView(msgspec.Struct, rename="camel"):
-    """Only partitions from which the group has read, and which are not gone."""
-
-    group: str
-    offsets: list[ProgressView]
-    lag: int
-
-
-class SeekItem(msgspec.Struct, rename="camel", omit_defaults=True):
-    partition: int
-    offset: int | msgspec.UnsetType = msgspec.UNSET
-    previous: int | msgspec.UnsetType = msgspec.UNSET
-    problem: ProblemItem | msgspec.UnsetType = msgspec.UNSET
-
-
-class SeekView(msgspec.Struct, rename="camel"):
-    group: str
-    topic: str
-    dry_run: bool
-    partitions: list[SeekItem]
-    failed: int
 
 
 class GroupService:

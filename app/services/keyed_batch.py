@@ -16,7 +16,7 @@ import msgspec
 from acklog.wire.batch import DedupKey, encode_records
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
-from app.parsing.message import TRACE_HEADERS, Outgoing
+from app.calls.send import TRACE_HEADERS, Outgoing
 from cluster.errors import AcklogError
 from storage.rpc.messages import KeyedResult, ProduceResponse
 

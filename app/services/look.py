@@ -1,30 +1,15 @@
 """Looking at one message; nothing is leased."""
 
-import msgspec
-
 from acklog.wire.identifiers import MessageId, parse_message_id
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal, Scope
+from app.calls.look import GroupState, InspectedView
+from app.calls.message_view import MessageView, view_of
 from app.gateway.dependencies import Gateway
 from app.gateway.routing import PartitionLeaders
-from app.message_view import MessageView, view_of
 from app.services.catalog import Catalog
 from cluster.errors import AcklogError
 from storage.rpc.messages import GroupView, InspectRequest
-
-
-class GroupState(msgspec.Struct, rename="camel", omit_defaults=True):
-    """`until` is when a lease or a delay ends, in milliseconds since 1970."""
-
-    group: str
-    state: str
-    attempts: int
-    until: int | msgspec.UnsetType = msgspec.UNSET
-    consumer: str = ""
-
-
-class InspectedView(MessageView, kw_only=True):
-    groups: list[GroupState]
 
 
 class LookService:

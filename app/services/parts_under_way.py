@@ -2,7 +2,7 @@
 
 import asyncio
 
-from app.services.send_result import Run, SendResult
+from app.calls.send_result import Run, SendResult
 from cluster.errors import AcklogError
 from storage.rpc.messages import ProduceResponse
 

@@ -2,30 +2,19 @@
 
 import asyncio
 from collections import Counter
-from dataclasses import dataclass, field
 
 from acklog.wire.identifiers import parse_receipt
 from app.auth.principal import Principal, Scope
+from app.calls.receive import ReceiveCommand, Received
 from app.client_watch import ClientWatch
 from app.gateway.dependencies import Gateway
 from app.gateway.metrics import Metrics
 from app.gateway.routing import PartitionLeaders
-from app.parsing.receive import ReceiveCommand
 from app.services.catalog import Catalog
 from app.services.polls import EMPTY, SHUTTING_DOWN, Polls
 from app.services.settle import Delivery, SettleService
 from app.services.waiting import WaitingRequests
 from storage.rpc.messages import DeliveredMessage, ReceiveRequest, ReceiveResponse, SettleItem
-
-
-@dataclass(slots=True)
-class Received:
-    """`queues` maps topic ids to names. `reason` says why there are no messages."""
-
-    queues: dict[str, str]
-    messages: list[DeliveredMessage] = field(default_factory=list)
-    reason: str = ""
-    is_group_created: bool = False
 
 
 class ReceiveService:

@@ -7,10 +7,10 @@ import msgspec
 from starlette.types import Receive, Scope, Send
 
 from acklog.wire.identifiers import message_id_text
+from app.calls.message_view import MessageView, encode_line, view_of
+from app.calls.receive import Received
 from app.client_watch import ClientWatch
-from app.message_view import MessageView, encode_line, view_of
 from app.responses import JSON, NDJSON, BytesResponse
-from app.services.receive import Received
 from app.turns import Steps
 from storage.rpc.messages import DeliveredMessage
 

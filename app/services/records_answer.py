@@ -8,11 +8,11 @@ import msgspec
 
 from acklog.wire import log_page
 from acklog.wire.problems import ProblemCode
+from app.calls.message_view import MessageView, encode_line, view_of
+from app.calls.records import RecordsRead
 from app.gateway.dependencies import InThread
-from app.message_view import MessageView, encode_line, view_of
 from app.parsing.accept import chosen_type
 from app.responses import JSON, NDJSON, BytesResponse
-from app.services.records import RecordsRead
 from app.services.records_arrow import arrow_stream
 from app.turns import Steps, Turns
 from cluster.errors import AcklogError

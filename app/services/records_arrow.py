@@ -4,8 +4,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from acklog.wire.records_arrow import load_library, record_batches, schema
+from app.calls.records import RecordsRead
 from app.gateway.dependencies import InThread
-from app.services.records import RecordsRead
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,15 +11,14 @@ from acklog.wire.batch import DedupKey
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from app.auth.principal import Principal, Scope
+from app.calls.send import Checked, Outgoing, PlainBatch, SendCommand, SingleMessage
+from app.calls.send_result import Run, SendResult
 from app.gateway.batching.coalescer import ANY_PARTITION, Coalescer, Placed, Waiter
 from app.gateway.dependencies import Gateway
 from app.gateway.keyless_partitions import KeylessPartitions
 from app.gateway.metrics import Metrics
 from app.gateway.partition_choice import partition_of_key, places_of_keys
 from app.gateway.routing import PartitionLeaders
-from app.parsing.message import Outgoing
-from app.parsing.send_command import Checked, PlainBatch, SendCommand
-from app.parsing.single import SingleMessage
 from app.services.appends import Appends
 from app.services.catalog import Catalog
 from app.services.earlier_sends import EarlierSends
@@ -33,7 +32,6 @@ from app.services.keyed_batch import (
     store_runs,
 )
 from app.services.parts_under_way import PartsUnderWay
-from app.services.send_result import Run, SendResult
 from cluster.errors import AcklogError
 from cluster.model import Topic
 from storage.rpc.messages import ACKS_ALL, ProduceResponse

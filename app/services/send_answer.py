@@ -3,10 +3,10 @@ everything else that a message costs."""
 
 import msgspec
 
-from app.problem_item import ProblemItem, problem_item
+from app.calls.problem_item import ProblemItem, problem_item
+from app.calls.send_result import Run, SendResult
 from app.problems import problem_response
 from app.responses import BytesResponse, json_text_response
-from app.services.send_result import Run, SendResult
 
 _encode = msgspec.json.Encoder().encode
 

@@ -9,10 +9,10 @@ from typing import NamedTuple
 from acklog.wire.identifiers import MessageId, Receipt
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal, Scope
+from app.calls.settle import Settlement
 from app.gateway.dependencies import Gateway
 from app.gateway.metrics import Metrics
 from app.gateway.routing import PartitionLeaders
-from app.parsing.settle import Settlement
 from app.services.catalog import Catalog, PartitionPlace
 from app.services.node_lag import answer_of_node
 from cluster.errors import AcklogError

@@ -1,7 +1,7 @@
 """The answer to an ack, a nack or an extension."""
 
-from app.parsing.settle import Settlement
-from app.problem_item import problem_item
+from app.calls.problem_item import problem_item
+from app.calls.settle import Settlement
 from app.problems import problem_response
 from app.responses import BytesResponse, json_response
 from cluster.errors import AcklogError

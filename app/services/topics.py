@@ -6,19 +6,29 @@ import msgspec
 
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal, Scope
+from app.calls.groups import ProgressView
+from app.calls.names import check_name
+from app.calls.problem_item import problem_item
+from app.calls.topics import (
+    PartitionDescription,
+    PartitionGroupView,
+    PartitionView,
+    TopicConfigFields,
+    TopicDescription,
+    TopicFields,
+    TopicListing,
+    TopicView,
+)
 from app.gateway.dependencies import Gateway
 from app.gateway.routing import PartitionLeaders
-from app.parsing.names import check_name
-from app.parsing.topics import TopicConfigFields, TopicFields
-from app.problem_item import ProblemItem, problem_item
 from app.services.catalog import Catalog
 from app.services.differences import differences, refuse_data_loss, refuse_differences
 from app.services.fan_out import ask_each
-from app.services.groups import ProgressView, progress_view
+from app.services.groups import progress_view
 from app.services.log_ends import LogEnds
-from app.services.unclean_election import UncleanElectionView, unclean_view
+from app.services.unclean_election import unclean_view
 from cluster.errors import AcklogError
-from cluster.model import PartitionLife, Topic, TopicConfig
+from cluster.model import Topic, TopicConfig
 from cluster.topic_defaults import (
     check_min_insync_replicas,
     check_replication_factor,
@@ -29,64 +39,6 @@ from storage.rpc.messages import PositionsResponse
 
 DESCRIPTION_TIMEOUT_MS = 2_000
 """How long a description waits for leaders: with one that is away it is to tell so, and not to wait."""
-
-
-class PartitionView(msgspec.Struct, rename="camel"):
-    """`leader` is null while there is none; the offsets are null, with a `problem`, while it cannot be asked.
-
-    `replicas` has the preferred leader first. `moving_to` is what they will be once the move under way is complete.
-    `unclean_election` is the last one, if there ever was one: messages were lost by it.
-    A partition that is not `active` was decommissioned: it takes no new messages, and has no copies once it is `gone`.
-    """
-
-    partition: int
-    leader: int | None
-    leader_epoch: int | None
-    replicas: list[int]
-    in_sync_replicas: list[int]
-    moving_to: list[int] | None = None
-    life: PartitionLife = PartitionLife.ACTIVE
-    unclean_election: UncleanElectionView | None = None
-    log_start: int | None = None
-    high_watermark: int | None = None
-    size_bytes: int | None = None
-    problem: ProblemItem | None = None
-
-
-class PartitionGroupView(ProgressView, rename="camel", kw_only=True):
-    """How far one group is in the partition."""
-
-    group: str
-
-
-class PartitionDescription(PartitionView, rename="camel", kw_only=True):
-    """A partition and the groups that have read from it, by name."""
-
-    topic: str
-    groups: list[PartitionGroupView]
-
-
-class TopicView(msgspec.Struct, rename="camel"):
-    """`partitions` counts the numbers ever given; the `decommissioned` ones of them take no new messages."""
-
-    name: str
-    id: str
-    partitions: int
-    replication_factor: int
-    created_at: int
-    config: TopicConfig
-    decommissioned: list[int]
-
-
-class TopicDescription(TopicView):
-    partition_states: list[PartitionView]
-
-
-class TopicListing(msgspec.Struct, omit_defaults=True):
-    """`next` is there when there is more: ask again with `after` set to it."""
-
-    topics: list[TopicView]
-    next: str | None = None
 
 
 class TopicService:

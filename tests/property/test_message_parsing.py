@@ -10,18 +10,17 @@ from hypothesis import strategies as st
 from acklog.wire.limits import JSON_DEPTH_MAX
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
-from app.message_view import encode_line, view_of
+from app.calls.message_view import encode_line, view_of
+from app.calls.send import Outgoing, PlainBatch, SendCommand
 from app.parsing.accept import chosen_type
 from app.parsing.array_pieces import ArrayPieces
 from app.parsing.groups import parse_group, parse_seek
 from app.parsing.json_text import is_too_deep
 from app.parsing.large_send import large_envelope_steps
-from app.parsing.message import Outgoing
 from app.parsing.query import NO_ARGUMENTS
 from app.parsing.receive import parse_receive
 from app.parsing.records import parse_records
 from app.parsing.send import parse_send, send_steps
-from app.parsing.send_command import PlainBatch, SendCommand
 from app.parsing.settle import parse_ack, parse_extend, parse_nack
 from app.parsing.topics import parse_topic
 from app.turns import Steps, at_once

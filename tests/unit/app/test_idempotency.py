@@ -11,8 +11,8 @@ from acklog.wire.batch import decode_keys, read_header
 from acklog.wire.limits import REQUEST_MESSAGES_MAX
 from acklog.wire.partitioner import partition_for_key
 from acklog.wire.problems import ProblemCode
+from app.calls.send import PlainBatch
 from app.parsing.send import PLAIN_BATCH_BYTES_MIN, parse_send
-from app.parsing.send_command import PlainBatch
 from cluster.errors import AcklogError
 from cluster.model import Topic
 from storage.node.settings import NodeSettings

@@ -10,7 +10,7 @@ import pytest
 from acklog.wire.limits import DEDUP_WINDOW_MS_DEFAULT
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
-from app.parsing.message import Outgoing
+from app.calls.send import Outgoing
 from app.services.keyed_batch import StoredRuns, runs_without
 from cluster.errors import AcklogError
 from cluster.model import Topic

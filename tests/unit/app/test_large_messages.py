@@ -3,8 +3,8 @@
 import pytest
 
 from acklog.wire.record import Record
+from app.calls.send import PlainBatch
 from app.parsing.send import parse_send
-from app.parsing.send_command import PlainBatch
 from cluster.errors import AcklogError
 
 SMALL = "x"

@@ -3,8 +3,8 @@ import asyncio
 import pytest
 
 from acklog.wire.problems import ProblemCode
+from app.calls.send_result import Run, SendResult
 from app.services.parts_under_way import PartsUnderWay
-from app.services.send_result import Run, SendResult
 from cluster.errors import AcklogError
 from cluster.model import Topic
 from storage.rpc.messages import ACKS_ALL, ProduceResponse

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from acklog.wire.batch import encode_batch, stamp
 from acklog.wire.record import Record
+from app.calls.records import RecordsRead
 from app.services import records_arrow
-from app.services.records import RecordsRead
 from app.services.records_arrow import arrow_stream
 from storage.rpc.messages import RecordsResponse
 

@@ -1,10 +1,27 @@
 """What a request to send asks for, whatever form it came in."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
+
+import msgspec
 
 from acklog.wire.record import Record
-from app.parsing.message import Outgoing
 from cluster.errors import AcklogError
+
+TRACE_HEADERS = ("traceparent", "tracestate")
+
+
+class Outgoing(msgspec.Struct, gc=False):
+    """A checked message. `partition` None: by its key. `dedup_key` is what the dedup window remembers it by.
+
+    `sticks_to` decides the partition of a message without a key: the idempotency key of its request, or its dedupId.
+    """
+
+    record: Record
+    partition: int | None = None
+    dedup_key: str | None = None
+    sticks_to: str | None = None
+
 
 Checked = Outgoing | AcklogError
 
@@ -38,3 +55,10 @@ class PlainBatch:
     def spelled_out(self) -> SendCommand:
         """The same batch, message by message, for whoever has to add to them."""
         return SendCommand(self.queue, [Outgoing(record) for record in self.records()], self.acks, True)
+
+
+class SingleMessage(NamedTuple):
+    """What a request asks that sends one message, `acks` all, without an idempotency key."""
+
+    queue: str
+    message: Outgoing

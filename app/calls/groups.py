@@ -1,0 +1,156 @@
+"""What is asked of groups, and how they are shown."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from acklog.wire import limits
+from acklog.wire.problems import ProblemCode
+from app.calls.names import check_name
+from app.calls.problem_item import ProblemItem
+from app.calls.records import OFFSET_MAX
+from app.calls.setting_changes import applied
+from cluster.errors import AcklogError
+from cluster.model import GroupMode, GroupSettings, StartPosition
+
+_Backoff = Annotated[int, Meta(ge=0, le=limits.NACK_DELAY_SECONDS_MAX * 1000)]
+
+
+class GroupSettingsFields(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
+    """Settings of a group; what is left out keeps its value, or gets the default in a new group. What is null goes back
+    to its default with `PATCH`, and is as left out with `PUT`."""
+
+    start_position: Annotated[
+        StartPosition | UnsetType | None,
+        Meta(description="where the group begins in a partition that it reads for the first time"),
+    ] = UNSET
+    visibility_ms: Annotated[
+        Annotated[int, Meta(ge=0, le=limits.VISIBILITY_SECONDS_MAX * 1000)] | UnsetType | None,
+        Meta(description="how long a message is leased where the receive does not say"),
+    ] = UNSET
+    max_attempts: Annotated[
+        Annotated[int, Meta(ge=1, le=limits.MAX_ATTEMPTS_MAX)] | UnsetType | None,
+        Meta(description="attempts after which a message goes to the dead-letter topic"),
+    ] = UNSET
+    retry_backoff_min_ms: Annotated[
+        _Backoff | UnsetType | None,
+        Meta(description="delay after the first nack that names none; it doubles with each further one"),
+    ] = UNSET
+    retry_backoff_max_ms: Annotated[_Backoff | UnsetType | None, Meta(description="the longest such delay")] = UNSET
+    dead_letter_topic: Annotated[
+        str | UnsetType | None,
+        Meta(description="where dead letters go (default: <topic>.<group>.dlq, created when needed)"),
+    ] = UNSET
+    max_in_flight: Annotated[
+        Annotated[int, Meta(ge=1, le=limits.IN_FLIGHT_MAX)] | UnsetType | None,
+        Meta(description="messages of a partition that may be leased at a time"),
+    ] = UNSET
+
+    def applied_to(self, settings: GroupSettings) -> GroupSettings:
+        """Raises AcklogError INVALID_FIELD, INVALID_NAME."""
+        changed = applied(self, settings, defaults=GroupSettings())
+        if changed.retry_backoff_min_ms > changed.retry_backoff_max_ms:
+            detail = "must not be below retryBackoffMinMs"
+            raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="settings.retryBackoffMaxMs")
+        if isinstance(self.dead_letter_topic, str):
+            check_name(self.dead_letter_topic, field="settings.deadLetterTopic")
+        return changed
+
+
+class GroupFields(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
+    """The body of `PUT` and of `PATCH /groups/{group}`. Null is as left out."""
+
+    mode: GroupMode | None = None
+    settings: GroupSettingsFields | None = None
+
+
+class SeekTarget(msgspec.Struct, forbid_unknown_fields=True):
+    """One of the two."""
+
+    offset: Annotated[int, Meta(ge=0, le=OFFSET_MAX)] | None = None
+    time: Annotated[int, Meta(ge=0, le=limits.TIMESTAMP_MS_MAX)] | None = None
+
+
+class SeekFields(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
+    """The body of `PUT /groups/{group}/offsets`."""
+
+    topic: str
+    to: str | SeekTarget
+    partition: Annotated[int, Meta(ge=0, lt=limits.PARTITIONS_MAX)] | None = None
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SeekCommand:
+    """`partition` None: all of them. `to` and `value` as in `storage.rpc.messages.SeekRequest`."""
+
+    topic: str
+    partition: int | None
+    to: str
+    value: int
+    is_dry_run: bool
+
+
+class GroupView(msgspec.Struct, rename="camel"):
+    """`dead_letter_sources` are the patterns of topics that `settings.deadLetterTopic` is for, those of the token that
+    chose it; null: every topic. Dead letters of other topics go to `<topic>.<group>.dlq`."""
+
+    name: str
+    id: str
+    mode: GroupMode
+    created_at: int
+    settings: GroupSettings
+    dead_letter_sources: tuple[str, ...] | None = None
+
+
+class GroupListing(msgspec.Struct, omit_defaults=True):
+    """`next` is there when there is more: ask again with `after` set to it."""
+
+    groups: list[GroupView]
+    next: str | None = None
+
+
+class ProgressView(msgspec.Struct, rename="camel"):
+    """`progress` is the first offset not done, `doneAbove` counts the done ones above it, `lag` all that are not done,
+    `lost` those that retention removed before they were done.
+
+    All null, with a `problem`, where the partition's leader cannot be asked.
+    """
+
+    topic: str
+    partition: int
+    progress: int | None = None
+    done_above: int | None = None
+    in_flight: int | None = None
+    delayed: int | None = None
+    dead_lettered: int | None = None
+    lost: int | None = None
+    log_start: int | None = None
+    high_watermark: int | None = None
+    lag: int | None = None
+    problem: ProblemItem | None = None
+
+
+class OffsetsView(msgspec.Struct, rename="camel"):
+    """Only partitions from which the group has read, and which are not gone."""
+
+    group: str
+    offsets: list[ProgressView]
+    lag: int
+
+
+class SeekItem(msgspec.Struct, rename="camel", omit_defaults=True):
+    partition: int
+    offset: int | msgspec.UnsetType = msgspec.UNSET
+    previous: int | msgspec.UnsetType = msgspec.UNSET
+    problem: ProblemItem | msgspec.UnsetType = msgspec.UNSET
+
+
+class SeekView(msgspec.Struct, rename="camel"):
+    group: str
+    topic: str
+    dry_run: bool
+    partitions: list[SeekItem]
+    failed: int

@@ -1,0 +1,31 @@
+"""What a request to receive asks for, and what it gets."""
+
+from dataclasses import dataclass, field
+
+from storage.rpc.messages import DeliveredMessage
+
+DEFAULT_GROUP = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiveCommand:
+    """`visibility_ms` None: the group's setting."""
+
+    queues: tuple[str, ...]
+    group: str
+    consumer: str
+    max_messages: int
+    max_bytes: int
+    wait_ms: int
+    visibility_ms: int | None
+    auto_ack: bool
+
+
+@dataclass(slots=True)
+class Received:
+    """`queues` maps topic ids to names. `reason` says why there are no messages."""
+
+    queues: dict[str, str]
+    messages: list[DeliveredMessage] = field(default_factory=list)
+    reason: str = ""
+    is_group_created: bool = False

@@ -1,0 +1,27 @@
+"""What a request to acknowledge, give back or extend asks for."""
+
+from dataclasses import dataclass
+
+from acklog.wire.identifiers import MessageId, Receipt
+from app.calls.receive import DEFAULT_GROUP
+from cluster.errors import AcklogError
+
+Item = Receipt | MessageId | AcklogError
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """`items` holds, in the request's order, what is to be settled or why it cannot be. `group` goes with message
+    ids. `delay_ms` -1: by the group's back-off. `kind` is what the items are: "receipt" or "messageId"."""
+
+    action: str
+    items: list[Item]
+    is_batch: bool
+    group: str = DEFAULT_GROUP
+    delay_ms: int = -1
+    visibility_ms: int = 0
+    kind: str = "receipt"
+
+    def field_of(self, index: int) -> str:
+        """Where in the request the item stands."""
+        return f"{self.kind}s[{index}]" if self.is_batch else self.kind
