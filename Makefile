@@ -56,7 +56,7 @@ format: $(VENV)/.dev-installed ## bring the code into shape
 	$(BIN)/ruff check --fix .
 
 openapi: $(VENV)/.dev-installed ## write openapi.yaml from the app
-	$(BIN)/python -m app.openapi > openapi.yaml
+	$(BIN)/python -m app.http.openapi_file > openapi.yaml
 
 demo: $(VENV)/.dev-installed ## the flights through a server that is killed twice, verified
 	@$(BIN)/python -m examples.flights $(ARGS)

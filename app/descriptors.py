@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import structlog
 
 from app.configuration.setting_fields import SettingsError
-from app.http_server import BACKLOG
+from app.http.protocol.server import BACKLOG
 
 _log = structlog.get_logger(__name__)
 

@@ -14,7 +14,7 @@ from app.configuration.server_settings import Settings
 from app.descriptors import PEERS, plan_descriptors, raise_descriptor_limit, report
 from app.etcd_connection import connect_to_etcd
 from app.gateway_server import OTHER_ADDRESS, check_exposure, gateway_config
-from app.http_server import HttpServer, bind, calm_garbage_collection, url_of
+from app.http.protocol.server import HttpServer, bind, calm_garbage_collection, url_of
 from cluster.runtime import SteadyClock, SystemEntropy
 from storage.disk.thread_executor import ThreadExecutor
 from storage.rpc.tcp_transport import TcpTransport

@@ -3,12 +3,12 @@ the coordination store of the embedded server: a fifth of what a cluster's proce
 
 import uvicorn
 
-from app.app import create_server_app
 from app.configuration.server_settings import Settings, SettingsError
 from app.gateway.dependencies import Gateway
+from app.http.application import create_server_app
+from app.http.protocol.single_send_protocol import make_server_protocol
+from app.http.protocol.web_guard import guard_of, is_loopback
 from app.process_constants import GRACE_SECONDS
-from app.single_send_protocol import make_server_protocol
-from app.web_guard import guard_of, is_loopback
 
 OTHER_ADDRESS = "Give another --host or --port (--port 0 takes a free one)."
 

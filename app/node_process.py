@@ -14,11 +14,11 @@ from app.configuration.node_options import NodeOptions
 from app.configuration.server_settings import Settings
 from app.descriptors import PEERS, plan_descriptors, raise_descriptor_limit, report
 from app.etcd_connection import connect_to_etcd
-from app.http_protocol import make_http_protocol
-from app.http_server import HttpServer, bind, calm_garbage_collection, url_of
+from app.http.protocol.limited_protocol import make_http_protocol
+from app.http.protocol.server import HttpServer, bind, calm_garbage_collection, url_of
+from app.http.protocol.web_guard import guard_of
 from app.node_http import create_node_app
 from app.process_constants import COORDINATION_FILE, GRACE_SECONDS, IO_THREADS, SWITCH_INTERVAL_SECONDS
-from app.web_guard import guard_of
 from cluster.runtime import SteadyClock, SystemEntropy
 from storage.disk.real_disk import RealDisk
 from storage.disk.thread_executor import ThreadExecutor

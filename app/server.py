@@ -13,7 +13,7 @@ from app.descriptors import plan_descriptors, raise_descriptor_limit, report
 from app.embedded import EmbeddedServer, start_embedded
 from app.embedded_store import open_store
 from app.gateway_server import OTHER_ADDRESS, check_exposure, gateway_config
-from app.http_server import HttpServer, bind, calm_garbage_collection, url_of
+from app.http.protocol.server import HttpServer, bind, calm_garbage_collection, url_of
 from app.node_end import NodeEnd, StorageFailedError
 from app.process_constants import IO_THREADS, SWITCH_INTERVAL_SECONDS, VITAL_INTERVAL_MS
 from cluster.clock import Clock

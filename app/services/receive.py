@@ -5,8 +5,8 @@ from collections import Counter
 
 from acklog.wire.identifiers import parse_receipt
 from app.auth.principal import Principal, Scope
+from app.calls.patience import Patience
 from app.calls.receive import ReceiveCommand, Received
-from app.client_watch import ClientWatch
 from app.gateway.dependencies import Gateway
 from app.gateway.metrics import Metrics
 from app.gateway.routing import PartitionLeaders
@@ -34,7 +34,7 @@ class ReceiveService:
         self._polls = Polls(gateway, leaders, self._release_later)
         self._releasing: dict[asyncio.Task[None], None] = {}
 
-    async def receive(self, command: ReceiveCommand, principal: Principal, watch: ClientWatch) -> Received:
+    async def receive(self, command: ReceiveCommand, principal: Principal, patience: Patience) -> Received:
         """Raises AcklogError. When the client is gone the result is empty, and nothing stays leased."""
         principal.require(Scope.READ)
         principal.require_use_of_group(command.group)
@@ -53,11 +53,11 @@ class ReceiveService:
         response = await self._polls.ask(request)
         if not response.messages and command.wait_ms > 0:
             with self._waiting.one_more():
-                waited = await watch.wait(self._polls.wait(request, command.wait_ms))
+                waited = await patience.wait(self._polls.wait(request, command.wait_ms))
             response = waited or ReceiveResponse([], SHUTTING_DOWN)
         received.messages = response.messages
         received.reason = "" if response.messages else response.reason or EMPTY
-        if watch.is_gone:
+        if patience.is_gone:
             await self.release(received)
             received.messages = []
         for topic_id, count in Counter(message.topic_id for message in received.messages).items():

@@ -2,8 +2,8 @@
 
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal, Scope
+from app.calls.patience import Patience
 from app.calls.records import FirstOffset, ReadFrom, RecordsCommand, RecordsRead
-from app.client_watch import ClientWatch
 from app.gateway.dependencies import Gateway
 from app.gateway.routing import PartitionLeaders
 from app.services.catalog import Catalog
@@ -32,7 +32,7 @@ class RecordsService:
         self._ends = ends
         self._replicas = ReplicaReads(gateway, self._check_not_behind)
 
-    async def read(self, command: RecordsCommand, principal: Principal, watch: ClientWatch) -> RecordsRead:
+    async def read(self, command: RecordsCommand, principal: Principal, patience: Patience) -> RecordsRead:
         """Raises AcklogError. A wait that is given up (the client is gone, the server stops) reads without waiting."""
         principal.require(Scope.READ)
         topic = await self._catalog.topic_with_partition(command.topic, command.partition, principal)
@@ -50,7 +50,7 @@ class RecordsService:
         if command.wait_ms > 0:
             request.wait_ms = command.wait_ms
             with self._waiting.one_more():
-                response = await watch.wait(self._call(request, command.read_from))
+                response = await patience.wait(self._call(request, command.read_from))
             request.wait_ms = 0
         if response is None:
             response = await self._call(request, command.read_from)

@@ -1,11 +1,8 @@
 """The services of one gateway, put together once."""
 
-from acklog.wire.limits import REQUEST_BODY_BYTES_MAX
-from app.bytes_in_flight import BytesInFlight
 from app.gateway.dependencies import Gateway
 from app.gateway.metrics import Metrics
 from app.gateway.routing import PartitionLeaders
-from app.parsing.request_body import SETTLEMENT_BYTES_MAX
 from app.services.appends import LocalAppends, NumberedAppends
 from app.services.catalog import Catalog
 from app.services.cluster import ClusterService
@@ -19,7 +16,6 @@ from app.services.settle import SettleService
 from app.services.topics import TopicService
 from app.services.unclean_election import UncleanElections
 from app.services.waiting import WaitingRequests
-from app.turns import Turns
 
 
 class Services:
@@ -31,19 +27,6 @@ class Services:
         self.metrics = Metrics(names_max=gateway.settings.metric_names_max)
         for collector in gateway.collectors:
             self.metrics.registry.register(collector)
-        share_percent = gateway.settings.request_bytes_share_percent
-        self.bytes_in_flight = BytesInFlight(
-            gateway.settings.request_bytes_in_flight_max,
-            share_percent=share_percent,
-            body_bytes_max=REQUEST_BODY_BYTES_MAX,
-        )
-        # However busy sends are, what is done can be said: it makes room.
-        self.settlement_bytes = BytesInFlight(
-            gateway.settings.settlement_bytes_in_flight_max,
-            share_percent=share_percent,
-            body_bytes_max=SETTLEMENT_BYTES_MAX,
-        )
-        self.turns = Turns()
         self.waiting = WaitingRequests(gateway.settings.waiting_requests_max)
         catalog = Catalog(gateway)
         leaders = PartitionLeaders(gateway)

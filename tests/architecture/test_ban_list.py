@@ -51,7 +51,7 @@ ALLOWED = {
     ("acklog/command/profiles.py", "read_text"): "keeps the profiles' files",
     ("acklog/command/commands/send.py", "pathlib"): "reads the file that is to be sent",
     ("acklog/command/line_sender.py", "threading"): "reads lines in one thread and tells results in another",
-    ("app/http_server.py", "socket"): "takes the listening address before the data directory is touched",
+    ("app/http/protocol/server.py", "socket"): "takes the listening address before the data directory is touched",
     ("app/node_command.py", "os"): "hands the environment to the settings",
     ("app/gateway_command.py", "os"): "hands the environment to the settings",
     ("app/etcd_connection.py", "pathlib"): "reads etcd's password and certificates once, at the start",

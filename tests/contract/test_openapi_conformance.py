@@ -8,8 +8,8 @@ from schemathesis.checks import CHECKS
 from schemathesis.config import SchemathesisConfig
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.app import create_app
 from app.configuration.server_settings import Settings
+from app.http.application import create_app
 from tests.support.memory_gateway import MemoryWorld
 
 EXAMPLES = 5

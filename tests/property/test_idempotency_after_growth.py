@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from acklog.wire.problems import ProblemCode
-from app.app import create_app
+from app.http.application import create_app
 from cluster.errors import AcklogError
 from cluster.model import Topic
 from tests.support.memory_gateway import MemoryWorld

@@ -12,18 +12,18 @@ from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from app.calls.message_view import encode_line, view_of
 from app.calls.send import Outgoing, PlainBatch, SendCommand
-from app.parsing.accept import chosen_type
-from app.parsing.array_pieces import ArrayPieces
-from app.parsing.groups import parse_group, parse_seek
-from app.parsing.json_text import is_too_deep
-from app.parsing.large_send import large_envelope_steps
-from app.parsing.query import NO_ARGUMENTS
-from app.parsing.receive import parse_receive
-from app.parsing.records import parse_records
-from app.parsing.send import parse_send, send_steps
-from app.parsing.settle import parse_ack, parse_extend, parse_nack
-from app.parsing.topics import parse_topic
-from app.turns import Steps, at_once
+from app.http.exchange.turns import Steps, at_once
+from app.http.parsing.accept import chosen_type
+from app.http.parsing.array_pieces import ArrayPieces
+from app.http.parsing.groups import parse_group, parse_seek
+from app.http.parsing.json_text import is_too_deep
+from app.http.parsing.large_send import large_envelope_steps
+from app.http.parsing.query import NO_ARGUMENTS
+from app.http.parsing.receive import parse_receive
+from app.http.parsing.records import parse_records
+from app.http.parsing.send import parse_send, send_steps
+from app.http.parsing.settle import parse_ack, parse_extend, parse_nack
+from app.http.parsing.topics import parse_topic
 from cluster.errors import AcklogError
 
 _WHITESPACE = st.text(alphabet=" \t\r\n", max_size=3)

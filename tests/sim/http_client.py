@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from app.app import ServerApplication
 from app.configuration.server_settings import Settings
-from app.single_send_protocol import SingleSendProtocol
+from app.http.application import ServerApplication
+from app.http.protocol.single_send_protocol import SingleSendProtocol
 from tests.sim.process import Process, ProcessDiedError
 from tests.support.http_protocol_client import HttpAnswer, MemoryServer, MemoryTransport, read_answer
 

@@ -8,9 +8,9 @@ import httpx2
 import uvicorn
 from uvicorn.server import ServerState
 
-from app.app import ServerApplication
 from app.configuration.server_settings import Settings
-from app.single_send_protocol import SingleSendProtocol, make_server_protocol
+from app.http.application import ServerApplication
+from app.http.protocol.single_send_protocol import SingleSendProtocol, make_server_protocol
 from tests.support.manual_clock import settle
 
 

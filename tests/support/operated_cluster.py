@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import httpx2
 
-from app.app import create_app
 from app.auth.tokens import TokenTable
 from app.gateway.dependencies import Gateway
+from app.http.application import create_app
 from cluster.groups import Groups
 from cluster.model import Topic
 from cluster.steering_desk import SteeringDesk

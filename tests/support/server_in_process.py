@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from app.app import create_server_app
 from app.configuration.server_settings import Settings
 from app.embedded import EmbeddedServer, start_embedded
 from app.embedded_store import open_store
+from app.http.application import create_server_app
 from cluster.runtime import SteadyClock, SystemEntropy
 from storage.disk.real_disk import RealDisk
 from storage.disk.thread_executor import ThreadExecutor

@@ -4,7 +4,7 @@ import httpx2
 import pytest
 from starlette.types import ASGIApp
 
-from app.app import create_app, create_server_app
+from app.http.application import create_app, create_server_app
 from tests.support.http_protocol_client import MemoryServer, ProtocolTransport
 from tests.support.memory_gateway import MemoryWorld
 

@@ -1,7 +1,7 @@
 import pytest
 
 from acklog.wire.problems import ProblemCode
-from app.parsing.accept import chosen_type
+from app.http.parsing.accept import chosen_type
 from cluster.errors import AcklogError
 
 JSON = "application/json"

@@ -4,7 +4,7 @@ import pytest
 
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import ANYONE, EVERY_TOPIC, Principal, Scope
-from app.bytes_in_flight import BytesInFlight, Hold
+from app.http.exchange.bytes_in_flight import BytesInFlight, Hold
 from cluster.errors import AcklogError
 
 ALICE = Principal("alice", frozenset(Scope), EVERY_TOPIC)

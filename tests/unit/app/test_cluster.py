@@ -10,10 +10,10 @@ import httpx2
 import pytest
 
 from acklog.wire.problems import ProblemCode
-from app.app import create_app
 from app.auth.tokens import parse_token_table
 from app.calls.cluster import LISTED_MAX, NODE_ID_MAX, NODES_NAMED_MAX
 from app.configuration.server_settings import Settings
+from app.http.application import create_app
 from cluster import keys
 from cluster.coordination import CoordinationUnavailableError, KeyValue
 from cluster.steering_desk import SteeringDesk

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from app.description.schemas import all_schemas
+from app.http.description.schemas import all_schemas
 
 
 def parts(value: Any) -> Iterator[dict[str, Any]]:

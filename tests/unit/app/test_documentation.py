@@ -12,11 +12,11 @@ import httpx2
 from starlette.types import ASGIApp
 
 from acklog.wire.problems import ProblemCode
-from app.app import create_app
 from app.auth.tokens import parse_token_table
-from app.description.web_file import PACKAGED, POLICY, WebFile, packaged
-from app.routers.documentation import CHUNK_BYTES
-from app.web_guard import guard_of
+from app.http.application import create_app
+from app.http.description.web_file import PACKAGED, POLICY, WebFile, packaged
+from app.http.protocol.web_guard import guard_of
+from app.http.routers.documentation import CHUNK_BYTES
 from tests.architecture.source_tree import REPOSITORY
 from tests.support.memory_gateway import MemoryWorld
 from tests.unit.app.conftest import client_of

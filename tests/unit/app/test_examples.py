@@ -7,12 +7,12 @@ import httpx2
 import jsonschema_rs
 import pytest
 
-from app.description import example_answers
-from app.description.examples import EXAMPLES
-from app.description.media_types import JSON, NDJSON
-from app.description.operations import OPERATIONS
-from app.description.standalone import standalone_app
-from app.openapi import openapi_document
+from app.http.description import example_answers
+from app.http.description.examples import EXAMPLES
+from app.http.description.media_types import JSON, NDJSON
+from app.http.description.openapi import openapi_document
+from app.http.description.operations import OPERATIONS
+from app.http.openapi_file import standalone_app
 from tests.support.memory_cluster import MemoryCluster, client_of, with_cluster
 
 NODES = 4

@@ -12,7 +12,7 @@ from uvicorn.server import ServerState
 
 from acklog.wire.problems import ProblemCode
 from app.configuration.server_settings import Settings
-from app.http_protocol import LimitedHttpProtocol, make_http_protocol
+from app.http.protocol.limited_protocol import LimitedHttpProtocol, make_http_protocol
 from tests.support.http_protocol_client import MemoryTransport
 from tests.support.manual_clock import settle
 

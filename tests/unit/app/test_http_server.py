@@ -8,7 +8,7 @@ import uvicorn
 import uvloop
 
 from app.configuration.setting_fields import SettingsError
-from app.http_server import HttpServer, bind
+from app.http.protocol.server import HttpServer, bind
 
 HOST = "127.0.0.1"
 

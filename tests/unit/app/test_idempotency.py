@@ -12,7 +12,7 @@ from acklog.wire.limits import REQUEST_MESSAGES_MAX
 from acklog.wire.partitioner import partition_for_key
 from acklog.wire.problems import ProblemCode
 from app.calls.send import PlainBatch
-from app.parsing.send import PLAIN_BATCH_BYTES_MIN, parse_send
+from app.http.parsing.send import PLAIN_BATCH_BYTES_MIN, parse_send
 from cluster.errors import AcklogError
 from cluster.model import Topic
 from storage.node.settings import NodeSettings

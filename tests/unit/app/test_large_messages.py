@@ -4,7 +4,7 @@ import pytest
 
 from acklog.wire.record import Record
 from app.calls.send import PlainBatch
-from app.parsing.send import parse_send
+from app.http.parsing.send import parse_send
 from cluster.errors import AcklogError
 
 SMALL = "x"

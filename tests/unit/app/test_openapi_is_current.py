@@ -2,8 +2,8 @@
 
 import yaml
 
-from app.description.standalone import standalone_app
-from app.openapi import openapi_document, to_yaml
+from app.http.description.openapi import openapi_document, to_yaml
+from app.http.openapi_file import standalone_app
 from tests.architecture.source_tree import REPOSITORY
 
 

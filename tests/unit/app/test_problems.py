@@ -2,9 +2,9 @@ import httpx2
 import pytest
 
 from acklog.wire.problems import ProblemCode
-from app.app import create_app
-from app.description.operations import OPERATIONS
-from app.problems import problem_document, problem_response
+from app.http.application import create_app
+from app.http.description.operations import OPERATIONS
+from app.http.exchange.problems import problem_document, problem_response
 from cluster.errors import AcklogError
 from tests.support.memory_gateway import MemoryWorld
 

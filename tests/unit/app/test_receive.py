@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from app.configuration.server_settings import Settings
-from app.parsing.message import OCTETS
+from app.http.parsing.message import OCTETS
 from cluster.errors import AcklogError
 from cluster.model import PartitionState
 from tests.support.manual_clock import settle

@@ -7,7 +7,7 @@ import pytest
 
 from acklog.wire.batch import decode_records, encode_opaque_batch, stamp, verify
 from acklog.wire.problems import ProblemCode
-from app.services import records_answer
+from app.http.answers import records as records_answer
 from cluster import keys
 from cluster.errors import AcklogError
 from tests.support.manual_clock import settle

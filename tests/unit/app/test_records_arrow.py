@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from acklog.wire.batch import encode_batch, stamp
 from acklog.wire.record import Record
 from app.calls.records import RecordsRead
-from app.services import records_arrow
-from app.services.records_arrow import arrow_stream
+from app.http.answers import records_arrow
+from app.http.answers.records_arrow import arrow_stream
 from storage.rpc.messages import RecordsResponse
 
 TEXTS = st.none() | st.text(max_size=3)

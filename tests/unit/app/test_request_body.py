@@ -10,7 +10,7 @@ import pytest
 
 from acklog.wire.limits import GZIP_MEMBERS_MAX, MESSAGE_TEXT_BYTES_MAX, REQUEST_BODY_BYTES_MAX
 from app.configuration.server_settings import Settings
-from app.parsing.request_body import ADMINISTRATION_BYTES_MAX, SETTLEMENT_BYTES_MAX
+from app.http.exchange.request_body import ADMINISTRATION_BYTES_MAX, SETTLEMENT_BYTES_MAX
 from tests.support.manual_clock import settle
 from tests.support.memory_gateway import MemoryWorld
 

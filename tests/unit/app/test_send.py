@@ -10,7 +10,7 @@ from acklog.wire.identifiers import parse_message_id
 from acklog.wire.limits import DEDUP_KEY_BYTES_MAX, KEY_BYTES_MAX, MESSAGE_BODY_BYTES_MAX, REQUEST_MESSAGES_MAX
 from acklog.wire.partitioner import partition_for_key
 from acklog.wire.problems import ProblemCode
-from app.parsing.send import IDEMPOTENCY_KEY_BYTES_MAX
+from app.http.parsing.send import IDEMPOTENCY_KEY_BYTES_MAX
 from cluster.errors import AcklogError
 from tests.support.memory_gateway import MemoryWorld
 

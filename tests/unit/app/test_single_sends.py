@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator
 import pytest
 
 from acklog.wire.problems import ProblemCode
-from app.app import create_server_app
 from app.auth.tokens import TokenTable, parse_token_table
 from app.configuration.server_settings import Settings
-from app.single_send_protocol import SingleSendProtocol
-from app.single_sends import BODY_BYTES_MAX
+from app.http.application import create_server_app
+from app.http.protocol.single_send_protocol import SingleSendProtocol
+from app.http.protocol.single_sends import BODY_BYTES_MAX
 from cluster.errors import AcklogError
 from tests.support.http_protocol_client import MemoryServer, MemoryTransport
 from tests.support.manual_clock import settle

@@ -5,7 +5,7 @@ from collections.abc import Generator
 
 import pytest
 
-from app.turns import Turns, at_once
+from app.http.exchange.turns import Turns, at_once
 
 
 def counting(name: str, log: list[str], steps: int) -> Generator[None, None, str]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from app.app import create_app
 from app.auth.tokens import parse_token_table
+from app.http.application import create_app
 from cluster import keys
 from cluster.coordination import Compare, Operation, Put, TransactionResult
 from cluster.model import Topic

@@ -3,7 +3,7 @@
 import pytest
 
 from acklog.wire.problems import ProblemCode
-from app.web_guard import WebGuard, guard_of
+from app.http.protocol.web_guard import WebGuard, guard_of
 
 
 def on_loopback(allowed_hosts: str = "") -> WebGuard:

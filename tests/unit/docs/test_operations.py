@@ -13,7 +13,7 @@ from app.configuration.etcd_options import EtcdOptions
 from app.configuration.node_options import NodeOptions
 from app.configuration.node_settings import numeric_settings
 from app.configuration.server_settings import ENVIRONMENT_PREFIX, NODE_PREFIX, Settings
-from app.problems import problem_document
+from app.http.exchange.problems import problem_document
 from cluster.errors import AcklogError
 from storage.log.settings import LogStoreSettings
 from storage.node.settings import NodeSettings

@@ -1,0 +1,80 @@
+"""The FastAPI application of a gateway."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import NamedTuple
+
+from fastapi import FastAPI
+from fastapi.telemetry import TelemetryConfig
+from starlette.types import ASGIApp
+
+from acklog import __version__
+from app.gateway.dependencies import Gateway
+from app.http.exchange.http_services import HttpServices
+from app.http.exchange.observation import ObservedApplication
+from app.http.exchange.problems import install_problem_handlers
+from app.http.protocol.direct_calls import DirectCalls
+from app.http.protocol.single_sends import SingleSends
+from app.http.routers.cluster import add_cluster, add_unclean_elections
+from app.http.routers.documentation import add_documentation, use_description
+from app.http.routers.groups import add_groups
+from app.http.routers.messages import add_messages
+from app.http.routers.operations import add_operations
+from app.http.routers.records import add_records
+from app.http.routers.settlements import add_settlements
+from app.http.routers.topics import add_topics
+
+# Tracing is the gateway's own business (`traceparent` travels with messages); the framework's would cost each request
+# a tenth of its time even when nothing listens.
+_NO_TELEMETRY: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False}
+
+
+def create_app(gateway: Gateway) -> FastAPI:
+    """A gateway's application. Whoever runs it calls `gateway.shutdown.begin()` before it stops listening."""
+    return _application(gateway, HttpServices(gateway))
+
+
+class ServerApplication(NamedTuple):
+    """What a server runs: `asgi` is `create_app` with the hot calls served directly; `single_sends` takes those that
+    need not even that (`app.http.protocol.single_send_protocol`)."""
+
+    asgi: ASGIApp
+    single_sends: SingleSends
+
+
+def create_server_app(gateway: Gateway) -> ServerApplication:
+    services = HttpServices(gateway)
+    asgi = DirectCalls(_application(gateway, services), services.metrics)
+    return ServerApplication(asgi, SingleSends(services))
+
+
+def _application(gateway: Gateway, services: HttpServices) -> FastAPI:
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        yield
+        gateway.shutdown.begin()
+
+    app = FastAPI(
+        title="Acklog",
+        version=__version__,
+        lifespan=lifespan,
+        redirect_slashes=False,
+        telemetry=_NO_TELEMETRY,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+    )
+    add_messages(app.router, services)
+    add_settlements(app.router, services)
+    add_records(app.router, services)
+    add_topics(app.router, services)
+    add_groups(app.router, services)
+    add_cluster(app.router, services)
+    add_unclean_elections(app.router, services)
+    add_operations(app.router, services)
+    add_documentation(app.router, app, gateway.in_thread)
+    use_description(app)
+    install_problem_handlers(app)
+    app.add_middleware(ObservedApplication, metrics=services.metrics)
+    return app

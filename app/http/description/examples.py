@@ -1,0 +1,191 @@
+"""Examples of each call for openapi.yaml and the try-out of `/docs`: a shop's orders, and billing, which reads them.
+
+A test sends every request to a cluster of the real thing, and holds every answer against its schema.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.http.description import example_answers as answers
+from app.http.description.media_types import JSON, NDJSON, OCTETS
+
+Named = dict[str, Any]
+"""By what it is an example of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """`parameters` are filled in by the try-out; `bodies` and `answers` are by media type."""
+
+    parameters: dict[str, Any] = field(default_factory=dict)
+    bodies: dict[str, Named] = field(default_factory=dict)
+    answers: dict[int, dict[str, Named]] = field(default_factory=dict)
+
+
+_TOPIC = {"topic": "orders"}
+_PARTITION = {**_TOPIC, "partition": 0}
+_GROUP = {"group": "billing"}
+_NODE = {"node": 4}
+
+
+def _json(**named: Any) -> dict[str, Named]:
+    return {JSON: {name.replace("_", " "): value for name, value in named.items()}}
+
+
+_LINES = '{"key": "customer-17", "body": {"order": 4711}}\n{"key": "customer-18", "body": {"order": 4712}}\n'
+_SEND: dict[str, Named] = {
+    **_json(
+        one_message={"queue": "orders", "key": "customer-17", "body": {"order": 4711, "total": "19.90"}},
+        a_batch={
+            "queue": "orders",
+            "messages": [
+                {"key": "customer-17", "body": {"order": 4711, "total": "19.90"}, "dedupId": "order-4711"},
+                {"key": "customer-18", "body": {"order": 4712, "total": "5.00"}, "tags": ["express"]},
+            ],
+        },
+        bytes={"queue": "orders", "bodyBase64": "iVBORw0KGgo=", "contentType": "image/png"},
+    ),
+    NDJSON: {"a message on each line": _LINES},
+    OCTETS: {"one message": "any bytes"},
+}
+_SEEK = Examples(
+    _GROUP,
+    _json(
+        from_the_start={"topic": "orders", "to": "earliest", "dryRun": True},
+        past_everything={"topic": "orders", "to": "latest", "dryRun": True},
+        from_a_time={"topic": "orders", "to": {"time": answers.TIME_MS}, "dryRun": True},
+        one_partition={"topic": "orders", "partition": 0, "to": {"offset": 0}, "dryRun": True},
+    ),
+    {200: _json(as_it_would_be=answers.SEEK), 207: _json(one_failed=answers.SEEK_FAILED)},
+)
+_NEW_TOPIC = {"partitions": 8, "config": {"retentionMs": 604_800_000}}
+_NEW_GROUP = {"settings": {"visibilityMs": 60_000, "maxAttempts": 5}}
+
+
+def _settling(done: str) -> dict[int, dict[str, Named]]:
+    return {
+        200: _json(one={"status": done}, several={"results": [{"status": done}, {"status": done}], "failed": 0}),
+        207: _json(one_failed={"results": [{"status": done}, answers.STALE], "failed": 1}),
+    }
+
+
+EXAMPLES: dict[str, Examples] = {
+    "sendMessages": Examples(
+        {},
+        _SEND,
+        {
+            201: _json(one_message=answers.STORED, a_batch=answers.STORED_BATCH),
+            202: _json(one_message=answers.ACCEPTED),
+            207: _json(one_is_too_large=answers.STORED_IN_PART),
+        },
+    ),
+    "receiveMessages": Examples(
+        {"queue": ["orders"], "group": "billing", "max": 10, "waitSeconds": 5},
+        {},
+        {
+            200: {
+                **_json(a_message={"messages": [answers.DELIVERY]}, none={"messages": [], "reason": "EMPTY"}),
+                NDJSON: {"a message on each line": answers.line(answers.DELIVERY)},
+            }
+        },
+    ),
+    "lookAtMessage": Examples({"messageId": answers.MESSAGE_ID}, {}, {200: _json(leased=answers.INSPECTED)}),
+    "acknowledge": Examples(
+        {},
+        _json(
+            one={"receipt": answers.RECEIPT},
+            several={"receipts": [answers.RECEIPT, answers.NEXT_RECEIPT]},
+            by_id={"messageId": answers.MESSAGE_ID, "group": "billing"},
+        ),
+        _settling("acknowledged"),
+    ),
+    "giveBack": Examples(
+        {},
+        _json(
+            one={"receipt": answers.RECEIPT, "delaySeconds": 30},
+            several={"receipts": [answers.RECEIPT, answers.NEXT_RECEIPT]},
+        ),
+        _settling("returned"),
+    ),
+    "extend": Examples(
+        {},
+        _json(
+            one={"receipt": answers.RECEIPT, "visibilitySeconds": 60},
+            several={"receipts": [answers.RECEIPT, answers.NEXT_RECEIPT], "visibilitySeconds": 60},
+        ),
+        _settling("extended"),
+    ),
+    "readRecords": Examples(
+        {**_PARTITION, "offset": "earliest"},
+        {},
+        {200: {**_json(a_page=answers.RECORDS), NDJSON: {"a message on each line": answers.line(answers.MESSAGE)}}},
+    ),
+    "listTopics": Examples({"limit": 100}, {}, {200: _json(one_page={"topics": [answers.TOPIC]})}),
+    "putTopic": Examples(
+        _TOPIC,
+        _json(a_week={**_NEW_TOPIC}, defaults={}),
+        {200: _json(it_was_there=answers.TOPIC), 201: _json(it_is_new=answers.TOPIC)},
+    ),
+    "updateTopic": Examples(
+        _TOPIC,
+        _json(keep_for_longer={"config": {"retentionMs": 1_209_600_000}}, more_partitions={"partitions": 16}),
+        {200: _json(two_weeks=answers.UPDATED_TOPIC)},
+    ),
+    "describeTopic": Examples(_TOPIC, {}, {200: _json(on_three_nodes=answers.TOPIC_DESCRIPTION)}),
+    "deleteTopic": Examples(_TOPIC),
+    "describePartition": Examples(_PARTITION, {}, {200: _json(on_three_nodes=answers.PARTITION_DESCRIPTION)}),
+    "decommissionPartitions": Examples(
+        _TOPIC, _json(the_last={"partitions": [7]}), {200: _json(the_last=answers.SMALLER_TOPIC)}
+    ),
+    "listGroups": Examples({"limit": 100}, {}, {200: _json(one_page={"groups": [answers.GROUP]})}),
+    "putGroup": Examples(
+        _GROUP,
+        _json(five_attempts={**_NEW_GROUP}, defaults={}),
+        {200: _json(it_was_there=answers.GROUP), 201: _json(it_is_new=answers.GROUP)},
+    ),
+    "updateGroup": Examples(
+        _GROUP,
+        _json(
+            longer_leases={"settings": {"visibilityMs": 120_000}},
+            another_dead_letter_topic={"settings": {"deadLetterTopic": "unpaid"}},
+            dead_letter_topic_by_default={"settings": {"deadLetterTopic": None}},
+        ),
+        {200: _json(longer_leases=answers.UPDATED_GROUP)},
+    ),
+    "describeGroup": Examples(_GROUP, {}, {200: _json(five_attempts=answers.GROUP)}),
+    "deleteGroup": Examples(_GROUP),
+    "groupOffsets": Examples(_GROUP, {}, {200: _json(one_leased=answers.OFFSETS)}),
+    "seekGroup": _SEEK,
+    "seekGroupByPost": _SEEK,
+    "lookAtCluster": Examples({"limit": 100}, {}, {200: _json(four_nodes=answers.CLUSTER)}),
+    "planMoves": Examples(
+        {},
+        _json(
+            without_a_node={"drain": [4]},
+            a_node_is_lost={"lost": [4]},
+            as_asked={"moves": [{"topic": "orders", "partition": 0, "replicas": [1, 2, 3]}]},
+        ),
+        {200: _json(a_move=answers.PLAN)},
+    ),
+    "drainNode": Examples(_NODE, {}, {202: _json(it_still_has_replicas=answers.DRAINING_NODE)}),
+    "stopDrainingNode": Examples(_NODE),
+    "reassignPartition": Examples(
+        _PARTITION, _json(onto_three_nodes={"replicas": [1, 2, 3]}), {202: _json(onto_three_nodes=answers.ORDER)}
+    ),
+    "cancelMove": Examples(_PARTITION),
+    "planUncleanElection": Examples(
+        _PARTITION,
+        _json(whoever_loses_least={}, a_certain_node={"node": 2}),
+        {200: _json(two_messages_would_be_lost=answers.UNCLEAN_PLAN)},
+    ),
+    "electUnclean": Examples(
+        _PARTITION,
+        _json(as_planned=answers.UNCLEAN_PLAN["order"]),
+        {200: _json(it_leads=answers.UNCLEAN_ELECTED)},
+    ),
+    "pauseMoves": Examples(),
+    "resumeMoves": Examples(),
+    "isAlive": Examples({}, {}, {200: _json(it_is={"status": "alive"})}),
+    "isReady": Examples({}, {}, {200: _json(it_can={"status": "ready"})}),
+    "metrics": Examples({}, {}, {200: {"text/plain": {"a part": answers.METRICS}}}),
+}

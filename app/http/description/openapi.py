@@ -1,0 +1,187 @@
+"""The OpenAPI document: the framework's list of routes with what `app.http.description` says of each.
+
+`python -m app.http.openapi_file` prints openapi.yaml.
+"""
+
+import json
+import re
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+
+from acklog.wire.identifiers import MESSAGE_ID_PATTERN
+from acklog.wire.limits import PARTITIONS_MAX
+from acklog.wire.names import NAME_PATTERN
+from acklog.wire.problems import ProblemCode
+from app.calls.cluster import NODE_ID_MAX
+from app.http.description.examples import EXAMPLES, Examples, Named
+from app.http.description.operations import COMMON, OPERATIONS, Operation
+from app.http.description.schemas import Schema, all_schemas, reference
+from app.http.exchange.problems import CONTENT_TYPE as PROBLEM
+from app.http.exchange.problems import problem_document
+from app.http.parsing.query import Parameter
+from app.http.parsing.send import IDEMPOTENCY_KEY_BYTES_MAX
+from cluster.errors import AcklogError
+
+_PATH_SCHEMAS: dict[str, Schema] = {
+    "topic": {"type": "string", "pattern": NAME_PATTERN},
+    "group": {"type": "string", "pattern": NAME_PATTERN},
+    "node": {"type": "integer", "minimum": 1, "maximum": NODE_ID_MAX},
+    "messageId": {"type": "string", "pattern": MESSAGE_ID_PATTERN},
+    "partition": {"type": "integer", "minimum": 0, "maximum": PARTITIONS_MAX - 1},
+}
+_HEADERS: dict[str, Schema] = {
+    "Idempotency-Key": {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "description": (
+            "names the request: sent again as it was, within the topic's dedupWindowMs, it is stored once and answered "
+            "as the first time; another content is 422 IDEMPOTENCY_KEY_REUSED for the messages of each partition whose "
+            "part differs"
+        ),
+        "schema": {"type": "string", "minLength": 1, "maxLength": IDEMPOTENCY_KEY_BYTES_MAX},
+    },
+}
+# Links are relative to where the document is served, as are those in the descriptions of answers.
+_DESCRIPTION = (
+    "A durable message queue over HTTP on top of a log that is kept. [What the codes of errors mean](docs/errors) · "
+    "[openapi.json](openapi.json)"
+)
+_PLAIN_KEY = re.compile(r"(?!(?:on|off|yes|no|true|false|null)$)[A-Za-z$][A-Za-z0-9$_-]*")
+_PATH_PARAMETER = re.compile(r"{(\w+)}")
+
+
+def openapi_document(app: FastAPI) -> dict[str, Any]:
+    """The whole document. Raises KeyError for a route that `OPERATIONS` does not describe."""
+    paths: dict[str, dict[str, Any]] = {}
+    for route in app.routes:
+        if not isinstance(route, APIRoute) or not route.include_in_schema:
+            continue
+        for method in sorted(route.methods or ()):
+            assert route.operation_id is not None
+            described = _operation(route.path, route.operation_id)
+            paths.setdefault(route.path, {})[method.lower()] = {"tags": list(route.tags), **described}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": app.title,
+            "version": app.version,
+            "description": _DESCRIPTION,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "paths": paths,
+        "components": {
+            "schemas": all_schemas(),
+            "examples": {code.name: _example(code) for code in ProblemCode},
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _operation(path: str, operation_id: str) -> dict[str, Any]:
+    operation, examples = OPERATIONS[operation_id], EXAMPLES[operation_id]
+    described: dict[str, Any] = {
+        "operationId": operation_id,
+        "summary": operation.summary,
+        "parameters": _parameters(path, operation, examples),
+        "responses": _responses(operation, examples),
+        "security": [] if operation.is_open else [{}, {"token": []}],
+    }
+    if operation.body:
+        content = _content(operation.body, examples.bodies)
+        described["requestBody"] = {"required": operation.is_body_required, "content": content}
+    return described
+
+
+def _content(schemas: dict[str, Schema], examples: dict[str, Named]) -> dict[str, Any]:
+    content: dict[str, Any] = {media_type: {"schema": schema} for media_type, schema in schemas.items()}
+    for media_type, named in examples.items():
+        content[media_type]["examples"] = {name: {"value": value} for name, value in named.items()}
+    return content
+
+
+def _parameters(path: str, operation: Operation, examples: Examples) -> list[dict[str, Any]]:
+    in_path: list[dict[str, Any]] = [
+        {"name": name, "in": "path", "required": True, "schema": _PATH_SCHEMAS[name]}
+        for name in _PATH_PARAMETER.findall(path)
+    ]
+    in_query = [_query_parameter(each) for each in operation.query.parameters if each.is_supported]
+    in_header = [_HEADERS[name] for name in operation.headers]
+    return [_with_example(each, examples) for each in (*in_path, *in_query, *in_header)]
+
+
+def _with_example(parameter: dict[str, Any], examples: Examples) -> dict[str, Any]:
+    name = parameter["name"]
+    return {**parameter, "example": examples.parameters[name]} if name in examples.parameters else parameter
+
+
+def _query_parameter(parameter: Parameter) -> dict[str, Any]:
+    schema = parameter.schema
+    if parameter.values_max > 1:
+        schema = {"type": "array", "items": schema, "minItems": 1, "maxItems": parameter.values_max}
+    described: dict[str, Any] = {
+        "name": parameter.name,
+        "in": "query",
+        "required": parameter.is_required,
+        "description": parameter.description,
+        "schema": schema,
+    }
+    if parameter.values_max > 1:
+        described |= {"style": "form", "explode": True}
+    return described
+
+
+def _responses(operation: Operation, examples: Examples) -> dict[str, Any]:
+    responses: dict[str, Any] = {}
+    for status, (description, content) in operation.answers.items():
+        responses[str(status)] = {"description": description}
+        if content:
+            responses[str(status)]["content"] = _content(content, examples.answers.get(status, {}))
+    by_status: dict[int, dict[str, ProblemCode]] = {}
+    for code in (*COMMON, *operation.problems):
+        by_status.setdefault(code.status, {})[code.name] = code
+    for status in sorted(by_status):
+        responses[str(status)] = _problem_response(list(by_status[status].values()))
+    return responses
+
+
+def _problem_response(codes: list[ProblemCode]) -> dict[str, Any]:
+    examples = {code.name: {"$ref": f"#/components/examples/{code.name}"} for code in codes}
+    response: dict[str, Any] = {
+        "description": "; ".join(f"{code.title} ([{code.name}](docs/errors#{code.name}))" for code in codes),
+        "content": {PROBLEM: {"schema": reference("Problem"), "examples": examples}},
+    }
+    headers: dict[str, Any] = {}
+    if any(code.retriable for code in codes):
+        headers["Retry-After"] = {"description": "seconds", "schema": {"type": "integer", "minimum": 1}}
+    if ProblemCode.METHOD_NOT_ALLOWED in codes:
+        headers["Allow"] = {"schema": {"type": "string"}}
+    if ProblemCode.UNAUTHENTICATED in codes:
+        headers["WWW-Authenticate"] = {"schema": {"type": "string"}}
+    if headers:
+        response["headers"] = headers
+    return response
+
+
+def _example(code: ProblemCode) -> dict[str, Any]:
+    return {"summary": code.title, "value": problem_document(AcklogError(code, f"{code.title}."))}
+
+
+def to_yaml(value: object, indent: str = "") -> str:
+    """Block style, with scalars as JSON writes them (every JSON scalar is one of YAML's, too)."""
+    if isinstance(value, dict) and value:
+        return "".join(f"{indent}{_yaml_key(name)}:{_yaml_value(each, indent)}" for name, each in value.items())
+    if isinstance(value, list) and value:
+        return "".join(f"{indent}-{_yaml_value(each, indent)}" for each in value)
+    return f"{indent}{json.dumps(value, ensure_ascii=False)}\n"
+
+
+def _yaml_value(value: object, indent: str) -> str:
+    if isinstance(value, dict | list) and value:
+        return "\n" + to_yaml(value, indent + "  ")
+    return f" {json.dumps(value, ensure_ascii=False)}\n"
+
+
+def _yaml_key(name: str) -> str:
+    return name if _PLAIN_KEY.fullmatch(name) else json.dumps(name)

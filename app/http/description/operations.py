@@ -1,0 +1,349 @@
+"""What openapi.yaml says of each call. Parameters come from the tables that the parser uses; a test demands that every
+route is here, and nothing else."""
+
+from dataclasses import dataclass, field
+
+from acklog.wire.problems import ProblemCode
+from app.http.description.media_types import JSON, NDJSON, OCTETS
+from app.http.description.schemas import Schema, reference
+from app.http.parsing.cluster import CLUSTER_QUERY
+from app.http.parsing.groups import OFFSETS_QUERY
+from app.http.parsing.query import NO_PARAMETERS, QueryTable
+from app.http.parsing.receive import RECEIVE_QUERY
+from app.http.parsing.records import RECORDS_QUERY
+from app.http.parsing.send import SEND_QUERY
+from app.http.parsing.topics import LISTING_QUERY, UPDATE_QUERY
+
+_P = ProblemCode
+
+BINARY: Schema = {"type": "string", "format": "binary"}
+# Every request may meet these.
+COMMON = (_P.INVALID_FIELD, _P.UNKNOWN_FIELD, _P.INTERNAL, _P.METHOD_NOT_ALLOWED)
+WITH_TOKEN = (_P.UNAUTHENTICATED, _P.FORBIDDEN)
+WITH_BODY = (
+    _P.INVALID_JSON,
+    _P.MISSING_FIELD,
+    _P.UNSUPPORTED,
+    _P.BODY_INCOMPLETE,
+    _P.REQUEST_TIMEOUT,
+    _P.REQUEST_TOO_LARGE,
+    _P.UNSUPPORTED_MEDIA_TYPE,
+    _P.OVERLOADED,
+)
+FROM_NODES = (
+    _P.UNAVAILABLE,
+    _P.TIMED_OUT,
+    _P.OVERLOADED,
+    _P.STORAGE_FULL,
+    _P.STORAGE_FAILED,
+    _P.RECORDS_CORRUPT,
+    _P.SHUTTING_DOWN,
+)
+FROM_COORDINATION = (_P.UNAVAILABLE, _P.OUTCOME_UNKNOWN, _P.CONFLICT, _P.TIMED_OUT)
+OF_UNCLEAN_ELECTION = (
+    *FROM_COORDINATION,
+    _P.INVALID_NAME,
+    _P.TOPIC_NOT_FOUND,
+    _P.PARTITION_NOT_FOUND,
+    _P.CLEAN_ELECTION_POSSIBLE,
+    _P.REPLICA_NOT_ELECTABLE,
+)
+_SETTLING = (
+    *WITH_TOKEN,
+    *WITH_BODY,
+    *FROM_NODES,
+    _P.OUTCOME_UNKNOWN,
+    _P.TOO_MANY_MESSAGES,
+    _P.TOPIC_NOT_FOUND,
+    _P.PARTITION_NOT_FOUND,
+    _P.GROUP_NOT_FOUND,
+    _P.INVALID_RECEIPT,
+    _P.RECEIPT_STALE,
+    _P.NOT_DELIVERED,
+    _P.MESSAGE_NOT_FOUND,
+    _P.MESSAGE_EXPIRED,
+    _P.WRONG_GROUP_MODE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """`answers` maps a status to (description, schemas by content type); `problems` are what else may come back."""
+
+    summary: str
+    answers: dict[int, tuple[str, dict[str, Schema]]]
+    problems: tuple[ProblemCode, ...]
+    query: QueryTable = NO_PARAMETERS
+    body: dict[str, Schema] = field(default_factory=dict)
+    is_body_required: bool = True
+    headers: tuple[str, ...] = ()
+    is_open: bool = False
+    """No token is needed."""
+
+
+def _json(name: str) -> dict[str, Schema]:
+    return {JSON: reference(name)}
+
+
+_ONE_OR_MANY: dict[str, Schema] = {JSON: {"anyOf": [reference("Stored"), reference("StoredBatch")]}}
+_SETTLED: dict[int, tuple[str, dict[str, Schema]]] = {
+    200: ("Done", {JSON: {"anyOf": [reference("Settled"), reference("SettledBatch")]}}),
+    207: ("Some items failed", _json("SettledBatch")),
+}
+_SEEK = Operation(
+    "Set a group's progress in a topic, or (dryRun) say where it would be",
+    {200: ("The new and the previous progress", _json("SeekView")), 207: ("Some failed", _json("SeekView"))},
+    (
+        *WITH_TOKEN,
+        *WITH_BODY,
+        *FROM_NODES,
+        _P.INVALID_NAME,
+        _P.TOPIC_NOT_FOUND,
+        _P.PARTITION_NOT_FOUND,
+        _P.GROUP_NOT_FOUND,
+        _P.MESSAGE_EXPIRED,
+        _P.OFFSET_OUT_OF_RANGE,
+        _P.WRONG_GROUP_MODE,
+    ),
+    body=_json("SeekFields"),
+)
+
+OPERATIONS: dict[str, Operation] = {
+    "sendMessages": Operation(
+        "Send one message or a batch",
+        {
+            201: ("All are stored, durably as `acks` asks", _ONE_OR_MANY),
+            202: ("Accepted (`acks` 0)", _ONE_OR_MANY),
+            207: ("Some are stored; `results` says which", _json("StoredBatch")),
+        },
+        (
+            *WITH_TOKEN,
+            *WITH_BODY,
+            *FROM_NODES,
+            *FROM_COORDINATION,
+            _P.INVALID_NAME,
+            _P.TOPIC_NOT_FOUND,
+            _P.PARTITION_NOT_FOUND,
+            _P.PARTITION_DECOMMISSIONED,
+            _P.MESSAGE_TOO_LARGE,
+            _P.TOO_MANY_MESSAGES,
+            _P.IDEMPOTENCY_KEY_REUSED,
+            _P.DEDUP_WINDOW_FULL,
+            _P.DEDUP_WINDOW_DAMAGED,
+            _P.NOT_ENOUGH_REPLICAS,
+        ),
+        query=SEND_QUERY,
+        body={JSON: reference("SendRequest"), NDJSON: BINARY, OCTETS: BINARY},
+        headers=("Idempotency-Key",),
+    ),
+    "receiveMessages": Operation(
+        "Lease messages for a consumer, waiting for the first if asked to",
+        {200: ("The messages, or why there are none", {**_json("Deliveries"), NDJSON: BINARY})},
+        (
+            *WITH_TOKEN,
+            *FROM_NODES,
+            *FROM_COORDINATION,
+            _P.MISSING_FIELD,
+            _P.UNSUPPORTED,
+            _P.INVALID_NAME,
+            _P.NOT_ACCEPTABLE,
+            _P.TOPIC_NOT_FOUND,
+            _P.GROUP_NOT_FOUND,
+            _P.WRONG_GROUP_MODE,
+            _P.TOO_MANY_WAITING,
+        ),
+        query=RECEIVE_QUERY,
+    ),
+    "lookAtMessage": Operation(
+        "One message and its state per group; nothing is leased",
+        {200: ("The message", _json("InspectedMessage"))},
+        (
+            *WITH_TOKEN,
+            *FROM_NODES,
+            _P.INVALID_MESSAGE_ID,
+            _P.TOPIC_NOT_FOUND,
+            _P.PARTITION_NOT_FOUND,
+            _P.MESSAGE_NOT_FOUND,
+            _P.MESSAGE_EXPIRED,
+        ),
+    ),
+    "acknowledge": Operation(
+        "The messages are done for the group",
+        _SETTLED,
+        (*_SETTLING, _P.INVALID_MESSAGE_ID, _P.INVALID_NAME),
+        body=_json("AckRequest"),
+    ),
+    "giveBack": Operation(
+        "Give messages back, to be delivered again now or later", _SETTLED, _SETTLING, body=_json("NackRequest")
+    ),
+    "extend": Operation("Keep leases for longer", _SETTLED, _SETTLING, body=_json("ExtendRequest")),
+    "readRecords": Operation(
+        "The log as it is: no group, no lease",
+        {
+            200: (
+                "The records. Answers other than JSON tell the offsets in X-Acklog-… headers",
+                {
+                    **_json("Records"),
+                    NDJSON: BINARY,
+                    "application/vnd.apache.arrow.stream": BINARY,
+                    "application/vnd.acklog.batches": BINARY,
+                },
+            )
+        },
+        (
+            *WITH_TOKEN,
+            *FROM_NODES,
+            _P.INVALID_NAME,
+            _P.NOT_ACCEPTABLE,
+            _P.TOPIC_NOT_FOUND,
+            _P.PARTITION_NOT_FOUND,
+            _P.MESSAGE_EXPIRED,
+            _P.OFFSET_OUT_OF_RANGE,
+            _P.LOG_DIVERGED,
+            _P.TOO_MANY_WAITING,
+        ),
+        query=RECORDS_QUERY,
+    ),
+    "listTopics": Operation(
+        "Topics by name", {200: ("A page of topics", _json("TopicListing"))}, WITH_TOKEN, query=LISTING_QUERY
+    ),
+    "putTopic": Operation(
+        "Create a topic; one that is there with these settings is fine, and is never changed",
+        {200: ("It is there as asked", _json("TopicView")), 201: ("It was created", _json("TopicView"))},
+        (*WITH_TOKEN, *WITH_BODY, *FROM_COORDINATION, _P.INVALID_NAME, _P.TOPIC_EXISTS),
+        body=_json("TopicFields"),
+        is_body_required=False,
+    ),
+    "updateTopic": Operation(
+        "Change what is named of a topic",
+        {200: ("It is as asked", _json("TopicView"))},
+        (
+            *WITH_TOKEN,
+            *WITH_BODY,
+            *FROM_COORDINATION,
+            _P.INVALID_NAME,
+            _P.TOPIC_NOT_FOUND,
+            _P.DATA_LOSS_NOT_ALLOWED,
+        ),
+        query=UPDATE_QUERY,
+        body=_json("TopicFields"),
+        is_body_required=False,
+    ),
+    "describeTopic": Operation(
+        "A topic and its partitions",
+        {200: ("The topic", _json("TopicDescription"))},
+        (*WITH_TOKEN, _P.UNAVAILABLE, _P.INVALID_NAME, _P.TOPIC_NOT_FOUND),
+    ),
+    "deleteTopic": Operation(
+        "Delete a topic and its messages",
+        {204: ("It is gone", {})},
+        (*WITH_TOKEN, *FROM_COORDINATION, _P.INVALID_NAME, _P.TOPIC_NOT_FOUND),
+    ),
+    "describePartition": Operation(
+        "A partition: who holds it, who leads it, and how far its groups are",
+        {200: ("The partition", _json("PartitionDescription"))},
+        (*WITH_TOKEN, _P.UNAVAILABLE, _P.INVALID_NAME, _P.TOPIC_NOT_FOUND, _P.PARTITION_NOT_FOUND),
+    ),
+    "decommissionPartitions": Operation(
+        "Let partitions take no new messages, for good: what they hold is read until retention frees it",
+        {200: ("They are decommissioned", _json("TopicView"))},
+        (*WITH_TOKEN, *WITH_BODY, *FROM_COORDINATION, _P.INVALID_NAME, _P.TOPIC_NOT_FOUND),
+        body=_json("DecommissionFields"),
+    ),
+    "listGroups": Operation(
+        "Groups by name", {200: ("A page of groups", _json("GroupListing"))}, WITH_TOKEN, query=LISTING_QUERY
+    ),
+    "putGroup": Operation(
+        "Create a group; one that is there with these settings is fine, and is never changed",
+        {200: ("It is there as asked", _json("GroupView")), 201: ("It was created", _json("GroupView"))},
+        (*WITH_TOKEN, *WITH_BODY, *FROM_COORDINATION, _P.INVALID_NAME, _P.GROUP_EXISTS),
+        body=_json("GroupFields"),
+        is_body_required=False,
+    ),
+    "updateGroup": Operation(
+        "Change what is named of a group",
+        {200: ("It is as asked", _json("GroupView"))},
+        (*WITH_TOKEN, *WITH_BODY, *FROM_COORDINATION, _P.INVALID_NAME, _P.GROUP_NOT_FOUND, _P.GROUP_EXISTS),
+        body=_json("GroupFields"),
+        is_body_required=False,
+    ),
+    "describeGroup": Operation(
+        "A group",
+        {200: ("The group", _json("GroupView"))},
+        (*WITH_TOKEN, _P.UNAVAILABLE, _P.INVALID_NAME, _P.GROUP_NOT_FOUND),
+    ),
+    "deleteGroup": Operation(
+        "Delete a group and its progress",
+        {204: ("It is gone", {})},
+        (*WITH_TOKEN, *FROM_COORDINATION, _P.INVALID_NAME, _P.GROUP_NOT_FOUND),
+    ),
+    "groupOffsets": Operation(
+        "A group's progress and lag per partition",
+        {200: ("The progress", _json("OffsetsView"))},
+        (*WITH_TOKEN, *FROM_NODES, _P.INVALID_NAME, _P.GROUP_NOT_FOUND, _P.TOPIC_NOT_FOUND),
+        query=OFFSETS_QUERY,
+    ),
+    "seekGroup": _SEEK,
+    "seekGroupByPost": _SEEK,
+    "lookAtCluster": Operation(
+        "The nodes, the controller, moves under way, partitions in trouble",
+        {200: ("The cluster as the gateway knows it", _json("ClusterView"))},
+        WITH_TOKEN,
+        query=CLUSTER_QUERY,
+    ),
+    "planMoves": Operation(
+        "A dry run: which replicas would be moved, and why",
+        {200: ("The moves; nothing was changed", _json("PlanView"))},
+        (*WITH_TOKEN, *WITH_BODY, _P.UNAVAILABLE, _P.INVALID_NAME, _P.TOPIC_NOT_FOUND),
+        body=_json("PlanFields"),
+        is_body_required=False,
+    ),
+    "drainNode": Operation(
+        "Move everything off a node, and nothing onto it",
+        {202: ("It is asked for; the node as it is now", _json("ClusterNodeView"))},
+        (*WITH_TOKEN, _P.UNSUPPORTED, *FROM_COORDINATION),
+    ),
+    "stopDrainingNode": Operation(
+        "The node may get replicas again", {204: ("It may", {})}, (*WITH_TOKEN, _P.UNSUPPORTED, *FROM_COORDINATION)
+    ),
+    "reassignPartition": Operation(
+        "Move a partition's replicas to these nodes",
+        {202: ("It is asked for; the controller carries it out", _json("OrderView"))},
+        (*WITH_TOKEN, *WITH_BODY, *FROM_COORDINATION, _P.INVALID_NAME, _P.TOPIC_NOT_FOUND),
+        body=_json("MoveFields"),
+    ),
+    "cancelMove": Operation(
+        "Take back the move of a partition that is under way, or asked for",
+        {204: ("It is asked for", {})},
+        (*WITH_TOKEN, _P.UNSUPPORTED, *FROM_COORDINATION, _P.INVALID_NAME, _P.TOPIC_NOT_FOUND),
+    ),
+    "planUncleanElection": Operation(
+        "What would be lost if a replica were elected that was not in sync; nothing is changed",
+        {200: ("How far the replicas go, who would be elected, and what would be lost", _json("UncleanPlanView"))},
+        (*WITH_TOKEN, *WITH_BODY, *OF_UNCLEAN_ELECTION),
+        body=_json("UncleanPlanFields"),
+    ),
+    "electUnclean": Operation(
+        "Elect a replica that was not in sync, and lose what it does not have",
+        {200: ("It is elected; the mark of it stays in the partition", _json("UncleanElectedView"))},
+        (*WITH_TOKEN, *WITH_BODY, *OF_UNCLEAN_ELECTION),
+        body=_json("UncleanElectionFields"),
+    ),
+    "pauseMoves": Operation(
+        "Let replicas and preferred leaders rest; elections, drains and orders go on",
+        {204: ("They rest", {})},
+        (*WITH_TOKEN, _P.UNSUPPORTED, *FROM_COORDINATION),
+    ),
+    "resumeMoves": Operation(
+        "Let the controller move replicas by itself again",
+        {204: ("It does", {})},
+        (*WITH_TOKEN, _P.UNSUPPORTED, *FROM_COORDINATION),
+    ),
+    "isAlive": Operation("Is the process alive?", {200: ("It is", _json("Status"))}, (), is_open=True),
+    "isReady": Operation(
+        "Can it serve?", {200: ("It can", _json("Status"))}, (_P.SHUTTING_DOWN, _P.UNAVAILABLE), is_open=True
+    ),
+    "metrics": Operation(
+        "Metrics for Prometheus", {200: ("The text format", {"text/plain": {"type": "string"}})}, WITH_TOKEN
+    ),
+}

@@ -1,0 +1,30 @@
+"""The services as HTTP's endpoints see them."""
+
+from acklog.wire.limits import REQUEST_BODY_BYTES_MAX
+from app.gateway.dependencies import Gateway
+from app.http.exchange.bytes_in_flight import BytesInFlight
+from app.http.exchange.request_body import SETTLEMENT_BYTES_MAX
+from app.http.exchange.turns import Turns
+from app.services.registry import Services
+
+
+class HttpServices(Services):
+    """All services of a gateway, with what only HTTP needs beside them: room for bodies that come in, and turns on the
+    event loop for what takes long to parse and to write."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        super().__init__(gateway)
+        settings = gateway.settings
+        share_percent = settings.request_bytes_share_percent
+        self.bytes_in_flight = BytesInFlight(
+            settings.request_bytes_in_flight_max,
+            share_percent=share_percent,
+            body_bytes_max=REQUEST_BODY_BYTES_MAX,
+        )
+        # However busy sends are, what is done can be said: it makes room.
+        self.settlement_bytes = BytesInFlight(
+            settings.settlement_bytes_in_flight_max,
+            share_percent=share_percent,
+            body_bytes_max=SETTLEMENT_BYTES_MAX,
+        )
+        self.turns = Turns()

@@ -1,0 +1,99 @@
+"""Reading a request's body: bounded in bytes, in time, and in what it unpacks to.
+
+Whoever reads one has asked before who sends it and whether they may. Its bytes count against the process's allowance
+(`app.http.exchange.bytes_in_flight`) as they come in.
+"""
+
+import asyncio
+from functools import partial
+
+from starlette.requests import Request
+
+from acklog.wire.limits import RECEIPTS_MAX, REQUEST_BODY_BYTES_MAX
+from acklog.wire.problems import ProblemCode
+from app.http.exchange.bytes_in_flight import Hold
+from app.http.exchange.gzip_body import GzipUnpacker
+from app.http.exchange.request import RequestHeaders
+from app.http.exchange.turns import Turns
+from cluster.errors import AcklogError
+
+ADMINISTRATION_BYTES_MAX = 64 * 1024
+SETTLEMENT_BYTES_MAX = 256 * RECEIPTS_MAX  # a receipt has at most about 100 characters
+
+
+async def read_body(
+    request: Request,
+    headers: RequestHeaders,
+    hold: Hold,
+    turns: Turns,
+    *,
+    timeout_ms: int,
+    bytes_max: int = REQUEST_BODY_BYTES_MAX,
+) -> bytes:
+    """The whole body, unpacked. Raises AcklogError REQUEST_TOO_LARGE, REQUEST_TIMEOUT, BODY_INCOMPLETE, OVERLOADED,
+    UNSUPPORTED_MEDIA_TYPE."""
+    declared = headers.get(b"content-length")
+    if declared is not None and _content_length(declared) > bytes_max:
+        raise _too_large(bytes_max)
+    encoding = (headers.get(b"content-encoding") or "identity").strip().lower()
+    if encoding not in {"identity", "gzip", "x-gzip"}:
+        detail = f"the content encoding {encoding[:50]!r} is not supported, gzip and identity are"
+        raise AcklogError(ProblemCode.UNSUPPORTED_MEDIA_TYPE, detail, field="Content-Encoding")
+    try:
+        async with asyncio.timeout(timeout_ms / 1000):
+            if encoding != "identity":
+                return await _read_gzip(request, hold, turns, bytes_max)
+            return await _read_identity(request, hold, bytes_max)
+    except TimeoutError:
+        detail = f"the body did not arrive within {timeout_ms} ms"
+        raise AcklogError(ProblemCode.REQUEST_TIMEOUT, detail) from None
+
+
+def _content_length(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise AcklogError(ProblemCode.INVALID_FIELD, "is not a length", field="Content-Length")
+    return int(text)
+
+
+def _too_large(bytes_max: int) -> AcklogError:
+    detail = f"the body has more than {bytes_max} bytes"
+    return AcklogError(ProblemCode.REQUEST_TOO_LARGE, detail)
+
+
+async def _next_part(request: Request) -> tuple[bytes, bool]:
+    message = await request.receive()
+    if message["type"] == "http.disconnect":
+        raise AcklogError(ProblemCode.BODY_INCOMPLETE, "the client closed the connection within the body")
+    return message.get("body", b""), message.get("more_body", False)
+
+
+async def _read_identity(request: Request, hold: Hold, bytes_max: int) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    more = True
+    while more:
+        part, more = await _next_part(request)
+        size += len(part)
+        if size > bytes_max:
+            raise _too_large(bytes_max)
+        if not more:
+            hold.completed()
+        hold.grow_to(size)
+        parts.append(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+async def _read_gzip(request: Request, hold: Hold, turns: Turns, bytes_max: int) -> bytes:
+    """Unpacks as the bytes come in, never further than the limit."""
+    unpacker = GzipUnpacker(bytes_max=bytes_max, too_large=partial(_too_large, bytes_max), grew=hold.grow_to)
+    packed_bytes = 0
+    more = True
+    while more:
+        part, more = await _next_part(request)
+        packed_bytes += len(part)
+        if packed_bytes > bytes_max:
+            raise _too_large(bytes_max)
+        if not more:
+            hold.completed()
+        await turns.take(unpacker.steps(part))
+    return unpacker.end()

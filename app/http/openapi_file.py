@@ -1,0 +1,53 @@
+"""An application that describes itself and serves nothing: what openapi.yaml is made from.
+
+`python -m app.http.openapi_file` prints that file.
+"""
+
+import sys
+
+from fastapi import FastAPI
+
+from acklog.wire.problems import ProblemCode
+from app.gateway.dependencies import Gateway
+from app.http.application import create_app
+from app.http.description.openapi import openapi_document, to_yaml
+from cluster.errors import AcklogError
+from cluster.groups import Groups
+from cluster.memory_store import MemoryStore
+from cluster.metadata_view import MetadataView
+from cluster.runtime import SteadyClock, SystemEntropy
+from cluster.steering_desk import SteeringDesk
+from cluster.topics import Topics
+from storage.rpc.node_api import NodeApi
+
+
+class NoNodes:
+    """A node directory without nodes."""
+
+    def client(self, node_id: int) -> NodeApi:
+        raise AcklogError(ProblemCode.UNAVAILABLE, f"there is no node {node_id}")
+
+
+def standalone_app() -> FastAPI:
+    clock = SteadyClock()
+    entropy = SystemEntropy()
+    store = MemoryStore(clock)
+    metadata = MetadataView(store, clock)
+    gateway = Gateway(
+        metadata=metadata,
+        topics=Topics(store, metadata, clock=clock, entropy=entropy),
+        groups=Groups(store, metadata, clock=clock, entropy=entropy),
+        steering=SteeringDesk(store, metadata, clock=clock),
+        nodes=NoNodes(),
+        clock=clock,
+        entropy=entropy,
+    )
+    return create_app(gateway)
+
+
+def main() -> None:
+    sys.stdout.write(to_yaml(openapi_document(standalone_app())))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""The messages of a batch, each right or wrong for itself."""
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from acklog.wire import limits
+from acklog.wire.problems import ProblemCode
+from app.calls.send import Checked
+from app.http.exchange.turns import Steps
+from app.http.parsing.envelope import PlainFields, message_decoder
+from app.http.parsing.json_text import is_too_deep, malformed, too_deep, validation_fault
+from app.http.parsing.message import KEY_SURELY_FITS, SURELY_SHALLOW_BYTES, MessageFields, outgoing_of
+from cluster.errors import AcklogError
+
+FAULTS_PER_STEP = 1_000
+"""To say what is wrong with a message takes much longer than to take one, however short it is."""
+
+
+def plain_of(messages: list[PlainFields]) -> tuple[list[bytes], list[str | None]] | None:
+    """Bodies and keys of a batch's messages, which are used up; None where one of them may be wrong."""
+    bodies = [bytes(fields.body) for fields in messages]
+    keys = [fields.key for fields in messages]
+    messages.clear()  # what is made from here on takes their places, which the processor's cache still has
+    if max(map(len, filter(None, keys)), default=0) > KEY_SURELY_FITS:
+        return None
+    if max(map(len, bodies)) > SURELY_SHALLOW_BYTES and any(map(_is_too_much, bodies)):
+        return None
+    return bodies, keys
+
+
+def _is_too_much(body: bytes) -> bool:
+    return len(body) > limits.MESSAGE_BODY_BYTES_MAX or is_too_deep(body)
+
+
+def check_count(messages: list[MessageFields] | list[Raw] | list[bytes]) -> None:
+    if not messages:
+        raise AcklogError(ProblemCode.INVALID_FIELD, "must hold at least one message", field="messages")
+    if len(messages) > limits.REQUEST_MESSAGES_MAX:
+        raise too_many()
+
+
+def too_many() -> AcklogError:
+    detail = f"the request has more than {limits.REQUEST_MESSAGES_MAX} messages"
+    return AcklogError(ProblemCode.TOO_MANY_MESSAGES, detail, field="messages")
+
+
+def check_all(batch: list[MessageFields] | UnsetType) -> Steps[list[Checked]]:
+    if batch is UNSET:
+        return []
+    check_count(batch)
+    return (yield from check_each(batch))
+
+
+def check_each(batch: list[MessageFields], *, first: int = 0) -> Steps[list[Checked]]:
+    """`first` is the number of the first one in its request."""
+    messages: list[Checked] = []
+    append = messages.append
+    faults = 0
+    for fields in batch:
+        try:
+            append(outgoing_of(fields))
+        except AcklogError as fault:
+            append(placed(fault, first + len(messages)))
+            faults += 1
+            if faults % FAULTS_PER_STEP == 0:
+                yield
+    return messages
+
+
+def decode_all(raws: list[Raw] | UnsetType) -> Steps[list[Checked]]:
+    """Each message decoded for itself, so that one with a fault does not hurt the others."""
+    if raws is UNSET:
+        return []
+    check_count(raws)
+    return (yield from decode_each(raws))
+
+
+def decode_each(raws: list[Raw], *, first: int = 0) -> Steps[list[Checked]]:
+    """`first` is the number of the first one in its request."""
+    messages: list[Checked] = []
+    for number, raw in enumerate(raws, first):
+        if len(messages) % FAULTS_PER_STEP == FAULTS_PER_STEP - 1:
+            yield
+        prefix = f"messages[{number}]"
+        try:
+            messages.append(outgoing_of(message_decoder.decode(raw), prefix + "."))
+        except AcklogError as fault:
+            messages.append(fault)
+        except msgspec.ValidationError as error:
+            messages.append(validation_fault(error, prefix=prefix))
+    return messages
+
+
+def placed(fault: AcklogError, number: int) -> AcklogError:
+    """The fault, with the message's place before the field's name."""
+    fault.field = f"messages[{number}]" + (f".{fault.field}" if fault.field else "")
+    return fault
+
+
+def line_of(line: bytes, number: int) -> Checked:
+    """The message of one line of NDJSON, valid UTF-8."""
+    prefix = f"messages[{number}]"
+    try:
+        return outgoing_of(message_decoder.decode(line))
+    except AcklogError as fault:
+        return placed(fault, number)
+    except msgspec.ValidationError as error:
+        return validation_fault(error, prefix=prefix)
+    except msgspec.DecodeError as error:
+        return malformed(error, prefix=prefix)
+    except RecursionError:
+        return too_deep(prefix + ".body")

@@ -1,0 +1,66 @@
+"""What `GET /messages` takes."""
+
+from acklog.wire import limits
+from acklog.wire.problems import ProblemCode
+from app.calls.names import check_consumer
+from app.calls.receive import DEFAULT_GROUP, ReceiveCommand
+from app.http.parsing import query
+from cluster.errors import AcklogError
+
+RECEIVE_QUERY = query.QueryTable(
+    (
+        query.name("queue", "the topic; may repeat", values_max=limits.RECEIVE_TOPICS_MAX),
+        query.name("topic", "another word for queue", values_max=limits.RECEIVE_TOPICS_MAX),
+        query.name("group", f"who reads: each group gets every message (default: {DEFAULT_GROUP!r})"),
+        query.text("consumer", limits.CONSUMER_NAME_LENGTH_MAX, "a label of the worker", length_min=0),
+        query.integer(
+            "max",
+            1,
+            limits.RECEIVE_MESSAGES_MAX,
+            "messages at most",
+            default=limits.RECEIVE_MESSAGES_DEFAULT,
+        ),
+        query.integer(
+            "maxBytes",
+            1,
+            limits.RECEIVE_BYTES_MAX,
+            "bytes of messages at most; one message is returned even if it is larger",
+            default=limits.RECEIVE_BYTES_DEFAULT,
+        ),
+        query.number("waitSeconds", 0, limits.WAIT_SECONDS_MAX, "how long to wait for the first message (default 0)"),
+        query.number(
+            "visibilitySeconds",
+            0,
+            limits.VISIBILITY_SECONDS_MAX,
+            "how long the messages are leased (default: the group's setting)",
+        ),
+        query.switch("autoAck", "the messages are done as soon as they are returned"),
+        query.unsupported("tags"),
+        query.unsupported("mode"),
+    )
+)
+
+
+def parse_receive(query_string: bytes) -> ReceiveCommand:
+    """Raises AcklogError."""
+    arguments = RECEIVE_QUERY.parse(query_string)
+    queues = list(dict.fromkeys(arguments.texts("queue") + arguments.texts("topic")))
+    if not queues:
+        raise AcklogError(ProblemCode.MISSING_FIELD, "queue is required", field="queue")
+    if len(queues) > limits.RECEIVE_TOPICS_MAX:
+        detail = f"may be given {limits.RECEIVE_TOPICS_MAX} times at most"
+        raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="queue")
+    consumer = arguments.text("consumer") or ""
+    check_consumer(consumer)
+    visibility_seconds = arguments.number("visibilitySeconds")
+    group = arguments.text("group")
+    return ReceiveCommand(
+        queues=tuple(queues),
+        group=DEFAULT_GROUP if group is None else group,
+        consumer=consumer,
+        max_messages=arguments.integer("max") or limits.RECEIVE_MESSAGES_DEFAULT,
+        max_bytes=arguments.integer("maxBytes") or limits.RECEIVE_BYTES_DEFAULT,
+        wait_ms=round((arguments.number("waitSeconds") or 0) * 1000),
+        visibility_ms=None if visibility_seconds is None else round(visibility_seconds * 1000),
+        auto_ack=arguments.switch("autoAck"),
+    )

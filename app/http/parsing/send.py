@@ -1,0 +1,194 @@
+"""What `POST /messages` takes: a JSON envelope, NDJSON, or raw bytes; all three end as the same `SendCommand`."""
+
+import msgspec
+from msgspec import UNSET
+
+from acklog.wire import limits
+from acklog.wire.problems import ProblemCode
+from app.calls.names import queue_of
+from app.calls.send import Checked, Outgoing, PlainBatch, SendCommand
+from app.http.exchange.turns import Steps, at_once
+from app.http.parsing import query
+from app.http.parsing.batch_messages import (
+    FAULTS_PER_STEP,
+    check_all,
+    check_count,
+    decode_all,
+    line_of,
+    placed,
+    plain_of,
+    too_many,
+)
+from app.http.parsing.envelope import (
+    Envelope,
+    acks_of,
+    acks_of_both,
+    envelope_decoder,
+    loose_decoder,
+    plain_decoder,
+    queue_of_both,
+    refuse_message_fields,
+)
+from app.http.parsing.json_text import check_utf8, decode, malformed, too_deep
+from app.http.parsing.large_send import LARGE_BYTES, LIKELY_BYTES_PER_STEP, large_envelope_steps, large_lines_steps
+from app.http.parsing.message import OCTETS, check_dedup_key, outgoing_bytes, outgoing_of
+from app.http.parsing.query import Arguments
+from cluster.errors import AcklogError
+from storage.rpc.messages import ACKS_ALL
+
+IDEMPOTENCY_KEY_BYTES_MAX = limits.DEDUP_KEY_BYTES_MAX - 8  # room for separators, a mapping, and the number of a run
+JSON_TYPES = frozenset({"application/json", "text/json"})
+NDJSON_TYPES = frozenset({"application/x-ndjson", "application/ndjson", "application/jsonl", "application/json-lines"})
+JSON_WHITESPACE = b" \t\r\n"
+FORM_TYPE = "application/x-www-form-urlencoded"
+
+SEND_QUERY = query.QueryTable(
+    (
+        query.name("queue", "the topic, where the body does not name it (NDJSON and raw bodies)"),
+        query.name("topic", "another word for queue"),
+        query.Parameter(
+            "acks",
+            lambda value: acks_of(int(value) if value.isascii() and value.isdigit() and len(value) < 5 else value),
+            {"type": "string", "pattern": "^(all|0|[1-9][0-9]?|100)$", "default": "all"},
+            "on how many replicas a message is durable before the answer: all, a number, or 0",
+        ),
+        query.text("key", limits.KEY_BYTES_MAX, "the message's key (raw bodies)", length_min=0),
+        query.integer("partition", 0, limits.PARTITIONS_MAX - 1, "the partition (raw bodies)"),
+        query.Parameter(
+            "tags",
+            str,
+            {"type": "string", "minLength": 1, "maxLength": limits.TAG_BYTES_MAX},
+            "a tag (raw bodies); may repeat",
+            limits.TAGS_MAX,
+        ),
+        query.integer("timestamp", 0, limits.TIMESTAMP_MS_MAX, "the producer's time in ms (raw bodies)"),
+        query.text("dedupId", limits.DEDUP_KEY_BYTES_MAX, "the message's idempotency key (raw bodies)"),
+        query.unsupported("delaySeconds"),
+        query.unsupported("deliverAt"),
+    )
+)
+PLAIN_BATCH_BYTES_MIN = 4096  # below it a batch is small, or a single message, and trying costs more than it saves
+_FOR_RAW_ONLY = ("key", "partition", "tags", "timestamp", "dedupId")
+
+
+def parse_send(body: bytes, *, content_type: str, query_string: bytes) -> SendCommand | PlainBatch:
+    """The messages of one request. Raises AcklogError where the request as a whole is at fault."""
+    return at_once(send_steps(body, content_type=content_type, query_string=query_string))
+
+
+def send_steps(body: bytes, *, content_type: str, query_string: bytes) -> Steps[SendCommand | PlainBatch]:
+    """As `parse_send`, for `app.http.exchange.turns`: a body of up to LARGE_BYTES is one step, but for faults in it."""
+    arguments = SEND_QUERY.parse(query_string)
+    media_type = content_type.partition(";")[0].strip().lower()
+    names_queue = "queue" in arguments or "topic" in arguments
+    if media_type in JSON_TYPES or (not names_queue and media_type in {FORM_TYPE, ""}):
+        _refuse_raw_parameters(arguments)
+        if len(body) > LARGE_BYTES:
+            body = body.strip(JSON_WHITESPACE)
+        if len(body) > LARGE_BYTES:
+            plain = _plain_if_quick(body, arguments)
+            return plain or (yield from large_envelope_steps(body, arguments))
+        return (yield from _envelope_steps(body, arguments))
+    queue = queue_of(arguments.text("queue"), arguments.text("topic"))
+    acks = arguments.integer("acks")
+    acks_wanted = ACKS_ALL if acks is None else acks
+    if media_type in NDJSON_TYPES:
+        _refuse_raw_parameters(arguments)
+        lines = (yield from large_lines_steps(body)) if len(body) > LARGE_BYTES else (yield from _lines_steps(body))
+        return SendCommand(queue, lines, acks_wanted, True)
+    return SendCommand(queue, [_raw_message(body, content_type, arguments)], acks_wanted, False)
+
+
+def check_idempotency_key(key: str) -> None:
+    """Raises AcklogError INVALID_FIELD."""
+    check_dedup_key(key, "Idempotency-Key", bytes_max=IDEMPOTENCY_KEY_BYTES_MAX)
+
+
+def _refuse_raw_parameters(arguments: Arguments) -> None:
+    for name in _FOR_RAW_ONLY:
+        if name in arguments:
+            detail = "goes with a raw body; in JSON it is a field of the message"
+            raise AcklogError(ProblemCode.INVALID_FIELD, detail, field=name)
+
+
+def _envelope_steps(body: bytes, arguments: Arguments) -> Steps[SendCommand | PlainBatch]:
+    check_utf8(body)
+    if len(body) >= PLAIN_BATCH_BYTES_MIN:
+        plain = _plain_batch(body, arguments)
+        if plain is not None:
+            return plain
+    envelope: Envelope
+    messages: list[Checked]
+    try:
+        envelope = envelope_decoder.decode(body)
+        messages = yield from check_all(envelope.messages)
+    except msgspec.ValidationError:
+        loose = decode(loose_decoder, body)
+        messages = yield from decode_all(loose.messages)
+        envelope = loose
+    except msgspec.DecodeError as error:
+        raise malformed(error) from None
+    except RecursionError:
+        raise too_deep("body") from None
+    is_batch = envelope.messages is not UNSET
+    if is_batch:
+        refuse_message_fields(envelope)
+    else:
+        messages = [outgoing_of(envelope)]
+    queue = queue_of_both(envelope, arguments)
+    return SendCommand(queue, messages, acks_of_both(envelope, arguments), is_batch)
+
+
+def _plain_if_quick(body: bytes, arguments: Arguments) -> PlainBatch | None:
+    """So many bytes are decoded in one go soon enough, if nothing is wrong with them: looking for where to cut them
+    would cost a third of it."""
+    if len(body) > LIKELY_BYTES_PER_STEP or not body.isascii():
+        return None
+    return _plain_batch(body, arguments)
+
+
+def _plain_batch(body: bytes, arguments: Arguments) -> PlainBatch | None:
+    """The batch if its messages are all plain and right; None leaves it, and every fault of it, to the long way."""
+    try:
+        envelope = plain_decoder.decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    if not 0 < len(envelope.messages) <= limits.REQUEST_MESSAGES_MAX:
+        return None
+    plain = plain_of(envelope.messages)
+    if plain is None:
+        return None
+    return PlainBatch(queue_of_both(envelope, arguments), *plain, acks_of_both(envelope, arguments))
+
+
+def _lines_steps(body: bytes) -> Steps[list[Checked]]:
+    """One message per line; empty lines are skipped, but there may not be more of them than of messages."""
+    if body.count(b"\n") > 2 * limits.REQUEST_MESSAGES_MAX:
+        raise too_many()
+    lines = [line for line in body.split(b"\n") if line and not line.isspace()]
+    check_count(lines)
+    is_ascii = body.isascii()
+    messages: list[Checked] = []
+    for number, line in enumerate(lines):
+        if number % FAULTS_PER_STEP == FAULTS_PER_STEP - 1:
+            yield
+        try:
+            if not is_ascii:
+                check_utf8(line)
+        except AcklogError as fault:
+            messages.append(placed(fault, number))
+        else:
+            messages.append(line_of(line, number))
+    return messages
+
+
+def _raw_message(body: bytes, content_type: str, arguments: Arguments) -> Outgoing:
+    return outgoing_bytes(
+        body,
+        content_type or OCTETS,
+        key=arguments.text("key"),
+        partition=arguments.integer("partition"),
+        tags=arguments.texts("tags"),
+        timestamp=arguments.integer("timestamp"),
+        dedup_id=arguments.text("dedupId"),
+    )

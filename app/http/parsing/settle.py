@@ -1,0 +1,158 @@
+"""What `POST /ack`, `/nack` and `/extend` take."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from acklog.wire import limits
+from acklog.wire.identifiers import MessageId, Receipt, parse_message_id, parse_receipt
+from acklog.wire.problems import ProblemCode
+from app.calls.receive import DEFAULT_GROUP
+from app.calls.settle import Item, Settlement
+from app.http.parsing.json_text import check_utf8, decode
+from cluster.errors import AcklogError
+
+
+class _AckBody(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
+    receipt: str | UnsetType = UNSET
+    receipts: list[str] | UnsetType = UNSET
+    message_id: str | UnsetType = UNSET
+    message_ids: list[str] | UnsetType = UNSET
+    group: str | UnsetType = UNSET
+
+
+class _NackBody(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
+    receipt: str | UnsetType = UNSET
+    receipts: list[str] | UnsetType = UNSET
+    delay_seconds: float | None = None
+
+
+class _ExtendBody(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
+    visibility_seconds: float
+    receipt: str | UnsetType = UNSET
+    receipts: list[str] | UnsetType = UNSET
+
+
+class _LooseAckBody(_AckBody, forbid_unknown_fields=True, rename="camel"):
+    """As `_AckBody`, with each item left to be looked at on its own."""
+
+    receipts: list[Raw] | UnsetType = UNSET  # type: ignore[assignment]
+    message_ids: list[Raw] | UnsetType = UNSET  # type: ignore[assignment]
+
+
+class _LooseNackBody(_NackBody, forbid_unknown_fields=True, rename="camel"):
+    receipts: list[Raw] | UnsetType = UNSET  # type: ignore[assignment]
+
+
+class _LooseExtendBody(_ExtendBody, forbid_unknown_fields=True, rename="camel"):
+    receipts: list[Raw] | UnsetType = UNSET  # type: ignore[assignment]
+
+
+_ack_decoder = msgspec.json.Decoder(_AckBody)
+_nack_decoder = msgspec.json.Decoder(_NackBody)
+_extend_decoder = msgspec.json.Decoder(_ExtendBody)
+_loose_ack_decoder = msgspec.json.Decoder(_LooseAckBody)
+_loose_nack_decoder = msgspec.json.Decoder(_LooseNackBody)
+_loose_extend_decoder = msgspec.json.Decoder(_LooseExtendBody)
+_string_decoder = msgspec.json.Decoder(str)
+_Body = TypeVar("_Body")
+_LooseBody = TypeVar("_LooseBody")
+
+_PARSERS: dict[str, Callable[[str], Receipt | MessageId | None]] = {
+    "receipt": parse_receipt,
+    "messageId": parse_message_id,
+}
+
+
+def parse_ack(text: bytes) -> Settlement:
+    """Raises AcklogError."""
+    check_utf8(text)
+    body = _decode(_ack_decoder, _loose_ack_decoder, text)
+    _exactly_one(receipt=body.receipt, receipts=body.receipts, messageId=body.message_id, messageIds=body.message_ids)
+    if body.group is not UNSET and body.message_id is UNSET and body.message_ids is UNSET:
+        raise AcklogError(ProblemCode.INVALID_FIELD, "goes with messageId: a receipt names its group", field="group")
+    group = DEFAULT_GROUP if body.group is UNSET else body.group
+    if body.message_id is not UNSET or body.message_ids is not UNSET:
+        items = _items(body.message_id, body.message_ids, "messageId")
+        return Settlement("ack", items, body.message_ids is not UNSET, group, kind="messageId")
+    return Settlement("ack", _items(body.receipt, body.receipts, "receipt"), body.receipts is not UNSET, group)
+
+
+def parse_nack(text: bytes) -> Settlement:
+    """Raises AcklogError."""
+    check_utf8(text)
+    body = _decode(_nack_decoder, _loose_nack_decoder, text)
+    _exactly_one(receipt=body.receipt, receipts=body.receipts)
+    delay_ms = -1
+    if body.delay_seconds is not None:
+        delay_ms = _milliseconds(body.delay_seconds, limits.NACK_DELAY_SECONDS_MAX, "delaySeconds")
+    items = _items(body.receipt, body.receipts, "receipt")
+    return Settlement("nack", items, body.receipts is not UNSET, delay_ms=delay_ms)
+
+
+def parse_extend(text: bytes) -> Settlement:
+    """Raises AcklogError."""
+    check_utf8(text)
+    body = _decode(_extend_decoder, _loose_extend_decoder, text)
+    visibility_ms = _milliseconds(body.visibility_seconds, limits.VISIBILITY_SECONDS_MAX, "visibilitySeconds")
+    _exactly_one(receipt=body.receipt, receipts=body.receipts)
+    items = _items(body.receipt, body.receipts, "receipt")
+    return Settlement("extend", items, body.receipts is not UNSET, visibility_ms=visibility_ms)
+
+
+def _decode(
+    decoder: "msgspec.json.Decoder[_Body]", loose: "msgspec.json.Decoder[_LooseBody]", text: bytes
+) -> "_Body | _LooseBody":
+    """What is wrong with a single item is told of that item; nothing is made of one that is no string."""
+    try:
+        return decoder.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return decode(loose, text)
+
+
+def _exactly_one(**fields: object) -> None:
+    given = [name for name, value in fields.items() if value is not UNSET]
+    names = ", ".join(fields)
+    if not given:
+        raise AcklogError(ProblemCode.MISSING_FIELD, f"one of {names} is required", field=next(iter(fields)))
+    if len(given) > 1:
+        raise AcklogError(ProblemCode.INVALID_FIELD, f"give only one of {names}", field=given[1])
+
+
+def _items(single: str | UnsetType, several: Sequence[str | Raw] | UnsetType, field: str) -> list[Item]:
+    if single is not UNSET:
+        return [_PARSERS[field](single) or _not_an_item(single, field, field)]
+    assert several is not UNSET
+    plural = field + "s"
+    if not several:
+        raise AcklogError(ProblemCode.INVALID_FIELD, "must hold at least one", field=plural)
+    if len(several) > limits.RECEIPTS_MAX:
+        detail = f"the request has more than {limits.RECEIPTS_MAX} {plural}"
+        raise AcklogError(ProblemCode.TOO_MANY_MESSAGES, detail, field=plural)
+    parse = _PARSERS[field]
+    items: list[Item] = []
+    for each in several:
+        value = each if isinstance(each, str) else _string_of(each)
+        item = None if value is None else parse(value)
+        items.append(_not_an_item(value, field, f"{plural}[{len(items)}]") if item is None else item)
+    return items
+
+
+def _string_of(raw: Raw) -> str | None:
+    return _string_decoder.decode(raw) if bytes(raw).startswith(b'"') else None
+
+
+def _not_an_item(value: str | None, kind: str, field: str) -> AcklogError:
+    if value is None:
+        return AcklogError(ProblemCode.INVALID_FIELD, "must be a string", field=field)
+    if kind == "receipt":
+        return AcklogError(ProblemCode.INVALID_RECEIPT, "is not a receipt from Acklog", field=field)
+    return AcklogError(ProblemCode.INVALID_MESSAGE_ID, "is not a messageId from Acklog", field=field)
+
+
+def _milliseconds(seconds: float, maximum: int, field: str) -> int:
+    if not 0 <= seconds <= maximum:
+        raise AcklogError(ProblemCode.INVALID_FIELD, f"must be 0 to {maximum}", field=field)
+    return round(seconds * 1000)

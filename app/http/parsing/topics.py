@@ -1,0 +1,48 @@
+"""What `PUT` and `PATCH /topics/{topic}` and the listings take."""
+
+import msgspec
+
+from acklog.wire import limits
+from app.calls.topics import TopicFields
+from app.http.parsing import query
+from app.http.parsing.json_text import check_utf8, decode
+
+LISTING_DEFAULT = 1000
+LISTING_MAX = 10_000
+
+
+_decoder = msgspec.json.Decoder(TopicFields)
+
+LISTING_QUERY = query.QueryTable(
+    (
+        query.integer("limit", 1, LISTING_MAX, "entries at most", default=LISTING_DEFAULT),
+        query.text("after", limits.NAME_LENGTH_MAX, "only names behind this one: `next` of the page before"),
+    )
+)
+
+UPDATE_QUERY = query.QueryTable(
+    (
+        query.switch(
+            "allowDataLoss", "the change may delete messages: shorter retention and smaller files need this word"
+        ),
+    )
+)
+
+
+def parse_update(query_string: bytes) -> bool:
+    """Whether the change may delete messages. Raises AcklogError."""
+    return UPDATE_QUERY.parse(query_string).value("allowDataLoss") is True
+
+
+def parse_topic(body: bytes) -> TopicFields:
+    """An empty body means a topic with every default. Raises AcklogError."""
+    if not body:
+        return TopicFields()
+    check_utf8(body)
+    return decode(_decoder, body)
+
+
+def parse_listing(query_string: bytes) -> tuple[int, str]:
+    """(how many, after which name). Raises AcklogError."""
+    arguments = LISTING_QUERY.parse(query_string)
+    return arguments.integer("limit") or LISTING_DEFAULT, arguments.text("after") or ""

@@ -1,0 +1,24 @@
+"""The body of a call that administers something: small, and read from nobody who may not make the call."""
+
+from starlette.requests import Request
+
+from app.auth.principal import Principal, Scope
+from app.http.exchange.http_services import HttpServices
+from app.http.exchange.request import RequestHeaders
+from app.http.exchange.request_body import ADMINISTRATION_BYTES_MAX, read_body
+
+
+async def body_of(
+    request: Request, principal: Principal, services: HttpServices, *, scope: Scope = Scope.ADMIN
+) -> bytes:
+    """Raises AcklogError FORBIDDEN, and what `read_body` raises."""
+    principal.require(scope)
+    with services.bytes_in_flight.hold(principal) as hold:
+        return await read_body(
+            request,
+            RequestHeaders(request),
+            hold,
+            services.turns,
+            timeout_ms=services.settings.body_timeout_ms,
+            bytes_max=ADMINISTRATION_BYTES_MAX,
+        )

@@ -1,0 +1,85 @@
+"""`/groups`: administration, progress, seek."""
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.http.exchange.http_services import HttpServices
+from app.http.exchange.request import RequestHeaders, principal_of
+from app.http.exchange.responses import json_response
+from app.http.parsing.groups import parse_group, parse_offsets, parse_seek
+from app.http.parsing.query import NO_PARAMETERS
+from app.http.parsing.topics import parse_listing
+from app.http.routers.administration_body import body_of
+
+
+def add_groups(router: APIRouter, services: HttpServices) -> None:
+    tokens = services.gateway.tokens
+
+    @router.get("/groups", operation_id="listGroups", tags=["groups"])
+    async def list_groups(request: Request) -> Response:
+        headers = RequestHeaders(request)
+        principal = principal_of(headers, tokens)
+        limit, after = parse_listing(request.scope["query_string"])
+        return json_response(services.groups.list_page(principal, limit=limit, after=after))
+
+    @router.put("/groups/{group}", operation_id="putGroup", tags=["groups"])
+    async def put_group(request: Request) -> Response:
+        headers = RequestHeaders(request)
+        principal = principal_of(headers, tokens)
+        NO_PARAMETERS.parse(request.scope["query_string"])
+        fields = parse_group(await body_of(request, principal, services))
+        view, is_created = await services.groups.create(request.path_params["group"], fields, principal)
+        return json_response(view, 201 if is_created else 200)
+
+    @router.patch("/groups/{group}", operation_id="updateGroup", tags=["groups"])
+    async def patch_group(request: Request) -> Response:
+        headers = RequestHeaders(request)
+        principal = principal_of(headers, tokens)
+        NO_PARAMETERS.parse(request.scope["query_string"])
+        fields = parse_group(await body_of(request, principal, services))
+        return json_response(await services.groups.update(request.path_params["group"], fields, principal))
+
+    @router.get("/groups/{group}", operation_id="describeGroup", tags=["groups"])
+    async def describe_group(request: Request) -> Response:
+        headers = RequestHeaders(request)
+        principal = principal_of(headers, tokens)
+        NO_PARAMETERS.parse(request.scope["query_string"])
+        return json_response(await services.groups.describe(request.path_params["group"], principal))
+
+    @router.delete("/groups/{group}", operation_id="deleteGroup", tags=["groups"])
+    async def delete_group(request: Request) -> Response:
+        headers = RequestHeaders(request)
+        principal = principal_of(headers, tokens)
+        NO_PARAMETERS.parse(request.scope["query_string"])
+        await services.groups.delete(request.path_params["group"], principal)
+        return Response(status_code=204)
+
+    _add_progress(router, services)
+
+
+def _add_progress(router: APIRouter, services: HttpServices) -> None:
+    tokens = services.gateway.tokens
+
+    @router.get("/groups/{group}/offsets", operation_id="groupOffsets", tags=["groups"])
+    async def group_offsets(request: Request) -> Response:
+        headers = RequestHeaders(request)
+        principal = principal_of(headers, tokens)
+        topics = parse_offsets(request.scope["query_string"])
+        return json_response(await services.groups.offsets(request.path_params["group"], topics, principal))
+
+    async def seek(request: Request) -> Response:
+        headers = RequestHeaders(request)
+        principal = principal_of(headers, tokens)
+        NO_PARAMETERS.parse(request.scope["query_string"])
+        command = parse_seek(await body_of(request, principal, services))
+        view = await services.groups.seek(request.path_params["group"], command, principal)
+        return json_response(view, 207 if view.failed else 200)
+
+    @router.put("/groups/{group}/offsets", operation_id="seekGroup", tags=["groups"])
+    async def put_offsets(request: Request) -> Response:
+        return await seek(request)
+
+    @router.post("/groups/{group}/offsets", operation_id="seekGroupByPost", tags=["groups"])
+    async def post_offsets(request: Request) -> Response:
+        return await seek(request)

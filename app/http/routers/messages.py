@@ -1,0 +1,79 @@
+"""`/messages`: send, receive, look."""
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.auth.principal import Scope
+from app.calls.send import Checked, Outgoing, PlainBatch
+from app.http.answers.receive import RECEIVE_TYPES, LeasedResponse, received_steps
+from app.http.answers.send import send_response
+from app.http.exchange.client_watch import ClientWatch
+from app.http.exchange.http_services import HttpServices
+from app.http.exchange.request import RequestHeaders, principal_of
+from app.http.exchange.request_body import read_body
+from app.http.exchange.responses import json_response
+from app.http.parsing.accept import chosen_type
+from app.http.parsing.query import NO_PARAMETERS
+from app.http.parsing.receive import parse_receive
+from app.http.parsing.send import check_idempotency_key, send_steps
+
+
+def add_messages(router: APIRouter, services: HttpServices) -> None:
+    settings = services.settings
+    tokens = services.gateway.tokens
+
+    @router.post("/messages", operation_id="sendMessages", tags=["messages"])
+    async def send_messages(request: Request) -> Response:
+        headers = RequestHeaders(request)
+        principal = principal_of(headers, tokens)
+        principal.require(Scope.WRITE)
+        idempotency_key = headers.get(b"idempotency-key")
+        if idempotency_key is not None:
+            check_idempotency_key(idempotency_key)
+        with services.bytes_in_flight.hold(principal) as hold:
+            body = await read_body(request, headers, hold, services.turns, timeout_ms=settings.body_timeout_ms)
+            content_type = headers.get(b"content-type") or ""
+            steps = send_steps(body, content_type=content_type, query_string=request.scope["query_string"])
+            command = await services.turns.take(steps)
+            trace_headers = headers.trace()
+            if isinstance(command, PlainBatch):
+                if trace_headers is None:
+                    return send_response(await services.send.send_plain(command, principal, idempotency_key))
+                command = command.spelled_out()
+            if trace_headers is not None:
+                add_headers(command.messages, trace_headers)
+            return send_response(await services.send.send(command, principal, idempotency_key))
+
+    @router.get("/messages", operation_id="receiveMessages", tags=["messages"])
+    async def receive_messages(request: Request) -> Response:
+        headers = RequestHeaders(request)
+        principal = principal_of(headers, tokens)
+        media_type = chosen_type(headers.get(b"accept"), RECEIVE_TYPES)
+        command = parse_receive(request.scope["query_string"])
+        async with ClientWatch(request.receive, services.gateway.shutdown) as watch:
+            received = await services.receive.receive(command, principal, watch)
+            body, answer_headers = await services.turns.take(received_steps(received, media_type))
+            return LeasedResponse(
+                body,
+                media_type,
+                answer_headers,
+                watch=watch.hand_over(),
+                release=lambda: services.receive.release(received),
+                write_timeout_ms=settings.write_timeout_ms,
+            )
+
+    @router.get("/messages/{messageId}", operation_id="lookAtMessage", tags=["messages"])
+    async def look_at_message(request: Request) -> Response:
+        headers = RequestHeaders(request)
+        principal = principal_of(headers, tokens)
+        NO_PARAMETERS.parse(request.scope["query_string"])
+        return json_response(await services.look.look(request.path_params["messageId"], principal))
+
+
+def add_headers(messages: list[Checked], headers: dict[str, str]) -> None:
+    """Give each message the headers that it does not have itself."""
+    for message in messages:
+        if isinstance(message, Outgoing):
+            own = message.record.headers
+            message.record.headers = headers if own is None else {**headers, **own}
