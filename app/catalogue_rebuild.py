@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from app.embedded import NODE_ID
+from app.processes.embedded import NODE_ID
 from cluster import keys
 from cluster.codec import decode, encode
 from cluster.coordination import NO_LEASE, KeyValue

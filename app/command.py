@@ -65,9 +65,9 @@ def _run(settings: "Settings", node_settings: "NodeSettings", unknown: "Sequence
     # Imported here, so that --help and a mistake in the settings answer at once.
     from app.auth.tokens import TokensFileError
     from app.configuration.server_settings import SettingsError
-    from app.logging import configure_logging, log_unknown_variables
-    from app.node_end import StorageFailedError
-    from app.server import run
+    from app.processes.logging import configure_logging, log_unknown_variables
+    from app.processes.node_end import StorageFailedError
+    from app.processes.server import run
     from cluster.coordination import CoordinationError
     from cluster.errors import AcklogError
     from storage.disk.port import FileLockedError

@@ -118,7 +118,7 @@ class _Look:
 def _check(
     output: "Output", data_dir: str, disk: "Disk", *, decodes_records: bool, findings_max: int
 ) -> "DirectoryReport":
-    from app.embedded_store import evidence_of
+    from app.processes.embedded_store import evidence_of
     from cluster.sqlite_evidence import NO_EVIDENCE
     from storage.check.directory_check import (
         COORDINATION_COPY_PATH,

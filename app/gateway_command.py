@@ -37,11 +37,11 @@ def gateway(context: typer.Context) -> None:
 def _run(settings: "Settings", etcd: "EtcdOptions", unknown: "Sequence[UnknownVariable]") -> None:
     # Imported here, so that --help and a mistake in the settings answer at once.
     with needs_cluster_extra():
-        from app.etcd_connection import EtcdStartError
-        from app.gateway_process import run
+        from app.processes.etcd_connection import EtcdStartError
+        from app.processes.gateway_process import run
     from app.auth.tokens import TokensFileError
     from app.configuration.server_settings import SettingsError
-    from app.logging import configure_logging, log_unknown_variables
+    from app.processes.logging import configure_logging, log_unknown_variables
     from cluster.coordination import CoordinationError
 
     os.umask(PRIVATE_UMASK)

@@ -41,11 +41,11 @@ def _run(
 ) -> None:
     # Imported here, so that --help and a mistake in the settings answer at once.
     with needs_cluster_extra():
-        from app.etcd_connection import EtcdStartError
-        from app.node_process import run
+        from app.processes.etcd_connection import EtcdStartError
+        from app.processes.node_process import run
     from app.configuration.setting_fields import SettingsError
-    from app.logging import configure_logging, log_unknown_variables
-    from app.node_end import StorageFailedError
+    from app.processes.logging import configure_logging, log_unknown_variables
+    from app.processes.node_end import StorageFailedError
     from cluster.coordination import CoordinationError
     from cluster.errors import AcklogError
     from cluster.node_id import DirectoryConflictError

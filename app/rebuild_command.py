@@ -44,9 +44,9 @@ def _rebuild(data_dir: str) -> tuple["Rebuilt", list[str]]:
     from sqlalchemy.exc import DBAPIError
 
     from app.catalogue_rebuild import MARGIN, rebuild_catalogue
-    from app.embedded_store import coordination_path, evidence_of
-    from app.newest_epochs import newest_epochs
-    from app.process_constants import COORDINATION_FILE
+    from app.processes.embedded_store import coordination_path, evidence_of
+    from app.processes.newest_epochs import newest_epochs
+    from app.processes.process_constants import COORDINATION_FILE
     from cluster.runtime import SteadyClock
     from cluster.sqlite_copy import read_copy
     from cluster.sqlite_reach import read_reach

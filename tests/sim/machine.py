@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from acklog.wire.problems import ProblemCode
 from app.configuration.server_settings import Settings
-from app.embedded import EmbeddedServer, start_embedded
 from app.http.application import create_server_app
+from app.processes.embedded import EmbeddedServer, start_embedded
 from cluster.coordination import Compare, KeyValue, Lease, Listing, Operation, TransactionResult, Watch
 from cluster.errors import AcklogError
 from cluster.memory_store import MemoryStore

@@ -6,11 +6,11 @@ from typing import Any, TypeVar
 
 import httpx2
 
-from app.cluster_gateway import ClusterGateway, start_cluster_gateway
-from app.cluster_node import ClusterNode, start_cluster_node
 from app.configuration.node_process_settings import NodeProcessSettings
 from app.configuration.server_settings import Settings
 from app.http.application import create_app
+from app.processes.cluster_gateway import ClusterGateway, start_cluster_gateway
+from app.processes.cluster_node import ClusterNode, start_cluster_node
 from cluster.coordination import CoordinationStore
 from cluster.memory_store import MemoryStore
 from storage.log.settings import LogStoreSettings

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from app.configuration.server_settings import Settings
-from app.embedded import EmbeddedServer, start_embedded
-from app.embedded_store import open_store
 from app.http.application import create_server_app
+from app.processes.embedded import EmbeddedServer, start_embedded
+from app.processes.embedded_store import open_store
 from cluster.runtime import SteadyClock, SystemEntropy
 from storage.disk.real_disk import RealDisk
 from storage.disk.thread_executor import ThreadExecutor
@@ -61,7 +61,7 @@ def _state_of(directory: Path) -> dict[Path, tuple[int, int]]:
 
 @asynccontextmanager
 async def served(directory: Path, node_settings: NodeSettings) -> AsyncIterator[ServerInProcess]:
-    """As `app.server.serve` puts it together. Raises what makes a start impossible; stops in order."""
+    """As `app.processes.server.serve` puts it together. Raises what makes a start impossible; stops in order."""
     disk = RealDisk(directory)
     io = ThreadExecutor(threads=2, name="io")
     sqlite = ThreadExecutor(threads=1, name="sqlite")

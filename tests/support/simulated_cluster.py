@@ -6,8 +6,8 @@ from typing import Any
 
 from acklog.wire.batch import encode_batch
 from acklog.wire.record import Record
-from app.cluster_node import ClusterNode, start_cluster_node
 from app.configuration.node_process_settings import NodeProcessSettings
+from app.processes.cluster_node import ClusterNode, start_cluster_node
 from cluster.clock import Clock
 from cluster.errors import AcklogError
 from cluster.groups import Groups

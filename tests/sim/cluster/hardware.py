@@ -3,7 +3,7 @@
 import asyncio
 import random
 
-from app.node_end import StorageFailedError
+from app.processes.node_end import StorageFailedError
 from cluster.coordination import CoordinationError
 from cluster.errors import AcklogError
 from cluster.model import NO_LEADER, PartitionState

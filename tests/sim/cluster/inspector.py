@@ -8,7 +8,7 @@ import zlib
 from collections import Counter
 from dataclasses import dataclass, field
 
-from app.cluster_node import ClusterNode
+from app.processes.cluster_node import ClusterNode
 from cluster.errors import AcklogError
 from storage.disk.port import Buffer
 from storage.log.keys import LogKind

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from app.cluster_gateway import ClusterGateway, start_cluster_gateway
-from app.cluster_node import ClusterNode, start_cluster_node
 from app.configuration.node_process_settings import NodeProcessSettings
 from app.configuration.server_settings import Settings
 from app.http.application import create_server_app
-from app.node_end import StorageFailedError
+from app.processes.cluster_gateway import ClusterGateway, start_cluster_gateway
+from app.processes.cluster_node import ClusterNode, start_cluster_node
+from app.processes.node_end import StorageFailedError
 from cluster.controller.planner_settings import PlannerSettings
 from cluster.controller.settings import ControllerSettings
 from cluster.coordination import CoordinationError

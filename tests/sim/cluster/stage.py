@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from acklog.wire.identifiers import parse_message_id
-from app.cluster_node import ClusterNode
+from app.processes.cluster_node import ClusterNode
 from cluster import keys
 from cluster.codec import decode
 from cluster.model import ControllerClaim, PartitionState

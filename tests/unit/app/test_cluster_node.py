@@ -2,9 +2,9 @@ from collections.abc import Callable
 
 import pytest
 
-from app.cluster_node import ClusterNode
 from app.configuration.node_process_settings import NODE_ID_MAX, NodeProcessSettings
-from app.node_end import StorageFailedError
+from app.processes.cluster_node import ClusterNode
+from app.processes.node_end import StorageFailedError
 from cluster import keys
 from cluster.codec import decode, encode
 from cluster.coordination import CoordinationUnavailableError, Put

@@ -12,7 +12,7 @@ from app.configuration.gateway_options import GATEWAY
 from app.configuration.node_options import NODE, NodeOptions
 from app.configuration.server_settings import Settings
 from app.configuration.setting_fields import SettingsError
-from app.etcd_connection import EtcdStartError, connect_to_etcd
+from app.processes.etcd_connection import EtcdStartError, connect_to_etcd
 from cluster.etcd.settings import EtcdTls, EtcdUser
 from tests.support.counting_entropy import CountingEntropy
 from tests.support.manual_clock import ManualClock
@@ -214,7 +214,7 @@ class TestCommands:
     ) -> None:
         for name in [name for name in sys.modules if name == "grpc" or name.startswith(("grpc.", "cluster.etcd."))]:
             monkeypatch.delitem(sys.modules, name)
-        for name in ("app.etcd_connection", "app.node_process", "app.gateway_process"):
+        for name in ("app.processes.etcd_connection", "app.processes.node_process", "app.processes.gateway_process"):
             monkeypatch.delitem(sys.modules, name, raising=False)
         monkeypatch.setattr(sys, "meta_path", [_WithoutGrpc(), *sys.meta_path])
         result = CliRunner().invoke(command, arguments)

@@ -8,8 +8,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from app.cluster_gateway import ClusterGateway
-from app.cluster_node import ClusterNode
+from app.processes.cluster_gateway import ClusterGateway
+from app.processes.cluster_node import ClusterNode
 from cluster.model import TopicConfig
 from tests.support.memory_cluster import MemoryCluster, client_of, with_cluster
 

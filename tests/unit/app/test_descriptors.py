@@ -5,7 +5,7 @@ import resource
 import pytest
 
 from app.configuration.setting_fields import SettingsError
-from app.descriptors import CONNECTIONS_MIN, OWN, plan_descriptors, raise_descriptor_limit
+from app.processes.descriptors import CONNECTIONS_MIN, OWN, plan_descriptors, raise_descriptor_limit
 
 
 def test_with_plenty_everybody_gets_what_the_settings_say() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.directory_start import count_start
+from app.processes.directory_start import count_start
 from cluster.backoff import Backoff
 from cluster.coordination import CoordinationUnavailableError, OutcomeUnknownError
 from cluster.memory_store import MemoryStore

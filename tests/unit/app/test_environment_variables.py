@@ -6,7 +6,7 @@ from app.configuration.node_options import NODE, NodeOptions
 from app.configuration.node_settings import load_node_settings, node_variables
 from app.configuration.server_settings import SERVE, Settings
 from app.configuration.setting_fields import SettingsError
-from app.logging import log_unknown_variables
+from app.processes.logging import log_unknown_variables
 
 # What a container gets where there are Services named acklog, acklog-node and acklog-data (with named ports).
 OF_KUBERNETES = {

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import httpx2
 import pytest
 
-from app.cluster_gateway import ClusterGateway
+from app.processes.cluster_gateway import ClusterGateway
 from cluster import keys
 from cluster.coordination import CoordinationUnavailableError
 from tests.support.lagging_store import LaggingStore

@@ -2,7 +2,7 @@
 
 import logging
 
-from app.logging import _StrangersLines
+from app.processes.logging import _StrangersLines
 from cluster.line_limit import LineLimit, LineLimitSettings
 
 

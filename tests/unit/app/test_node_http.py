@@ -5,10 +5,10 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from acklog.command.server_metrics import ServerMetrics
 from acklog.wire.problems import ProblemCode
-from app.cluster_node import ClusterNode
-from app.cluster_node_metrics import ClusterNodeCollector
 from app.gateway.nodes_with_self import NodesWithSelf
-from app.node_http import create_node_app
+from app.processes.cluster_node import ClusterNode
+from app.processes.cluster_node_metrics import ClusterNodeCollector
+from app.processes.node_http import create_node_app
 from cluster import keys
 from cluster.codec import encode
 from cluster.coordination import Put

@@ -7,8 +7,8 @@ import httpx2
 import pytest
 
 from acklog.wire.problems import ProblemCode
-from app.cluster_gateway import ClusterGateway
-from app.cluster_node import ClusterNode
+from app.processes.cluster_gateway import ClusterGateway
+from app.processes.cluster_node import ClusterNode
 from app.services.replica_reads import PASSED_OVER_MS
 from cluster.errors import AcklogError
 from cluster.model import TopicConfig

@@ -9,13 +9,13 @@ import uvloop
 
 from app.auth.tokens import TokenTable
 from app.configuration.server_settings import Settings
-from app.descriptors import plan_descriptors, raise_descriptor_limit, report
-from app.embedded import EmbeddedServer, start_embedded
-from app.embedded_store import open_store
-from app.gateway_server import OTHER_ADDRESS, check_exposure, gateway_config
 from app.http.protocol.server import HttpServer, bind, calm_garbage_collection, url_of
-from app.node_end import NodeEnd, StorageFailedError
-from app.process_constants import IO_THREADS, SWITCH_INTERVAL_SECONDS, VITAL_INTERVAL_MS
+from app.processes.descriptors import plan_descriptors, raise_descriptor_limit, report
+from app.processes.embedded import EmbeddedServer, start_embedded
+from app.processes.embedded_store import open_store
+from app.processes.gateway_server import OTHER_ADDRESS, check_exposure, gateway_config
+from app.processes.node_end import NodeEnd, StorageFailedError
+from app.processes.process_constants import IO_THREADS, SWITCH_INTERVAL_SECONDS, VITAL_INTERVAL_MS
 from cluster.clock import Clock
 from cluster.runtime import SteadyClock, SystemEntropy
 from storage.disk.real_disk import RealDisk

@@ -2,8 +2,8 @@
 
 from functools import partial
 
-from app.newest_epochs import noted_epochs
-from app.process_constants import COORDINATION_FILE
+from app.processes.newest_epochs import noted_epochs
+from app.processes.process_constants import COORDINATION_FILE
 from cluster.blocking import BlockingCalls
 from cluster.clock import Clock
 from cluster.sqlite_copy import read_spare

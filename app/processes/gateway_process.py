@@ -8,13 +8,13 @@ from functools import partial
 import uvloop
 
 from app.auth.tokens import TokenTable
-from app.cluster_gateway import start_cluster_gateway
 from app.configuration.etcd_options import EtcdOptions
 from app.configuration.server_settings import Settings
-from app.descriptors import PEERS, plan_descriptors, raise_descriptor_limit, report
-from app.etcd_connection import connect_to_etcd
-from app.gateway_server import OTHER_ADDRESS, check_exposure, gateway_config
 from app.http.protocol.server import HttpServer, bind, calm_garbage_collection, url_of
+from app.processes.cluster_gateway import start_cluster_gateway
+from app.processes.descriptors import PEERS, plan_descriptors, raise_descriptor_limit, report
+from app.processes.etcd_connection import connect_to_etcd
+from app.processes.gateway_server import OTHER_ADDRESS, check_exposure, gateway_config
 from cluster.runtime import SteadyClock, SystemEntropy
 from storage.disk.thread_executor import ThreadExecutor
 from storage.rpc.tcp_transport import TcpTransport

@@ -9,11 +9,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from acklog.wire.problems import ProblemCode
-from app.cluster_node import ClusterNode
-from app.cluster_node_metrics import ClusterNodeCollector
 from app.http.exchange.problems import problem_of
 from app.http.exchange.responses import BytesResponse, json_response
-from app.node_metrics import NodeCollector
+from app.processes.cluster_node import ClusterNode
+from app.processes.cluster_node_metrics import ClusterNodeCollector
+from app.processes.node_metrics import NodeCollector
 from cluster.errors import AcklogError
 
 Endpoint = Callable[[Request], Awaitable[Response]]

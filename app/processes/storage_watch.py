@@ -4,7 +4,7 @@ import asyncio
 
 import structlog
 
-from app.node_end import NodeEnd, StorageFailedError
+from app.processes.node_end import NodeEnd, StorageFailedError
 from cluster.clock import Clock
 from cluster.coordination import CoordinationError
 from cluster.metadata_view import MetadataView

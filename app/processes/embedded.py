@@ -9,7 +9,7 @@ from acklog.wire.problems import ProblemCode
 from app.auth.tokens import TokenTable
 from app.configuration.server_settings import Settings
 from app.gateway.dependencies import Gateway
-from app.node_metrics import NodeCollector
+from app.processes.node_metrics import NodeCollector
 from cluster import keys
 from cluster.clock import Clock
 from cluster.controller.embedded import EmbeddedController

@@ -1,4 +1,4 @@
-"""uvicorn around a gateway, embedded or in a cluster, and what is checked before. (Not in `app.server`, which brings in
+"""uvicorn around a gateway, embedded or in a cluster, and what is checked before. (Not in `app.processes.server`, which brings in
 the coordination store of the embedded server: a fifth of what a cluster's process would load, for nothing.)"""
 
 import uvicorn
@@ -8,7 +8,7 @@ from app.gateway.dependencies import Gateway
 from app.http.application import create_server_app
 from app.http.protocol.single_send_protocol import make_server_protocol
 from app.http.protocol.web_guard import guard_of, is_loopback
-from app.process_constants import GRACE_SECONDS
+from app.processes.process_constants import GRACE_SECONDS
 
 OTHER_ADDRESS = "Give another --host or --port (--port 0 takes a free one)."
 

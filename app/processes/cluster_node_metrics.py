@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from app.cluster_node import ClusterNode
+from app.processes.cluster_node import ClusterNode
 from cluster.model import NO_LEADER, PartitionLife
 from storage.replication.partition_replica import Role
 

@@ -11,11 +11,11 @@ from functools import partial
 import structlog
 
 from app.configuration.node_process_settings import NodeProcessSettings
-from app.directory_start import count_start
 from app.gateway.nodes_with_self import NodesWithSelf
 from app.gateway.remote_nodes import RemoteNodes
-from app.node_end import NodeEnd, StorageFailedError
-from app.storage_watch import StorageWatch
+from app.processes.directory_start import count_start
+from app.processes.node_end import NodeEnd, StorageFailedError
+from app.processes.storage_watch import StorageWatch
 from cluster import keys
 from cluster.clock import Clock
 from cluster.controller.host import ControllerHost

@@ -8,17 +8,17 @@ from functools import partial
 import uvicorn
 import uvloop
 
-from app.cluster_node import ClusterNode, start_cluster_node
 from app.configuration.etcd_options import EtcdOptions
 from app.configuration.node_options import NodeOptions
 from app.configuration.server_settings import Settings
-from app.descriptors import PEERS, plan_descriptors, raise_descriptor_limit, report
-from app.etcd_connection import connect_to_etcd
 from app.http.protocol.limited_protocol import make_http_protocol
 from app.http.protocol.server import HttpServer, bind, calm_garbage_collection, url_of
 from app.http.protocol.web_guard import guard_of
-from app.node_http import create_node_app
-from app.process_constants import COORDINATION_FILE, GRACE_SECONDS, IO_THREADS, SWITCH_INTERVAL_SECONDS
+from app.processes.cluster_node import ClusterNode, start_cluster_node
+from app.processes.descriptors import PEERS, plan_descriptors, raise_descriptor_limit, report
+from app.processes.etcd_connection import connect_to_etcd
+from app.processes.node_http import create_node_app
+from app.processes.process_constants import COORDINATION_FILE, GRACE_SECONDS, IO_THREADS, SWITCH_INTERVAL_SECONDS
 from cluster.runtime import SteadyClock, SystemEntropy
 from storage.disk.real_disk import RealDisk
 from storage.disk.thread_executor import ThreadExecutor
@@ -34,7 +34,7 @@ OTHER_ADDRESS = "Give another --http address (port 0 takes a free one)."
 
 async def serve(options: NodeOptions, etcd: EtcdOptions, node_settings: NodeSettings) -> None:
     """Run until SIGINT, SIGTERM, or until the node has to end. Raises what makes a start impossible, or why it ended:
-    see `app.cluster_node`."""
+    see `app.processes.cluster_node`."""
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
     process_settings = options.process_settings()
     log_store = node_settings.log_store
