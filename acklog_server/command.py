@@ -11,6 +11,6 @@ if TYPE_CHECKING:
 def register(command: "typer.Typer") -> None:
     """Called by the `acklog` command when this distribution is installed."""
     use_own_packages()
-    from app.command import register as register_commands
+    from app.commands.main import register as register_commands
 
     register_commands(command)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from acklog.command.program import main
-from app.demo_command import INPUT_VARIABLE
+from app.commands.demo import INPUT_VARIABLE
 
 YEAR = Path(__file__).resolve().parents[3] / "shared" / "data" / "flights.ndjson.gz"
 

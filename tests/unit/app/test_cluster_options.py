@@ -5,7 +5,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from app.command import register
+from app.commands.main import register
 from app.configuration.environment_variables import unknown_variables
 from app.configuration.etcd_options import EtcdOptions
 from app.configuration.gateway_options import GATEWAY

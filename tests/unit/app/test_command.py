@@ -4,7 +4,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from app.command import register
+from app.commands.main import register
 
 
 @pytest.mark.parametrize("directory", ["file/data", "/proc/no-such/data"])

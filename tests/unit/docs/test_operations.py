@@ -8,7 +8,7 @@ from acklog.command.session import VARIABLES
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Scope
 from app.auth.tokens import parse_token_table
-from app.cluster_up_command import ETCD_VARIABLE
+from app.commands.cluster_up import ETCD_VARIABLE
 from app.configuration.etcd_options import EtcdOptions
 from app.configuration.node_options import NodeOptions
 from app.configuration.node_settings import numeric_settings

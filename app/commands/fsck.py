@@ -65,7 +65,7 @@ def fsck(
 
 def _repair(look: "_Look", *, is_agreed: bool, is_forced: bool) -> "DirectoryReport":
     """What it says is of before; the report that is returned is of the directory as it is then."""
-    from app.fsck_repair import check_owner, opened_for_writing, repair_document, repair_of, repair_views
+    from app.commands.fsck_repair import check_owner, opened_for_writing, repair_document, repair_of, repair_views
 
     data_dir, disk = look.data_dir, _open(look.data_dir)
     try:

@@ -9,7 +9,7 @@ from acklog.command.session import session_of
 from acklog.command.views import Cell, Column, Sentence, Table, View
 
 if TYPE_CHECKING:
-    from app.catalogue_rebuild import Rebuilt
+    from app.commands.catalogue_rebuild import Rebuilt
     from cluster.coordination import KeyValue
     from cluster.sqlite_copy import SqliteContent
     from storage.disk.real_disk import RealDisk
@@ -43,7 +43,7 @@ def _rebuild(data_dir: str) -> tuple["Rebuilt", list[str]]:
     """Raises CommandError."""
     from sqlalchemy.exc import DBAPIError
 
-    from app.catalogue_rebuild import MARGIN, rebuild_catalogue
+    from app.commands.catalogue_rebuild import MARGIN, rebuild_catalogue
     from app.processes.embedded_store import coordination_path, evidence_of
     from app.processes.newest_epochs import newest_epochs
     from app.processes.process_constants import COORDINATION_FILE

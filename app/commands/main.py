@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from acklog.command.tree import CommandTyper
-from app.cluster_demo_command import demo as cluster_demo
-from app.cluster_up_command import up
-from app.command_end import PRIVATE_UMASK, USAGE, fail, wants_help
-from app.demo_command import demo
-from app.fsck_command import fsck
-from app.gateway_command import gateway
-from app.node_command import node
-from app.rebuild_command import rebuild
+from app.commands.cluster_demo import demo as cluster_demo
+from app.commands.cluster_up import up
+from app.commands.command_end import PRIVATE_UMASK, USAGE, fail, wants_help
+from app.commands.demo import demo
+from app.commands.fsck import fsck
+from app.commands.gateway import gateway
+from app.commands.node import node
+from app.commands.rebuild import rebuild
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

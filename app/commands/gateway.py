@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from app.command_end import PRIVATE_UMASK, USAGE, fail, needs_cluster_extra, wants_help
+from app.commands.command_end import PRIVATE_UMASK, USAGE, fail, needs_cluster_extra, wants_help
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from acklog.command.session import session_of
-from app.cluster_up_command import ETCD_VARIABLE, etcd_of
-from app.demo_command import INPUT_VARIABLE, KILLS_MAX, MESSAGES_MAX, MESSAGES_MIN, prepared, show_run
+from app.commands.cluster_up import ETCD_VARIABLE, etcd_of
+from app.commands.demo import INPUT_VARIABLE, KILLS_MAX, MESSAGES_MAX, MESSAGES_MIN, prepared, show_run
 
 MESSAGES_DEFAULT = 60_000
 MESSAGES_PER_S_DEFAULT = 2_000
