@@ -4,10 +4,10 @@ import structlog
 
 from acklog.wire.batch import decode_keys
 from cluster.clock import Clock
-from storage.delivery.dedup_window import DedupWindow
 from storage.log.log_walk import LogWalk, Unreadable
 from storage.log.partition_log import PartitionLog
 from storage.log.segment_reader import StoredBatch
+from storage.produce.dedup_window import DedupWindow
 
 logger = structlog.get_logger(__name__)
 

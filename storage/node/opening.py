@@ -13,8 +13,6 @@ from cluster.entropy import Entropy
 from cluster.errors import AcklogError
 from cluster.metadata_view import MetadataView
 from cluster.model import Topic
-from storage.delivery.dedup_window import DedupWindow
-from storage.delivery.producer_window import ProducerWindow
 from storage.delivery.records import DeliveryFormatError
 from storage.disk.port import DiskFailedError, DiskRefusedError
 from storage.log.checkpoint import CheckpointDamagedError
@@ -34,6 +32,8 @@ from storage.node.partition_host import PartitionHost
 from storage.node.record_reader import RecordReader
 from storage.node.replication.leading import Leadership
 from storage.node.settings import NodeSettings
+from storage.produce.dedup_window import DedupWindow
+from storage.produce.producer_window import ProducerWindow
 
 
 class LedReplica(Leadership, Protocol):

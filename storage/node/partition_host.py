@@ -14,19 +14,19 @@ from acklog.wire.problems import ProblemCode
 from cluster.clock import Clock
 from cluster.errors import AcklogError
 from cluster.model import Topic
-from storage.delivery.dedup_window import DedupWindow
-from storage.delivery.producer_window import Known, ProducerWindow
 from storage.log.keys import LogKind
 from storage.log.partition_log import PartitionLog
 from storage.log.round import Appended
 from storage.node.batch_cache import BatchCache
 from storage.node.commit_waiters import CommitWaiters
 from storage.node.keyed_runs import KeyedRuns
-from storage.node.produce_check import check_mapping, checked_header, checked_keys
 from storage.node.produce_outcome import OVERLOADED_RETRY_MS, ProduceOutcome, unconfirmed
 from storage.node.replication.leading import UNAVAILABLE_RETRY_MS, Leadership, check_sure
 from storage.node.sent_batches import SentBatches, SourceKey
 from storage.node.settings import NodeSettings
+from storage.produce.dedup_window import DedupWindow
+from storage.produce.produce_check import check_mapping, checked_header, checked_keys
+from storage.produce.producer_window import Known, ProducerWindow
 from storage.replication.leader_events import Refusal
 from storage.rpc.messages import (
     ACKS_ALL,

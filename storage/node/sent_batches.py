@@ -5,8 +5,8 @@ import asyncio
 from acklog.wire.problems import ProblemCode
 from cluster.clock import Clock
 from cluster.errors import AcklogError
-from storage.delivery.producer_window import Known, ProducerWindow, Standing
 from storage.log.round import Appended
+from storage.produce.producer_window import Known, ProducerWindow, Standing
 
 SourceKey = tuple[int, int]  # producer id and sequence: which batch of which gateway
 

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from storage.delivery.producer_window import ProducerWindowSettings
 from storage.delivery.settings import DeliverySettings
 from storage.log.settings import LogStoreSettings
+from storage.produce.producer_window import ProducerWindowSettings
 
 
 @dataclass(frozen=True, slots=True)

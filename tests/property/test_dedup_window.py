@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from acklog.wire.batch import DedupKey
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
-from storage.delivery.dedup_window import ENTRY_OVERHEAD_BYTES, DedupWindow, KnownKey
+from storage.produce.dedup_window import ENTRY_OVERHEAD_BYTES, DedupWindow, KnownKey
 
 WINDOW_MS = 100
 LIMIT_BYTES = 6 * (ENTRY_OVERHEAD_BYTES + 1)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from acklog.wire.limits import PRODUCE_RETRIES_MS
-from storage.delivery.producer_window import Known, ProducerWindow, ProducerWindowSettings, Standing
+from storage.produce.producer_window import Known, ProducerWindow, ProducerWindowSettings, Standing
 
 SETTINGS = ProducerWindowSettings(window_ms=PRODUCE_RETRIES_MS + 5_000, entries_per_producer_max=4, producers_max=3)
 SKEW_MAX_MS = 2_000

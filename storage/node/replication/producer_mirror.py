@@ -5,10 +5,10 @@ import structlog
 from acklog.wire.batch import producers_of
 from cluster.clock import Clock
 from cluster.errors import AcklogError
-from storage.delivery.producer_window import ProducerWindow, ProducerWindowSettings
 from storage.disk.port import Buffer
 from storage.log.log_walk import LogWalk, Unreadable
 from storage.log.partition_log import PartitionLog
+from storage.produce.producer_window import ProducerWindow, ProducerWindowSettings
 
 logger = structlog.get_logger(__name__)
 

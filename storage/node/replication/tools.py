@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cluster.clock import Clock
-from storage.delivery.producer_window import ProducerWindowSettings
 from storage.log.high_watermarks import HighWatermarks
 from storage.node.batch_cache import BatchCache
 from storage.node.delivery_snapshots import DeliverySnapshots
@@ -13,6 +12,7 @@ from storage.node.replication.fetch_service import FetchService
 from storage.node.replication.fetch_sessions import FetchSessions
 from storage.node.replication.isr_writer import IsrWriter
 from storage.node.replication.peer_directory import Peers
+from storage.produce.producer_window import ProducerWindowSettings
 from storage.replication.assignment import ReplicaIdentity
 from storage.replication.settings import ReplicationSettings
 

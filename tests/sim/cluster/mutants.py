@@ -21,7 +21,6 @@ from cluster.coordination import Compare, CompareTarget
 from cluster.membership import Member, Membership
 from cluster.model import Group, PartitionState, Topic
 from storage.delivery import group_delivery
-from storage.delivery.dedup_window import DedupWindow
 from storage.delivery.group_state import GroupState
 from storage.delivery.records import Sought as SoughtRecord
 from storage.delivery.states import Event
@@ -42,6 +41,7 @@ from storage.node.replication.leftovers import Leftovers
 from storage.node.replication.producer_mirror import ProducerMirror
 from storage.node.replication.replica_host import ReplicaHost
 from storage.node.replication.replicas import Replicas
+from storage.produce.dedup_window import DedupWindow
 from storage.replication import leader_replica
 from storage.replication.assignment import IsrMember, ReplicaIdentity
 from storage.replication.follower_events import Answered

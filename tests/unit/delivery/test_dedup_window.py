@@ -5,7 +5,7 @@ import pytest
 from acklog.wire.batch import DedupKey
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
-from storage.delivery.dedup_window import ENTRY_OVERHEAD_BYTES, DedupWindow, KnownKey
+from storage.produce.dedup_window import ENTRY_OVERHEAD_BYTES, DedupWindow, KnownKey
 
 WINDOW_MS = 300_000
 

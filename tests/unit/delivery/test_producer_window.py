@@ -1,7 +1,7 @@
 import pytest
 
 from acklog.wire.limits import PRODUCE_RETRIES_MS
-from storage.delivery.producer_window import Known, ProducerWindow, ProducerWindowSettings, Standing
+from storage.produce.producer_window import Known, ProducerWindow, ProducerWindowSettings, Standing
 
 WINDOW_MS = PRODUCE_RETRIES_MS + 1000
 SETTINGS = ProducerWindowSettings(window_ms=WINDOW_MS, entries_per_producer_max=8, producers_max=3)

@@ -11,7 +11,7 @@ from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from cluster.errors import AcklogError
 from cluster.model import Topic, TopicConfig
-from storage.delivery.dedup_window import ENTRY_OVERHEAD_BYTES
+from storage.produce.dedup_window import ENTRY_OVERHEAD_BYTES
 from storage.rpc import messages
 from tests.support.simulated_node import SMALL, SimulatedNode, with_node
 
