@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from app.configuration.environment_variables import UnknownVariable
     from app.configuration.server_settings import Settings
-    from storage.node.settings import NodeSettings
+    from storage.node.partition.settings import NodeSettings
 
 # The settings' own parser reads these command lines, and writes their help.
 _OWN_OPTIONS = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from app.configuration.environment_variables import UnknownVariable
     from app.configuration.etcd_options import EtcdOptions
     from app.configuration.node_options import NodeOptions
-    from storage.node.settings import NodeSettings
+    from storage.node.partition.settings import NodeSettings
 
 
 def node(context: typer.Context) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from cluster.controller.settings import ControllerSettings
 from cluster.metadata_view import MetadataViewSettings
 from cluster.registration_settings import RegistrationSettings
-from storage.node.replication.failure_detector import FailureDetectorSettings
+from storage.node.replicas.failure_detector import FailureDetectorSettings
 from storage.replication.settings import ReplicationSettings
 from storage.rpc.settings import RpcClientSettings, RpcServerSettings
 

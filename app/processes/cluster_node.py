@@ -30,11 +30,11 @@ from cluster.topics import Topics
 from storage.disk.executor import IoExecutor
 from storage.disk.port import Disk
 from storage.log.data_directory import read_meta
-from storage.node.dead_letter_topics import DeadLetterTopics
 from storage.node.disk_health import DiskHealth
-from storage.node.replication.failure_detector import FailureDetector
-from storage.node.replication.peer_directory import PeerDirectory
-from storage.node.settings import NodeSettings
+from storage.node.groups.dead_letter_topics import DeadLetterTopics
+from storage.node.partition.settings import NodeSettings
+from storage.node.replicas.failure_detector import FailureDetector
+from storage.node.replicas.peer_directory import PeerDirectory
 from storage.node.storage_node import StorageNode
 from storage.rpc.in_process import InProcessNode
 from storage.rpc.server import NodeServer

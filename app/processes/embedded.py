@@ -24,9 +24,9 @@ from cluster.steering_desk import SteeringDesk
 from cluster.topics import Topics
 from storage.disk.executor import IoExecutor
 from storage.disk.port import Disk
-from storage.node.dead_letter_topics import DeadLetterTopics
-from storage.node.replication.no_peers import NoPeers
-from storage.node.settings import NodeSettings
+from storage.node.groups.dead_letter_topics import DeadLetterTopics
+from storage.node.partition.settings import NodeSettings
+from storage.node.replicas.no_peers import NoPeers
 from storage.node.storage_node import StorageNode
 from storage.rpc.in_process import InProcessNode
 from storage.rpc.node_api import NodeApi

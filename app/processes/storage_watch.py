@@ -11,7 +11,7 @@ from cluster.metadata_view import MetadataView
 from cluster.registration import NodeRegistrar
 from storage.disk.port import DiskFailedError, ShortageError
 from storage.node.disk_health import DiskHealth
-from storage.node.replication.impaired_nodes import ImpairedNodes
+from storage.node.replicas.impaired_nodes import ImpairedNodes
 from storage.node.storage_node import StorageNode
 
 _log = structlog.get_logger(__name__)

@@ -13,9 +13,9 @@ from cluster.metadata_view import MetadataView
 from cluster.model import PartitionLife, PartitionState, RetentionMode
 from cluster.partition_change import found_empty
 from storage.node.offset_projection import OffsetProjection
-from storage.node.partition import Partition
-from storage.node.replication.replicas import Replicas
-from storage.node.settings import NodeSettings
+from storage.node.partition.settings import NodeSettings
+from storage.node.replicas.led_partition import Partition
+from storage.node.replicas.replicas import Replicas
 
 logger = structlog.get_logger(__name__)
 

@@ -1,8 +1,8 @@
 """What readers may have of a partition's leader."""
 
 from storage.log.partition_log import PartitionLog
-from storage.node.partition import Partition
-from storage.node.replication.leading import check_sure, confirm
+from storage.node.replicas.led_partition import Partition
+from storage.replication.leadership import check_sure, confirm
 
 
 class LeaderReads:

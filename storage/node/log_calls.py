@@ -10,8 +10,8 @@ from typing import Protocol
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
 from storage.log.partition_log import PartitionLog
-from storage.node.partition import Partition
-from storage.node.replication.leading import UNAVAILABLE_RETRY_MS, confirm
+from storage.node.replicas.led_partition import Partition
+from storage.replication.leadership import UNAVAILABLE_RETRY_MS, confirm
 from storage.rpc import messages
 
 _WAITING_RETRY_MS = 1000

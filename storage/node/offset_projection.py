@@ -14,7 +14,7 @@ from cluster import keys
 from cluster.clock import Clock
 from cluster.coordination import Compare, CompareTarget, CoordinationError, CoordinationStore, Put
 from cluster.projected_offsets import ProjectedOffsets, ProjectedPartition
-from storage.node.partition import Partition
+from storage.node.replicas.led_partition import Partition
 
 logger = structlog.get_logger(__name__)
 

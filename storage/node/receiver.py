@@ -6,9 +6,9 @@ from acklog.wire.problems import ProblemCode
 from cluster.clock import Clock
 from cluster.errors import AcklogError
 from cluster.model import Group
-from storage.node.partition import Partition
-from storage.node.partition_groups import empty_reason_of
-from storage.node.waiting import TopicReaders, Waiter
+from storage.node.groups.partition_groups import empty_reason_of
+from storage.node.groups.waiting import TopicReaders, Waiter
+from storage.node.replicas.led_partition import Partition
 from storage.rpc.messages import DeliveredMessage, ReceiveRequest, ReceiveResponse
 
 TOO_MANY_WAITING_RETRY_MS = 1000

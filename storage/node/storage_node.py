@@ -17,30 +17,30 @@ from storage.disk.executor import IoExecutor
 from storage.disk.port import Disk
 from storage.log.high_watermarks import HighWatermarks
 from storage.log.store import LogStore
-from storage.node.batch_cache import BatchCache
-from storage.node.dead_letter_sink import DeadLetterSink
-from storage.node.delivery_snapshots import DeliverySnapshots
+from storage.node.groups.dead_letter_sink import DeadLetterSink
+from storage.node.groups.delivery_snapshots import DeliverySnapshots
 from storage.node.housekeeping import Housekeeping
 from storage.node.leader_reads import LeaderReads
 from storage.node.log_calls import LogCalls, positions_of, seek_target
 from storage.node.metadata_lag import wait_for_metadata
 from storage.node.offset_projection import OffsetProjection
-from storage.node.opening import PartitionOpener
-from storage.node.partition import Partition
+from storage.node.partition.batch_cache import BatchCache
+from storage.node.partition.settings import NodeSettings
 from storage.node.receiver import Receiver
 from storage.node.recovery_log import log_recovery
-from storage.node.replication.fetch_service import FetchService
-from storage.node.replication.fetch_sessions import FetchSessions
-from storage.node.replication.isr_writer import IsrWriter
-from storage.node.replication.leading import UNAVAILABLE_RETRY_MS
-from storage.node.replication.peer_directory import Peers
-from storage.node.replication.replica_host import ReplicaHost
-from storage.node.replication.replica_report import report_of
-from storage.node.replication.replicas import Replicas
-from storage.node.replication.tools import ReplicaTools
-from storage.node.settings import NodeSettings
+from storage.node.replicas.fetch_service import FetchService
+from storage.node.replicas.fetch_sessions import FetchSessions
+from storage.node.replicas.isr_writer import IsrWriter
+from storage.node.replicas.led_partition import Partition
+from storage.node.replicas.opening import PartitionOpener
+from storage.node.replicas.peer_directory import Peers
+from storage.node.replicas.replica_host import ReplicaHost
+from storage.node.replicas.replica_report import report_of
+from storage.node.replicas.replicas import Replicas
+from storage.node.replicas.tools import ReplicaTools
 from storage.node.vital_signs import VitalSigns, vital_signs_of
 from storage.replication.assignment import ReplicaIdentity
+from storage.replication.leadership import UNAVAILABLE_RETRY_MS
 from storage.replication.messages import FetchAnswer, FetchRequest, SnapshotAnswer, SnapshotRequest
 from storage.replication.settings import ReplicationSettings
 from storage.rpc import messages

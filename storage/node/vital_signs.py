@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from storage.log.store import LogStore
-from storage.node.partition import Partition
-from storage.node.settings import NodeSettings
+from storage.node.partition.settings import NodeSettings
+from storage.node.replicas.led_partition import Partition
 
 
 @dataclass(frozen=True, slots=True)

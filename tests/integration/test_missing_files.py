@@ -16,7 +16,7 @@ from cluster.coordination import CoordinationError
 from cluster.errors import AcklogError
 from storage.log.data_directory import DataDirectoryError
 from storage.log.settings import LogStoreSettings
-from storage.node.settings import NodeSettings
+from storage.node.partition.settings import NodeSettings
 from tests.support.server_in_process import ServerInProcess, served
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]

@@ -6,8 +6,8 @@ import pytest
 
 from storage.delivery.partition_delivery import encode_snapshot
 from storage.log.keys import LogKey, LogKind
-from storage.node.delivery_snapshots import SNAPSHOT_NAME
-from storage.node.replication.replica_host import ReplicaHost
+from storage.node.groups.delivery_snapshots import SNAPSHOT_NAME
+from storage.node.replicas.replica_host import ReplicaHost
 from tests.sim.cluster.machines import NodeMachine
 from tests.sim.cluster.stage import Stage, play
 

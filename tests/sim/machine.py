@@ -14,7 +14,7 @@ from cluster.coordination import Compare, KeyValue, Lease, Listing, Operation, T
 from cluster.errors import AcklogError
 from cluster.memory_store import MemoryStore
 from storage.log.settings import LogStoreSettings
-from storage.node.settings import NodeSettings
+from storage.node.partition.settings import NodeSettings
 from tests.sim.environment import DiskSpeed, MachineClock, SimClock, SimEntropy, SimExecutor
 from tests.sim.http_client import HttpClient
 from tests.sim.loop import SimLoop

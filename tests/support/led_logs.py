@@ -26,7 +26,7 @@ def content(number: int, start: int, end: int) -> bytes:
 
 
 class LedLogs:
-    """Implements `storage.node.replication.fetch_service.LeadReplicas`."""
+    """Implements `storage.node.replicas.fetch_service.LeadReplicas`."""
 
     def __init__(self) -> None:
         self.ends: dict[PartitionId, int] = {}

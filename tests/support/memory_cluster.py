@@ -14,7 +14,7 @@ from app.processes.cluster_node import ClusterNode, start_cluster_node
 from cluster.coordination import CoordinationStore
 from cluster.memory_store import MemoryStore
 from storage.log.settings import LogStoreSettings
-from storage.node.settings import NodeSettings
+from storage.node.partition.settings import NodeSettings
 from storage.rpc.transport import Listener, StreamHandler
 from tests.sim.environment import MachineClock, SimClock, SimEntropy, SimExecutor
 from tests.sim.loop import SimLoop, simulate

@@ -14,8 +14,8 @@ from cluster.groups import Groups
 from cluster.memory_store import MemoryStore
 from cluster.model import Group, GroupMode, GroupSettings, PartitionState, Topic, TopicConfig
 from cluster.topics import Topics
-from storage.node.replication.replica_host import ReplicaHost
-from storage.node.settings import NodeSettings
+from storage.node.partition.settings import NodeSettings
+from storage.node.replicas.replica_host import ReplicaHost
 from storage.node.storage_node import StorageNode
 from storage.replication.settings import ReplicationSettings
 from storage.rpc import messages

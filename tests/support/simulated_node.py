@@ -14,9 +14,9 @@ from cluster.metadata_view import MetadataView
 from cluster.model import Group, GroupMode, GroupSettings, Topic, TopicConfig
 from cluster.topics import Topics
 from storage.log.settings import LogStoreSettings
-from storage.node.dead_letter_topics import DeadLetterTopics
-from storage.node.replication.no_peers import NoPeers
-from storage.node.settings import NodeSettings
+from storage.node.groups.dead_letter_topics import DeadLetterTopics
+from storage.node.partition.settings import NodeSettings
+from storage.node.replicas.no_peers import NoPeers
 from storage.node.storage_node import StorageNode
 from storage.rpc import messages
 from tests.sim.environment import MachineClock, SimClock, SimEntropy, SimExecutor

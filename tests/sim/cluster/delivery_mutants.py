@@ -8,9 +8,9 @@ from cluster.coordination import Compare, CompareTarget, Put
 from cluster.model import Group
 from cluster.projected_offsets import ProjectedOffsets, ProjectedPartition
 from storage.delivery.group_delivery import GroupDelivery
-from storage.node.dead_letter_sink import DeadLetter
-from storage.node.delivery_host import DeliveryHost
-from storage.node.delivery_steps import DeliverySteps
+from storage.node.groups.dead_letter_sink import DeadLetter
+from storage.node.groups.delivery_host import DeliveryHost
+from storage.node.groups.delivery_steps import DeliverySteps
 from storage.node.offset_projection import OffsetProjection
 
 

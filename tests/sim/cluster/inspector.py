@@ -13,7 +13,7 @@ from cluster.errors import AcklogError
 from storage.disk.port import Buffer
 from storage.log.keys import LogKind
 from storage.log.partition_log import PartitionLog
-from storage.node.replication.replica_host import ReplicaHost
+from storage.node.replicas.replica_host import ReplicaHost
 from storage.replication.partition_replica import Role
 from tests.sim.cluster.machines import NodeMachine
 from tests.sim.cluster.store_observer import StoreObserver

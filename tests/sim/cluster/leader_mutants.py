@@ -2,8 +2,8 @@
 
 import pytest
 
-from storage.node.replication.standing import Standing
-from storage.node.replication.store_errands import StoreErrands
+from storage.node.replicas.standing import Standing
+from storage.node.replicas.store_errands import StoreErrands
 from storage.replication.leader_events import HandOver
 
 

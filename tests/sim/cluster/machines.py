@@ -20,8 +20,8 @@ from cluster.errors import AcklogError
 from cluster.registration_settings import RegistrationSettings
 from storage.log.keys import PARTITIONS_DIRECTORY
 from storage.log.segment import SEGMENT_SUFFIX
-from storage.node.delivery_snapshots import SNAPSHOT_NAME
-from storage.node.settings import NodeSettings
+from storage.node.groups.delivery_snapshots import SNAPSHOT_NAME
+from storage.node.partition.settings import NodeSettings
 from storage.replication.settings import ReplicationSettings
 from tests.sim.cluster.coordination import Coordination, StoreConnection
 from tests.sim.cluster.network import Network

@@ -31,16 +31,16 @@ from storage.log.keys import LogKey
 from storage.log.partition_log import PartitionLog
 from storage.log.recovery import LogRecovery
 from storage.log.recovery_points import RecoveryPoints
-from storage.node import partition_host
-from storage.node.delivery_host import DeliveryHost
-from storage.node.opening import PartitionOpener
-from storage.node.partition_groups import PartitionGroups
-from storage.node.replication import isr_writer
-from storage.node.replication import replicas as node_replicas
-from storage.node.replication.leftovers import Leftovers
-from storage.node.replication.producer_mirror import ProducerMirror
-from storage.node.replication.replica_host import ReplicaHost
-from storage.node.replication.replicas import Replicas
+from storage.node.groups.delivery_host import DeliveryHost
+from storage.node.groups.partition_groups import PartitionGroups
+from storage.node.partition import partition_host
+from storage.node.replicas import isr_writer
+from storage.node.replicas import replicas as node_replicas
+from storage.node.replicas.leftovers import Leftovers
+from storage.node.replicas.opening import PartitionOpener
+from storage.node.replicas.producer_mirror import ProducerMirror
+from storage.node.replicas.replica_host import ReplicaHost
+from storage.node.replicas.replicas import Replicas
 from storage.produce.dedup_window import DedupWindow
 from storage.replication import leader_replica
 from storage.replication.assignment import IsrMember, ReplicaIdentity

@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.node.replication.follower_reads import FollowerReads
+from storage.node.replicas.follower_reads import FollowerReads
 
 
 def nearest_reads_go_to_the_log_end(patch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from app.processes.cluster_node import ClusterNode
 from cluster import keys
 from cluster.codec import decode
 from cluster.model import ControllerClaim, PartitionState
-from storage.node.replication.replica_host import ReplicaHost
+from storage.node.replicas.replica_host import ReplicaHost
 from tests.sim.clients import items_of, outcome_of
 from tests.sim.cluster.coordination import NO_FAULTS
 from tests.sim.cluster.inspector import replicas_of

@@ -15,7 +15,7 @@ from app.calls.send import PlainBatch
 from app.http.parsing.send import PLAIN_BATCH_BYTES_MIN, parse_send
 from cluster.errors import AcklogError
 from cluster.model import Topic
-from storage.node.settings import NodeSettings
+from storage.node.partition.settings import NodeSettings
 from tests.support.memory_gateway import MemoryWorld
 
 PAD = "x" * 100

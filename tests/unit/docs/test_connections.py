@@ -2,9 +2,9 @@
 
 import re
 
-from storage.node.replication.failure_detector import FailureDetectorSettings
-from storage.node.replication.fetch_sessions import RETRY_GROWTH_MAX
-from storage.node.replication.peer_directory import PEER_CLIENT
+from storage.node.replicas.failure_detector import FailureDetectorSettings
+from storage.node.replicas.fetch_sessions import RETRY_GROWTH_MAX
+from storage.node.replicas.peer_directory import PEER_CLIENT
 from storage.replication.settings import ReplicationSettings
 from storage.rpc import framing, handshake, methods
 from storage.rpc.settings import RpcClientSettings, RpcServerSettings

@@ -7,7 +7,7 @@ from app.configuration.node_settings import numeric_settings
 from app.configuration.server_settings import Settings, option_of
 from docs import generate
 from storage.log.settings import LogStoreSettings
-from storage.node.settings import NodeSettings
+from storage.node.partition.settings import NodeSettings
 from tests.unit.docs.documents import REPOSITORY, read_document, section, table
 
 

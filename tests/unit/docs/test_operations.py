@@ -16,7 +16,7 @@ from app.configuration.server_settings import ENVIRONMENT_PREFIX, NODE_PREFIX, S
 from app.http.exchange.problems import problem_document
 from cluster.errors import AcklogError
 from storage.log.settings import LogStoreSettings
-from storage.node.settings import NodeSettings
+from storage.node.partition.settings import NodeSettings
 from tests.architecture.source_tree import product_modules, text_files
 from tests.unit.docs.documents import read_document, section, table
 

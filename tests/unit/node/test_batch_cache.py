@@ -5,7 +5,7 @@ import gc
 from acklog.wire.batch import encode_batch, read_header, stamp
 from acklog.wire.record import Record
 from storage.log.keys import LogKey, LogKind
-from storage.node.batch_cache import BATCH_OVERHEAD_BYTES, BatchCache
+from storage.node.partition.batch_cache import BATCH_OVERHEAD_BYTES, BatchCache
 
 KEY = LogKey("0123456789abc", 0, LogKind.MESSAGES)
 OTHER = LogKey("0123456789abc", 1, LogKind.MESSAGES)

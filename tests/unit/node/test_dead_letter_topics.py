@@ -11,8 +11,8 @@ from cluster.errors import AcklogError
 from cluster.metadata_view import MetadataView
 from cluster.model import Group, GroupMode, GroupSettings, Topic, TopicConfig
 from cluster.topics import Topics
-from storage.node.dead_letter_sink import DeadLetter
-from storage.node.dead_letter_topics import DeadLetterTopics, dead_letter_topic_name
+from storage.node.groups.dead_letter_sink import DeadLetter
+from storage.node.groups.dead_letter_topics import DeadLetterTopics, dead_letter_topic_name
 from tests.support.manual_clock import ManualClock
 from tests.support.simulated_node import SimulatedNode, with_node
 

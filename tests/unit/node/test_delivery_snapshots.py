@@ -16,7 +16,7 @@ from cluster.model import Group, Topic
 from storage.delivery.partition_delivery import encode_snapshot
 from storage.log.checkpoint import CheckpointDamagedError, read_checkpoint, write_checkpoint
 from storage.log.keys import LogKey, LogKind
-from storage.node.delivery_snapshots import path_of
+from storage.node.groups.delivery_snapshots import path_of
 from storage.rpc import messages
 from tests.support.simulated_node import SMALL, SimulatedNode, with_node
 

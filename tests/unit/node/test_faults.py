@@ -12,8 +12,8 @@ from acklog.wire.problems import ProblemCode
 from cluster import keys
 from cluster.coordination import CoordinationUnavailableError, KeyValue
 from cluster.errors import AcklogError
-from storage.node.delivery_snapshots import SNAPSHOT_NAME
-from storage.node.partition_groups import PartitionGroups, Share
+from storage.node.groups.delivery_snapshots import SNAPSHOT_NAME
+from storage.node.groups.partition_groups import PartitionGroups, Share
 from storage.rpc import messages
 from tests.sim.sim_disk import DiskOperation, OperationKind
 from tests.support.simulated_node import SMALL, SimulatedNode, with_node

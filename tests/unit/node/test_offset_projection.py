@@ -9,7 +9,7 @@ from cluster.memory_store import MemoryStore
 from cluster.projected_offsets import ProjectedOffsets, ProjectedPartition
 from cluster.store_settings import StoreSettings
 from storage.node.offset_projection import OffsetProjection
-from storage.node.partition import Partition
+from storage.node.replicas.led_partition import Partition
 from storage.rpc.messages import GroupPosition
 from tests.support.manual_clock import ManualClock
 

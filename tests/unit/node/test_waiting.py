@@ -2,7 +2,7 @@
 
 import asyncio
 
-from storage.node.waiting import GroupReader, TopicReaders, Waiter
+from storage.node.groups.waiting import GroupReader, TopicReaders, Waiter
 
 
 async def test_a_waiter_returns_when_woken() -> None:

@@ -12,8 +12,8 @@ from cluster.coordination import CoordinationUnavailableError, Delete, OutcomeUn
 from cluster.memory_store import MemoryStore
 from cluster.metadata_view import MetadataView
 from cluster.model import ControllerClaim, NodeRegistration
-from storage.node.replication.failure_detector import FailureDetector, FailureDetectorSettings
-from storage.node.replication.suspicion import SuspicionSettings
+from storage.node.replicas.failure_detector import FailureDetector, FailureDetectorSettings
+from storage.node.replicas.suspicion import SuspicionSettings
 from storage.rpc.peer_api import ProbeAnswer, ProbeRequest
 from storage.rpc.server import NodeServer
 from storage.rpc.settings import RpcServerSettings

@@ -13,9 +13,9 @@ from cluster.coordination import Put
 from cluster.memory_store import MemoryStore
 from cluster.metadata_view import MetadataView
 from cluster.model import NodeRegistration
-from storage.node.replication.fetch_service import FetchService
-from storage.node.replication.fetch_sessions import FetchSessions
-from storage.node.replication.peer_directory import PeerDirectory
+from storage.node.replicas.fetch_service import FetchService
+from storage.node.replicas.fetch_sessions import FetchSessions
+from storage.node.replicas.peer_directory import PeerDirectory
 from storage.replication.assignment import ReplicaIdentity
 from storage.replication.follower_events import Answered
 from storage.replication.messages import FetchAnswer, FetchMode, FetchRequest, PartitionId

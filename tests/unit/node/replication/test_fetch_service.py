@@ -9,7 +9,7 @@ import structlog
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
-from storage.node.replication.fetch_service import FetchService
+from storage.node.replicas.fetch_service import FetchService
 from storage.replication.assignment import ReplicaIdentity
 from storage.replication.leader_events import FetchRefusal, FetchVerdict
 from storage.replication.messages import FetchAnswer, FetchMode, FetchRequest, PartitionFetch, PartitionId

@@ -9,7 +9,7 @@ import structlog
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
-from storage.node.replication.fetch_sessions import RETRY_GROWTH_MAX, FetchSessions
+from storage.node.replicas.fetch_sessions import RETRY_GROWTH_MAX, FetchSessions
 from storage.replication.assignment import ReplicaIdentity
 from storage.replication.divergence import LogPosition
 from storage.replication.follower_events import Answered

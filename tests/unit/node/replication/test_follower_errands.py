@@ -12,10 +12,10 @@ from cluster.errors import AcklogError
 from storage.log.high_watermarks import HighWatermarks
 from storage.log.keys import LogKey, LogKind
 from storage.log.partition_log import PartitionLog
-from storage.node.delivery_snapshots import DeliverySnapshots
-from storage.node.replication.follower_errands import FollowerErrands
-from storage.node.replication.producer_mirror import ProducerMirror
-from storage.node.replication.tools import ReplicaTools
+from storage.node.groups.delivery_snapshots import DeliverySnapshots
+from storage.node.replicas.follower_errands import FollowerErrands
+from storage.node.replicas.producer_mirror import ProducerMirror
+from storage.node.replicas.tools import ReplicaTools
 from storage.replication.follower_events import FollowerEvent, LogChanged, RestartLog, TruncateLog
 from storage.replication.messages import PartitionId, SnapshotAnswer, SnapshotRequest
 from tests.sim.inline_executor import InlineExecutor

@@ -18,7 +18,7 @@ from cluster.coordination import (
     absent,
 )
 from cluster.memory_store import MemoryStore
-from storage.node.replication.joint_transactions import JointTransactions, _Write, take_together
+from storage.node.replicas.joint_transactions import JointTransactions, _Write, take_together
 from tests.support.manual_clock import ManualClock
 
 

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from storage.log.keys import LogKey, LogKind
-from storage.node.batch_cache import BatchCache
-from storage.node.partition import Partition
-from storage.node.replication.errand_tasks import ErrandTasks
-from storage.node.replication.partition_service import PartitionService, ServingReplica
+from storage.node.partition.batch_cache import BatchCache
+from storage.node.replicas.errand_tasks import ErrandTasks
+from storage.node.replicas.led_partition import Partition
+from storage.node.replicas.partition_service import PartitionService, ServingReplica
 
 KEY = LogKey("t", 0, LogKind.MESSAGES)
 

@@ -13,7 +13,7 @@ from cluster.errors import AcklogError
 from cluster.memory_store import MemoryStore
 from cluster.metadata_view import MetadataView
 from cluster.model import NodeRegistration
-from storage.node.replication.peer_directory import PEER_CLIENT, PeerDirectory
+from storage.node.replicas.peer_directory import PEER_CLIENT, PeerDirectory
 from storage.replication.settings import ReplicationSettings
 from storage.rpc.peer_api import ProbeAnswer, ProbeRequest
 from storage.rpc.server import NodeServer

@@ -13,7 +13,7 @@ from cluster.model import PartitionLife
 from cluster.steering_desk import SteeringDesk
 from cluster.topics import Topics
 from storage.log.keys import LogKind
-from storage.node.settings import NodeSettings
+from storage.node.partition.settings import NodeSettings
 from storage.replication.partition_replica import Role
 from storage.replication.settings import ReplicationSettings
 from storage.rpc.messages import ProduceRequest, RecordsRequest

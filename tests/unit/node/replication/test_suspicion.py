@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.node.replication.suspicion import (
+from storage.node.replicas.suspicion import (
     DeclareDead,
     Finding,
     LeaveToLease,

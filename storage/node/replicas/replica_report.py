@@ -2,7 +2,7 @@
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
-from storage.node.replication.replicas import Replicas
+from storage.node.replicas.replicas import Replicas
 from storage.replication.assignment import ReplicaIdentity
 from storage.rpc.messages import LogReach, ReplicaReportRequest, ReplicaReportResponse
 

@@ -1,7 +1,7 @@
 """One replica of a partition on this node: its two logs, and the machine that decides what happens to them.
 
 Everything the machine asks for is done here, and it is told what came of it. While it leads and serves, the partition
-is open (`storage.node.partition`); before and after, only its logs are looked after. All state changes on the event
+is open (`storage.node.replicas.led_partition`); before and after, only its logs are looked after. All state changes on the event
 loop; a stale completion is known to the machine by its serial or its epoch, and dropped.
 """
 
@@ -18,24 +18,24 @@ from storage.log.checkpoint import CheckpointDamagedError
 from storage.log.keys import LogKind
 from storage.log.partition_log import PartitionLog
 from storage.log.refusal import refusal_of
-from storage.node.partition import Partition
-from storage.node.replication.damaged_logs import DamagedLogs
-from storage.node.replication.deadline_timer import DeadlineTimer
-from storage.node.replication.errand_tasks import ErrandTasks
-from storage.node.replication.follower_errands import FollowerErrands
-from storage.node.replication.follower_reads import FollowerReads
-from storage.node.replication.leading import UNAVAILABLE_RETRY_MS
-from storage.node.replication.partition_service import PartitionService, ServiceListener
-from storage.node.replication.producer_mirror import ProducerMirror
-from storage.node.replication.replica_logs import ReplicaPartitionLog
-from storage.node.replication.served_logs import ServedLogs
-from storage.node.replication.standing import Standing
-from storage.node.replication.store_errands import StoreErrand, StoreErrands
-from storage.node.replication.tools import ReplicaTools
+from storage.node.replicas.damaged_logs import DamagedLogs
+from storage.node.replicas.deadline_timer import DeadlineTimer
+from storage.node.replicas.errand_tasks import ErrandTasks
+from storage.node.replicas.follower_errands import FollowerErrands
+from storage.node.replicas.follower_reads import FollowerReads
+from storage.node.replicas.led_partition import Partition
+from storage.node.replicas.partition_service import PartitionService, ServiceListener
+from storage.node.replicas.producer_mirror import ProducerMirror
+from storage.node.replicas.replica_logs import ReplicaPartitionLog
+from storage.node.replicas.served_logs import ServedLogs
+from storage.node.replicas.standing import Standing
+from storage.node.replicas.store_errands import StoreErrand, StoreErrands
+from storage.node.replicas.tools import ReplicaTools
 from storage.replication import follower_events, leader_events
 from storage.replication.assignment import Assignment
 from storage.replication.fetch_answer import Read
 from storage.replication.leader_events import FetchRefusal, FetchVerdict, FollowerFetched, Refusal, Service
+from storage.replication.leadership import UNAVAILABLE_RETRY_MS
 from storage.replication.messages import PartitionFetch, PartitionId, SnapshotAnswer, SnapshotRequest
 from storage.replication.partition_replica import (
     ComeToRest,

@@ -23,8 +23,8 @@ from storage.disk.port import DiskFailedError, DiskRefusedError
 from storage.log.keys import LogKind
 from storage.log.partition_log import PartitionLog, Space
 from storage.log.round import Appended
-from storage.node.delivery_snapshots import DeliverySnapshots, path_of
-from storage.node.replication.leading import UNAVAILABLE_RETRY_MS, Leadership, check_sure
+from storage.node.groups.delivery_snapshots import DeliverySnapshots, path_of
+from storage.replication.leadership import UNAVAILABLE_RETRY_MS, Leadership, check_sure
 from storage.rpc.messages import SettleItem
 
 logger = structlog.get_logger(__name__)

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import structlog
 
 from cluster.model import Topic
-from storage.node.replication.errand_tasks import ErrandTasks
-from storage.node.replication.tools import ReplicaTools
+from storage.node.replicas.errand_tasks import ErrandTasks
+from storage.node.replicas.tools import ReplicaTools
 from storage.replication.isr import ChangeOutcome
 from storage.replication.leader_events import ChangeIsr, ForgetHandOvers, HandOver, LeaderEvent, ReadAssignment
 from storage.replication.messages import PartitionId

@@ -4,10 +4,10 @@ import asyncio
 from typing import Protocol
 
 from cluster.errors import AcklogError
-from storage.node.batch_cache import BatchCache
-from storage.node.opening import LedReplica, PartitionOpener
-from storage.node.partition import Partition
-from storage.node.replication.errand_tasks import ErrandTasks
+from storage.node.partition.batch_cache import BatchCache
+from storage.node.replicas.errand_tasks import ErrandTasks
+from storage.node.replicas.led_partition import Partition
+from storage.node.replicas.opening import LedReplica, PartitionOpener
 
 
 class ServingReplica(LedReplica, Protocol):

@@ -3,9 +3,9 @@
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
 from storage.log.partition_log import PartitionLog
-from storage.node.commit_waiters import CommitWaiters
-from storage.node.replication.leading import UNAVAILABLE_RETRY_MS
-from storage.node.replication.tools import ReplicaTools
+from storage.node.partition.commit_waiters import CommitWaiters
+from storage.node.replicas.tools import ReplicaTools
+from storage.replication.leadership import UNAVAILABLE_RETRY_MS
 from storage.replication.messages import PartitionId
 
 

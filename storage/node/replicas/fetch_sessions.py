@@ -11,7 +11,7 @@ import structlog
 from cluster.backoff import Backoff
 from cluster.clock import Clock
 from cluster.errors import AcklogError
-from storage.node.replication.peer_directory import Peers
+from storage.node.replicas.peer_directory import Peers
 from storage.replication.assignment import ReplicaIdentity
 from storage.replication.fetch_client import FetchClient
 from storage.replication.follower_events import Answered

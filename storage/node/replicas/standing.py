@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from storage.node.replication.tools import ReplicaTools
+from storage.node.replicas.tools import ReplicaTools
 from storage.replication.messages import PartitionId
 from storage.replication.partition_replica import PartitionReplica
 

@@ -19,7 +19,7 @@ from cluster.metadata_view import MetadataView
 from cluster.model import Group, PartitionLife, PartitionState, Topic, TopicConfig
 from cluster.topic_mapping import earlier_topics
 from cluster.topics import Topics
-from storage.node.dead_letter_sink import DeadLetter
+from storage.node.groups.dead_letter_sink import DeadLetter
 from storage.rpc.messages import KeyedResult, KnownKeysRequest, ProduceRequest
 from storage.rpc.node_api import NodeApi
 

@@ -23,20 +23,20 @@ from storage.log.partition_log import PartitionLog
 from storage.log.refusal import refusal_of
 from storage.log.settings import LogSettings
 from storage.log.store import LogStore
-from storage.node.partition import Partition
-from storage.node.replication.follower_reads import FollowerReads
-from storage.node.replication.leading import UNAVAILABLE_RETRY_MS
-from storage.node.replication.leftovers import Leftovers
-from storage.node.replication.partition_service import ServingReplica
-from storage.node.replication.producer_mirror import ProducerMirror
-from storage.node.replication.replica_host import ReplicaHost
-from storage.node.replication.tools import ReplicaTools
-from storage.node.settings import NodeSettings
+from storage.node.partition.settings import NodeSettings
+from storage.node.replicas.follower_reads import FollowerReads
+from storage.node.replicas.led_partition import Partition
+from storage.node.replicas.leftovers import Leftovers
+from storage.node.replicas.partition_service import ServingReplica
+from storage.node.replicas.producer_mirror import ProducerMirror
+from storage.node.replicas.replica_host import ReplicaHost
+from storage.node.replicas.tools import ReplicaTools
 from storage.replication import leader_events
 from storage.replication.assignment import NO_EPOCH, assignment_of
 from storage.replication.fetch_answer import Read
 from storage.replication.follower_events import Answered
 from storage.replication.leader_events import FetchRefusal, FetchVerdict, FollowerFetched
+from storage.replication.leadership import UNAVAILABLE_RETRY_MS
 from storage.replication.messages import PartitionId, SnapshotAnswer, SnapshotRequest
 from storage.replication.partition_replica import Role
 from storage.replication.served_session import LogView

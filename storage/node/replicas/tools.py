@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from cluster.clock import Clock
 from storage.log.high_watermarks import HighWatermarks
-from storage.node.batch_cache import BatchCache
-from storage.node.delivery_snapshots import DeliverySnapshots
-from storage.node.opening import PartitionOpener
-from storage.node.replication.fetch_service import FetchService
-from storage.node.replication.fetch_sessions import FetchSessions
-from storage.node.replication.isr_writer import IsrWriter
-from storage.node.replication.peer_directory import Peers
+from storage.node.groups.delivery_snapshots import DeliverySnapshots
+from storage.node.partition.batch_cache import BatchCache
+from storage.node.replicas.fetch_service import FetchService
+from storage.node.replicas.fetch_sessions import FetchSessions
+from storage.node.replicas.isr_writer import IsrWriter
+from storage.node.replicas.opening import PartitionOpener
+from storage.node.replicas.peer_directory import Peers
 from storage.produce.producer_window import ProducerWindowSettings
 from storage.replication.assignment import ReplicaIdentity
 from storage.replication.settings import ReplicationSettings

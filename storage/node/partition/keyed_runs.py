@@ -6,8 +6,8 @@ from acklog.wire.batch import DedupKey
 from acklog.wire.problems import ProblemCode
 from cluster.clock import Clock
 from cluster.errors import AcklogError
-from storage.node.replication.leading import Leadership
 from storage.produce.dedup_window import DedupWindow, check_runs
+from storage.replication.leadership import Leadership
 from storage.rpc.messages import KeyedResult, KnownKeysRequest
 
 

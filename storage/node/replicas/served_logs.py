@@ -7,7 +7,7 @@ from cluster.errors import AcklogError
 from storage.disk.port import Buffer
 from storage.log.keys import LogKind
 from storage.log.partition_log import PartitionLog
-from storage.node.batch_cache import BatchCache
+from storage.node.partition.batch_cache import BatchCache
 from storage.replication.fetch_answer import Read
 
 logger = structlog.get_logger(__name__)

@@ -15,9 +15,9 @@ from storage.log.checkpoint import CheckpointDamagedError
 from storage.log.keys import LogKind
 from storage.log.partition_log import PartitionLog, Space
 from storage.log.round import Appended
-from storage.node.replication.errand_tasks import ErrandTasks
-from storage.node.replication.producer_mirror import ProducerMirror
-from storage.node.replication.tools import ReplicaTools
+from storage.node.replicas.errand_tasks import ErrandTasks
+from storage.node.replicas.producer_mirror import ProducerMirror
+from storage.node.replicas.tools import ReplicaTools
 from storage.replication.follower_events import (
     AppendBatches,
     FollowerEvent,

@@ -16,12 +16,12 @@ from cluster.metadata_view import MetadataView
 from cluster.model import Group
 from storage.delivery.group_delivery import DeadLetter as DueLetter
 from storage.delivery.group_delivery import GroupDelivery
-from storage.node.batch_cache import UndecodableError
-from storage.node.dead_letter_sink import DeadLetter, DeadLetterSink
-from storage.node.delivery_host import DeliveryHost
-from storage.node.partition_host import PartitionHost
-from storage.node.record_reader import RecordReader
-from storage.node.settings import NodeSettings
+from storage.node.groups.dead_letter_sink import DeadLetter, DeadLetterSink
+from storage.node.groups.delivery_host import DeliveryHost
+from storage.node.partition.batch_cache import UndecodableError
+from storage.node.partition.partition_host import PartitionHost
+from storage.node.partition.record_reader import RecordReader
+from storage.node.partition.settings import NodeSettings
 
 logger = structlog.get_logger(__name__)
 

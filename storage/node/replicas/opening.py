@@ -20,20 +20,20 @@ from storage.log.keys import LogKind
 from storage.log.partition_log import PartitionLog
 from storage.log.refusal import refusal_of
 from storage.log.store import LogStore
-from storage.node.batch_cache import BatchCache
-from storage.node.dead_letter_sink import DeadLetterSink
-from storage.node.delivery_host import DeliveryHost
-from storage.node.delivery_snapshots import DeliverySnapshots
-from storage.node.delivery_steps import DeliverySteps
-from storage.node.keyed_log import read_keys
-from storage.node.partition import Partition
-from storage.node.partition_groups import PartitionGroups
-from storage.node.partition_host import PartitionHost
-from storage.node.record_reader import RecordReader
-from storage.node.replication.leading import Leadership
-from storage.node.settings import NodeSettings
+from storage.node.groups.dead_letter_sink import DeadLetterSink
+from storage.node.groups.delivery_host import DeliveryHost
+from storage.node.groups.delivery_snapshots import DeliverySnapshots
+from storage.node.groups.delivery_steps import DeliverySteps
+from storage.node.groups.partition_groups import PartitionGroups
+from storage.node.partition.batch_cache import BatchCache
+from storage.node.partition.keyed_log import read_keys
+from storage.node.partition.partition_host import PartitionHost
+from storage.node.partition.record_reader import RecordReader
+from storage.node.partition.settings import NodeSettings
+from storage.node.replicas.led_partition import Partition
 from storage.produce.dedup_window import DedupWindow
 from storage.produce.producer_window import ProducerWindow
+from storage.replication.leadership import Leadership
 
 
 class LedReplica(Leadership, Protocol):

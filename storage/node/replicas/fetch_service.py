@@ -8,7 +8,7 @@ import structlog
 from acklog.wire.problems import ProblemCode
 from cluster.clock import Clock
 from cluster.errors import AcklogError
-from storage.node.replication.served_follower import ServedFollower
+from storage.node.replicas.served_follower import ServedFollower
 from storage.replication.fetch_answer import AnswerInMaking, Read
 from storage.replication.leader_events import FetchVerdict, FollowerFetched
 from storage.replication.messages import FetchAnswer, FetchMode, FetchRequest, PartitionFetch, PartitionId

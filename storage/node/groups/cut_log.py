@@ -8,8 +8,8 @@ import structlog
 
 from acklog.wire.problems import ProblemCode
 from storage.delivery.cut_log import records_of_cut
-from storage.node.delivery_host import DeliveryHost
-from storage.node.partition_host import PartitionHost
+from storage.node.groups.delivery_host import DeliveryHost
+from storage.node.partition.partition_host import PartitionHost
 from storage.rpc.messages import SettleItem
 
 logger = structlog.get_logger(__name__)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from cluster.model import NodeRegistration
-from storage.node.replication.replica_host import ReplicaHost
+from storage.node.replicas.replica_host import ReplicaHost
 from storage.replication.leader_events import NodesImpaired
 
 

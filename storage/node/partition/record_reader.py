@@ -4,7 +4,7 @@ from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from cluster.errors import AcklogError
 from storage.log.partition_log import PartitionLog
-from storage.node.batch_cache import BatchCache, CachedBatch
+from storage.node.partition.batch_cache import BatchCache, CachedBatch
 
 
 class RecordReader:

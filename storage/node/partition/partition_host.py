@@ -17,17 +17,17 @@ from cluster.model import Topic
 from storage.log.keys import LogKind
 from storage.log.partition_log import PartitionLog
 from storage.log.round import Appended
-from storage.node.batch_cache import BatchCache
-from storage.node.commit_waiters import CommitWaiters
-from storage.node.keyed_runs import KeyedRuns
-from storage.node.produce_outcome import OVERLOADED_RETRY_MS, ProduceOutcome, unconfirmed
-from storage.node.replication.leading import UNAVAILABLE_RETRY_MS, Leadership, check_sure
-from storage.node.sent_batches import SentBatches, SourceKey
-from storage.node.settings import NodeSettings
+from storage.node.partition.batch_cache import BatchCache
+from storage.node.partition.commit_waiters import CommitWaiters
+from storage.node.partition.keyed_runs import KeyedRuns
+from storage.node.partition.produce_outcome import OVERLOADED_RETRY_MS, ProduceOutcome, unconfirmed
+from storage.node.partition.sent_batches import SentBatches, SourceKey
+from storage.node.partition.settings import NodeSettings
 from storage.produce.dedup_window import DedupWindow
 from storage.produce.produce_check import check_mapping, checked_header, checked_keys
 from storage.produce.producer_window import Known, ProducerWindow
 from storage.replication.leader_events import Refusal
+from storage.replication.leadership import UNAVAILABLE_RETRY_MS, Leadership, check_sure
 from storage.rpc.messages import (
     ACKS_ALL,
     KeyedResult,

@@ -8,13 +8,13 @@ import structlog
 from cluster.errors import AcklogError
 from cluster.model import Group
 from cluster.projected_offsets import ProjectedPartition
-from storage.node.cut_log import put_groups_back
-from storage.node.delivery_host import DeliveryHost
-from storage.node.delivery_steps import DeliverySteps
-from storage.node.partition_groups import PartitionGroups
-from storage.node.partition_host import PartitionHost
-from storage.node.record_reader import RecordReader
-from storage.node.replication.leading import Leadership
+from storage.node.groups.cut_log import put_groups_back
+from storage.node.groups.delivery_host import DeliveryHost
+from storage.node.groups.delivery_steps import DeliverySteps
+from storage.node.groups.partition_groups import PartitionGroups
+from storage.node.partition.partition_host import PartitionHost
+from storage.node.partition.record_reader import RecordReader
+from storage.replication.leadership import Leadership
 
 logger = structlog.get_logger(__name__)
 

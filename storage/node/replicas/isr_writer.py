@@ -23,7 +23,7 @@ from cluster.hand_over import hand_overs_forgotten, handed_over
 from cluster.metadata_view import MetadataView
 from cluster.model import PartitionState
 from cluster.partition_change import without_damaged
-from storage.node.replication.joint_transactions import JointTransactions
+from storage.node.replicas.joint_transactions import JointTransactions
 from storage.replication.assignment import IsrMember, ReplicaIdentity, assignment_of
 from storage.replication.isr import ChangeOutcome, IsrChange
 from storage.replication.leader_events import AssignmentSeen, AssignmentUnreadable, IsrChangeEnded

@@ -18,13 +18,13 @@ from cluster.errors import AcklogError
 from cluster.model import Group, StartPosition
 from storage.delivery.group_delivery import GroupDelivery, Lease, Settlement
 from storage.delivery.records import Acked, GroupRemoved, Returned, Started, unpack_ranges
-from storage.node.cut_log import gone_with_log
-from storage.node.delivery_host import DeliveryHost
-from storage.node.delivery_steps import DeliverySteps
-from storage.node.lease_reader import LeaseReader, ReadLeases
-from storage.node.partition_host import PartitionHost
-from storage.node.record_reader import RecordReader
-from storage.node.settings import NodeSettings
+from storage.node.groups.cut_log import gone_with_log
+from storage.node.groups.delivery_host import DeliveryHost
+from storage.node.groups.delivery_steps import DeliverySteps
+from storage.node.groups.lease_reader import LeaseReader, ReadLeases
+from storage.node.partition.partition_host import PartitionHost
+from storage.node.partition.record_reader import RecordReader
+from storage.node.partition.settings import NodeSettings
 from storage.rpc.messages import (
     DeliveredMessage,
     GroupPosition,

@@ -15,8 +15,8 @@ from cluster.errors import AcklogError
 from cluster.eviction import declared_dead
 from cluster.metadata_view import MetadataView
 from cluster.model import NodeRegistration
-from storage.node.replication.peer_directory import PEER_CLIENT
-from storage.node.replication.suspicion import (
+from storage.node.replicas.peer_directory import PEER_CLIENT
+from storage.node.replicas.suspicion import (
     DeclareDead,
     Finding,
     LeaveToLease,

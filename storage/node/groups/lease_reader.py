@@ -6,8 +6,8 @@ from acklog.wire.limits import REQUEST_MESSAGES_MAX
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
 from storage.delivery.group_delivery import Lease
-from storage.node.partition_host import PartitionHost
-from storage.node.record_reader import RecordReader
+from storage.node.partition.partition_host import PartitionHost
+from storage.node.partition.record_reader import RecordReader
 from storage.rpc.messages import DeliveredMessage
 
 _RECORD_OVERHEAD_BYTES = 64
