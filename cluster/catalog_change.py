@@ -12,8 +12,10 @@ from difflib import get_close_matches
 from acklog.wire.names import name_fault
 from acklog.wire.problems import ProblemCode
 from cluster.backoff import Backoff
-from cluster.clock import Clock
-from cluster.coordination import (
+from cluster.errors import AcklogError
+from cluster.metadata_view import MetadataView
+from cluster.ports.clock import Clock
+from cluster.ports.coordination import (
     Compare,
     CoordinationFullError,
     CoordinationStore,
@@ -22,8 +24,6 @@ from cluster.coordination import (
     Operation,
     OutcomeUnknownError,
 )
-from cluster.errors import AcklogError
-from cluster.metadata_view import MetadataView
 
 NEAR_NAMES_MAX = 3
 NEAR_NAMES_COMPARED_MAX = 1000

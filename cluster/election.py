@@ -11,9 +11,12 @@ from dataclasses import dataclass
 import structlog
 
 from cluster import keys
-from cluster.clock import Clock
 from cluster.codec import encode
-from cluster.coordination import (
+from cluster.follow import follow
+from cluster.held_lease import HeldLease, LeaseSettings
+from cluster.model import ControllerClaim
+from cluster.ports.clock import Clock
+from cluster.ports.coordination import (
     Changed,
     Compare,
     CompareTarget,
@@ -25,9 +28,6 @@ from cluster.coordination import (
     absent,
     key_of,
 )
-from cluster.follow import follow
-from cluster.held_lease import HeldLease, LeaseSettings
-from cluster.model import ControllerClaim
 
 _log = structlog.get_logger(__name__)
 

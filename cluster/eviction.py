@@ -2,8 +2,8 @@
 
 from cluster import keys
 from cluster.codec import decode
-from cluster.coordination import Compare, Delete, KeyValue, Operation, unchanged
 from cluster.model import ControllerClaim, NodeRegistration
+from cluster.ports.coordination import Compare, Delete, KeyValue, Operation, unchanged
 
 
 def declared_dead(

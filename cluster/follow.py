@@ -5,8 +5,8 @@ from collections.abc import AsyncGenerator
 import structlog
 
 from cluster.backoff import Backoff
-from cluster.clock import Clock
-from cluster.coordination import CompactedError, CoordinationError, CoordinationStore, Listing, Watch, WatchBatch
+from cluster.ports.clock import Clock
+from cluster.ports.coordination import CompactedError, CoordinationError, CoordinationStore, Listing, Watch, WatchBatch
 
 _log = structlog.get_logger(__name__)
 

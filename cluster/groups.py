@@ -10,9 +10,12 @@ from acklog.wire.identifiers import id_from_bits
 from acklog.wire.problems import ProblemCode
 from cluster import keys
 from cluster.catalog_change import CatalogChanger, CatalogSettings, Settled, Step, Write, check_name, not_found
-from cluster.clock import Clock
 from cluster.codec import decode, encode
-from cluster.coordination import (
+from cluster.errors import AcklogError
+from cluster.metadata_view import MetadataView
+from cluster.model import Group, GroupMode, GroupSettings, Tombstone
+from cluster.ports.clock import Clock
+from cluster.ports.coordination import (
     MAX_TRANSACTION_OPERATIONS,
     CoordinationError,
     CoordinationStore,
@@ -22,10 +25,7 @@ from cluster.coordination import (
     absent,
     unchanged,
 )
-from cluster.entropy import Entropy
-from cluster.errors import AcklogError
-from cluster.metadata_view import MetadataView
-from cluster.model import Group, GroupMode, GroupSettings, Tombstone
+from cluster.ports.entropy import Entropy
 
 
 class Groups:

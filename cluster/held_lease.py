@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import structlog
 
 from cluster.backoff import Backoff
-from cluster.clock import Clock
-from cluster.coordination import CoordinationError, CoordinationStore, LeaseLostError
+from cluster.ports.clock import Clock
+from cluster.ports.coordination import CoordinationError, CoordinationStore, LeaseLostError
 
 _log = structlog.get_logger(__name__)
 

@@ -2,8 +2,8 @@
 
 from cluster import keys
 from cluster.backoff import Backoff
-from cluster.clock import Clock
-from cluster.coordination import (
+from cluster.ports.clock import Clock
+from cluster.ports.coordination import (
     CoordinationStore,
     CoordinationUnavailableError,
     OutcomeUnknownError,

@@ -8,7 +8,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from cluster.coordination import (
+from cluster.ports.coordination import (
     MAX_TRANSACTION_OPERATIONS,
     NO_LEASE,
     VALUE_BYTES_MAX,
@@ -30,7 +30,7 @@ FIRST_REVISION = 1  # of an empty store, as in etcd; the first write takes the n
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """A checked transaction: see `cluster.coordination`. Raises ValueError for a malformed one."""
+    """A checked transaction: see `cluster.ports.coordination`. Raises ValueError for a malformed one."""
 
     compares: tuple[Compare, ...]
     then: tuple[Operation, ...]

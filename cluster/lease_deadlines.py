@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from cluster.clock import Clock
-from cluster.coordination import Lease, LeaseLostError
+from cluster.ports.clock import Clock
+from cluster.ports.coordination import Lease, LeaseLostError
 
 
 @dataclass(slots=True)

@@ -7,8 +7,10 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from cluster.clock import Clock
-from cluster.coordination import (
+from cluster.key_space import KeySpace, LeaseEnd, Mutation, Request, Transaction
+from cluster.lease_deadlines import LeaseDeadlines
+from cluster.ports.clock import Clock
+from cluster.ports.coordination import (
     NO_LEASE,
     Compare,
     CoordinationError,
@@ -22,8 +24,6 @@ from cluster.coordination import (
     TransactionResult,
     WatchBatch,
 )
-from cluster.key_space import KeySpace, LeaseEnd, Mutation, Request, Transaction
-from cluster.lease_deadlines import LeaseDeadlines
 from cluster.revision_history import RevisionHistory
 from cluster.store_settings import StoreSettings
 

@@ -7,8 +7,8 @@ import msgspec
 
 from cluster import keys
 from cluster.codec import decode
-from cluster.coordination import Changed, Compare, Event, KeyValue, absent, key_of, unchanged
 from cluster.model import NodeRegistration
+from cluster.ports.coordination import Changed, Compare, Event, KeyValue, absent, key_of, unchanged
 from cluster.steering import NodeSteering
 
 

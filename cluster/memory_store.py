@@ -1,14 +1,14 @@
 """The coordination store in memory: for simulations and tests. Nothing of it survives the process."""
 
-from cluster.clock import Clock
-from cluster.coordination import TransactionResult
 from cluster.key_space import KeySpace, Request
 from cluster.local_store import LocalStore
+from cluster.ports.clock import Clock
+from cluster.ports.coordination import TransactionResult
 from cluster.store_settings import StoreSettings
 
 
 class MemoryStore(LocalStore):
-    """`cluster.coordination.CoordinationStore`: a transaction is a fact at once."""
+    """`cluster.ports.coordination.CoordinationStore`: a transaction is a fact at once."""
 
     def __init__(self, clock: Clock, settings: StoreSettings | None = None) -> None:
         super().__init__(KeySpace(), clock, settings or StoreSettings())

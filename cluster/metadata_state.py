@@ -6,8 +6,8 @@ import msgspec
 
 from cluster import keys
 from cluster.codec import decode
-from cluster.coordination import Changed, Event, KeyValue, Removed, key_of
 from cluster.model import Group, NodeRegistration, PartitionState, Topic
+from cluster.ports.coordination import Changed, Event, KeyValue, Removed, key_of
 
 
 class MetadataState:

@@ -10,11 +10,11 @@ import structlog
 
 from cluster import keys
 from cluster.backoff import Backoff
-from cluster.clock import Clock
-from cluster.coordination import CoordinationStore, CoordinationUnavailableError, Listing, WatchBatch, key_of
 from cluster.follow import follow
 from cluster.metadata_state import MetadataState
 from cluster.model import Group, NodeRegistration, PartitionState, Topic
+from cluster.ports.clock import Clock
+from cluster.ports.coordination import CoordinationStore, CoordinationUnavailableError, Listing, WatchBatch, key_of
 from cluster.steering_state import SteeringState
 
 _log = structlog.get_logger(__name__)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import structlog
 
 from cluster import keys
-from cluster.clock import Clock
 from cluster.codec import decode
-from cluster.coordination import CoordinationError, CoordinationStore, KeyValue
 from cluster.model import NodeRegistration
+from cluster.ports.clock import Clock
+from cluster.ports.coordination import CoordinationError, CoordinationStore, KeyValue
 from cluster.registration_settings import RegistrationSettings
 
 _log = structlog.get_logger(__name__)

@@ -7,9 +7,12 @@ import structlog
 from msgspec.structs import replace
 
 from cluster import keys
-from cluster.clock import Clock
 from cluster.codec import decode, encode
-from cluster.coordination import (
+from cluster.held_lease import HeldLease
+from cluster.model import NodeRegistration
+from cluster.node_id import DirectoryConflictError, wait_for_node_id
+from cluster.ports.clock import Clock
+from cluster.ports.coordination import (
     Compare,
     CoordinationError,
     CoordinationStore,
@@ -20,9 +23,6 @@ from cluster.coordination import (
     absent,
     unchanged,
 )
-from cluster.held_lease import HeldLease
-from cluster.model import NodeRegistration
-from cluster.node_id import DirectoryConflictError, wait_for_node_id
 from cluster.registration_settings import RegistrationSettings
 
 _log = structlog.get_logger(__name__)

@@ -12,7 +12,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cluster.coordination import KeyValue
+from cluster.ports.coordination import KeyValue
 from cluster.sqlite_evidence import NO_EVIDENCE, StoreEvidence, losses_of
 from cluster.sqlite_file import FAULTS_MAX, lost_commits
 from cluster.sqlite_reach import reach_fault, read_reach

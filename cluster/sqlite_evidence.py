@@ -12,8 +12,8 @@ import msgspec
 
 from cluster import keys
 from cluster.codec import decode
-from cluster.coordination import KeyValue
 from cluster.model import PartitionState, Topic
+from cluster.ports.coordination import KeyValue
 
 SAID_MAX = 5
 """Losses that are told one by one."""

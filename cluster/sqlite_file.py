@@ -23,7 +23,8 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import StaticPool
 
-from cluster.coordination import (
+from cluster.key_space import FIRST_REVISION, KeySpace, Mutation
+from cluster.ports.coordination import (
     NO_LEASE,
     Changed,
     CoordinationError,
@@ -33,7 +34,6 @@ from cluster.coordination import (
     Removed,
     key_of,
 )
-from cluster.key_space import FIRST_REVISION, KeySpace, Mutation
 from cluster.sqlite_evidence import NO_EVIDENCE, StoreEvidence, losses_of
 from cluster.sqlite_reach import CommitReach, reach_fault, read_reach
 from cluster.sqlite_tables import (

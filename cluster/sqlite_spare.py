@@ -7,8 +7,8 @@ from sqlalchemy import create_engine
 from sqlalchemy.engine import URL
 from sqlalchemy.pool import StaticPool
 
-from cluster.coordination import NO_LEASE
 from cluster.key_space import KeySpace
+from cluster.ports.coordination import NO_LEASE
 from cluster.sqlite_tables import FORGET_CHECKSUM, FORMAT, metadata, put_row, row_of, store_table
 
 

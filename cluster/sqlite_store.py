@@ -16,9 +16,11 @@ import structlog
 from sqlalchemy.exc import DBAPIError
 
 from cluster import keys
-from cluster.blocking import BlockingCalls
-from cluster.clock import Clock
-from cluster.coordination import (
+from cluster.key_space import Decision, Request
+from cluster.local_store import LocalStore
+from cluster.ports.blocking import BlockingCalls
+from cluster.ports.clock import Clock
+from cluster.ports.coordination import (
     CoordinationError,
     CoordinationFullError,
     CoordinationUnavailableError,
@@ -26,8 +28,6 @@ from cluster.coordination import (
     TransactionResult,
     key_of,
 )
-from cluster.key_space import Decision, Request
-from cluster.local_store import LocalStore
 from cluster.sqlite_evidence import NO_EVIDENCE, StoreEvidence
 from cluster.sqlite_file import CommitFailedError, Opened, SqliteFile
 from cluster.sqlite_spare import spare_path, write_whole
@@ -45,7 +45,7 @@ class _Waiting:
 
 
 class SqliteStore(LocalStore):
-    """`cluster.coordination.CoordinationStore`. Made by `SqliteStore.open`.
+    """`cluster.ports.coordination.CoordinationStore`. Made by `SqliteStore.open`.
 
     A full disk refuses a write (CoordinationUnavailableError) and the store goes on. Any other failure of the file
     leaves the write unknown (OutcomeUnknownError) and stops the store: what the file holds is only known again after

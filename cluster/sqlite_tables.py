@@ -15,7 +15,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.sqlite import insert
 
-from cluster.coordination import KeyValue
+from cluster.ports.coordination import KeyValue
 
 FORMAT = 1
 

@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from acklog.wire.problems import ProblemCode
 from cluster import keys
 from cluster.catalog_change import CatalogChanger, CatalogSettings, Settled, Step, Write, not_found
-from cluster.clock import Clock
 from cluster.codec import decode, encode
-from cluster.coordination import (
+from cluster.errors import AcklogError
+from cluster.metadata_view import MetadataView
+from cluster.model import PartitionLife, PartitionState, Topic
+from cluster.ports.clock import Clock
+from cluster.ports.coordination import (
     Compare,
     CompareTarget,
     CoordinationError,
@@ -19,9 +22,6 @@ from cluster.coordination import (
     absent,
     unchanged,
 )
-from cluster.errors import AcklogError
-from cluster.metadata_view import MetadataView
-from cluster.model import PartitionLife, PartitionState, Topic
 from cluster.projected_offsets import ProjectedOffsets
 from cluster.steering import ClusterSteering, NodeSteering, OrderKind, PartitionOrder
 from cluster.unclean_election import Loss, ReplicaReport, elected_unclean, refuse_while_clean, why_not

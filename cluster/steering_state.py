@@ -6,9 +6,9 @@ import msgspec
 
 from cluster import keys
 from cluster.codec import decode
-from cluster.coordination import Changed, Event, KeyValue, key_of
 from cluster.membership import Membership
 from cluster.model import ControllerClaim
+from cluster.ports.coordination import Changed, Event, KeyValue, key_of
 from cluster.steering import ClusterSteering, PartitionOrder
 
 _CONCERNED = (keys.NODES, keys.INCARNATIONS, keys.STEERING, keys.CONTROLLER)

@@ -42,7 +42,7 @@ def _run(settings: "Settings", etcd: "EtcdOptions", unknown: "Sequence[UnknownVa
     from app.auth.tokens import TokensFileError
     from app.configuration.server_settings import SettingsError
     from app.processes.logging import configure_logging, log_unknown_variables
-    from cluster.coordination import CoordinationError
+    from cluster.ports.coordination import CoordinationError
 
     os.umask(PRIVATE_UMASK)
     try:

@@ -68,8 +68,8 @@ def _run(settings: "Settings", node_settings: "NodeSettings", unknown: "Sequence
     from app.processes.logging import configure_logging, log_unknown_variables
     from app.processes.node_end import StorageFailedError
     from app.processes.server import run
-    from cluster.coordination import CoordinationError
     from cluster.errors import AcklogError
+    from cluster.ports.coordination import CoordinationError
     from storage.disk.port import FileLockedError
     from storage.log.data_directory import DataDirectoryError
 

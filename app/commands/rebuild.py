@@ -10,7 +10,7 @@ from acklog.command.views import Cell, Column, Sentence, Table, View
 
 if TYPE_CHECKING:
     from app.commands.catalogue_rebuild import Rebuilt
-    from cluster.coordination import KeyValue
+    from cluster.ports.coordination import KeyValue
     from cluster.sqlite_copy import SqliteContent
     from storage.disk.real_disk import RealDisk
 
@@ -47,7 +47,7 @@ def _rebuild(data_dir: str) -> tuple["Rebuilt", list[str]]:
     from app.processes.embedded_store import coordination_path, evidence_of
     from app.processes.newest_epochs import newest_epochs
     from app.processes.process_constants import COORDINATION_FILE
-    from cluster.runtime import SteadyClock
+    from cluster.ports.runtime import SteadyClock
     from cluster.sqlite_copy import read_copy
     from cluster.sqlite_reach import read_reach
     from cluster.sqlite_spare import spare_path, write_whole

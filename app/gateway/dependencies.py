@@ -11,10 +11,10 @@ from app.auth.tokens import TokenTable
 from app.configuration.server_settings import Settings
 from app.gateway.batching.batch_numbers import BatchNumbers
 from app.gateway.shutdown import Shutdown
-from cluster.clock import Clock
-from cluster.entropy import Entropy
 from cluster.metadata_view import MetadataView
 from cluster.model import Group, GroupMode, GroupSettings, PartitionState, Topic, TopicConfig
+from cluster.ports.clock import Clock
+from cluster.ports.entropy import Entropy
 from cluster.steering import PartitionOrder
 from cluster.unclean_election import Loss, ReplicaReport
 from storage.rpc.node_api import NodeApi

@@ -1,8 +1,8 @@
 """The storage nodes of a cluster, as a gateway reaches them: over connections to where they registered."""
 
-from cluster.clock import Clock
-from cluster.entropy import Entropy
 from cluster.metadata_view import MetadataView
+from cluster.ports.clock import Clock
+from cluster.ports.entropy import Entropy
 from storage.rpc.client import RemoteNode
 from storage.rpc.node_api import NodeApi
 from storage.rpc.node_connections import NodeConnections

@@ -15,7 +15,7 @@ from cluster.errors import AcklogError
 from cluster.groups import Groups
 from cluster.memory_store import MemoryStore
 from cluster.metadata_view import MetadataView
-from cluster.runtime import SteadyClock, SystemEntropy
+from cluster.ports.runtime import SteadyClock, SystemEntropy
 from cluster.steering_desk import SteeringDesk
 from cluster.topics import Topics
 from storage.rpc.node_api import NodeApi

@@ -11,11 +11,11 @@ from app.configuration.server_settings import Settings
 from app.gateway.batching.batch_numbers import BatchNumbers
 from app.gateway.dependencies import Gateway, InThread
 from app.gateway.remote_nodes import RemoteNodes
-from cluster.clock import Clock
-from cluster.coordination import CoordinationStore
-from cluster.entropy import Entropy
 from cluster.groups import Groups
 from cluster.metadata_view import MetadataView
+from cluster.ports.clock import Clock
+from cluster.ports.coordination import CoordinationStore
+from cluster.ports.entropy import Entropy
 from cluster.steering_desk import SteeringDesk
 from cluster.topics import Topics
 from storage.rpc.settings import RpcClientSettings

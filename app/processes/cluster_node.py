@@ -17,14 +17,14 @@ from app.processes.directory_start import count_start
 from app.processes.node_end import NodeEnd, StorageFailedError
 from app.processes.storage_watch import StorageWatch
 from cluster import keys
-from cluster.clock import Clock
 from cluster.controller.host import ControllerHost
-from cluster.coordination import CoordinationError, CoordinationStore
-from cluster.entropy import Entropy
 from cluster.incarnation import take_incarnation
 from cluster.metadata_view import MetadataView
 from cluster.model import ControllerClaim, NodeRegistration, PartitionState
 from cluster.node_id import wait_for_node_id
+from cluster.ports.clock import Clock
+from cluster.ports.coordination import CoordinationError, CoordinationStore
+from cluster.ports.entropy import Entropy
 from cluster.registration import NodeRegistrar
 from cluster.topics import Topics
 from storage.disk.executor import IoExecutor

@@ -9,8 +9,8 @@ from functools import partial
 
 from cluster import keys
 from cluster.backoff import Backoff
-from cluster.clock import Clock
-from cluster.coordination import (
+from cluster.ports.clock import Clock
+from cluster.ports.coordination import (
     CoordinationError,
     CoordinationStore,
     CoordinationUnavailableError,

@@ -11,14 +11,14 @@ from app.configuration.server_settings import Settings
 from app.gateway.dependencies import Gateway
 from app.processes.node_metrics import NodeCollector
 from cluster import keys
-from cluster.clock import Clock
 from cluster.controller.embedded import EmbeddedController
-from cluster.coordination import CoordinationStore
-from cluster.entropy import Entropy
 from cluster.errors import AcklogError
 from cluster.groups import Groups
 from cluster.metadata_view import MetadataView
 from cluster.model import NodeRegistration
+from cluster.ports.clock import Clock
+from cluster.ports.coordination import CoordinationStore
+from cluster.ports.entropy import Entropy
 from cluster.registration import NodeRegistrar
 from cluster.steering_desk import SteeringDesk
 from cluster.topics import Topics

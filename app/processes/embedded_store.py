@@ -4,8 +4,8 @@ from functools import partial
 
 from app.processes.newest_epochs import noted_epochs
 from app.processes.process_constants import COORDINATION_FILE
-from cluster.blocking import BlockingCalls
-from cluster.clock import Clock
+from cluster.ports.blocking import BlockingCalls
+from cluster.ports.clock import Clock
 from cluster.sqlite_copy import read_spare
 from cluster.sqlite_evidence import StoreEvidence
 from cluster.sqlite_spare import spare_path

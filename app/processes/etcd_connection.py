@@ -6,11 +6,11 @@ import structlog
 
 from app.configuration.etcd_options import EtcdOptions
 from cluster import keys
-from cluster.clock import Clock
-from cluster.coordination import CoordinationError
-from cluster.entropy import Entropy
 from cluster.etcd.etcd_store import EtcdStore
 from cluster.etcd.failures import AccessDeniedError
+from cluster.ports.clock import Clock
+from cluster.ports.coordination import CoordinationError
+from cluster.ports.entropy import Entropy
 
 RETRY_PAUSE_MS = 200
 

@@ -15,7 +15,7 @@ from app.processes.cluster_gateway import start_cluster_gateway
 from app.processes.descriptors import PEERS, plan_descriptors, raise_descriptor_limit, report
 from app.processes.etcd_connection import connect_to_etcd
 from app.processes.gateway_server import OTHER_ADDRESS, check_exposure, gateway_config
-from cluster.runtime import SteadyClock, SystemEntropy
+from cluster.ports.runtime import SteadyClock, SystemEntropy
 from storage.disk.thread_executor import ThreadExecutor
 from storage.rpc.tcp_transport import TcpTransport
 

@@ -19,7 +19,7 @@ from app.processes.descriptors import PEERS, plan_descriptors, raise_descriptor_
 from app.processes.etcd_connection import connect_to_etcd
 from app.processes.node_http import create_node_app
 from app.processes.process_constants import COORDINATION_FILE, GRACE_SECONDS, IO_THREADS, SWITCH_INTERVAL_SECONDS
-from cluster.runtime import SteadyClock, SystemEntropy
+from cluster.ports.runtime import SteadyClock, SystemEntropy
 from storage.disk.real_disk import RealDisk
 from storage.disk.thread_executor import ThreadExecutor
 from storage.log.data_directory import read_meta

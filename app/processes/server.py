@@ -16,8 +16,8 @@ from app.processes.embedded_store import open_store
 from app.processes.gateway_server import OTHER_ADDRESS, check_exposure, gateway_config
 from app.processes.node_end import NodeEnd, StorageFailedError
 from app.processes.process_constants import IO_THREADS, SWITCH_INTERVAL_SECONDS, VITAL_INTERVAL_MS
-from cluster.clock import Clock
-from cluster.runtime import SteadyClock, SystemEntropy
+from cluster.ports.clock import Clock
+from cluster.ports.runtime import SteadyClock, SystemEntropy
 from storage.disk.real_disk import RealDisk
 from storage.disk.thread_executor import ThreadExecutor
 from storage.node.partition.settings import NodeSettings

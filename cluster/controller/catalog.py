@@ -7,8 +7,8 @@ import msgspec
 
 from cluster import keys
 from cluster.codec import decode
-from cluster.coordination import Changed, Event, KeyValue, key_of
 from cluster.model import PartitionState, Tombstone, Topic
+from cluster.ports.coordination import Changed, Event, KeyValue, key_of
 from cluster.steering import PartitionOrder
 
 

@@ -10,13 +10,13 @@ from dataclasses import replace
 
 import structlog
 
-from cluster.clock import Clock
 from cluster.controller.figures import ControllerFigures
 from cluster.controller.loop import ControllerLoop
 from cluster.controller.settings import ControllerSettings
-from cluster.coordination import CoordinationStore, CoordinationUnavailableError
 from cluster.incarnation import take_incarnation
 from cluster.model import NodeRegistration
+from cluster.ports.clock import Clock
+from cluster.ports.coordination import CoordinationStore, CoordinationUnavailableError
 
 _log = structlog.get_logger(__name__)
 

@@ -4,14 +4,14 @@ import asyncio
 
 import structlog
 
-from cluster.clock import Clock
 from cluster.controller.figures import ControllerFigures
 from cluster.controller.image import ClusterImage
 from cluster.controller.loop import ControllerLoop, FencedError
 from cluster.controller.settings import ControllerSettings
-from cluster.coordination import CoordinationStore
 from cluster.election import Election, Term
 from cluster.model import ControllerClaim
+from cluster.ports.clock import Clock
+from cluster.ports.coordination import CoordinationStore
 
 _log = structlog.get_logger(__name__)
 

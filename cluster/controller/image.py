@@ -7,9 +7,9 @@ import msgspec
 from cluster import keys
 from cluster.codec import decode
 from cluster.controller.catalog import Catalog, Entry
-from cluster.coordination import Changed, Event, KeyValue, key_of
 from cluster.membership import Membership
 from cluster.model import NodeRegistration
+from cluster.ports.coordination import Changed, Event, KeyValue, key_of
 from cluster.steering import ClusterSteering
 
 _IRRELEVANT = (keys.OFFSETS, keys.GROUPS, keys.DIRECTORIES)

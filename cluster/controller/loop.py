@@ -7,7 +7,6 @@ from contextlib import aclosing
 import structlog
 
 from cluster import keys
-from cluster.clock import Clock
 from cluster.controller.catalog import Entry
 from cluster.controller.figures import ControllerFigures
 from cluster.controller.image import ClusterImage
@@ -15,9 +14,10 @@ from cluster.controller.planner import Planner, plan_forgetting
 from cluster.controller.settings import ControllerSettings
 from cluster.controller.steps import PlannedTransaction, Step, pack
 from cluster.controller.unclean_marks import UncleanMarks
-from cluster.coordination import Compare, CoordinationError, CoordinationStore, Listing
 from cluster.follow import follow
 from cluster.model import NodeRegistration
+from cluster.ports.clock import Clock
+from cluster.ports.coordination import Compare, CoordinationError, CoordinationStore, Listing
 
 _log = structlog.get_logger(__name__)
 

@@ -24,9 +24,9 @@ from cluster.controller.partition_rules import rule
 from cluster.controller.planner_settings import PlannerSettings
 from cluster.controller.round import Round
 from cluster.controller.steps import Decision, DecisionKind, Step
-from cluster.coordination import Delete, KeyValue, Put, absent, unchanged
 from cluster.membership import Membership
 from cluster.model import PartitionLife, PartitionState, Topic
+from cluster.ports.coordination import Delete, KeyValue, Put, absent, unchanged
 
 
 @dataclass(frozen=True, slots=True)

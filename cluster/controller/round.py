@@ -21,8 +21,8 @@ from cluster.controller.planner_settings import PlannerSettings
 from cluster.controller.preference import PreferenceBalance
 from cluster.controller.replica_change import originals, retargeted
 from cluster.controller.steps import Decision, DecisionKind, Step
-from cluster.coordination import Delete, Put, unchanged
 from cluster.model import PartitionLife, PartitionState
+from cluster.ports.coordination import Delete, Put, unchanged
 from cluster.steering import OrderKind, PartitionOrder
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from cluster.coordination import MAX_TRANSACTION_OPERATIONS, Compare, CompareTarget, Operation
+from cluster.ports.coordination import MAX_TRANSACTION_OPERATIONS, Compare, CompareTarget, Operation
 
 
 class DecisionKind(Enum):

@@ -6,8 +6,8 @@ import structlog
 from cluster import keys
 from cluster.controller.assignment import PartitionId
 from cluster.controller.image import ClusterImage
-from cluster.coordination import Event, key_of
 from cluster.model import PartitionState, UncleanElection
+from cluster.ports.coordination import Event, key_of
 
 _log = structlog.get_logger(__name__)
 

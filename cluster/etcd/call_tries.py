@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import NoReturn
 
-from cluster.coordination import CoordinationError, CoordinationUnavailableError, OutcomeUnknownError
 from cluster.etcd.failures import AccessDeniedError, Failure
 from cluster.etcd.settings import EtcdSettings
+from cluster.ports.coordination import CoordinationError, CoordinationUnavailableError, OutcomeUnknownError
 
 
 class CallKind(Enum):

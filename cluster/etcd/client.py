@@ -7,9 +7,6 @@ import grpc
 import grpc.aio
 import structlog
 
-from cluster.clock import Clock
-from cluster.coordination import CoordinationUnavailableError, OutcomeUnknownError
-from cluster.entropy import Entropy
 from cluster.etcd import acklog_etcd_pb2 as messages
 from cluster.etcd.call_tries import CallKind, CallTries, RefusedError
 from cluster.etcd.connections import Connections
@@ -18,6 +15,9 @@ from cluster.etcd.failures import AccessDeniedError, Failure, failure_of
 from cluster.etcd.methods import AUTHENTICATE, WATCH, AnswerType, Method, RequestType
 from cluster.etcd.settings import EtcdSettings
 from cluster.etcd.tokens import Token, TokenBox
+from cluster.ports.clock import Clock
+from cluster.ports.coordination import CoordinationUnavailableError, OutcomeUnknownError
+from cluster.ports.entropy import Entropy
 
 _log = structlog.get_logger(__name__)
 

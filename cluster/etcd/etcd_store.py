@@ -7,19 +7,6 @@ twice is the same as once; a transaction that got no answer is reported as unkno
 import asyncio
 from collections.abc import Sequence
 
-from cluster.clock import Clock
-from cluster.coordination import (
-    Compare,
-    CoordinationError,
-    CoordinationUnavailableError,
-    KeyValue,
-    Lease,
-    LeaseLostError,
-    Listing,
-    Operation,
-    TransactionResult,
-)
-from cluster.entropy import Entropy
 from cluster.etcd import acklog_etcd_pb2 as messages
 from cluster.etcd.call_tries import CallKind, RefusedError
 from cluster.etcd.client import EtcdClient
@@ -31,12 +18,25 @@ from cluster.etcd.settings import EtcdSettings
 from cluster.etcd.translation import key_bytes, key_value, prefix_range, transaction_request
 from cluster.etcd.watch_cursor import FIRST_REVISION
 from cluster.key_space import Transaction
+from cluster.ports.clock import Clock
+from cluster.ports.coordination import (
+    Compare,
+    CoordinationError,
+    CoordinationUnavailableError,
+    KeyValue,
+    Lease,
+    LeaseLostError,
+    Listing,
+    Operation,
+    TransactionResult,
+)
+from cluster.ports.entropy import Entropy
 
 _LEASE_ID_MASK = (1 << 63) - 1  # etcd's lease ids are positive
 
 
 class EtcdStore:
-    """`cluster.coordination.CoordinationStore`. Connects when it is first used. For one event loop; close it there."""
+    """`cluster.ports.coordination.CoordinationStore`. Connects when it is first used. For one event loop; close it there."""
 
     def __init__(self, settings: EtcdSettings, *, clock: Clock, entropy: Entropy) -> None:
         self._settings = settings

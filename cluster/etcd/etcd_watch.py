@@ -8,9 +8,6 @@ import grpc
 import grpc.aio
 import structlog
 
-from cluster.clock import Clock
-from cluster.coordination import CoordinationError, CoordinationUnavailableError, WatchBatch
-from cluster.entropy import Entropy
 from cluster.etcd import acklog_etcd_pb2 as messages
 from cluster.etcd.call_tries import Again
 from cluster.etcd.client import EtcdClient, TryFailedError, WatchCall
@@ -19,6 +16,9 @@ from cluster.etcd.settings import EtcdSettings
 from cluster.etcd.tokens import Token
 from cluster.etcd.watch_cursor import StreamBrokenError, WatchCursor
 from cluster.etcd.watch_resumption import WatchResumption
+from cluster.ports.clock import Clock
+from cluster.ports.coordination import CoordinationError, CoordinationUnavailableError, WatchBatch
+from cluster.ports.entropy import Entropy
 
 _log = structlog.get_logger(__name__)
 
@@ -26,7 +26,7 @@ _PROGRESS = messages.WatchRequest(progress_request=messages.WatchProgressRequest
 
 
 class EtcdWatch:
-    """`cluster.coordination.Watch`. Connects when it is first read. A cancelled read loses nothing."""
+    """`cluster.ports.coordination.Watch`. Connects when it is first read. A cancelled read loses nothing."""
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from enum import Enum, auto
 
 import grpc
 
-from cluster.coordination import CoordinationError
+from cluster.ports.coordination import CoordinationError
 
 
 class AccessDeniedError(CoordinationError):

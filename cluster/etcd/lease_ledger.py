@@ -5,7 +5,7 @@ a margin earlier, ends here before it can end there: also after the process or e
 that was declared lost stays lost, even where etcd, after a change of its leader, would let it live on.
 """
 
-from cluster.coordination import CoordinationUnavailableError, LeaseLostError
+from cluster.ports.coordination import CoordinationUnavailableError, LeaseLostError
 
 
 class LeaseLedger:

@@ -7,10 +7,10 @@ It asks for one revision more than it needs: etcd before 3.4.36 and 3.5.19 forge
 revision and says nothing to a watch that starts there, so a start there is never relied on.
 """
 
-from cluster.coordination import CompactedError, Event, WatchBatch
 from cluster.etcd import acklog_etcd_pb2 as messages
 from cluster.etcd.failures import Failure, watch_failure_of
 from cluster.etcd.translation import event, prefix_range
+from cluster.ports.coordination import CompactedError, Event, WatchBatch
 
 FIRST_REVISION = 1  # of an empty etcd; nothing happened in it, so nothing of it can be compacted away
 

@@ -8,8 +8,8 @@ import msgspec
 
 from cluster import keys
 from cluster.codec import decode
-from cluster.coordination import KeyValue
 from cluster.model import Group, NodeRegistration, PartitionState, Tombstone, Topic
+from cluster.ports.coordination import KeyValue
 from cluster.projected_offsets import ProjectedOffsets
 from storage.check.figures import LogFigures
 from storage.check.findings import FindingKind, Findings

@@ -4,7 +4,7 @@ import msgspec
 from crc32c import crc32c
 
 from acklog.wire.identifiers import id_from_bits
-from cluster.entropy import Entropy
+from cluster.ports.entropy import Entropy
 from storage.disk.port import Disk
 from storage.log.checkpoint import read_file, replace_file
 from storage.log.journal_names import JOURNAL_DIRECTORY

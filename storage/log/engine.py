@@ -5,8 +5,8 @@ from collections.abc import Callable
 import structlog
 
 from acklog.wire.problems import ProblemCode
-from cluster.clock import Clock
 from cluster.errors import AcklogError
+from cluster.ports.clock import Clock
 from storage.disk.executor import IoExecutor
 from storage.disk.port import Disk, DiskRefusedError, ShortageError
 from storage.log.index_cache import IndexCache

@@ -3,9 +3,9 @@
 from functools import partial
 
 from acklog.wire.problems import ProblemCode
-from cluster.clock import Clock
-from cluster.entropy import Entropy
 from cluster.errors import AcklogError
+from cluster.ports.clock import Clock
+from cluster.ports.entropy import Entropy
 from storage.disk.executor import IoExecutor
 from storage.disk.port import Disk, DiskRefusedError
 from storage.log.ballast import release_ballast

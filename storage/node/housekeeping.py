@@ -5,13 +5,13 @@ from collections.abc import Callable
 import structlog
 
 from cluster import keys
-from cluster.clock import Clock
 from cluster.codec import decode, encode
-from cluster.coordination import CoordinationError, CoordinationStore, Put, unchanged
 from cluster.errors import AcklogError
 from cluster.metadata_view import MetadataView
 from cluster.model import PartitionLife, PartitionState, RetentionMode
 from cluster.partition_change import found_empty
+from cluster.ports.clock import Clock
+from cluster.ports.coordination import CoordinationError, CoordinationStore, Put, unchanged
 from storage.node.offset_projection import OffsetProjection
 from storage.node.partition.settings import NodeSettings
 from storage.node.replicas.led_partition import Partition

@@ -11,8 +11,8 @@ import msgspec
 import structlog
 
 from cluster import keys
-from cluster.clock import Clock
-from cluster.coordination import Compare, CompareTarget, CoordinationError, CoordinationStore, Put
+from cluster.ports.clock import Clock
+from cluster.ports.coordination import Compare, CompareTarget, CoordinationError, CoordinationStore, Put
 from cluster.projected_offsets import ProjectedOffsets, ProjectedPartition
 from storage.node.replicas.led_partition import Partition
 

@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable, Mapping
 
 from acklog.wire.problems import ProblemCode
-from cluster.clock import Clock
 from cluster.errors import AcklogError
 from cluster.model import Group
+from cluster.ports.clock import Clock
 from storage.node.groups.partition_groups import empty_reason_of
 from storage.node.groups.waiting import TopicReaders, Waiter
 from storage.node.replicas.led_partition import Partition

@@ -6,12 +6,12 @@ from functools import partial
 from typing import TypeVar
 
 from acklog.wire.problems import ProblemCode
-from cluster.clock import Clock
-from cluster.coordination import CoordinationStore
-from cluster.entropy import Entropy
 from cluster.errors import AcklogError
 from cluster.metadata_view import MetadataView
 from cluster.model import Group, GroupMode, GroupSettings
+from cluster.ports.clock import Clock
+from cluster.ports.coordination import CoordinationStore
+from cluster.ports.entropy import Entropy
 from storage.delivery.partition_delivery import PartitionDelivery
 from storage.disk.executor import IoExecutor
 from storage.disk.port import Disk

@@ -8,9 +8,9 @@ import msgspec
 import structlog
 
 from acklog.wire.problems import ProblemCode
-from cluster.clock import Clock
-from cluster.entropy import Entropy
 from cluster.errors import AcklogError
+from cluster.ports.clock import Clock
+from cluster.ports.entropy import Entropy
 from storage.rpc import messages, methods
 from storage.rpc.client_connection import Call, ClientConnection, ConnectionEndedError
 from storage.rpc.framing import Frame, FrameKind, FrameTooLargeError

@@ -4,9 +4,9 @@ import asyncio
 
 import structlog
 
-from cluster.clock import Clock
-from cluster.entropy import Entropy
 from cluster.errors import AcklogError
+from cluster.ports.clock import Clock
+from cluster.ports.entropy import Entropy
 from storage.rpc import messages, methods
 from storage.rpc.caller import Caller
 from storage.rpc.framing import Frame, FrameKind

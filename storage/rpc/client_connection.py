@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import structlog
 
-from cluster.clock import Clock
+from cluster.ports.clock import Clock
 from storage.rpc.framing import REQUEST_ID_MAX, Buffer, Frame, FrameDecoder, FrameKind, encode_frame
 from storage.rpc.transport import Stream
 

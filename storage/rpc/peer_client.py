@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Callable
 
-from cluster.clock import Clock
-from cluster.entropy import Entropy
+from cluster.ports.clock import Clock
+from cluster.ports.entropy import Entropy
 from storage.replication.messages import FetchAnswer, FetchMode, FetchRequest, SnapshotAnswer, SnapshotRequest
 from storage.rpc import methods
 from storage.rpc.caller import Caller

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from cluster.runtime import SteadyClock
+from cluster.ports.runtime import SteadyClock
 from storage.rpc.client import RemoteNode
 from storage.rpc.in_process import InProcessNode
 from storage.rpc.node_api import NodeApi

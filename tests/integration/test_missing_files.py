@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import structlog
 
-from cluster.coordination import CoordinationError
 from cluster.errors import AcklogError
+from cluster.ports.coordination import CoordinationError
 from storage.log.data_directory import DataDirectoryError
 from storage.log.settings import LogStoreSettings
 from storage.node.partition.settings import NodeSettings

@@ -6,7 +6,7 @@ import pytest
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
-from cluster.runtime import SteadyClock, SystemEntropy
+from cluster.ports.runtime import SteadyClock, SystemEntropy
 from storage.rpc import messages
 from storage.rpc.client import RemoteNode
 from storage.rpc.node_api import NodeApi

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import pytest
 
-from cluster.coordination import CoordinationError
+from cluster.ports.coordination import CoordinationError
 from storage.log.data_directory import DataDirectoryError
 from storage.node.partition.settings import NodeSettings
 from tests.support.command_run import CommandRun, run_command

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from cluster import keys
-from cluster.coordination import Compare, Operation, TransactionResult
+from cluster.ports.coordination import Compare, Operation, TransactionResult
 from tests.sim.cluster.coordination import CoordinationFaults
 from tests.sim.cluster.links import COORDINATION
 from tests.sim.cluster.machines import NodeMachine

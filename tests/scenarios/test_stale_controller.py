@@ -7,8 +7,8 @@ import pytest
 
 from cluster import keys
 from cluster.codec import decode, encode
-from cluster.coordination import Compare, CompareTarget, Operation, OutcomeUnknownError, Put, TransactionResult
 from cluster.model import ControllerClaim
+from cluster.ports.coordination import Compare, CompareTarget, Operation, OutcomeUnknownError, Put, TransactionResult
 from cluster.steering import NodeSteering
 from tests.support.controlled_cluster import ControlledCluster
 from tests.support.manual_clock import settle

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from cluster.runtime import SteadyClock, steady_step
+from cluster.ports.runtime import SteadyClock, steady_step
 from storage.disk.executor import Then
 
 _Result = TypeVar("_Result")
@@ -47,7 +47,7 @@ class MachineClock:
 
 
 class SimClock:
-    """`cluster.clock.Clock` of one process: follows its machine's clock as `SteadyClock` does, without its jumps.
+    """`cluster.ports.clock.Clock` of one process: follows its machine's clock as `SteadyClock` does, without its jumps.
 
     A new process (another SimClock on the same machine) starts with what the machine says, right or wrong.
     """
@@ -80,7 +80,7 @@ class SimClock:
 
 
 class SimEntropy:
-    """`cluster.entropy.Entropy` from a seed."""
+    """`cluster.ports.entropy.Entropy` from a seed."""
 
     def __init__(self, seed: int | str) -> None:
         self._random = random.Random(f"entropy {seed}")

@@ -7,11 +7,11 @@ from cluster.codec import decode
 from cluster.controller.host import ControllerHost
 from cluster.controller.planner_settings import PlannerSettings
 from cluster.controller.settings import ControllerSettings
-from cluster.coordination import KeyValue
 from cluster.election import ElectionSettings
 from cluster.memory_store import MemoryStore
 from cluster.metadata_view import MetadataView
 from cluster.model import ControllerClaim, NodeRegistration, PartitionState, Topic, TopicConfig
+from cluster.ports.coordination import KeyValue
 from cluster.registration import NodeRegistrar
 from cluster.topics import Topics
 from tests.support.counting_entropy import CountingEntropy

@@ -2,7 +2,7 @@
 
 
 class CountingEntropy:
-    """`cluster.entropy.Entropy`: bits 1, 2, 3, …; fractions 0.5."""
+    """`cluster.ports.entropy.Entropy`: bits 1, 2, 3, …; fractions 0.5."""
 
     def __init__(self) -> None:
         self.drawn = 0

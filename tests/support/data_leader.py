@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from cluster.codec import decode, encode
-from cluster.coordination import Compare, KeyValue, Put, unchanged
 from cluster.model import NodeRegistration, PartitionState
+from cluster.ports.coordination import Compare, KeyValue, Put, unchanged
 
 
 @dataclass(frozen=True, slots=True)

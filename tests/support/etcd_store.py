@@ -4,7 +4,7 @@ from typing import Any
 
 from cluster.etcd.etcd_store import EtcdStore
 from cluster.etcd.settings import EtcdSettings
-from cluster.runtime import SteadyClock, SystemEntropy
+from cluster.ports.runtime import SteadyClock, SystemEntropy
 
 
 def etcd_store(*endpoints: str, **settings: Any) -> EtcdStore:

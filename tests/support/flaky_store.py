@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from cluster.coordination import (
+from cluster.ports.coordination import (
     Compare,
     CoordinationError,
     CoordinationStore,

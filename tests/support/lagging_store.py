@@ -2,7 +2,7 @@
 
 import asyncio
 
-from cluster.coordination import CoordinationStore, KeyValue, Listing, Watch, WatchBatch
+from cluster.ports.coordination import CoordinationStore, KeyValue, Listing, Watch, WatchBatch
 from tests.support.flaky_store import FlakyStore
 
 

@@ -14,9 +14,7 @@ from app.auth.tokens import TokenTable
 from app.configuration.server_settings import Settings
 from app.gateway.dependencies import Gateway
 from cluster import keys
-from cluster.clock import Clock
 from cluster.codec import encode
-from cluster.coordination import Changed, CoordinationError, Event, KeyValue
 from cluster.errors import AcklogError
 from cluster.key_space import Mutation
 from cluster.memory_store import MemoryStore
@@ -31,6 +29,8 @@ from cluster.model import (
     Topic,
     TopicConfig,
 )
+from cluster.ports.clock import Clock
+from cluster.ports.coordination import Changed, CoordinationError, Event, KeyValue
 from cluster.steering_desk import SteeringDesk
 from cluster.steering_state import SteeringState
 from cluster.topic_mapping import remapped

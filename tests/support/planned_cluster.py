@@ -14,10 +14,10 @@ from cluster.controller.leadership import is_led
 from cluster.controller.planner import Planner
 from cluster.controller.planner_settings import PlannerSettings
 from cluster.controller.steps import Decision, Step, pack
-from cluster.coordination import Changed, Delete, Event, KeyValue, Operation, Put, key_of, unchanged
 from cluster.key_space import KeySpace, Mutation, Transaction
 from cluster.model import NO_LEADER, NodeRegistration, PartitionLife, PartitionState, Topic, TopicConfig
 from cluster.partition_change import found_empty
+from cluster.ports.coordination import Changed, Delete, Event, KeyValue, Operation, Put, key_of, unchanged
 from cluster.steering import ClusterSteering, NodeSteering, OrderKind, PartitionOrder
 from tests.support.data_leader import IsrChange, isr_with, isr_without
 

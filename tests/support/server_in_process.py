@@ -13,7 +13,7 @@ from app.configuration.server_settings import Settings
 from app.http.application import create_server_app
 from app.processes.embedded import EmbeddedServer, start_embedded
 from app.processes.embedded_store import open_store
-from cluster.runtime import SteadyClock, SystemEntropy
+from cluster.ports.runtime import SteadyClock, SystemEntropy
 from storage.disk.real_disk import RealDisk
 from storage.disk.thread_executor import ThreadExecutor
 from storage.node.partition.settings import NodeSettings

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from cluster.entropy import Entropy
+from cluster.ports.entropy import Entropy
 
 SEQUENCE_MAX = 2**31 - 1
 """What fits into the batch header."""

@@ -10,8 +10,8 @@ from starlette.routing import BaseRoute, Match
 
 from acklog.wire.problems import ProblemCode
 from app.http.exchange.responses import BytesResponse, json_response
-from cluster.coordination import CoordinationError, OutcomeUnknownError
 from cluster.errors import AcklogError
+from cluster.ports.coordination import CoordinationError, OutcomeUnknownError
 
 CONTENT_TYPE = "application/problem+json"
 TYPE_PREFIX = "urn:acklog:problem:"

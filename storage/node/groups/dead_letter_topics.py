@@ -13,10 +13,10 @@ from acklog.wire.partition_mapping import partition_of_hash
 from acklog.wire.partitioner import hash_of_key
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
-from cluster.clock import Clock
 from cluster.errors import AcklogError
 from cluster.metadata_view import MetadataView
 from cluster.model import Group, PartitionLife, PartitionState, Topic, TopicConfig
+from cluster.ports.clock import Clock
 from cluster.topic_mapping import earlier_topics
 from cluster.topics import Topics
 from storage.node.groups.dead_letter_sink import DeadLetter

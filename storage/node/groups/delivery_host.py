@@ -15,8 +15,8 @@ import structlog
 
 from acklog.wire.batch import encode_opaque_batch
 from acklog.wire.problems import ProblemCode
-from cluster.clock import Clock
 from cluster.errors import AcklogError
+from cluster.ports.clock import Clock
 from storage.delivery.partition_delivery import PartitionDelivery
 from storage.delivery.records import DeliveryRecord, encode_records
 from storage.disk.port import DiskFailedError, DiskRefusedError

@@ -16,7 +16,7 @@ from functools import partial
 import structlog
 
 from acklog.wire.batch import opaque_payload
-from cluster.clock import Clock
+from cluster.ports.clock import Clock
 from storage.delivery.partition_delivery import PartitionDelivery, log_of_snapshot
 from storage.delivery.records import decode_records
 from storage.disk.executor import IoExecutor

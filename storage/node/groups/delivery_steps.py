@@ -10,10 +10,10 @@ import structlog
 
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
-from cluster.clock import Clock
 from cluster.errors import AcklogError
 from cluster.metadata_view import MetadataView
 from cluster.model import Group
+from cluster.ports.clock import Clock
 from storage.delivery.group_delivery import DeadLetter as DueLetter
 from storage.delivery.group_delivery import GroupDelivery
 from storage.node.groups.dead_letter_sink import DeadLetter, DeadLetterSink

@@ -12,10 +12,10 @@ import structlog
 from msgspec.structs import replace
 
 from acklog.wire.problems import ProblemCode
-from cluster.clock import Clock
-from cluster.entropy import Entropy
 from cluster.errors import AcklogError
 from cluster.model import Group, StartPosition
+from cluster.ports.clock import Clock
+from cluster.ports.entropy import Entropy
 from storage.delivery.group_delivery import GroupDelivery, Lease, Settlement
 from storage.delivery.records import Acked, GroupRemoved, Returned, Started, unpack_ranges
 from storage.node.groups.cut_log import gone_with_log

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from cluster.clock import Clock
+from cluster.ports.clock import Clock
 
 
 class CommitWaiters:

@@ -3,7 +3,7 @@
 import structlog
 
 from acklog.wire.batch import decode_keys
-from cluster.clock import Clock
+from cluster.ports.clock import Clock
 from storage.log.log_walk import LogWalk, Unreadable
 from storage.log.partition_log import PartitionLog
 from storage.log.segment_reader import StoredBatch

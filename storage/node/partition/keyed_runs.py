@@ -4,8 +4,8 @@ import asyncio
 
 from acklog.wire.batch import DedupKey
 from acklog.wire.problems import ProblemCode
-from cluster.clock import Clock
 from cluster.errors import AcklogError
+from cluster.ports.clock import Clock
 from storage.produce.dedup_window import DedupWindow, check_runs
 from storage.replication.leadership import Leadership
 from storage.rpc.messages import KeyedResult, KnownKeysRequest

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable
 
 from acklog.wire.batch import NO_PRODUCER, BatchHeader, stamped_header
 from acklog.wire.problems import ProblemCode
-from cluster.clock import Clock
 from cluster.errors import AcklogError
 from cluster.model import Topic
+from cluster.ports.clock import Clock
 from storage.log.keys import LogKind
 from storage.log.partition_log import PartitionLog
 from storage.log.round import Appended

@@ -3,8 +3,8 @@
 import asyncio
 
 from acklog.wire.problems import ProblemCode
-from cluster.clock import Clock
 from cluster.errors import AcklogError
+from cluster.ports.clock import Clock
 from storage.log.round import Appended
 from storage.produce.producer_window import Known, ProducerWindow, Standing
 

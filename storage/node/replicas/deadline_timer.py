@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from cluster.clock import Clock
+from cluster.ports.clock import Clock
 
 
 class DeadlineTimer:

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 import structlog
 
 from cluster import keys
-from cluster.clock import Clock
 from cluster.codec import decode
-from cluster.coordination import CoordinationError, CoordinationStore, KeyValue, unchanged
-from cluster.entropy import Entropy
 from cluster.errors import AcklogError
 from cluster.eviction import declared_dead
 from cluster.metadata_view import MetadataView
 from cluster.model import NodeRegistration
+from cluster.ports.clock import Clock
+from cluster.ports.coordination import CoordinationError, CoordinationStore, KeyValue, unchanged
+from cluster.ports.entropy import Entropy
 from storage.node.replicas.peer_directory import PEER_CLIENT
 from storage.node.replicas.suspicion import (
     DeclareDead,

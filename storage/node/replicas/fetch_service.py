@@ -6,8 +6,8 @@ from typing import Protocol
 import structlog
 
 from acklog.wire.problems import ProblemCode
-from cluster.clock import Clock
 from cluster.errors import AcklogError
+from cluster.ports.clock import Clock
 from storage.node.replicas.served_follower import ServedFollower
 from storage.replication.fetch_answer import AnswerInMaking, Read
 from storage.replication.leader_events import FetchVerdict, FollowerFetched

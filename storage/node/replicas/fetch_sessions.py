@@ -9,8 +9,8 @@ from typing import NamedTuple
 import structlog
 
 from cluster.backoff import Backoff
-from cluster.clock import Clock
 from cluster.errors import AcklogError
+from cluster.ports.clock import Clock
 from storage.node.replicas.peer_directory import Peers
 from storage.replication.assignment import ReplicaIdentity
 from storage.replication.fetch_client import FetchClient

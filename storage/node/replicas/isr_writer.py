@@ -11,7 +11,11 @@ import msgspec
 
 from cluster import keys
 from cluster.codec import decode, encode
-from cluster.coordination import (
+from cluster.hand_over import hand_overs_forgotten, handed_over
+from cluster.metadata_view import MetadataView
+from cluster.model import PartitionState
+from cluster.partition_change import without_damaged
+from cluster.ports.coordination import (
     Compare,
     CompareTarget,
     CoordinationError,
@@ -19,10 +23,6 @@ from cluster.coordination import (
     OutcomeUnknownError,
     Put,
 )
-from cluster.hand_over import hand_overs_forgotten, handed_over
-from cluster.metadata_view import MetadataView
-from cluster.model import PartitionState
-from cluster.partition_change import without_damaged
 from storage.node.replicas.joint_transactions import JointTransactions
 from storage.replication.assignment import IsrMember, ReplicaIdentity, assignment_of
 from storage.replication.isr import ChangeOutcome, IsrChange

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cluster.coordination import (
+from cluster.ports.coordination import (
     MAX_TRANSACTION_OPERATIONS,
     Compare,
     CompareTarget,

@@ -5,9 +5,9 @@ import structlog
 
 from cluster import keys
 from cluster.codec import decode
-from cluster.coordination import CoordinationError, CoordinationStore
 from cluster.errors import AcklogError
 from cluster.model import PartitionLife, PartitionState
+from cluster.ports.coordination import CoordinationError, CoordinationStore
 from storage.log.keys import LogKey, LogKind
 from storage.log.store import LogStore
 from storage.replication.messages import PartitionId

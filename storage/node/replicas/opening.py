@@ -8,11 +8,11 @@ import msgspec
 
 from acklog.wire.batch import BatchCorruptError
 from acklog.wire.problems import ProblemCode
-from cluster.clock import Clock
-from cluster.entropy import Entropy
 from cluster.errors import AcklogError
 from cluster.metadata_view import MetadataView
 from cluster.model import Topic
+from cluster.ports.clock import Clock
+from cluster.ports.entropy import Entropy
 from storage.delivery.records import DeliveryFormatError
 from storage.disk.port import DiskFailedError, DiskRefusedError
 from storage.log.checkpoint import CheckpointDamagedError

@@ -2,9 +2,9 @@
 
 from typing import Protocol
 
-from cluster.clock import Clock
-from cluster.entropy import Entropy
 from cluster.metadata_view import MetadataView
+from cluster.ports.clock import Clock
+from cluster.ports.entropy import Entropy
 from storage.rpc.node_connections import NodeConnections
 from storage.rpc.peer_api import PeerApi
 from storage.rpc.peer_client import RemotePeer

@@ -3,8 +3,8 @@
 import structlog
 
 from acklog.wire.batch import producers_of
-from cluster.clock import Clock
 from cluster.errors import AcklogError
+from cluster.ports.clock import Clock
 from storage.disk.port import Buffer
 from storage.log.log_walk import LogWalk, Unreadable
 from storage.log.partition_log import PartitionLog

@@ -11,10 +11,10 @@ import structlog
 
 from acklog.wire.problems import ProblemCode
 from cluster import keys
-from cluster.coordination import CoordinationError, CoordinationStore
 from cluster.errors import AcklogError
 from cluster.metadata_view import MetadataView
 from cluster.model import PartitionLife, PartitionState, Topic
+from cluster.ports.coordination import CoordinationError, CoordinationStore
 from storage.disk.port import DiskFailedError, DiskRefusedError
 from storage.log.checkpoint import CheckpointDamagedError
 from storage.log.high_watermarks import HighWatermarks

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from cluster.clock import Clock
+from cluster.ports.clock import Clock
 from storage.log.high_watermarks import HighWatermarks
 from storage.node.groups.delivery_snapshots import DeliverySnapshots
 from storage.node.partition.batch_cache import BatchCache

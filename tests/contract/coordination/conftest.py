@@ -8,9 +8,9 @@ from typing import TypeVar
 
 import pytest
 
-from cluster.coordination import CoordinationStore, Watch, WatchBatch
 from cluster.memory_store import MemoryStore
-from cluster.runtime import SteadyClock
+from cluster.ports.coordination import CoordinationStore, Watch, WatchBatch
+from cluster.ports.runtime import SteadyClock
 from cluster.sqlite_store import SqliteStore
 from cluster.store_settings import StoreSettings
 from tests.sim.inline_executor import InlineExecutor

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from cluster.coordination import LeaseLostError, Put, Removed, TransactionResult, WatchBatch
+from cluster.ports.coordination import LeaseLostError, Put, Removed, TransactionResult, WatchBatch
 from tests.contract.coordination.conftest import Harness, take
 
 

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from cluster.coordination import (
+from cluster.ports.coordination import (
     MAX_TRANSACTION_OPERATIONS,
     VALUE_BYTES_MAX,
     Compare,

@@ -3,7 +3,7 @@ from contextlib import suppress
 
 import pytest
 
-from cluster.coordination import Changed, CompactedError, CoordinationStore, Delete, Put, Removed, WatchBatch
+from cluster.ports.coordination import Changed, CompactedError, CoordinationStore, Delete, Put, Removed, WatchBatch
 from tests.contract.coordination.conftest import soon, take
 
 

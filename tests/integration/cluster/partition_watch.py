@@ -12,9 +12,9 @@ from collections.abc import Awaitable, Callable
 
 from cluster import keys
 from cluster.codec import decode
-from cluster.coordination import CoordinationError
 from cluster.etcd.etcd_store import EtcdStore
 from cluster.model import NodeRegistration, PartitionState, Topic
+from cluster.ports.coordination import CoordinationError
 from tests.sim.history import Elected, History
 from tests.support.waiting import poll_until
 

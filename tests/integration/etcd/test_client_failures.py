@@ -8,18 +8,18 @@ import grpc
 import pytest
 
 from cluster.backoff import Backoff
-from cluster.coordination import (
+from cluster.etcd import acklog_etcd_pb2 as messages
+from cluster.etcd.etcd_store import EtcdStore
+from cluster.etcd.failures import AccessDeniedError
+from cluster.etcd.methods import AUTHENTICATE, LEASE_GRANT, LEASE_KEEP_ALIVE, LEASE_REVOKE, RANGE, TXN, WATCH
+from cluster.etcd.settings import EtcdUser
+from cluster.ports.coordination import (
     CoordinationError,
     CoordinationUnavailableError,
     LeaseLostError,
     OutcomeUnknownError,
     Put,
 )
-from cluster.etcd import acklog_etcd_pb2 as messages
-from cluster.etcd.etcd_store import EtcdStore
-from cluster.etcd.failures import AccessDeniedError
-from cluster.etcd.methods import AUTHENTICATE, LEASE_GRANT, LEASE_KEEP_ALIVE, LEASE_REVOKE, RANGE, TXN, WATCH
-from cluster.etcd.settings import EtcdUser
 from tests.integration.etcd.conftest import StoreMaker
 from tests.support.fake_etcd import Context, FakeEtcd
 

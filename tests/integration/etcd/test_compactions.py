@@ -7,9 +7,9 @@ from contextlib import aclosing
 import pytest
 
 from cluster.backoff import Backoff
-from cluster.coordination import CompactedError, Delete, Listing, Put, Removed
 from cluster.follow import follow
-from cluster.runtime import SteadyClock
+from cluster.ports.coordination import CompactedError, Delete, Listing, Put, Removed
+from cluster.ports.runtime import SteadyClock
 from tests.integration.etcd.conftest import StoreMaker
 from tests.support.etcd_process import EtcdProcess
 from tests.support.tcp_proxy import TcpProxy

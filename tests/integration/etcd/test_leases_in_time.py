@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from cluster.coordination import LeaseLostError, Put
 from cluster.model import NodeRegistration
+from cluster.ports.coordination import LeaseLostError, Put
+from cluster.ports.runtime import SteadyClock
 from cluster.registration import NodeRegistrar
 from cluster.registration_settings import RegistrationSettings
-from cluster.runtime import SteadyClock
 from tests.integration.etcd.conftest import StoreMaker
 from tests.support.etcd_process import EtcdProcess
 

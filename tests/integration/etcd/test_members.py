@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cluster.coordination import Changed, CoordinationUnavailableError, OutcomeUnknownError, Put, absent
-from cluster.runtime import SteadyClock
+from cluster.ports.coordination import Changed, CoordinationUnavailableError, OutcomeUnknownError, Put, absent
+from cluster.ports.runtime import SteadyClock
 from tests.integration.etcd.conftest import StoreMaker
 from tests.support.etcd_process import EtcdCluster, EtcdProcess, running_cluster
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from cluster.coordination import (
+from cluster.ports.coordination import (
     Changed,
     CoordinationStore,
     CoordinationUnavailableError,

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 import uvloop
 
-from cluster.coordination import (
+from cluster.ports.coordination import (
     Compare,
     CompareTarget,
     CoordinationUnavailableError,

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from cluster.runtime import SteadyClock, SystemEntropy
+from cluster.ports.runtime import SteadyClock, SystemEntropy
 from storage.rpc.client import RemoteNode
 from storage.rpc.server import NodeServer
 from storage.rpc.settings import RpcClientSettings, RpcServerSettings

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster.coordination import (
+from cluster.key_space import FIRST_REVISION, KeySpace, LeaseEnd, Request, Transaction
+from cluster.ports.coordination import (
     Changed,
     Compare,
     CompareTarget,
@@ -17,7 +18,6 @@ from cluster.coordination import (
     Removed,
     key_of,
 )
-from cluster.key_space import FIRST_REVISION, KeySpace, LeaseEnd, Request, Transaction
 
 KEYS = ("/a", "/a/1", "/a/2", "/b", "/ü")
 LEASES = (0, 1, 2)

@@ -13,9 +13,9 @@ from cluster.controller.leadership import NEW_LEADER_EPOCH
 from cluster.controller.planner import Planner, plan_forgetting
 from cluster.controller.planner_settings import PlannerSettings
 from cluster.controller.steps import Step, pack
-from cluster.coordination import MAX_TRANSACTION_OPERATIONS, Listing, Put
 from cluster.memory_store import MemoryStore
 from cluster.model import NodeRegistration, PartitionState, Tombstone, Topic
+from cluster.ports.coordination import MAX_TRANSACTION_OPERATIONS, Listing, Put
 from tests.support.manual_clock import ManualClock
 
 ME = NodeRegistration(1, 7, "", "")

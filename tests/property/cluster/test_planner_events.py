@@ -13,8 +13,8 @@ from cluster import keys
 from cluster.codec import encode
 from cluster.controller.assignment import Assignment
 from cluster.controller.steps import DecisionKind
-from cluster.coordination import Delete, Put
 from cluster.model import PartitionLife, Tombstone
+from cluster.ports.coordination import Delete, Put
 from tests.support.planned_cluster import SETTINGS, PlannedCluster
 
 NODES_MAX = 6

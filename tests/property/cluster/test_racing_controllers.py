@@ -15,10 +15,10 @@ from cluster.codec import encode
 from cluster.controller.image import ClusterImage
 from cluster.controller.planner import Planner
 from cluster.controller.steps import PlannedTransaction, pack
-from cluster.coordination import Delete, Put
 from cluster.election import fence
 from cluster.key_space import Transaction
 from cluster.model import ControllerClaim
+from cluster.ports.coordination import Delete, Put
 from tests.support.planned_cluster import SETTINGS, PlannedCluster
 
 SEEDS_PER_TEST = 20

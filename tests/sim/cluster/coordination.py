@@ -1,7 +1,7 @@
 """The coordination store as the simulated processes have it: one store that all share, behind connections that lag,
 break, lose questions and lose answers.
 
-What a connection may do is what `cluster.coordination` allows and etcd does: a write whose answer is lost may have
+What a connection may do is what `cluster.ports.coordination` allows and etcd does: a write whose answer is lost may have
 happened, not have happened, or happen later; a watch may be late, break, and find its history compacted. While the
 store has no quorum, nothing is answered and no lease ends; those that exist live as much longer afterwards.
 """
@@ -13,7 +13,8 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from cluster.coordination import (
+from cluster.memory_store import MemoryStore
+from cluster.ports.coordination import (
     Compare,
     CoordinationError,
     CoordinationUnavailableError,
@@ -26,7 +27,6 @@ from cluster.coordination import (
     Watch,
     WatchBatch,
 )
-from cluster.memory_store import MemoryStore
 from cluster.store_settings import StoreSettings
 from tests.sim.cluster.links import COORDINATION, Links
 from tests.sim.environment import FIRST_WALL_MS
@@ -124,7 +124,7 @@ class Coordination:
 
 
 class StoreConnection:
-    """`cluster.coordination.CoordinationStore` as one process has it."""
+    """`cluster.ports.coordination.CoordinationStore` as one process has it."""
 
     def __init__(self, shared: Coordination, host: str, process: Process) -> None:
         self._shared = shared
@@ -237,7 +237,7 @@ class StoreConnection:
 
 
 class ConnectionWatch:
-    """`cluster.coordination.Watch`, fed by a stream that outlives the process's pauses but not the process."""
+    """`cluster.ports.coordination.Watch`, fed by a stream that outlives the process's pauses but not the process."""
 
     def __init__(self, shared: Coordination, connection: StoreConnection, prefix: str, start_revision: int) -> None:
         self.is_closed = False

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from cluster import keys
-from cluster.coordination import Compare, CompareTarget, Put
 from cluster.model import Group
+from cluster.ports.coordination import Compare, CompareTarget, Put
 from cluster.projected_offsets import ProjectedOffsets, ProjectedPartition
 from storage.delivery.group_delivery import GroupDelivery
 from storage.node.groups.dead_letter_sink import DeadLetter

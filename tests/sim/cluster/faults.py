@@ -8,8 +8,8 @@ from typing import Any
 
 from cluster import keys
 from cluster.codec import encode
-from cluster.coordination import CoordinationError, Delete, Put
 from cluster.errors import AcklogError
+from cluster.ports.coordination import CoordinationError, Delete, Put
 from cluster.steering import NodeSteering, OrderKind, PartitionOrder
 from tests.sim.cluster.hardware import Hardware
 from tests.sim.cluster.links import COORDINATION, Link

@@ -4,10 +4,10 @@ import asyncio
 import random
 
 from app.processes.node_end import StorageFailedError
-from cluster.coordination import CoordinationError
 from cluster.errors import AcklogError
 from cluster.model import NO_LEADER, PartitionState
 from cluster.node_id import DirectoryConflictError
+from cluster.ports.coordination import CoordinationError
 from cluster.registration import ReplacedError
 from tests.sim.cluster.machines import GatewayMachine, Host, NodeMachine, Surrounding
 from tests.sim.cluster.store_observer import StoreObserver

@@ -14,9 +14,9 @@ from app.processes.cluster_node import ClusterNode, start_cluster_node
 from app.processes.node_end import StorageFailedError
 from cluster.controller.planner_settings import PlannerSettings
 from cluster.controller.settings import ControllerSettings
-from cluster.coordination import CoordinationError
 from cluster.election import ElectionSettings
 from cluster.errors import AcklogError
+from cluster.ports.coordination import CoordinationError
 from cluster.registration_settings import RegistrationSettings
 from storage.log.keys import PARTITIONS_DIRECTORY
 from storage.log.segment import SEGMENT_SUFFIX

@@ -17,9 +17,9 @@ from cluster.controller import leadership, partition_rules
 from cluster.controller import round as controller_round
 from cluster.controller.partition_rules import _Draft
 from cluster.controller.progress import NodeProgress
-from cluster.coordination import Compare, CompareTarget
 from cluster.membership import Member, Membership
 from cluster.model import Group, PartitionState, Topic
+from cluster.ports.coordination import Compare, CompareTarget
 from storage.delivery import group_delivery
 from storage.delivery.group_state import GroupState
 from storage.delivery.records import Sought as SoughtRecord

@@ -8,9 +8,9 @@ import msgspec
 
 from cluster import keys
 from cluster.codec import decode
-from cluster.coordination import Changed, Event
 from cluster.memory_store import MemoryStore
 from cluster.model import NO_LEADER, NodeRegistration, PartitionState, Topic
+from cluster.ports.coordination import Changed, Event
 from cluster.projected_offsets import ProjectedOffsets, ProjectedPartition
 from tests.sim.history import Elected, History
 from tests.sim.queue_label import queue_label

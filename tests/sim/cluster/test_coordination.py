@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cluster.coordination import (
+from cluster.ports.coordination import (
     Changed,
     CompactedError,
     CoordinationUnavailableError,

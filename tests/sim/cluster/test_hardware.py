@@ -10,8 +10,8 @@ import pytest
 
 from cluster import keys
 from cluster.codec import encode
-from cluster.coordination import Delete, Put
 from cluster.model import NodeRegistration
+from cluster.ports.coordination import Delete, Put
 from tests.sim.cluster.coordination import NO_FAULTS, Coordination
 from tests.sim.cluster.hardware import Hardware
 from tests.sim.cluster.links import Links

@@ -7,9 +7,9 @@ from app.processes.cluster_node import ClusterNode
 from app.processes.node_end import StorageFailedError
 from cluster import keys
 from cluster.codec import decode, encode
-from cluster.coordination import CoordinationUnavailableError, Put
 from cluster.model import NodeRegistration, Topic, TopicConfig
 from cluster.node_id import DirectoryConflictError
+from cluster.ports.coordination import CoordinationUnavailableError, Put
 from cluster.registration import ReplacedError
 from cluster.registration_settings import RegistrationSettings
 from cluster.topics import Topics

@@ -11,9 +11,9 @@ from app.processes.cluster_node_metrics import ClusterNodeCollector
 from app.processes.node_http import create_node_app
 from cluster import keys
 from cluster.codec import encode
-from cluster.coordination import Put
 from cluster.errors import AcklogError
 from cluster.model import UncleanElection
+from cluster.ports.coordination import Put
 from tests.support.memory_cluster import MemoryCluster, client_of, with_cluster
 
 

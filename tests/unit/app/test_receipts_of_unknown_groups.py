@@ -7,7 +7,7 @@ import httpx2
 
 from acklog.wire.identifiers import Receipt, id_from_bits
 from cluster import keys
-from cluster.coordination import CoordinationUnavailableError
+from cluster.ports.coordination import CoordinationUnavailableError
 from tests.support.manual_clock import settle
 from tests.support.memory_gateway import MemoryWorld
 from tests.support.memory_node import LEADER_EPOCH

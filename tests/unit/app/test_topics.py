@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from acklog.wire.problems import ProblemCode
-from cluster.coordination import CoordinationUnavailableError, OutcomeUnknownError
 from cluster.errors import AcklogError
 from cluster.model import Topic
+from cluster.ports.coordination import CoordinationUnavailableError, OutcomeUnknownError
 from tests.support.memory_gateway import MemoryWorld
 
 

@@ -11,8 +11,8 @@ import pytest
 from app.auth.tokens import parse_token_table
 from app.http.application import create_app
 from cluster import keys
-from cluster.coordination import Compare, Operation, Put, TransactionResult
 from cluster.model import Topic
+from cluster.ports.coordination import Compare, Operation, Put, TransactionResult
 from storage.rpc import messages
 from storage.rpc.node_api import NodeApi
 from tests.support.memory_gateway import MemoryWorld

@@ -8,10 +8,10 @@ from acklog.wire.problems import ProblemCode
 from cluster import keys
 from cluster.catalog_change import CatalogSettings
 from cluster.codec import decode
-from cluster.coordination import CoordinationUnavailableError, OutcomeUnknownError, Put
 from cluster.errors import AcklogError
 from cluster.groups import Groups
 from cluster.model import Group, GroupMode, GroupSettings, Tombstone
+from cluster.ports.coordination import CoordinationUnavailableError, OutcomeUnknownError, Put
 from tests.unit.cluster.conftest import Catalogue
 
 SETTINGS = GroupSettings()

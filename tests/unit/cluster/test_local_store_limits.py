@@ -2,7 +2,9 @@ import asyncio
 
 import pytest
 
-from cluster.coordination import (
+from cluster.key_space import Mutation
+from cluster.memory_store import MemoryStore
+from cluster.ports.coordination import (
     Changed,
     CompactedError,
     CoordinationUnavailableError,
@@ -11,8 +13,6 @@ from cluster.coordination import (
     Put,
     TransactionResult,
 )
-from cluster.key_space import Mutation
-from cluster.memory_store import MemoryStore
 from cluster.revision_history import EVENT_BYTES, RevisionHistory
 from cluster.store_settings import StoreSettings
 from tests.support.manual_clock import ManualClock

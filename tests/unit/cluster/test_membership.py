@@ -1,8 +1,8 @@
 from cluster import keys
 from cluster.codec import encode
-from cluster.coordination import Changed, KeyValue, Removed, absent, unchanged
 from cluster.membership import Membership
 from cluster.model import NodeRegistration
+from cluster.ports.coordination import Changed, KeyValue, Removed, absent, unchanged
 from cluster.steering import NodeSteering
 
 

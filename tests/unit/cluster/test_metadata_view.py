@@ -5,10 +5,10 @@ import pytest
 
 from cluster import keys
 from cluster.codec import encode
-from cluster.coordination import CompactedError, CoordinationUnavailableError, Delete, Put
 from cluster.memory_store import MemoryStore
 from cluster.metadata_view import MetadataView, MetadataViewSettings
 from cluster.model import Group, NodeRegistration, PartitionState, Topic
+from cluster.ports.coordination import CompactedError, CoordinationUnavailableError, Delete, Put
 from tests.support.flaky_store import FlakyStore
 from tests.support.lagging_store import LaggingStore
 from tests.support.manual_clock import ManualClock, settle

@@ -4,10 +4,10 @@ import pytest
 
 from cluster import keys
 from cluster.codec import encode
-from cluster.coordination import CoordinationUnavailableError, Delete, KeyValue, Put
 from cluster.memory_store import MemoryStore
 from cluster.model import NodeRegistration
 from cluster.node_id import DirectoryConflictError, wait_for_node_id
+from cluster.ports.coordination import CoordinationUnavailableError, Delete, KeyValue, Put
 from cluster.registration_settings import RegistrationSettings
 from tests.support.flaky_store import FlakyStore
 from tests.support.manual_clock import ManualClock, settle

@@ -6,11 +6,11 @@ import pytest
 
 from cluster import keys
 from cluster.codec import decode, encode
-from cluster.coordination import CoordinationUnavailableError, Delete, KeyValue, Lease, OutcomeUnknownError, Put
 from cluster.eviction import declared_dead
 from cluster.memory_store import MemoryStore
 from cluster.model import ControllerClaim, NodeRegistration
 from cluster.node_id import DirectoryConflictError
+from cluster.ports.coordination import CoordinationUnavailableError, Delete, KeyValue, Lease, OutcomeUnknownError, Put
 from cluster.registration import NodeRegistrar, ReplacedError
 from cluster.registration_settings import RegistrationSettings
 from tests.support.flaky_store import FlakyStore

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster.coordination import CoordinationError, KeyValue, Put
+from cluster.ports.coordination import CoordinationError, KeyValue, Put
 from cluster.sqlite_copy import read_copy
 from cluster.sqlite_file import StoreUnreadableError
 from cluster.sqlite_spare import spare_path

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster.coordination import (
+from cluster.ports.coordination import (
     CompactedError,
     CoordinationUnavailableError,
     Delete,

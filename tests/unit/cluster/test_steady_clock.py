@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from cluster import runtime
-from cluster.runtime import SteadyClock
+from cluster.ports import runtime
+from cluster.ports.runtime import SteadyClock
 
 HOUR_MS = 3_600_000
 

@@ -7,9 +7,9 @@ from msgspec.structs import replace
 from acklog.wire.problems import ProblemCode
 from cluster import keys
 from cluster.codec import decode, encode
-from cluster.coordination import CoordinationUnavailableError, OutcomeUnknownError, Put
 from cluster.errors import AcklogError
 from cluster.model import PartitionLife, Topic
+from cluster.ports.coordination import CoordinationUnavailableError, OutcomeUnknownError, Put
 from cluster.steering import OrderKind, PartitionOrder
 from cluster.steering_desk import SteeringDesk
 from tests.support.controlled_cluster import ControlledCluster

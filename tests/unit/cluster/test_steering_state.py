@@ -3,8 +3,8 @@ import pytest
 
 from cluster import keys
 from cluster.codec import encode
-from cluster.coordination import Changed, KeyValue, Removed
 from cluster.model import ControllerClaim, NodeRegistration
+from cluster.ports.coordination import Changed, KeyValue, Removed
 from cluster.steering import ClusterSteering, NodeSteering, OrderKind, PartitionOrder
 from cluster.steering_state import SteeringState
 

@@ -7,9 +7,9 @@ from acklog.wire.problems import ProblemCode
 from cluster import keys
 from cluster.catalog_change import CatalogSettings
 from cluster.codec import decode, encode
-from cluster.coordination import CoordinationUnavailableError, OutcomeUnknownError, Put
 from cluster.errors import AcklogError
 from cluster.model import Tombstone, Topic, TopicConfig
+from cluster.ports.coordination import CoordinationUnavailableError, OutcomeUnknownError, Put
 from cluster.topics import Topics
 from tests.unit.cluster.conftest import Catalogue
 

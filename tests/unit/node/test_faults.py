@@ -10,8 +10,8 @@ from acklog.wire.limits import NAME_LENGTH_MAX
 from acklog.wire.names import name_fault
 from acklog.wire.problems import ProblemCode
 from cluster import keys
-from cluster.coordination import CoordinationUnavailableError, KeyValue
 from cluster.errors import AcklogError
+from cluster.ports.coordination import CoordinationUnavailableError, KeyValue
 from storage.node.groups.delivery_snapshots import SNAPSHOT_NAME
 from storage.node.groups.partition_groups import PartitionGroups, Share
 from storage.rpc import messages

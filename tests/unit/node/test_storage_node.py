@@ -319,7 +319,7 @@ def test_data_of_an_unknown_topic_without_a_tombstone_is_kept() -> None:
         await sim.stop()
         for item in (await sim.store.list(keys.ROOT)).items:
             if topic.id in item.key or item.key == keys.topic("orders"):
-                from cluster.coordination import Delete, unchanged
+                from cluster.ports.coordination import Delete, unchanged
 
                 await sim.store.transact([unchanged(item)], [Delete(item.key)])
         await sim.start()

@@ -2,9 +2,9 @@
 
 from cluster import keys
 from cluster.codec import encode
-from cluster.coordination import Changed, KeyValue
 from cluster.membership import Membership
 from cluster.model import NodeRegistration, PartitionState, Topic, TopicConfig
+from cluster.ports.coordination import Changed, KeyValue
 from cluster.steering import NodeSteering
 
 

@@ -7,10 +7,10 @@ import pytest
 from cluster import keys
 from cluster.codec import decode, encode
 from cluster.controller.embedded import ControllerSettings, EmbeddedController
-from cluster.coordination import CoordinationUnavailableError, OutcomeUnknownError, Put
 from cluster.memory_store import MemoryStore
 from cluster.metadata_view import MetadataView
 from cluster.model import PartitionState, Tombstone, Topic, TopicConfig
+from cluster.ports.coordination import CoordinationUnavailableError, OutcomeUnknownError, Put
 from cluster.topics import Topics
 from tests.support.counting_entropy import CountingEntropy
 from tests.support.flaky_store import FlakyStore

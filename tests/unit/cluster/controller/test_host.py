@@ -11,8 +11,8 @@ from cluster.controller.figures import ControllerFigures
 from cluster.controller.loop import ControllerLoop
 from cluster.controller.progress import progress
 from cluster.controller.steps import DecisionKind
-from cluster.coordination import Changed, CoordinationUnavailableError, Put, WatchBatch
 from cluster.model import PartitionState, Topic
+from cluster.ports.coordination import Changed, CoordinationUnavailableError, Put, WatchBatch
 from cluster.steering_desk import SteeringDesk
 from tests.support.controlled_cluster import SETTINGS, ControlledCluster
 from tests.support.data_leader import isr_with

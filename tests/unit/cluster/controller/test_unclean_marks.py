@@ -7,8 +7,8 @@ from cluster import keys
 from cluster.codec import encode
 from cluster.controller.image import ClusterImage
 from cluster.controller.unclean_marks import UncleanMarks
-from cluster.coordination import Changed, Event, KeyValue, Put, Removed
 from cluster.model import PartitionState, UncleanElection
+from cluster.ports.coordination import Changed, Event, KeyValue, Put, Removed
 from tests.support.controlled_cluster import ControlledCluster
 from tests.support.manual_clock import settle
 

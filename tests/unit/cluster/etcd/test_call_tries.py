@@ -1,10 +1,10 @@
 import pytest
 
 from cluster.backoff import Backoff
-from cluster.coordination import CoordinationUnavailableError, OutcomeUnknownError
 from cluster.etcd.call_tries import Again, CallKind, CallTries, RefusedError
 from cluster.etcd.failures import AccessDeniedError, Failure
 from cluster.etcd.settings import EtcdSettings
+from cluster.ports.coordination import CoordinationUnavailableError, OutcomeUnknownError
 
 SETTINGS = EtcdSettings(
     ("etcd:2379",),

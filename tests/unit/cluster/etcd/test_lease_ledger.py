@@ -1,7 +1,7 @@
 import pytest
 
-from cluster.coordination import CoordinationUnavailableError, LeaseLostError
 from cluster.etcd.lease_ledger import LeaseLedger
+from cluster.ports.coordination import CoordinationUnavailableError, LeaseLostError
 
 
 def ledger(*, margin_ms: int = 200, leases_max: int = 3) -> LeaseLedger:

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster.coordination import Changed, CompactedError, KeyValue, Removed, WatchBatch
 from cluster.etcd import acklog_etcd_pb2 as messages
 from cluster.etcd.failures import Failure
 from cluster.etcd.watch_cursor import StreamBrokenError, WatchCursor
+from cluster.ports.coordination import Changed, CompactedError, KeyValue, Removed, WatchBatch
 
 Answer = messages.WatchResponse
 

@@ -1,11 +1,11 @@
 import pytest
 
 from cluster.backoff import Backoff
-from cluster.coordination import CoordinationUnavailableError
 from cluster.etcd.call_tries import Again
 from cluster.etcd.failures import AccessDeniedError, Failure
 from cluster.etcd.settings import EtcdSettings
 from cluster.etcd.watch_resumption import WatchResumption
+from cluster.ports.coordination import CoordinationUnavailableError
 
 SETTINGS = EtcdSettings(("etcd:2379",), between_tries=Backoff(first_ms=100, max_ms=400), watch_resume_timeout_ms=1_000)
 

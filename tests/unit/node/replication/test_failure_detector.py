@@ -8,10 +8,10 @@ import structlog
 
 from cluster import keys
 from cluster.codec import decode, encode
-from cluster.coordination import CoordinationUnavailableError, Delete, OutcomeUnknownError, Put
 from cluster.memory_store import MemoryStore
 from cluster.metadata_view import MetadataView
 from cluster.model import ControllerClaim, NodeRegistration
+from cluster.ports.coordination import CoordinationUnavailableError, Delete, OutcomeUnknownError, Put
 from storage.node.replicas.failure_detector import FailureDetector, FailureDetectorSettings
 from storage.node.replicas.suspicion import SuspicionSettings
 from storage.rpc.peer_api import ProbeAnswer, ProbeRequest

@@ -9,10 +9,10 @@ import random
 
 from cluster import keys
 from cluster.codec import encode
-from cluster.coordination import Put
 from cluster.memory_store import MemoryStore
 from cluster.metadata_view import MetadataView
 from cluster.model import NodeRegistration
+from cluster.ports.coordination import Put
 from storage.node.replicas.fetch_service import FetchService
 from storage.node.replicas.fetch_sessions import FetchSessions
 from storage.node.replicas.peer_directory import PeerDirectory

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from cluster.coordination import (
+from cluster.memory_store import MemoryStore
+from cluster.ports.coordination import (
     MAX_TRANSACTION_OPERATIONS,
     Compare,
     CompareTarget,
@@ -17,7 +18,6 @@ from cluster.coordination import (
     TransactionResult,
     absent,
 )
-from cluster.memory_store import MemoryStore
 from storage.node.replicas.joint_transactions import JointTransactions, _Write, take_together
 from tests.support.manual_clock import ManualClock
 

@@ -8,11 +8,11 @@ import pytest
 from acklog.wire.problems import ProblemCode
 from cluster import keys
 from cluster.codec import encode
-from cluster.coordination import Delete, Put
 from cluster.errors import AcklogError
 from cluster.memory_store import MemoryStore
 from cluster.metadata_view import MetadataView
 from cluster.model import NodeRegistration
+from cluster.ports.coordination import Delete, Put
 from storage.node.replicas.peer_directory import PEER_CLIENT, PeerDirectory
 from storage.replication.settings import ReplicationSettings
 from storage.rpc.peer_api import ProbeAnswer, ProbeRequest

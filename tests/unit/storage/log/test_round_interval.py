@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 
-from cluster.runtime import SystemEntropy
+from cluster.ports.runtime import SystemEntropy
 from storage.log.keys import LogKey, LogKind
 from storage.log.partition_log import PartitionLog
 from storage.log.store import LogStore

@@ -7,7 +7,7 @@ class Clock(Protocol):
     """Time in whole milliseconds."""
 
     def now_ms(self) -> int:
-        """Wall-clock time (Unix epoch) that never jumps: see `cluster.runtime.SteadyClock`."""
+        """Wall-clock time (Unix epoch) that never jumps: see `cluster.ports.runtime.SteadyClock`."""
         ...
 
     def monotonic_ms(self) -> int:
