@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import structlog
 
-from cluster import keys
-from cluster.codec import encode
 from cluster.follow import follow
 from cluster.held_lease import HeldLease, LeaseSettings
-from cluster.model import ControllerClaim
+from cluster.model import keys
+from cluster.model.codec import encode
+from cluster.model.values import ControllerClaim
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import (
     Changed,

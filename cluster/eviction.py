@@ -1,8 +1,8 @@
 """Declaring a node dead before its lease ends: for whoever has seen its process die and confirmed it with a probe."""
 
-from cluster import keys
-from cluster.codec import decode
-from cluster.model import ControllerClaim, NodeRegistration
+from cluster.model import keys
+from cluster.model.codec import decode
+from cluster.model.values import ControllerClaim, NodeRegistration
 from cluster.ports.coordination import Compare, Delete, KeyValue, Operation, unchanged
 
 

@@ -8,12 +8,12 @@ from msgspec.structs import replace
 
 from acklog.wire.identifiers import id_from_bits
 from acklog.wire.problems import ProblemCode
-from cluster import keys
 from cluster.catalog_change import CatalogChanger, CatalogSettings, Settled, Step, Write, check_name, not_found
-from cluster.codec import decode, encode
 from cluster.errors import AcklogError
 from cluster.metadata_view import MetadataView
-from cluster.model import Group, GroupMode, GroupSettings, Tombstone
+from cluster.model import keys
+from cluster.model.codec import decode, encode
+from cluster.model.values import Group, GroupMode, GroupSettings, Tombstone
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import (
     MAX_TRANSACTION_OPERATIONS,

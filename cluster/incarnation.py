@@ -1,7 +1,7 @@
 """A number for every start of a node, never the same twice."""
 
-from cluster import keys
 from cluster.backoff import Backoff
+from cluster.model import keys
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import (
     CoordinationStore,

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import msgspec
 
-from cluster import keys
-from cluster.codec import decode
-from cluster.model import NodeRegistration
+from cluster.model import keys
+from cluster.model.codec import decode
+from cluster.model.steering import NodeSteering
+from cluster.model.values import NodeRegistration
 from cluster.ports.coordination import Changed, Compare, Event, KeyValue, absent, key_of, unchanged
-from cluster.steering import NodeSteering
 
 
 @dataclass(frozen=True, slots=True)

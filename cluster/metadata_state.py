@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from cluster import keys
-from cluster.codec import decode
-from cluster.model import Group, NodeRegistration, PartitionState, Topic
+from cluster.model import keys
+from cluster.model.codec import decode
+from cluster.model.values import Group, NodeRegistration, PartitionState, Topic
 from cluster.ports.coordination import Changed, Event, KeyValue, Removed, key_of
 
 

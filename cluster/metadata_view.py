@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from cluster import keys
 from cluster.backoff import Backoff
 from cluster.follow import follow
 from cluster.metadata_state import MetadataState
-from cluster.model import Group, NodeRegistration, PartitionState, Topic
+from cluster.model import keys
+from cluster.model.values import Group, NodeRegistration, PartitionState, Topic
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationStore, CoordinationUnavailableError, Listing, WatchBatch, key_of
 from cluster.steering_state import SteeringState

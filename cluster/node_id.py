@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import structlog
 
-from cluster import keys
-from cluster.codec import decode
-from cluster.model import NodeRegistration
+from cluster.model import keys
+from cluster.model.codec import decode
+from cluster.model.values import NodeRegistration
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationError, CoordinationStore, KeyValue
 from cluster.registration_settings import RegistrationSettings

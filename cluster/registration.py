@@ -6,10 +6,10 @@ from collections.abc import Callable
 import structlog
 from msgspec.structs import replace
 
-from cluster import keys
-from cluster.codec import decode, encode
 from cluster.held_lease import HeldLease
-from cluster.model import NodeRegistration
+from cluster.model import keys
+from cluster.model.codec import decode, encode
+from cluster.model.values import NodeRegistration
 from cluster.node_id import DirectoryConflictError, wait_for_node_id
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import (

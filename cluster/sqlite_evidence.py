@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from cluster import keys
-from cluster.codec import decode
-from cluster.model import PartitionState, Topic
+from cluster.model import keys
+from cluster.model.codec import decode
+from cluster.model.values import PartitionState, Topic
 from cluster.ports.coordination import KeyValue
 
 SAID_MAX = 5

@@ -15,9 +15,9 @@ from functools import partial
 import structlog
 from sqlalchemy.exc import DBAPIError
 
-from cluster import keys
 from cluster.key_space import Decision, Request
 from cluster.local_store import LocalStore
+from cluster.model import keys
 from cluster.ports.blocking import BlockingCalls
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import (

@@ -4,12 +4,15 @@ import asyncio
 from collections.abc import Sequence
 
 from acklog.wire.problems import ProblemCode
-from cluster import keys
 from cluster.catalog_change import CatalogChanger, CatalogSettings, Settled, Step, Write, not_found
-from cluster.codec import decode, encode
 from cluster.errors import AcklogError
 from cluster.metadata_view import MetadataView
-from cluster.model import PartitionLife, PartitionState, Topic
+from cluster.model import keys
+from cluster.model.codec import decode, encode
+from cluster.model.projected_offsets import ProjectedOffsets
+from cluster.model.steering import ClusterSteering, NodeSteering, OrderKind, PartitionOrder
+from cluster.model.unclean_election import Loss, ReplicaReport, elected_unclean, refuse_while_clean, why_not
+from cluster.model.values import PartitionLife, PartitionState, Topic
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import (
     Compare,
@@ -22,9 +25,6 @@ from cluster.ports.coordination import (
     absent,
     unchanged,
 )
-from cluster.projected_offsets import ProjectedOffsets
-from cluster.steering import ClusterSteering, NodeSteering, OrderKind, PartitionOrder
-from cluster.unclean_election import Loss, ReplicaReport, elected_unclean, refuse_while_clean, why_not
 
 READ_AT_ONCE = 64
 """Keys of groups' progress."""

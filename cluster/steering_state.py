@@ -4,12 +4,12 @@ from collections.abc import Iterable
 
 import msgspec
 
-from cluster import keys
-from cluster.codec import decode
 from cluster.membership import Membership
-from cluster.model import ControllerClaim
+from cluster.model import keys
+from cluster.model.codec import decode
+from cluster.model.steering import ClusterSteering, PartitionOrder
+from cluster.model.values import ControllerClaim
 from cluster.ports.coordination import Changed, Event, KeyValue, key_of
-from cluster.steering import ClusterSteering, PartitionOrder
 
 _CONCERNED = (keys.NODES, keys.INCARNATIONS, keys.STEERING, keys.CONTROLLER)
 

@@ -13,7 +13,7 @@ from app.calls.problem_item import ProblemItem
 from app.calls.records import OFFSET_MAX
 from app.calls.setting_changes import applied
 from cluster.errors import AcklogError
-from cluster.model import GroupMode, GroupSettings, StartPosition
+from cluster.model.values import GroupMode, GroupSettings, StartPosition
 
 _Backoff = Annotated[int, Meta(ge=0, le=limits.NACK_DELAY_SECONDS_MAX * 1000)]
 

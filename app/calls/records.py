@@ -10,7 +10,7 @@ from acklog.wire.log_page import Run, headers, runs
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from cluster.errors import AcklogError
-from cluster.model import Topic
+from cluster.model.values import Topic
 from storage.rpc.messages import RecordsResponse
 
 OFFSET_MAX = 10**18 - 1

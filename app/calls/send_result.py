@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from cluster.errors import AcklogError
-from cluster.model import Topic
+from cluster.model.values import Topic
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from app.calls.groups import ProgressView
 from app.calls.problem_item import ProblemItem
 from app.calls.setting_changes import applied
 from app.calls.unclean_election import UncleanElectionView
-from cluster.model import PartitionLife, RetentionMode, TopicConfig
+from cluster.model.values import PartitionLife, RetentionMode, TopicConfig
 
 _MS_MAX = 1 << 53  # what every JSON reader can hold exactly
 

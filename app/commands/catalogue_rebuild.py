@@ -13,10 +13,10 @@ import msgspec
 from msgspec.structs import replace
 
 from app.processes.embedded import NODE_ID
-from cluster import keys
-from cluster.codec import decode, encode
 from cluster.key_space import KeySpace
-from cluster.model import Group, PartitionState, Topic
+from cluster.model import keys
+from cluster.model.codec import decode, encode
+from cluster.model.values import Group, PartitionState, Topic
 from cluster.ports.coordination import NO_LEASE, KeyValue
 
 _Model = TypeVar("_Model", bound=msgspec.Struct)

@@ -12,11 +12,11 @@ from app.configuration.server_settings import Settings
 from app.gateway.batching.batch_numbers import BatchNumbers
 from app.gateway.shutdown import Shutdown
 from cluster.metadata_view import MetadataView
-from cluster.model import Group, GroupMode, GroupSettings, PartitionState, Topic, TopicConfig
+from cluster.model.steering import PartitionOrder
+from cluster.model.unclean_election import Loss, ReplicaReport
+from cluster.model.values import Group, GroupMode, GroupSettings, PartitionState, Topic, TopicConfig
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
-from cluster.steering import PartitionOrder
-from cluster.unclean_election import Loss, ReplicaReport
 from storage.rpc.node_api import NodeApi
 
 InThread = Callable[[Callable[[], object]], Awaitable[object]]

@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 
-from cluster.model import Topic
+from cluster.model.values import Topic
 
 
 def _never_busy(partition: int) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from cluster.metadata_view import MetadataView
-from cluster.model import PartitionState
+from cluster.model.values import PartitionState
 
 CHECK_DELAY_MS = 5
 """A failed node's partitions get their leaders in many small steps: they are looked at together."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from acklog.wire.partition_mapping import partition_of_hash
 from acklog.wire.partitioner import hash_of_key, places_for_keys
-from cluster.model import Topic
+from cluster.model.values import Topic
 
 
 def partition_of_key(key: str, topic: Topic) -> int:

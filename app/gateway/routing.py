@@ -13,7 +13,7 @@ from acklog.wire.problems import ProblemCode
 from app.gateway.dependencies import Gateway
 from app.gateway.leader_watch import LeaderWatch, is_led_since
 from cluster.errors import AcklogError
-from cluster.model import PartitionLife
+from cluster.model.values import PartitionLife
 from storage.rpc.node_api import NodeApi
 
 _Result = TypeVar("_Result")

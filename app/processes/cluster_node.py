@@ -16,11 +16,11 @@ from app.gateway.remote_nodes import RemoteNodes
 from app.processes.directory_start import count_start
 from app.processes.node_end import NodeEnd, StorageFailedError
 from app.processes.storage_watch import StorageWatch
-from cluster import keys
 from cluster.controller.host import ControllerHost
 from cluster.incarnation import take_incarnation
 from cluster.metadata_view import MetadataView
-from cluster.model import ControllerClaim, NodeRegistration, PartitionState
+from cluster.model import keys
+from cluster.model.values import ControllerClaim, NodeRegistration, PartitionState
 from cluster.node_id import wait_for_node_id
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationError, CoordinationStore

@@ -7,7 +7,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from app.processes.cluster_node import ClusterNode
-from cluster.model import NO_LEADER, PartitionLife
+from cluster.model.values import NO_LEADER, PartitionLife
 from storage.replication.partition_replica import Role
 
 

@@ -7,8 +7,8 @@ behind the store's, unless it is that of an earlier start.
 
 from functools import partial
 
-from cluster import keys
 from cluster.backoff import Backoff
+from cluster.model import keys
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import (
     CoordinationError,

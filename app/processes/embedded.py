@@ -10,12 +10,12 @@ from app.auth.tokens import TokenTable
 from app.configuration.server_settings import Settings
 from app.gateway.dependencies import Gateway
 from app.processes.node_metrics import NodeCollector
-from cluster import keys
 from cluster.controller.embedded import EmbeddedController
 from cluster.errors import AcklogError
 from cluster.groups import Groups
 from cluster.metadata_view import MetadataView
-from cluster.model import NodeRegistration
+from cluster.model import keys
+from cluster.model.values import NodeRegistration
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationStore
 from cluster.ports.entropy import Entropy

@@ -5,9 +5,9 @@ from pathlib import Path
 import structlog
 
 from app.configuration.etcd_options import EtcdOptions
-from cluster import keys
 from cluster.etcd.etcd_store import EtcdStore
 from cluster.etcd.failures import AccessDeniedError
+from cluster.model import keys
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationError
 from cluster.ports.entropy import Entropy

@@ -35,8 +35,8 @@ from cluster.controller.progress import (
 )
 from cluster.controller.view_image import image_of
 from cluster.errors import AcklogError
-from cluster.model import NO_LEADER, PartitionState
-from cluster.steering import PartitionOrder
+from cluster.model.steering import PartitionOrder
+from cluster.model.values import NO_LEADER, PartitionState
 
 STORE_PATIENCE_MS = 1_000
 """How long a look at the cluster waits for the coordination store to answer before it says that it does not."""

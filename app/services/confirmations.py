@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 
 from acklog.wire.problems import ProblemCode
 from app.gateway.dependencies import Gateway
-from cluster import keys
 from cluster.errors import AcklogError
+from cluster.model import keys
 from cluster.ports.coordination import CoordinationError
 
 RETRY_AFTER_MS = 1_000

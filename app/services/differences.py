@@ -7,7 +7,7 @@ import msgspec
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
-from cluster.model import RetentionMode, TopicConfig
+from cluster.model.values import RetentionMode, TopicConfig
 
 
 class Difference(NamedTuple):

@@ -17,8 +17,8 @@ from app.services.keyed_batch import (
     without_known,
 )
 from cluster.errors import AcklogError
-from cluster.model import PartitionLife, Topic
-from cluster.topic_mapping import earlier_topics
+from cluster.model.topic_mapping import earlier_topics
+from cluster.model.values import PartitionLife, Topic
 from storage.rpc.messages import KeyedResult, KnownKeysRequest
 from storage.rpc.node_api import NodeApi
 

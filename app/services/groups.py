@@ -27,7 +27,7 @@ from app.services.fan_out import ask_each
 from app.services.log_ends import LogEnds
 from app.services.node_lag import answer_of_node
 from cluster.errors import AcklogError
-from cluster.model import Group, GroupMode, GroupSettings, Topic
+from cluster.model.values import Group, GroupMode, GroupSettings, Topic
 from storage.rpc.messages import GroupPosition, PositionsResponse, SeekRequest, SeekResponse
 from storage.rpc.node_api import NodeApi
 

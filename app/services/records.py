@@ -11,7 +11,7 @@ from app.services.log_ends import LogEnds
 from app.services.replica_reads import ReplicaReads
 from app.services.waiting import WaitingRequests
 from cluster.errors import AcklogError
-from cluster.model import Topic
+from cluster.model.values import Topic
 from storage.rpc.messages import RecordsRequest, RecordsResponse
 from storage.rpc.node_api import NodeApi
 

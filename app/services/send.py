@@ -33,7 +33,7 @@ from app.services.keyed_batch import (
 )
 from app.services.parts_under_way import PartsUnderWay
 from cluster.errors import AcklogError
-from cluster.model import Topic
+from cluster.model.values import Topic
 from storage.rpc.messages import ACKS_ALL, ProduceResponse
 from storage.rpc.node_api import ProduceWaiter
 

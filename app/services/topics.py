@@ -28,7 +28,7 @@ from app.services.groups import progress_view
 from app.services.log_ends import LogEnds
 from app.services.unclean_election import unclean_view
 from cluster.errors import AcklogError
-from cluster.model import Topic, TopicConfig
+from cluster.model.values import Topic, TopicConfig
 from cluster.topic_defaults import (
     check_min_insync_replicas,
     check_replication_factor,

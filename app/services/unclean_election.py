@@ -22,10 +22,10 @@ from app.calls.unclean_election import (
 from app.gateway.dependencies import Gateway
 from app.services.catalog import Catalog
 from app.services.fan_out import ask_each
-from cluster import keys
 from cluster.errors import AcklogError
-from cluster.model import PartitionState, Topic
-from cluster.unclean_election import LogReach, Loss, ReplicaReport, longest, loss_by, refuse_while_clean, why_not
+from cluster.model import keys
+from cluster.model.unclean_election import LogReach, Loss, ReplicaReport, longest, loss_by, refuse_while_clean, why_not
+from cluster.model.values import PartitionState, Topic
 from storage.rpc.messages import ReplicaReportRequest
 
 logger = structlog.get_logger(__name__)

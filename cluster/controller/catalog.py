@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from cluster import keys
-from cluster.codec import decode
-from cluster.model import PartitionState, Tombstone, Topic
+from cluster.model import keys
+from cluster.model.codec import decode
+from cluster.model.steering import PartitionOrder
+from cluster.model.values import PartitionState, Tombstone, Topic
 from cluster.ports.coordination import Changed, Event, KeyValue, key_of
-from cluster.steering import PartitionOrder
 
 
 @dataclass(slots=True)

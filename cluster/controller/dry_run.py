@@ -7,8 +7,8 @@ from cluster.controller.assignment import Assignment, PartitionId
 from cluster.controller.image import ClusterImage
 from cluster.controller.leadership import is_led
 from cluster.controller.moves import Movable, Move, MoveFinder, MoveKind
-from cluster.model import PartitionLife, PartitionState
-from cluster.steering import PartitionOrder
+from cluster.model.steering import PartitionOrder
+from cluster.model.values import PartitionLife, PartitionState
 
 MOVES_LISTED_MAX = 10_000
 

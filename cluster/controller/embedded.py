@@ -14,7 +14,7 @@ from cluster.controller.figures import ControllerFigures
 from cluster.controller.loop import ControllerLoop
 from cluster.controller.settings import ControllerSettings
 from cluster.incarnation import take_incarnation
-from cluster.model import NodeRegistration
+from cluster.model.values import NodeRegistration
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationStore, CoordinationUnavailableError
 

@@ -9,7 +9,7 @@ from cluster.controller.image import ClusterImage
 from cluster.controller.loop import ControllerLoop, FencedError
 from cluster.controller.settings import ControllerSettings
 from cluster.election import Election, Term
-from cluster.model import ControllerClaim
+from cluster.model.values import ControllerClaim
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationStore
 

@@ -4,13 +4,13 @@ from collections.abc import Iterable
 
 import msgspec
 
-from cluster import keys
-from cluster.codec import decode
 from cluster.controller.catalog import Catalog, Entry
 from cluster.membership import Membership
-from cluster.model import NodeRegistration
+from cluster.model import keys
+from cluster.model.codec import decode
+from cluster.model.steering import ClusterSteering
+from cluster.model.values import NodeRegistration
 from cluster.ports.coordination import Changed, Event, KeyValue, key_of
-from cluster.steering import ClusterSteering
 
 _IRRELEVANT = (keys.OFFSETS, keys.GROUPS, keys.DIRECTORIES)
 

@@ -6,7 +6,6 @@ from contextlib import aclosing
 
 import structlog
 
-from cluster import keys
 from cluster.controller.catalog import Entry
 from cluster.controller.figures import ControllerFigures
 from cluster.controller.image import ClusterImage
@@ -15,7 +14,8 @@ from cluster.controller.settings import ControllerSettings
 from cluster.controller.steps import PlannedTransaction, Step, pack
 from cluster.controller.unclean_marks import UncleanMarks
 from cluster.follow import follow
-from cluster.model import NodeRegistration
+from cluster.model import keys
+from cluster.model.values import NodeRegistration
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import Compare, CoordinationError, CoordinationStore, Listing
 

@@ -13,8 +13,6 @@ news of what made it fail is on its way.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cluster import keys
-from cluster.codec import encode
 from cluster.controller.assignment import Assignment
 from cluster.controller.catalog import Entry
 from cluster.controller.image import ClusterImage
@@ -25,7 +23,9 @@ from cluster.controller.planner_settings import PlannerSettings
 from cluster.controller.round import Round
 from cluster.controller.steps import Decision, DecisionKind, Step
 from cluster.membership import Membership
-from cluster.model import PartitionLife, PartitionState, Topic
+from cluster.model import keys
+from cluster.model.codec import encode
+from cluster.model.values import PartitionLife, PartitionState, Topic
 from cluster.ports.coordination import Delete, KeyValue, Put, absent, unchanged
 
 

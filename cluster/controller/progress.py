@@ -9,7 +9,7 @@ from cluster.controller.image import ClusterImage
 from cluster.controller.leadership import is_led
 from cluster.controller.replica_change import originals
 from cluster.membership import Membership
-from cluster.model import PartitionLife, PartitionState, Topic
+from cluster.model.values import PartitionLife, PartitionState, Topic
 
 
 class PartitionTrouble(Enum):

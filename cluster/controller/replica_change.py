@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from cluster.controller.leadership import best_leader, is_led, led_by
 from cluster.membership import Membership
-from cluster.model import PartitionState
+from cluster.model.values import PartitionState
 
 
 def originals(state: PartitionState) -> tuple[int, ...]:

@@ -9,8 +9,6 @@ from collections.abc import Container, Generator, Iterator
 
 from msgspec.structs import replace
 
-from cluster import keys
-from cluster.codec import encode
 from cluster.controller.assignment import Assignment, PartitionId
 from cluster.controller.catalog import Entry
 from cluster.controller.image import ClusterImage
@@ -21,9 +19,11 @@ from cluster.controller.planner_settings import PlannerSettings
 from cluster.controller.preference import PreferenceBalance
 from cluster.controller.replica_change import originals, retargeted
 from cluster.controller.steps import Decision, DecisionKind, Step
-from cluster.model import PartitionLife, PartitionState
+from cluster.model import keys
+from cluster.model.codec import encode
+from cluster.model.steering import OrderKind, PartitionOrder
+from cluster.model.values import PartitionLife, PartitionState
 from cluster.ports.coordination import Delete, Put, unchanged
-from cluster.steering import OrderKind, PartitionOrder
 
 
 class Round:

@@ -3,10 +3,10 @@ comes, also where nobody reads the log of the gateway that was asked."""
 
 import structlog
 
-from cluster import keys
 from cluster.controller.assignment import PartitionId
 from cluster.controller.image import ClusterImage
-from cluster.model import PartitionState, UncleanElection
+from cluster.model import keys
+from cluster.model.values import PartitionState, UncleanElection
 from cluster.ports.coordination import Event, key_of
 
 _log = structlog.get_logger(__name__)

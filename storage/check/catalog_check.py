@@ -6,11 +6,11 @@ from typing import TypeVar
 
 import msgspec
 
-from cluster import keys
-from cluster.codec import decode
-from cluster.model import Group, NodeRegistration, PartitionState, Tombstone, Topic
+from cluster.model import keys
+from cluster.model.codec import decode
+from cluster.model.projected_offsets import ProjectedOffsets
+from cluster.model.values import Group, NodeRegistration, PartitionState, Tombstone, Topic
 from cluster.ports.coordination import KeyValue
-from cluster.projected_offsets import ProjectedOffsets
 from storage.check.figures import LogFigures
 from storage.check.findings import FindingKind, Findings
 from storage.log.keys import LogKey, LogKind

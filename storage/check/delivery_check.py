@@ -3,7 +3,7 @@
 import msgspec
 
 from acklog.wire.batch import BatchCorruptError
-from cluster.model import GroupSettings
+from cluster.model.values import GroupSettings
 from storage.check.delivery_batches import DeliveryBatches
 from storage.check.figures import LogFigures
 from storage.check.findings import FindingKind, Findings

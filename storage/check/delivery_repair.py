@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from acklog.wire.batch import BatchCorruptError
-from cluster.projected_offsets import ProjectedPartition
+from cluster.model.projected_offsets import ProjectedPartition
 from storage.check.catalog_check import CatalogContent
 from storage.check.delivery_batches import DeliveryBatches
 from storage.check.figures import LogFigures

@@ -1,6 +1,6 @@
 """How long a message rests after a failed attempt."""
 
-from cluster.model import GroupSettings
+from cluster.model.values import GroupSettings
 
 
 def retry_delay_ms(settings: GroupSettings, *, attempts: int, jitter: float) -> int:

@@ -13,7 +13,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
-from cluster.model import GroupSettings
+from cluster.model.values import GroupSettings
 from storage.delivery.backoff import retry_delay_ms
 from storage.delivery.group_progress import GroupSnapshot
 from storage.delivery.group_state import GroupState

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from cluster.model import GroupSettings
+from cluster.model.values import GroupSettings
 from storage.delivery.group_delivery import GroupDelivery
 from storage.delivery.group_progress import GroupSnapshot
 from storage.delivery.records import Buffer, DeliveryFormatError, DeliveryRecord, GroupRemoved, Started

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import structlog
 
-from cluster import keys
-from cluster.codec import decode, encode
 from cluster.errors import AcklogError
 from cluster.metadata_view import MetadataView
-from cluster.model import PartitionLife, PartitionState, RetentionMode
-from cluster.partition_change import found_empty
+from cluster.model import keys
+from cluster.model.codec import decode, encode
+from cluster.model.partition_change import found_empty
+from cluster.model.values import PartitionLife, PartitionState, RetentionMode
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationError, CoordinationStore, Put, unchanged
 from storage.node.offset_projection import OffsetProjection

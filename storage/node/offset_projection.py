@@ -10,10 +10,10 @@ from collections.abc import Iterable
 import msgspec
 import structlog
 
-from cluster import keys
+from cluster.model import keys
+from cluster.model.projected_offsets import ProjectedOffsets, ProjectedPartition
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import Compare, CompareTarget, CoordinationError, CoordinationStore, Put
-from cluster.projected_offsets import ProjectedOffsets, ProjectedPartition
 from storage.node.replicas.led_partition import Partition
 
 logger = structlog.get_logger(__name__)

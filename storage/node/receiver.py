@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
-from cluster.model import Group
+from cluster.model.values import Group
 from cluster.ports.clock import Clock
 from storage.node.groups.partition_groups import empty_reason_of
 from storage.node.groups.waiting import TopicReaders, Waiter

@@ -13,7 +13,7 @@ from acklog.wire.batch import (
 from acklog.wire.batch_structure import check_structure
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
-from cluster.model import Topic
+from cluster.model.values import Topic
 from storage.rpc.messages import ACKS_ALL, ANY_MAPPING, ProduceRequest
 
 MAPPING_CHANGED_RETRY_MS = 100

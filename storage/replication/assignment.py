@@ -2,7 +2,7 @@
 
 import msgspec
 
-from cluster.model import NO_LEADER, PartitionState
+from cluster.model.values import NO_LEADER, PartitionState
 
 NO_EPOCH = -1
 

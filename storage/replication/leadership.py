@@ -4,7 +4,7 @@ from typing import Protocol
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
-from cluster.model import Topic
+from cluster.model.values import Topic
 from storage.log.keys import LogKind
 from storage.replication.leader_events import Refusal
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from cluster.model import TopicConfig
+from cluster.model.values import TopicConfig
 
 MIB = 1024 * 1024
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from acklog.wire.problems import ProblemCode
-from cluster.model import GroupSettings
+from cluster.model.values import GroupSettings
 from storage.delivery.backoff import retry_delay_ms
 from storage.delivery.group_delivery import GroupDelivery, Lease
 from storage.delivery.partition_delivery import PartitionDelivery

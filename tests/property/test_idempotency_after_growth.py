@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from acklog.wire.problems import ProblemCode
 from app.http.application import create_app
 from cluster.errors import AcklogError
-from cluster.model import Topic
+from cluster.model.values import Topic
 from tests.support.memory_gateway import MemoryWorld
 from tests.unit.app.conftest import client_of
 

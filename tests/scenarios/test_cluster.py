@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from cluster import keys
+from cluster.model import keys
 from cluster.ports.coordination import Compare, Operation, TransactionResult
 from tests.sim.cluster.coordination import CoordinationFaults
 from tests.sim.cluster.links import COORDINATION

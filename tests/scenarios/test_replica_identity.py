@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from cluster import keys
-from cluster.model import NO_LEADER, Topic
+from cluster.model import keys
+from cluster.model.values import NO_LEADER, Topic
 from cluster.ports.coordination import Put
 from tests.support.controlled_cluster import ControlledCluster
 from tests.support.data_leader import isr_with, isr_without

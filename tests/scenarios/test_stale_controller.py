@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from cluster import keys
-from cluster.codec import decode, encode
-from cluster.model import ControllerClaim
+from cluster.model import keys
+from cluster.model.codec import decode, encode
+from cluster.model.steering import NodeSteering
+from cluster.model.values import ControllerClaim
 from cluster.ports.coordination import Compare, CompareTarget, Operation, OutcomeUnknownError, Put, TransactionResult
-from cluster.steering import NodeSteering
 from tests.support.controlled_cluster import ControlledCluster
 from tests.support.manual_clock import settle
 

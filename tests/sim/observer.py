@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from acklog.wire.batch import decode_records, verify
 from cluster.errors import AcklogError
-from cluster.model import Group, Topic
+from cluster.model.values import Group, Topic
 from storage.rpc.messages import PositionsRequest, RecordsRequest
 from tests.sim.clients import Surroundings
 from tests.sim.history import LogRead, ProgressRead, ReadRecord

@@ -15,7 +15,7 @@ from typing import Any
 import structlog
 
 from cluster.errors import AcklogError
-from cluster.model import GroupMode, GroupSettings, TopicConfig
+from cluster.model.values import GroupMode, GroupSettings, TopicConfig
 from tests.sim.checkers import Checker, check_all, final_log
 from tests.sim.clients import Surroundings
 from tests.sim.consumer import Consumer

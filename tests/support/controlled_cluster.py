@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass, field
 
-from cluster import keys
-from cluster.codec import decode
 from cluster.controller.host import ControllerHost
 from cluster.controller.planner_settings import PlannerSettings
 from cluster.controller.settings import ControllerSettings
 from cluster.election import ElectionSettings
 from cluster.memory_store import MemoryStore
 from cluster.metadata_view import MetadataView
-from cluster.model import ControllerClaim, NodeRegistration, PartitionState, Topic, TopicConfig
+from cluster.model import keys
+from cluster.model.codec import decode
+from cluster.model.values import ControllerClaim, NodeRegistration, PartitionState, Topic, TopicConfig
 from cluster.ports.coordination import KeyValue
 from cluster.registration import NodeRegistrar
 from cluster.topics import Topics

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from cluster.codec import decode, encode
-from cluster.model import NodeRegistration, PartitionState
+from cluster.model.codec import decode, encode
+from cluster.model.values import NodeRegistration, PartitionState
 from cluster.ports.coordination import Compare, KeyValue, Put, unchanged
 
 

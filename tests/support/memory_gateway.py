@@ -13,13 +13,14 @@ from acklog.wire.problems import ProblemCode
 from app.auth.tokens import TokenTable
 from app.configuration.server_settings import Settings
 from app.gateway.dependencies import Gateway
-from cluster import keys
-from cluster.codec import encode
 from cluster.errors import AcklogError
 from cluster.key_space import Mutation
 from cluster.memory_store import MemoryStore
 from cluster.metadata_view import MetadataView
-from cluster.model import (
+from cluster.model import keys
+from cluster.model.codec import encode
+from cluster.model.topic_mapping import remapped
+from cluster.model.values import (
     Group,
     GroupMode,
     GroupSettings,
@@ -33,7 +34,6 @@ from cluster.ports.clock import Clock
 from cluster.ports.coordination import Changed, CoordinationError, Event, KeyValue
 from cluster.steering_desk import SteeringDesk
 from cluster.steering_state import SteeringState
-from cluster.topic_mapping import remapped
 from storage.rpc.node_api import NodeApi
 from tests.support.manual_clock import ManualClock
 from tests.support.memory_node import LEADER_EPOCH, MemoryNode

@@ -10,7 +10,7 @@ from app.auth.tokens import TokenTable
 from app.gateway.dependencies import Gateway
 from app.http.application import create_app
 from cluster.groups import Groups
-from cluster.model import Topic
+from cluster.model.values import Topic
 from cluster.steering_desk import SteeringDesk
 from storage.rpc.node_api import NodeApi
 from tests.support.controlled_cluster import ControlledCluster

@@ -7,18 +7,18 @@ follower takes over the leader's log, cut where they differ; the leader adds it 
 
 from dataclasses import dataclass, field
 
-from cluster import keys
-from cluster.codec import decode, encode
 from cluster.controller.image import ClusterImage
 from cluster.controller.leadership import is_led
 from cluster.controller.planner import Planner
 from cluster.controller.planner_settings import PlannerSettings
 from cluster.controller.steps import Decision, Step, pack
 from cluster.key_space import KeySpace, Mutation, Transaction
-from cluster.model import NO_LEADER, NodeRegistration, PartitionLife, PartitionState, Topic, TopicConfig
-from cluster.partition_change import found_empty
+from cluster.model import keys
+from cluster.model.codec import decode, encode
+from cluster.model.partition_change import found_empty
+from cluster.model.steering import ClusterSteering, NodeSteering, OrderKind, PartitionOrder
+from cluster.model.values import NO_LEADER, NodeRegistration, PartitionLife, PartitionState, Topic, TopicConfig
 from cluster.ports.coordination import Changed, Delete, Event, KeyValue, Operation, Put, key_of, unchanged
-from cluster.steering import ClusterSteering, NodeSteering, OrderKind, PartitionOrder
 from tests.support.data_leader import IsrChange, isr_with, isr_without
 
 PartitionId = tuple[str, int]

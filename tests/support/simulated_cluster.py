@@ -11,7 +11,7 @@ from app.processes.cluster_node import ClusterNode, start_cluster_node
 from cluster.errors import AcklogError
 from cluster.groups import Groups
 from cluster.memory_store import MemoryStore
-from cluster.model import Group, GroupMode, GroupSettings, PartitionState, Topic, TopicConfig
+from cluster.model.values import Group, GroupMode, GroupSettings, PartitionState, Topic, TopicConfig
 from cluster.ports.clock import Clock
 from cluster.topics import Topics
 from storage.node.partition.settings import NodeSettings

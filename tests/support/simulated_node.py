@@ -10,7 +10,7 @@ from cluster.controller.embedded import EmbeddedController
 from cluster.groups import Groups
 from cluster.memory_store import MemoryStore
 from cluster.metadata_view import MetadataView
-from cluster.model import Group, GroupMode, GroupSettings, Topic, TopicConfig
+from cluster.model.values import Group, GroupMode, GroupSettings, Topic, TopicConfig
 from cluster.ports.clock import Clock
 from cluster.topics import Topics
 from storage.log.settings import LogStoreSettings

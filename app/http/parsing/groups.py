@@ -8,7 +8,7 @@ from app.calls.groups import GroupFields, SeekCommand, SeekFields
 from app.http.parsing import query
 from app.http.parsing.json_text import check_utf8, decode
 from cluster.errors import AcklogError
-from cluster.model import GroupMode
+from cluster.model.values import GroupMode
 
 OFFSETS_QUERY = query.QueryTable(
     (

@@ -17,7 +17,7 @@ from app.http.exchange.http_services import HttpServices
 from app.http.exchange.problems import problem_of
 from app.http.parsing.single import parse_single
 from cluster.errors import AcklogError
-from cluster.model import Topic
+from cluster.model.values import Topic
 
 ROUTE = "/messages"
 METHOD = "POST"

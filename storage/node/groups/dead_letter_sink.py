@@ -3,7 +3,7 @@
 from typing import NamedTuple, Protocol
 
 from acklog.wire.record import Record
-from cluster.model import Group, Topic
+from cluster.model.values import Group, Topic
 
 
 class DeadLetter(NamedTuple):

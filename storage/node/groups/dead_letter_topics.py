@@ -15,9 +15,9 @@ from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from cluster.errors import AcklogError
 from cluster.metadata_view import MetadataView
-from cluster.model import Group, PartitionLife, PartitionState, Topic, TopicConfig
+from cluster.model.topic_mapping import earlier_topics
+from cluster.model.values import Group, PartitionLife, PartitionState, Topic, TopicConfig
 from cluster.ports.clock import Clock
-from cluster.topic_mapping import earlier_topics
 from cluster.topics import Topics
 from storage.node.groups.dead_letter_sink import DeadLetter
 from storage.rpc.messages import KeyedResult, KnownKeysRequest, ProduceRequest

@@ -12,7 +12,7 @@ from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from cluster.errors import AcklogError
 from cluster.metadata_view import MetadataView
-from cluster.model import Group
+from cluster.model.values import Group
 from cluster.ports.clock import Clock
 from storage.delivery.group_delivery import DeadLetter as DueLetter
 from storage.delivery.group_delivery import GroupDelivery

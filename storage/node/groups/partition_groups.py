@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
-from cluster.model import Group, StartPosition
+from cluster.model.values import Group, StartPosition
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
 from storage.delivery.group_delivery import GroupDelivery, Lease, Settlement

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from acklog.wire.batch import NO_PRODUCER, BatchHeader, stamped_header
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
-from cluster.model import Topic
+from cluster.model.values import Topic
 from cluster.ports.clock import Clock
 from storage.log.keys import LogKind
 from storage.log.partition_log import PartitionLog

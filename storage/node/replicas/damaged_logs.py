@@ -5,7 +5,7 @@ from functools import partial
 
 import structlog
 
-from cluster.model import Topic
+from cluster.model.values import Topic
 from storage.log.keys import LogKind
 from storage.log.partition_log import PartitionLog
 from storage.replication.messages import PartitionId

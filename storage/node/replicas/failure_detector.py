@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from cluster import keys
-from cluster.codec import decode
 from cluster.errors import AcklogError
 from cluster.eviction import declared_dead
 from cluster.metadata_view import MetadataView
-from cluster.model import NodeRegistration
+from cluster.model import keys
+from cluster.model.codec import decode
+from cluster.model.values import NodeRegistration
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationError, CoordinationStore, KeyValue, unchanged
 from cluster.ports.entropy import Entropy

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from cluster.model import NodeRegistration
+from cluster.model.values import NodeRegistration
 from storage.node.replicas.replica_host import ReplicaHost
 from storage.replication.leader_events import NodesImpaired
 

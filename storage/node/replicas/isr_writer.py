@@ -9,12 +9,12 @@ from collections.abc import Collection, Container, Iterable
 
 import msgspec
 
-from cluster import keys
-from cluster.codec import decode, encode
-from cluster.hand_over import hand_overs_forgotten, handed_over
 from cluster.metadata_view import MetadataView
-from cluster.model import PartitionState
-from cluster.partition_change import without_damaged
+from cluster.model import keys
+from cluster.model.codec import decode, encode
+from cluster.model.hand_over import hand_overs_forgotten, handed_over
+from cluster.model.partition_change import without_damaged
+from cluster.model.values import PartitionState
 from cluster.ports.coordination import (
     Compare,
     CompareTarget,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import structlog
 
 from cluster.errors import AcklogError
-from cluster.model import Group
-from cluster.projected_offsets import ProjectedPartition
+from cluster.model.projected_offsets import ProjectedPartition
+from cluster.model.values import Group
 from storage.node.groups.cut_log import put_groups_back
 from storage.node.groups.delivery_host import DeliveryHost
 from storage.node.groups.delivery_steps import DeliverySteps

@@ -3,10 +3,10 @@
 import msgspec
 import structlog
 
-from cluster import keys
-from cluster.codec import decode
 from cluster.errors import AcklogError
-from cluster.model import PartitionLife, PartitionState
+from cluster.model import keys
+from cluster.model.codec import decode
+from cluster.model.values import PartitionLife, PartitionState
 from cluster.ports.coordination import CoordinationError, CoordinationStore
 from storage.log.keys import LogKey, LogKind
 from storage.log.store import LogStore

@@ -12,7 +12,7 @@ import structlog
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
-from cluster.model import Topic
+from cluster.model.values import Topic
 from storage.disk.port import DiskFailedError, DiskRefusedError
 from storage.log.checkpoint import CheckpointDamagedError
 from storage.log.keys import LogKind

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 import structlog
 
 from acklog.wire.problems import ProblemCode
-from cluster import keys
 from cluster.errors import AcklogError
 from cluster.metadata_view import MetadataView
-from cluster.model import PartitionLife, PartitionState, Topic
+from cluster.model import keys
+from cluster.model.values import PartitionLife, PartitionState, Topic
 from cluster.ports.coordination import CoordinationError, CoordinationStore
 from storage.disk.port import DiskFailedError, DiskRefusedError
 from storage.log.checkpoint import CheckpointDamagedError

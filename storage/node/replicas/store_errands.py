@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import structlog
 
-from cluster.model import Topic
+from cluster.model.values import Topic
 from storage.node.replicas.errand_tasks import ErrandTasks
 from storage.node.replicas.tools import ReplicaTools
 from storage.replication.isr import ChangeOutcome

@@ -10,10 +10,10 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 
-from cluster import keys
-from cluster.codec import decode
 from cluster.etcd.etcd_store import EtcdStore
-from cluster.model import NodeRegistration, PartitionState, Topic
+from cluster.model import keys
+from cluster.model.codec import decode
+from cluster.model.values import NodeRegistration, PartitionState, Topic
 from cluster.ports.coordination import CoordinationError
 from tests.sim.history import Elected, History
 from tests.support.waiting import poll_until

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from cluster.model import NodeRegistration
+from cluster.model.values import NodeRegistration
 from cluster.ports.coordination import LeaseLostError, Put
 from cluster.ports.runtime import SteadyClock
 from cluster.registration import NodeRegistrar

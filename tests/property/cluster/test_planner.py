@@ -5,8 +5,6 @@ import asyncio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster import keys
-from cluster.codec import decode, encode
 from cluster.controller.catalog import Catalog
 from cluster.controller.image import ClusterImage
 from cluster.controller.leadership import NEW_LEADER_EPOCH
@@ -14,7 +12,9 @@ from cluster.controller.planner import Planner, plan_forgetting
 from cluster.controller.planner_settings import PlannerSettings
 from cluster.controller.steps import Step, pack
 from cluster.memory_store import MemoryStore
-from cluster.model import NodeRegistration, PartitionState, Tombstone, Topic
+from cluster.model import keys
+from cluster.model.codec import decode, encode
+from cluster.model.values import NodeRegistration, PartitionState, Tombstone, Topic
 from cluster.ports.coordination import MAX_TRANSACTION_OPERATIONS, Listing, Put
 from tests.support.manual_clock import ManualClock
 

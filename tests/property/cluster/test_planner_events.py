@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from cluster import keys
-from cluster.codec import encode
 from cluster.controller.assignment import Assignment
 from cluster.controller.steps import DecisionKind
-from cluster.model import PartitionLife, Tombstone
+from cluster.model import keys
+from cluster.model.codec import encode
+from cluster.model.values import PartitionLife, Tombstone
 from cluster.ports.coordination import Delete, Put
 from tests.support.planned_cluster import SETTINGS, PlannedCluster
 

@@ -10,14 +10,14 @@ from random import Random
 
 import pytest
 
-from cluster import keys
-from cluster.codec import encode
 from cluster.controller.image import ClusterImage
 from cluster.controller.planner import Planner
 from cluster.controller.steps import PlannedTransaction, pack
 from cluster.election import fence
 from cluster.key_space import Transaction
-from cluster.model import ControllerClaim
+from cluster.model import keys
+from cluster.model.codec import encode
+from cluster.model.values import ControllerClaim
 from cluster.ports.coordination import Delete, Put
 from tests.support.planned_cluster import SETTINGS, PlannedCluster
 

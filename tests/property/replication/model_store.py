@@ -2,8 +2,8 @@
 
 import msgspec
 
-from cluster.hand_over import handed_over
-from cluster.model import NodeRegistration, PartitionState
+from cluster.model.hand_over import handed_over
+from cluster.model.values import NodeRegistration, PartitionState
 from storage.replication.assignment import Assignment, IsrMember, ReplicaIdentity
 from storage.replication.isr import ChangeOutcome, IsrChange
 from storage.replication.leader_events import HandOver

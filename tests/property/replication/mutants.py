@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from cluster.model import NodeRegistration, PartitionState
+from cluster.model.values import NodeRegistration, PartitionState
 from storage.log.leader_epochs import LeaderEpochs
 from storage.replication import fetch_admission, follower_replica, leader_replica
 from storage.replication.assignment import Assignment, IsrMember, ReplicaIdentity

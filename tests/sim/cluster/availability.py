@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection
 
 from acklog.wire.identifiers import parse_message_id
-from cluster.model import PartitionState
+from cluster.model.values import PartitionState
 from tests.sim.clients import Surroundings, outcome_of
 from tests.sim.cluster.coordination import Coordination
 from tests.sim.cluster.hardware import Hardware

@@ -3,10 +3,10 @@
 import msgspec
 import pytest
 
-from cluster import keys
-from cluster.model import Group
+from cluster.model import keys
+from cluster.model.projected_offsets import ProjectedOffsets, ProjectedPartition
+from cluster.model.values import Group
 from cluster.ports.coordination import Compare, CompareTarget, Put
-from cluster.projected_offsets import ProjectedOffsets, ProjectedPartition
 from storage.delivery.group_delivery import GroupDelivery
 from storage.node.groups.dead_letter_sink import DeadLetter
 from storage.node.groups.delivery_host import DeliveryHost

@@ -6,11 +6,11 @@ import random
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from cluster import keys
-from cluster.codec import encode
 from cluster.errors import AcklogError
+from cluster.model import keys
+from cluster.model.codec import encode
+from cluster.model.steering import NodeSteering, OrderKind, PartitionOrder
 from cluster.ports.coordination import CoordinationError, Delete, Put
-from cluster.steering import NodeSteering, OrderKind, PartitionOrder
 from tests.sim.cluster.hardware import Hardware
 from tests.sim.cluster.links import COORDINATION, Link
 from tests.sim.cluster.machines import Host, NodeMachine, Surrounding

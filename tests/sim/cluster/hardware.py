@@ -5,7 +5,7 @@ import random
 
 from app.processes.node_end import StorageFailedError
 from cluster.errors import AcklogError
-from cluster.model import NO_LEADER, PartitionState
+from cluster.model.values import NO_LEADER, PartitionState
 from cluster.node_id import DirectoryConflictError
 from cluster.ports.coordination import CoordinationError
 from cluster.registration import ReplacedError

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from acklog.wire.identifiers import MessageId, parse_message_id
-from cluster.model import Topic
+from cluster.model.values import Topic
 from tests.sim.clients import Surroundings
 from tests.sim.cluster.hardware import Hardware
 from tests.sim.cluster.watermarks import Watermarks

@@ -12,13 +12,13 @@ import pytest
 from acklog.wire.problems import ProblemCode
 from app.services import cluster as cluster_service
 from app.services import earlier_sends
-from cluster import keys
 from cluster.controller import leadership, partition_rules
 from cluster.controller import round as controller_round
 from cluster.controller.partition_rules import _Draft
 from cluster.controller.progress import NodeProgress
 from cluster.membership import Member, Membership
-from cluster.model import Group, PartitionState, Topic
+from cluster.model import keys
+from cluster.model.values import Group, PartitionState, Topic
 from cluster.ports.coordination import Compare, CompareTarget
 from storage.delivery import group_delivery
 from storage.delivery.group_state import GroupState

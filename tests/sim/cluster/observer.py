@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable
 
 from cluster.errors import AcklogError
-from cluster.model import PartitionState
+from cluster.model.values import PartitionState
 from storage.rpc.messages import PositionsRequest, PositionsResponse, RecordsRequest
 from tests.sim.clients import Surroundings
 from tests.sim.cluster.hardware import Hardware

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Protocol
 
-from cluster.model import PartitionState
+from cluster.model.values import PartitionState
 
 Node = int
 GatewayName = str

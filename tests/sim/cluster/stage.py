@@ -12,9 +12,9 @@ from typing import Any
 
 from acklog.wire.identifiers import parse_message_id
 from app.processes.cluster_node import ClusterNode
-from cluster import keys
-from cluster.codec import decode
-from cluster.model import ControllerClaim, PartitionState
+from cluster.model import keys
+from cluster.model.codec import decode
+from cluster.model.values import ControllerClaim, PartitionState
 from storage.node.replicas.replica_host import ReplicaHost
 from tests.sim.clients import items_of, outcome_of
 from tests.sim.cluster.coordination import NO_FAULTS

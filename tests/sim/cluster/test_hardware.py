@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from cluster import keys
-from cluster.codec import encode
-from cluster.model import NodeRegistration
+from cluster.model import keys
+from cluster.model.codec import encode
+from cluster.model.values import NodeRegistration
 from cluster.ports.coordination import Delete, Put
 from tests.sim.cluster.coordination import NO_FAULTS, Coordination
 from tests.sim.cluster.hardware import Hardware

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from cluster.model import PartitionState
+from cluster.model.values import PartitionState
 from tests.sim.cluster.quorum import Quorum, quorums
 
 

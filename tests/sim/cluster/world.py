@@ -16,7 +16,7 @@ from typing import Any
 import structlog
 
 from cluster.errors import AcklogError
-from cluster.model import GroupMode, GroupSettings, Topic, TopicConfig
+from cluster.model.values import GroupMode, GroupSettings, Topic, TopicConfig
 from tests.sim.checkers import check_all
 from tests.sim.clients import Surroundings
 from tests.sim.cluster.administrator import Administrator

@@ -5,9 +5,9 @@ import pytest
 from app.configuration.node_process_settings import NODE_ID_MAX, NodeProcessSettings
 from app.processes.cluster_node import ClusterNode
 from app.processes.node_end import StorageFailedError
-from cluster import keys
-from cluster.codec import decode, encode
-from cluster.model import NodeRegistration, Topic, TopicConfig
+from cluster.model import keys
+from cluster.model.codec import decode, encode
+from cluster.model.values import NodeRegistration, Topic, TopicConfig
 from cluster.node_id import DirectoryConflictError
 from cluster.ports.coordination import CoordinationUnavailableError, Put
 from cluster.registration import ReplacedError

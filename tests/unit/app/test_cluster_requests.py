@@ -10,7 +10,7 @@ import pytest
 
 from app.processes.cluster_gateway import ClusterGateway
 from app.processes.cluster_node import ClusterNode
-from cluster.model import TopicConfig
+from cluster.model.values import TopicConfig
 from tests.support.memory_cluster import MemoryCluster, client_of, with_cluster
 
 PARTITIONS = 4

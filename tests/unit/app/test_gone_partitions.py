@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from acklog.wire.identifiers import MessageId, Receipt
-from cluster.model import PartitionLife, TopicConfig
+from cluster.model.values import PartitionLife, TopicConfig
 from tests.support.memory_cluster import MemoryCluster, client_of, with_cluster
 from tests.support.memory_gateway import MemoryWorld
 from tests.support.memory_node import LEADER_EPOCH

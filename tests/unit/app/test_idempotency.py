@@ -14,7 +14,7 @@ from acklog.wire.problems import ProblemCode
 from app.calls.send import PlainBatch
 from app.http.parsing.send import PLAIN_BATCH_BYTES_MIN, parse_send
 from cluster.errors import AcklogError
-from cluster.model import Topic
+from cluster.model.values import Topic
 from storage.node.partition.settings import NodeSettings
 from tests.support.memory_gateway import MemoryWorld
 

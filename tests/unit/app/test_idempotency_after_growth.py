@@ -13,8 +13,8 @@ from acklog.wire.record import Record
 from app.calls.send import Outgoing
 from app.services.keyed_batch import StoredRuns, runs_without
 from cluster.errors import AcklogError
-from cluster.model import Topic
-from cluster.topic_mapping import CLOCK_MARGIN_MS
+from cluster.model.topic_mapping import CLOCK_MARGIN_MS
+from cluster.model.values import Topic
 from storage.rpc.messages import KnownKeysRequest, KnownKeysResponse
 from tests.support.memory_gateway import MemoryWorld
 

@@ -1,7 +1,7 @@
 from collections import Counter
 
 from app.gateway.keyless_partitions import KeylessPartitions
-from cluster.model import Topic
+from cluster.model.values import Topic
 
 
 def topic(partitions: int = 4, number: int = 1) -> Topic:

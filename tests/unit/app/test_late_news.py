@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from app.processes.cluster_gateway import ClusterGateway
-from cluster import keys
+from cluster.model import keys
 from cluster.ports.coordination import CoordinationUnavailableError
 from tests.support.lagging_store import LaggingStore
 from tests.support.memory_cluster import MemoryCluster, client_of, with_cluster

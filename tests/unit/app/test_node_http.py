@@ -9,10 +9,10 @@ from app.gateway.nodes_with_self import NodesWithSelf
 from app.processes.cluster_node import ClusterNode
 from app.processes.cluster_node_metrics import ClusterNodeCollector
 from app.processes.node_http import create_node_app
-from cluster import keys
-from cluster.codec import encode
 from cluster.errors import AcklogError
-from cluster.model import UncleanElection
+from cluster.model import keys
+from cluster.model.codec import encode
+from cluster.model.values import UncleanElection
 from cluster.ports.coordination import Put
 from tests.support.memory_cluster import MemoryCluster, client_of, with_cluster
 

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from acklog.wire.partition_mapping import partition_of_hash
 from acklog.wire.partitioner import hash_of_key, partition_for_key
 from app.gateway.partition_choice import partition_of_key, places_of_keys
-from cluster.model import Topic
+from cluster.model.values import Topic
 
 
 def topic(partitions: int, *decommissioned: int) -> Topic:

@@ -6,7 +6,7 @@ from acklog.wire.problems import ProblemCode
 from app.calls.send_result import Run, SendResult
 from app.services.parts_under_way import PartsUnderWay
 from cluster.errors import AcklogError
-from cluster.model import Topic
+from cluster.model.values import Topic
 from storage.rpc.messages import ACKS_ALL, ProduceResponse
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 
 from acklog.wire.identifiers import Receipt, id_from_bits
-from cluster import keys
+from cluster.model import keys
 from cluster.ports.coordination import CoordinationUnavailableError
 from tests.support.manual_clock import settle
 from tests.support.memory_gateway import MemoryWorld

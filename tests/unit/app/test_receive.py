@@ -13,7 +13,7 @@ from acklog.wire.record import Record
 from app.configuration.server_settings import Settings
 from app.http.parsing.message import OCTETS
 from cluster.errors import AcklogError
-from cluster.model import PartitionState
+from cluster.model.values import PartitionState
 from tests.support.manual_clock import settle
 from tests.support.memory_gateway import MemoryWorld
 from tests.support.memory_node import MemoryNode

@@ -8,8 +8,8 @@ import pytest
 from acklog.wire.batch import decode_records, encode_opaque_batch, stamp, verify
 from acklog.wire.problems import ProblemCode
 from app.http.answers import records as records_answer
-from cluster import keys
 from cluster.errors import AcklogError
+from cluster.model import keys
 from tests.support.manual_clock import settle
 from tests.support.memory_gateway import MemoryWorld
 from tests.support.memory_node import APPEND_TIME_MS, LEADER_EPOCH

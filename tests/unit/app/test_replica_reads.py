@@ -11,7 +11,7 @@ from app.processes.cluster_gateway import ClusterGateway
 from app.processes.cluster_node import ClusterNode
 from app.services.replica_reads import PASSED_OVER_MS
 from cluster.errors import AcklogError
-from cluster.model import TopicConfig
+from cluster.model.values import TopicConfig
 from storage.rpc.messages import RecordsRequest, RecordsResponse
 from tests.support.memory_cluster import MemoryCluster, client_of, with_cluster
 

@@ -12,7 +12,7 @@ from acklog.wire.partitioner import partition_for_key
 from acklog.wire.problems import ProblemCode
 from app.gateway.batching.batch_numbers import BatchNumbers
 from cluster.errors import AcklogError
-from cluster.model import Topic
+from cluster.model.values import Topic
 from tests.support.memory_gateway import MemoryWorld
 
 

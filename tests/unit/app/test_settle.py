@@ -8,8 +8,8 @@ from acklog.wire.limits import RECEIPTS_MAX
 from acklog.wire.problems import ProblemCode
 from app.services.registry import Services
 from app.services.settle import Delivery
-from cluster import keys
 from cluster.errors import AcklogError
+from cluster.model import keys
 from storage.rpc.messages import SettleItem
 from tests.support.memory_gateway import MemoryWorld
 from tests.support.memory_node import LEADER_EPOCH

@@ -8,7 +8,7 @@ import pytest
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
-from cluster.model import Topic
+from cluster.model.values import Topic
 from cluster.ports.coordination import CoordinationUnavailableError, OutcomeUnknownError
 from tests.support.memory_gateway import MemoryWorld
 

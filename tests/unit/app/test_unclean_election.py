@@ -10,8 +10,8 @@ import pytest
 
 from app.auth.tokens import parse_token_table
 from app.http.application import create_app
-from cluster import keys
-from cluster.model import Topic
+from cluster.model import keys
+from cluster.model.values import Topic
 from cluster.ports.coordination import Compare, Operation, Put, TransactionResult
 from storage.rpc import messages
 from storage.rpc.node_api import NodeApi

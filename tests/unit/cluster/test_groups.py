@@ -5,12 +5,12 @@ import pytest
 
 from acklog.wire.identifiers import id_from_bits
 from acklog.wire.problems import ProblemCode
-from cluster import keys
 from cluster.catalog_change import CatalogSettings
-from cluster.codec import decode
 from cluster.errors import AcklogError
 from cluster.groups import Groups
-from cluster.model import Group, GroupMode, GroupSettings, Tombstone
+from cluster.model import keys
+from cluster.model.codec import decode
+from cluster.model.values import Group, GroupMode, GroupSettings, Tombstone
 from cluster.ports.coordination import CoordinationUnavailableError, OutcomeUnknownError, Put
 from tests.unit.cluster.conftest import Catalogue
 

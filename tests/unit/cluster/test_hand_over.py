@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
-from cluster.hand_over import hand_overs_forgotten, handed_over
-from cluster.model import NodeRegistration, PartitionState
+from cluster.model.hand_over import hand_overs_forgotten, handed_over
+from cluster.model.values import NodeRegistration, PartitionState
 
 
 def living(

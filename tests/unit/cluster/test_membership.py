@@ -1,9 +1,9 @@
-from cluster import keys
-from cluster.codec import encode
 from cluster.membership import Membership
-from cluster.model import NodeRegistration
+from cluster.model import keys
+from cluster.model.codec import encode
+from cluster.model.steering import NodeSteering
+from cluster.model.values import NodeRegistration
 from cluster.ports.coordination import Changed, KeyValue, Removed, absent, unchanged
-from cluster.steering import NodeSteering
 
 
 def item(key: str, value: bytes, revision: int = 1) -> KeyValue:

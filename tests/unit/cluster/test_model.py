@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from cluster.codec import decode, encode
-from cluster.model import (
+from cluster.model.codec import decode, encode
+from cluster.model.values import (
     Group,
     GroupSettings,
     NodeRegistration,

@@ -2,10 +2,10 @@ import asyncio
 
 import pytest
 
-from cluster import keys
-from cluster.codec import encode
 from cluster.memory_store import MemoryStore
-from cluster.model import NodeRegistration
+from cluster.model import keys
+from cluster.model.codec import encode
+from cluster.model.values import NodeRegistration
 from cluster.node_id import DirectoryConflictError, wait_for_node_id
 from cluster.ports.coordination import CoordinationUnavailableError, Delete, KeyValue, Put
 from cluster.registration_settings import RegistrationSettings

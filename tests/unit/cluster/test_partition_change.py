@@ -1,7 +1,7 @@
 import pytest
 
-from cluster.model import NodeRegistration, PartitionLife, PartitionState
-from cluster.partition_change import found_empty, without_damaged
+from cluster.model.partition_change import found_empty, without_damaged
+from cluster.model.values import NodeRegistration, PartitionLife, PartitionState
 
 
 def state_of(**fields: object) -> PartitionState:

@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from cluster import keys
-from cluster.codec import decode, encode
 from cluster.eviction import declared_dead
 from cluster.memory_store import MemoryStore
-from cluster.model import ControllerClaim, NodeRegistration
+from cluster.model import keys
+from cluster.model.codec import decode, encode
+from cluster.model.values import ControllerClaim, NodeRegistration
 from cluster.node_id import DirectoryConflictError
 from cluster.ports.coordination import CoordinationUnavailableError, Delete, KeyValue, Lease, OutcomeUnknownError, Put
 from cluster.registration import NodeRegistrar, ReplacedError

@@ -1,11 +1,11 @@
 import msgspec
 import pytest
 
-from cluster import keys
-from cluster.codec import encode
-from cluster.model import ControllerClaim, NodeRegistration
+from cluster.model import keys
+from cluster.model.codec import encode
+from cluster.model.steering import ClusterSteering, NodeSteering, OrderKind, PartitionOrder
+from cluster.model.values import ControllerClaim, NodeRegistration
 from cluster.ports.coordination import Changed, KeyValue, Removed
-from cluster.steering import ClusterSteering, NodeSteering, OrderKind, PartitionOrder
 from cluster.steering_state import SteeringState
 
 ORDER = PartitionOrder("t", 3, 5, OrderKind.MOVE, (1, 2))

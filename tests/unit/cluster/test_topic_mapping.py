@@ -3,9 +3,9 @@
 import pytest
 
 from acklog.wire.limits import DEDUP_WINDOW_MS_MAX
-from cluster.codec import decode, encode
-from cluster.model import Topic, TopicConfig
-from cluster.topic_mapping import CLOCK_MARGIN_MS, EARLIER_MAPPINGS_MAX, earlier_topics, remapped
+from cluster.model.codec import decode, encode
+from cluster.model.topic_mapping import CLOCK_MARGIN_MS, EARLIER_MAPPINGS_MAX, earlier_topics, remapped
+from cluster.model.values import Topic, TopicConfig
 
 WINDOW_MS = 60_000
 TOPIC = Topic("0123456789abc", "orders", 3, 1, 0, TopicConfig(dedup_window_ms=WINDOW_MS))

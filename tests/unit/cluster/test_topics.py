@@ -4,11 +4,11 @@ import pytest
 
 from acklog.wire.identifiers import id_from_bits
 from acklog.wire.problems import ProblemCode
-from cluster import keys
 from cluster.catalog_change import CatalogSettings
-from cluster.codec import decode, encode
 from cluster.errors import AcklogError
-from cluster.model import Tombstone, Topic, TopicConfig
+from cluster.model import keys
+from cluster.model.codec import decode, encode
+from cluster.model.values import Tombstone, Topic, TopicConfig
 from cluster.ports.coordination import CoordinationUnavailableError, OutcomeUnknownError, Put
 from cluster.topics import Topics
 from tests.unit.cluster.conftest import Catalogue

@@ -5,10 +5,9 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from cluster.codec import decode, encode
 from cluster.errors import AcklogError
-from cluster.model import NO_LEADER, NodeRegistration, PartitionState, UncleanElection
-from cluster.unclean_election import (
+from cluster.model.codec import decode, encode
+from cluster.model.unclean_election import (
     LogReach,
     Loss,
     ReplicaReport,
@@ -18,6 +17,7 @@ from cluster.unclean_election import (
     refuse_while_clean,
     why_not,
 )
+from cluster.model.values import NO_LEADER, NodeRegistration, PartitionState, UncleanElection
 
 STATE = PartitionState("t", 0, (1, 2, 3), (1,), 1, 5, 8, directories=("d1", "d2", "d3"))
 

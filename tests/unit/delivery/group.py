@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from acklog.wire.problems import ProblemCode
-from cluster.model import GroupSettings
+from cluster.model.values import GroupSettings
 from storage.delivery.group_delivery import GroupDelivery, Lease
 from storage.delivery.records import decode_records, encode_records
 from storage.delivery.settings import DeliverySettings

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster.model import GroupSettings
+from cluster.model.values import GroupSettings
 from storage.delivery.cut_log import records_of_cut
 from storage.delivery.group_progress import GroupSnapshot
 from storage.delivery.partition_delivery import PartitionDelivery

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from acklog.wire.problems import ProblemCode
-from cluster.model import GroupSettings
+from cluster.model.values import GroupSettings
 from storage.delivery.group_delivery import DeadLetter, Lease, MessageView
 from storage.delivery.settings import DeliverySettings
 from tests.unit.delivery.group import GroupBench

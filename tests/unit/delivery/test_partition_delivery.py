@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from cluster.model import GroupSettings
+from cluster.model.values import GroupSettings
 from storage.delivery.group_delivery import GroupDelivery, Lease
 from storage.delivery.partition_delivery import PartitionDelivery
 from storage.delivery.records import DeliveryFormatError, GroupRemoved, Started

@@ -9,7 +9,7 @@ from acklog.wire.batch import DedupKey, encode_batch
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from cluster.errors import AcklogError
-from cluster.model import Topic
+from cluster.model.values import Topic
 from storage.rpc.in_process import InProcessNode
 from storage.rpc.messages import ACKS_ALL, ProduceRequest, ProduceResponse
 from tests.support.simulated_node import SMALL, SimulatedNode, with_node

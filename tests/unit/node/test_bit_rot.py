@@ -17,7 +17,7 @@ from acklog.wire.compression import Codec
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from cluster.errors import AcklogError
-from cluster.model import Group, Topic
+from cluster.model.values import Group, Topic
 from storage.rpc import messages
 from tests.support.simulated_node import SimulatedNode, with_node
 

@@ -9,7 +9,7 @@ from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from cluster.errors import AcklogError
 from cluster.metadata_view import MetadataView
-from cluster.model import Group, GroupMode, GroupSettings, Topic, TopicConfig
+from cluster.model.values import Group, GroupMode, GroupSettings, Topic, TopicConfig
 from cluster.topics import Topics
 from storage.node.groups.dead_letter_sink import DeadLetter
 from storage.node.groups.dead_letter_topics import DeadLetterTopics, dead_letter_topic_name

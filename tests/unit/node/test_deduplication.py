@@ -10,7 +10,7 @@ from acklog.wire.batch import DedupKey, encode_batch
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from cluster.errors import AcklogError
-from cluster.model import Topic, TopicConfig
+from cluster.model.values import Topic, TopicConfig
 from storage.produce.dedup_window import ENTRY_OVERHEAD_BYTES
 from storage.rpc import messages
 from tests.support.simulated_node import SMALL, SimulatedNode, with_node

@@ -12,7 +12,7 @@ from acklog.wire.batch import encode_batch
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from cluster.errors import AcklogError
-from cluster.model import Group, Topic
+from cluster.model.values import Group, Topic
 from storage.delivery.partition_delivery import encode_snapshot
 from storage.log.checkpoint import CheckpointDamagedError, read_checkpoint, write_checkpoint
 from storage.log.keys import LogKey, LogKind

@@ -9,8 +9,8 @@ import pytest
 from acklog.wire.limits import NAME_LENGTH_MAX
 from acklog.wire.names import name_fault
 from acklog.wire.problems import ProblemCode
-from cluster import keys
 from cluster.errors import AcklogError
+from cluster.model import keys
 from cluster.ports.coordination import CoordinationUnavailableError, KeyValue
 from storage.node.groups.delivery_snapshots import SNAPSHOT_NAME
 from storage.node.groups.partition_groups import PartitionGroups, Share

@@ -13,7 +13,7 @@ from acklog.wire.batch import DedupKey, encode_batch
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from cluster.errors import AcklogError
-from cluster.model import Topic
+from cluster.model.values import Topic
 from storage.rpc import messages
 from tests.sim.sim_disk import SimDisk
 from tests.support.simulated_node import SimulatedNode, with_node

@@ -6,7 +6,7 @@ from typing import Any, cast
 import msgspec
 
 from cluster.memory_store import MemoryStore
-from cluster.projected_offsets import ProjectedOffsets, ProjectedPartition
+from cluster.model.projected_offsets import ProjectedOffsets, ProjectedPartition
 from cluster.store_settings import StoreSettings
 from storage.node.offset_projection import OffsetProjection
 from storage.node.replicas.led_partition import Partition

@@ -5,7 +5,7 @@ import pytest
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
-from cluster.model import RetentionMode
+from cluster.model.values import RetentionMode
 from storage.rpc import messages
 from tests.support.simulated_node import SimulatedNode, with_node
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from cluster.model import Topic
+from cluster.model.values import Topic
 from storage.log.scrub import SCRUB_PATH
 from storage.log.scrub_schedule import ScrubPosition
 from storage.log.settings import LogStoreSettings

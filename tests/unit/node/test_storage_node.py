@@ -10,10 +10,10 @@ import pytest
 from acklog.wire.batch import encode_batch
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
-from cluster import keys
 from cluster.errors import AcklogError
-from cluster.model import StartPosition
-from cluster.projected_offsets import ProjectedOffsets
+from cluster.model import keys
+from cluster.model.projected_offsets import ProjectedOffsets
+from cluster.model.values import StartPosition
 from storage.log.keys import LogKey, LogKind
 from storage.rpc import messages
 from tests.support.simulated_node import SMALL, SimulatedNode, with_node

@@ -22,7 +22,7 @@ from acklog.wire.compression import Codec
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from cluster.errors import AcklogError
-from cluster.model import Topic
+from cluster.model.values import Topic
 from storage.log.settings import LogStoreSettings
 from storage.rpc import messages
 from tests.support.simulated_node import SMALL, SimulatedNode, with_node

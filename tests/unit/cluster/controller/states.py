@@ -1,11 +1,11 @@
 """Short ways to say what a partition and a membership are like."""
 
-from cluster import keys
-from cluster.codec import encode
 from cluster.membership import Membership
-from cluster.model import NodeRegistration, PartitionState, Topic, TopicConfig
+from cluster.model import keys
+from cluster.model.codec import encode
+from cluster.model.steering import NodeSteering
+from cluster.model.values import NodeRegistration, PartitionState, Topic, TopicConfig
 from cluster.ports.coordination import Changed, KeyValue
-from cluster.steering import NodeSteering
 
 
 def partition(

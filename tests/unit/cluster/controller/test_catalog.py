@@ -1,11 +1,11 @@
-from cluster import keys
-from cluster.codec import encode
 from cluster.controller.catalog import Catalog
 from cluster.controller.planner import plan_entry
 from cluster.membership import Membership
-from cluster.model import NodeRegistration, PartitionState, Tombstone, Topic
+from cluster.model import keys
+from cluster.model.codec import encode
+from cluster.model.steering import PartitionOrder
+from cluster.model.values import NodeRegistration, PartitionState, Tombstone, Topic
 from cluster.ports.coordination import Changed, KeyValue, Removed
-from cluster.steering import PartitionOrder
 
 REVISION = 5
 

@@ -4,12 +4,12 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from cluster import keys
-from cluster.codec import decode, encode
 from cluster.controller.embedded import ControllerSettings, EmbeddedController
 from cluster.memory_store import MemoryStore
 from cluster.metadata_view import MetadataView
-from cluster.model import PartitionState, Tombstone, Topic, TopicConfig
+from cluster.model import keys
+from cluster.model.codec import decode, encode
+from cluster.model.values import PartitionState, Tombstone, Topic, TopicConfig
 from cluster.ports.coordination import CoordinationUnavailableError, OutcomeUnknownError, Put
 from cluster.topics import Topics
 from tests.support.counting_entropy import CountingEntropy

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from cluster import keys
-from cluster.codec import decode
 from cluster.controller.figures import ControllerFigures
 from cluster.controller.loop import ControllerLoop
 from cluster.controller.progress import progress
 from cluster.controller.steps import DecisionKind
-from cluster.model import PartitionState, Topic
+from cluster.model import keys
+from cluster.model.codec import decode
+from cluster.model.values import PartitionState, Topic
 from cluster.ports.coordination import Changed, CoordinationUnavailableError, Put, WatchBatch
 from cluster.steering_desk import SteeringDesk
 from tests.support.controlled_cluster import SETTINGS, ControlledCluster

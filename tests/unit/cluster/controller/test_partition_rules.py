@@ -2,7 +2,7 @@ from msgspec.structs import replace
 
 from cluster.controller.partition_rules import rule
 from cluster.controller.steps import DecisionKind
-from cluster.model import NO_LEADER, PartitionLife, PartitionState
+from cluster.model.values import NO_LEADER, PartitionLife, PartitionState
 from tests.unit.cluster.controller.states import members, node, partition, topic
 
 ALL = (node(1), node(2), node(3))

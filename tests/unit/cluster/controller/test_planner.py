@@ -6,13 +6,13 @@ from collections import Counter
 import pytest
 from msgspec.structs import replace
 
-from cluster import keys
 from cluster.controller.dry_run import propose
 from cluster.controller.moves import MoveKind
 from cluster.controller.progress import MoveProgress, progress
 from cluster.controller.steps import DecisionKind
-from cluster.model import PartitionLife
-from cluster.steering import OrderKind, PartitionOrder
+from cluster.model import keys
+from cluster.model.steering import OrderKind, PartitionOrder
+from cluster.model.values import PartitionLife
 from tests.support.planned_cluster import SETTINGS, PlannedCluster
 
 

@@ -3,11 +3,11 @@
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
-from cluster import keys
-from cluster.codec import encode
 from cluster.controller.image import ClusterImage
 from cluster.controller.unclean_marks import UncleanMarks
-from cluster.model import PartitionState, UncleanElection
+from cluster.model import keys
+from cluster.model.codec import encode
+from cluster.model.values import PartitionState, UncleanElection
 from cluster.ports.coordination import Changed, Event, KeyValue, Put, Removed
 from tests.support.controlled_cluster import ControlledCluster
 from tests.support.manual_clock import settle

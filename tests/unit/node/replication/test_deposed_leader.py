@@ -3,7 +3,7 @@
 import pytest
 
 from cluster.errors import AcklogError
-from cluster.model import Group, Topic
+from cluster.model.values import Group, Topic
 from storage.node.storage_node import StorageNode
 from storage.rpc.messages import ReceiveRequest, SettleItem, SettleRequest
 from tests.support.simulated_cluster import SimulatedCluster, with_cluster

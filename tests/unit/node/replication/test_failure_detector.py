@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 import pytest
 import structlog
 
-from cluster import keys
-from cluster.codec import decode, encode
 from cluster.memory_store import MemoryStore
 from cluster.metadata_view import MetadataView
-from cluster.model import ControllerClaim, NodeRegistration
+from cluster.model import keys
+from cluster.model.codec import decode, encode
+from cluster.model.values import ControllerClaim, NodeRegistration
 from cluster.ports.coordination import CoordinationUnavailableError, Delete, OutcomeUnknownError, Put
 from storage.node.replicas.failure_detector import FailureDetector, FailureDetectorSettings
 from storage.node.replicas.suspicion import SuspicionSettings

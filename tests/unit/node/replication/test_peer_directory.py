@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from acklog.wire.problems import ProblemCode
-from cluster import keys
-from cluster.codec import encode
 from cluster.errors import AcklogError
 from cluster.memory_store import MemoryStore
 from cluster.metadata_view import MetadataView
-from cluster.model import NodeRegistration
+from cluster.model import keys
+from cluster.model.codec import encode
+from cluster.model.values import NodeRegistration
 from cluster.ports.coordination import Delete, Put
 from storage.node.replicas.peer_directory import PEER_CLIENT, PeerDirectory
 from storage.replication.settings import ReplicationSettings

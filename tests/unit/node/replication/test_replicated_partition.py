@@ -6,9 +6,9 @@ import pytest
 
 from acklog.wire.batch import decode_records, encode_batch, read_header
 from acklog.wire.record import Record
-from cluster import keys
 from cluster.errors import AcklogError
-from cluster.model import PartitionLife
+from cluster.model import keys
+from cluster.model.values import PartitionLife
 from cluster.ports.coordination import Put
 from cluster.steering_desk import SteeringDesk
 from cluster.topics import Topics

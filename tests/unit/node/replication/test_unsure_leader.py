@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cluster.errors import AcklogError
-from cluster.model import Group, Topic
+from cluster.model.values import Group, Topic
 from storage.node.storage_node import StorageNode
 from storage.replication.settings import ReplicationSettings
 from storage.rpc import messages

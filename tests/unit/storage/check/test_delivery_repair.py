@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from acklog.wire.batch import encode_opaque_batch
-from cluster.projected_offsets import ProjectedOffsets, ProjectedPartition
+from cluster.model.projected_offsets import ProjectedOffsets, ProjectedPartition
 from cluster.sqlite_copy import SqliteContent
 from storage.check.delivery_repair import DeliveryRepair, PartitionRepair
 from storage.check.directory_check import DirectoryCheck, DirectoryReport

@@ -1,6 +1,6 @@
 """The messages through the framed protocol's codec."""
 
-from cluster.model import PartitionState
+from cluster.model.values import PartitionState
 from storage.replication.assignment import IsrMember, assignment_of
 from storage.replication.divergence import Diverged, LogPosition, Restart
 from storage.replication.messages import (

@@ -1,4 +1,4 @@
-"""What the coordination store holds: topics, partitions, groups, nodes. Plain values; `cluster.codec` writes them."""
+"""What the coordination store holds: topics, partitions, groups, nodes. Plain values; `cluster.model.codec` writes them."""
 
 from enum import Enum
 
@@ -50,7 +50,7 @@ class Topic(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
     `partitions` counts the numbers ever given, so it never falls; `decommissioned` are those of them that take no new
     messages (`acklog.wire.partition_mapping` says where their keys go). `mapping` counts the changes of these two, and
-    `earlier_mappings` has the last ones before, the oldest first (`cluster.topic_mapping`).
+    `earlier_mappings` has the last ones before, the oldest first (`cluster.model.topic_mapping`).
     """
 
     id: str

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from cluster.model import NodeRegistration, PartitionLife, PartitionState
+from cluster.model.values import NodeRegistration, PartitionLife, PartitionState
 
 
 def without_damaged(

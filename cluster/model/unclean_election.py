@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
-from cluster.model import NodeRegistration, PartitionState, UncleanElection
+from cluster.model.values import NodeRegistration, PartitionState, UncleanElection
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from acklog.wire.limits import DEDUP_WINDOW_MS_MAX
-from cluster.model import EarlierMapping, Topic
+from cluster.model.values import EarlierMapping, Topic
 
 EARLIER_MAPPINGS_MAX = 8
 """The oldest is forgotten first: sends are looked for in each of them."""

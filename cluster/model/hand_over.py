@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 
 from msgspec.structs import replace
 
-from cluster.model import NodeRegistration, PartitionState
+from cluster.model.values import NodeRegistration, PartitionState
 
 
 def handed_over(
