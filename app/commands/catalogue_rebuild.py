@@ -13,11 +13,11 @@ import msgspec
 from msgspec.structs import replace
 
 from app.processes.embedded import NODE_ID
-from cluster.key_space import KeySpace
 from cluster.model import keys
 from cluster.model.codec import decode, encode
 from cluster.model.values import Group, PartitionState, Topic
 from cluster.ports.coordination import NO_LEASE, KeyValue
+from cluster.stores.key_space import KeySpace
 
 _Model = TypeVar("_Model", bound=msgspec.Struct)
 

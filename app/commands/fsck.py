@@ -12,8 +12,8 @@ from acklog.command.views import Cell, Column, Fields, Sentence, Style, Table, V
 if TYPE_CHECKING:
     from acklog.command.output import Output
     from acklog.command.progress import Progress
-    from cluster.sqlite_copy import SqliteContent
-    from cluster.sqlite_evidence import StoreEvidence
+    from cluster.stores.sqlite_copy import SqliteContent
+    from cluster.stores.sqlite_evidence import StoreEvidence
     from storage.check.directory_check import DirectoryReport
     from storage.check.figures import TopicFigures
     from storage.check.findings import FindingKind, Severity
@@ -119,7 +119,7 @@ def _check(
     output: "Output", data_dir: str, disk: "Disk", *, decodes_records: bool, findings_max: int
 ) -> "DirectoryReport":
     from app.processes.embedded_store import evidence_of
-    from cluster.sqlite_evidence import NO_EVIDENCE
+    from cluster.stores.sqlite_evidence import NO_EVIDENCE
     from storage.check.directory_check import (
         COORDINATION_COPY_PATH,
         COORDINATION_PATH,
@@ -168,7 +168,7 @@ def _open(data_dir: str) -> "ReadOnlyDisk":
 
 
 def _coordination(data_dir: str, name: str, evidence: "StoreEvidence") -> "SqliteContent | None":
-    from cluster.sqlite_copy import read_copy
+    from cluster.stores.sqlite_copy import read_copy
 
     try:
         return read_copy(f"{data_dir}/{name}", evidence=evidence)

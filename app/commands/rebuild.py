@@ -11,7 +11,7 @@ from acklog.command.views import Cell, Column, Sentence, Table, View
 if TYPE_CHECKING:
     from app.commands.catalogue_rebuild import Rebuilt
     from cluster.ports.coordination import KeyValue
-    from cluster.sqlite_copy import SqliteContent
+    from cluster.stores.sqlite_copy import SqliteContent
     from storage.disk.real_disk import RealDisk
 
 _SUFFIXES = ("-wal", "-shm", "")
@@ -48,9 +48,9 @@ def _rebuild(data_dir: str) -> tuple["Rebuilt", list[str]]:
     from app.processes.newest_epochs import newest_epochs
     from app.processes.process_constants import COORDINATION_FILE
     from cluster.ports.runtime import SteadyClock
-    from cluster.sqlite_copy import read_copy
-    from cluster.sqlite_reach import read_reach
-    from cluster.sqlite_spare import spare_path, write_whole
+    from cluster.stores.sqlite_copy import read_copy
+    from cluster.stores.sqlite_reach import read_reach
+    from cluster.stores.sqlite_spare import spare_path, write_whole
 
     path = coordination_path(data_dir)
     disk = _open(data_dir)

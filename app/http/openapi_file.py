@@ -13,10 +13,10 @@ from app.http.application import create_app
 from app.http.description.openapi import openapi_document, to_yaml
 from cluster.errors import AcklogError
 from cluster.groups import Groups
-from cluster.memory_store import MemoryStore
 from cluster.metadata_view import MetadataView
 from cluster.ports.runtime import SteadyClock, SystemEntropy
 from cluster.steering_desk import SteeringDesk
+from cluster.stores.memory_store import MemoryStore
 from cluster.topics import Topics
 from storage.rpc.node_api import NodeApi
 

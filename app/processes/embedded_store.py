@@ -6,10 +6,10 @@ from app.processes.newest_epochs import noted_epochs
 from app.processes.process_constants import COORDINATION_FILE
 from cluster.ports.blocking import BlockingCalls
 from cluster.ports.clock import Clock
-from cluster.sqlite_copy import read_spare
-from cluster.sqlite_evidence import StoreEvidence
-from cluster.sqlite_spare import spare_path
-from cluster.sqlite_store import SqliteStore
+from cluster.stores.sqlite_copy import read_spare
+from cluster.stores.sqlite_evidence import StoreEvidence
+from cluster.stores.sqlite_spare import spare_path
+from cluster.stores.sqlite_store import SqliteStore
 from storage.disk.executor import IoExecutor
 from storage.disk.port import Disk
 from storage.log.ballast import release_ballast

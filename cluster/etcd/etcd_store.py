@@ -17,7 +17,6 @@ from cluster.etcd.methods import COMPACT, LEASE_GRANT, LEASE_KEEP_ALIVE, LEASE_R
 from cluster.etcd.settings import EtcdSettings
 from cluster.etcd.translation import key_bytes, key_value, prefix_range, transaction_request
 from cluster.etcd.watch_cursor import FIRST_REVISION
-from cluster.key_space import Transaction
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import (
     Compare,
@@ -31,6 +30,7 @@ from cluster.ports.coordination import (
     TransactionResult,
 )
 from cluster.ports.entropy import Entropy
+from cluster.stores.key_space import Transaction
 
 _LEASE_ID_MASK = (1 << 63) - 1  # etcd's lease ids are positive
 

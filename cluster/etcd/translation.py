@@ -1,8 +1,8 @@
 """The port's words in etcd's messages, and back."""
 
 from cluster.etcd import acklog_etcd_pb2 as messages
-from cluster.key_space import Transaction
 from cluster.ports.coordination import Changed, Compare, CompareTarget, Event, KeyValue, Operation, Put, Removed
+from cluster.stores.key_space import Transaction
 
 FROM_THE_START = b"\0"
 TO_THE_END = b"\0"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from cluster.sqlite_copy import SqliteContent
+from cluster.stores.sqlite_copy import SqliteContent
 from storage.check.catalog_check import CatalogCheck, CatalogContent
 from storage.check.delivery_check import DeliveryCheck
 from storage.check.figures import JournalFigures, LogFigures, TopicFigures

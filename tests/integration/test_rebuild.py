@@ -75,7 +75,7 @@ def killed(tmp_path: Path) -> Path:
 
 
 def wait_for_copy(directory: Path) -> None:
-    from cluster.sqlite_copy import read_copy
+    from cluster.stores.sqlite_copy import read_copy
     from tests.support.waiting import wait_until
 
     def has_tombstone() -> bool:

@@ -11,8 +11,8 @@ from app.configuration.server_settings import Settings
 from app.http.application import create_server_app
 from app.processes.embedded import EmbeddedServer, start_embedded
 from cluster.errors import AcklogError
-from cluster.memory_store import MemoryStore
 from cluster.ports.coordination import Compare, KeyValue, Lease, Listing, Operation, TransactionResult, Watch
+from cluster.stores.memory_store import MemoryStore
 from storage.log.settings import LogStoreSettings
 from storage.node.partition.settings import NodeSettings
 from tests.sim.environment import DiskSpeed, MachineClock, SimClock, SimEntropy, SimExecutor

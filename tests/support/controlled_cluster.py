@@ -6,13 +6,13 @@ from cluster.controller.host import ControllerHost
 from cluster.controller.planner_settings import PlannerSettings
 from cluster.controller.settings import ControllerSettings
 from cluster.election import ElectionSettings
-from cluster.memory_store import MemoryStore
 from cluster.metadata_view import MetadataView
 from cluster.model import keys
 from cluster.model.codec import decode
 from cluster.model.values import ControllerClaim, NodeRegistration, PartitionState, Topic, TopicConfig
 from cluster.ports.coordination import KeyValue
 from cluster.registration import NodeRegistrar
+from cluster.stores.memory_store import MemoryStore
 from cluster.topics import Topics
 from tests.support.counting_entropy import CountingEntropy
 from tests.support.flaky_store import FlakyStore

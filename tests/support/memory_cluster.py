@@ -11,8 +11,8 @@ from app.configuration.server_settings import Settings
 from app.http.application import create_app
 from app.processes.cluster_gateway import ClusterGateway, start_cluster_gateway
 from app.processes.cluster_node import ClusterNode, start_cluster_node
-from cluster.memory_store import MemoryStore
 from cluster.ports.coordination import CoordinationStore
+from cluster.stores.memory_store import MemoryStore
 from storage.log.settings import LogStoreSettings
 from storage.node.partition.settings import NodeSettings
 from storage.rpc.transport import Listener, StreamHandler

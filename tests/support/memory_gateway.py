@@ -14,8 +14,6 @@ from app.auth.tokens import TokenTable
 from app.configuration.server_settings import Settings
 from app.gateway.dependencies import Gateway
 from cluster.errors import AcklogError
-from cluster.key_space import Mutation
-from cluster.memory_store import MemoryStore
 from cluster.metadata_view import MetadataView
 from cluster.model import keys
 from cluster.model.codec import encode
@@ -34,6 +32,8 @@ from cluster.ports.clock import Clock
 from cluster.ports.coordination import Changed, CoordinationError, Event, KeyValue
 from cluster.steering_desk import SteeringDesk
 from cluster.steering_state import SteeringState
+from cluster.stores.key_space import Mutation
+from cluster.stores.memory_store import MemoryStore
 from storage.rpc.node_api import NodeApi
 from tests.support.manual_clock import ManualClock
 from tests.support.memory_node import LEADER_EPOCH, MemoryNode

@@ -12,13 +12,13 @@ from cluster.controller.leadership import is_led
 from cluster.controller.planner import Planner
 from cluster.controller.planner_settings import PlannerSettings
 from cluster.controller.steps import Decision, Step, pack
-from cluster.key_space import KeySpace, Mutation, Transaction
 from cluster.model import keys
 from cluster.model.codec import decode, encode
 from cluster.model.partition_change import found_empty
 from cluster.model.steering import ClusterSteering, NodeSteering, OrderKind, PartitionOrder
 from cluster.model.values import NO_LEADER, NodeRegistration, PartitionLife, PartitionState, Topic, TopicConfig
 from cluster.ports.coordination import Changed, Delete, Event, KeyValue, Operation, Put, key_of, unchanged
+from cluster.stores.key_space import KeySpace, Mutation, Transaction
 from tests.support.data_leader import IsrChange, isr_with, isr_without
 
 PartitionId = tuple[str, int]

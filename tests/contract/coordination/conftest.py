@@ -8,11 +8,11 @@ from typing import TypeVar
 
 import pytest
 
-from cluster.memory_store import MemoryStore
 from cluster.ports.coordination import CoordinationStore, Watch, WatchBatch
 from cluster.ports.runtime import SteadyClock
-from cluster.sqlite_store import SqliteStore
-from cluster.store_settings import StoreSettings
+from cluster.stores.memory_store import MemoryStore
+from cluster.stores.sqlite_store import SqliteStore
+from cluster.stores.store_settings import StoreSettings
 from tests.sim.inline_executor import InlineExecutor
 from tests.support.etcd_binary import etcd_binary
 from tests.support.etcd_process import EtcdProcess, running_etcd

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster.key_space import FIRST_REVISION, KeySpace, LeaseEnd, Request, Transaction
 from cluster.ports.coordination import (
     Changed,
     Compare,
@@ -18,6 +17,7 @@ from cluster.ports.coordination import (
     Removed,
     key_of,
 )
+from cluster.stores.key_space import FIRST_REVISION, KeySpace, LeaseEnd, Request, Transaction
 
 KEYS = ("/a", "/a/1", "/a/2", "/b", "/ü")
 LEASES = (0, 1, 2)

@@ -11,11 +11,11 @@ from cluster.controller.leadership import NEW_LEADER_EPOCH
 from cluster.controller.planner import Planner, plan_forgetting
 from cluster.controller.planner_settings import PlannerSettings
 from cluster.controller.steps import Step, pack
-from cluster.memory_store import MemoryStore
 from cluster.model import keys
 from cluster.model.codec import decode, encode
 from cluster.model.values import NodeRegistration, PartitionState, Tombstone, Topic
 from cluster.ports.coordination import MAX_TRANSACTION_OPERATIONS, Listing, Put
+from cluster.stores.memory_store import MemoryStore
 from tests.support.manual_clock import ManualClock
 
 ME = NodeRegistration(1, 7, "", "")

@@ -14,11 +14,11 @@ from cluster.controller.image import ClusterImage
 from cluster.controller.planner import Planner
 from cluster.controller.steps import PlannedTransaction, pack
 from cluster.election import fence
-from cluster.key_space import Transaction
 from cluster.model import keys
 from cluster.model.codec import encode
 from cluster.model.values import ControllerClaim
 from cluster.ports.coordination import Delete, Put
+from cluster.stores.key_space import Transaction
 from tests.support.planned_cluster import SETTINGS, PlannedCluster
 
 SEEDS_PER_TEST = 20

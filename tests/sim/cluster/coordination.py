@@ -13,7 +13,6 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from cluster.memory_store import MemoryStore
 from cluster.ports.coordination import (
     Compare,
     CoordinationError,
@@ -27,7 +26,8 @@ from cluster.ports.coordination import (
     Watch,
     WatchBatch,
 )
-from cluster.store_settings import StoreSettings
+from cluster.stores.memory_store import MemoryStore
+from cluster.stores.store_settings import StoreSettings
 from tests.sim.cluster.links import COORDINATION, Links
 from tests.sim.environment import FIRST_WALL_MS
 from tests.sim.loop import SimLoop

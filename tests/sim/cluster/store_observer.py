@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import msgspec
 
-from cluster.memory_store import MemoryStore
 from cluster.model import keys
 from cluster.model.codec import decode
 from cluster.model.projected_offsets import ProjectedOffsets, ProjectedPartition
 from cluster.model.values import NO_LEADER, NodeRegistration, PartitionState, Topic
 from cluster.ports.coordination import Changed, Event
+from cluster.stores.memory_store import MemoryStore
 from tests.sim.history import Elected, History
 from tests.sim.queue_label import queue_label
 

@@ -7,12 +7,12 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from cluster.memory_store import MemoryStore
 from cluster.model import keys
 from cluster.model.codec import encode
 from cluster.model.projected_offsets import ProjectedOffsets, ProjectedPartition
 from cluster.model.values import NO_LEADER, NodeRegistration, PartitionState, Topic, TopicConfig
 from cluster.ports.coordination import Changed, KeyValue, Removed
+from cluster.stores.memory_store import MemoryStore
 from tests.sim.cluster.store_observer import StoreObserver
 from tests.sim.history import Elected, History
 from tests.support.manual_clock import ManualClock

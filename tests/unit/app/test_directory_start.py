@@ -10,8 +10,8 @@ import pytest
 
 from app.processes.directory_start import count_start
 from cluster.backoff import Backoff
-from cluster.memory_store import MemoryStore
 from cluster.ports.coordination import CoordinationUnavailableError, OutcomeUnknownError
+from cluster.stores.memory_store import MemoryStore
 from storage.disk.real_disk import RealDisk
 from storage.log.data_directory import DataDirectoryError
 from storage.log.directory_life import LIFE_PATH, read_starts

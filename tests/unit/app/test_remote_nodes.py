@@ -5,12 +5,12 @@ import pytest
 from acklog.wire.problems import ProblemCode
 from app.gateway.remote_nodes import RemoteNodes
 from cluster.errors import AcklogError
-from cluster.memory_store import MemoryStore
 from cluster.metadata_view import MetadataView
 from cluster.model import keys
 from cluster.model.codec import encode
 from cluster.model.values import NodeRegistration
 from cluster.ports.coordination import Delete, Put
+from cluster.stores.memory_store import MemoryStore
 from storage.rpc.server import NodeServer
 from storage.rpc.settings import RpcClientSettings, RpcServerSettings
 from tests.sim.environment import MachineClock, SimClock, SimEntropy

@@ -7,8 +7,8 @@ import pytest
 
 from cluster.catalog_change import CatalogSettings
 from cluster.groups import Groups
-from cluster.memory_store import MemoryStore
 from cluster.metadata_view import MetadataView
+from cluster.stores.memory_store import MemoryStore
 from cluster.topics import Topics
 from tests.support.counting_entropy import CountingEntropy
 from tests.support.flaky_store import FlakyStore

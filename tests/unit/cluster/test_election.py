@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from cluster.election import Election, ElectionSettings, Term
-from cluster.memory_store import MemoryStore
 from cluster.model import keys
 from cluster.model.values import ControllerClaim
 from cluster.ports.coordination import CoordinationUnavailableError, Delete, OutcomeUnknownError, Put
+from cluster.stores.memory_store import MemoryStore
 from tests.support.flaky_store import FlakyStore
 from tests.support.manual_clock import ManualClock, settle
 

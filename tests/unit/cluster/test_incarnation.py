@@ -3,9 +3,9 @@ import asyncio
 import pytest
 
 from cluster.incarnation import ATTEMPTS_MAX, take_incarnation
-from cluster.memory_store import MemoryStore
 from cluster.model import keys
 from cluster.ports.coordination import CoordinationUnavailableError, OutcomeUnknownError, Put
+from cluster.stores.memory_store import MemoryStore
 from tests.support.flaky_store import FlakyStore
 from tests.support.manual_clock import ManualClock
 

@@ -2,8 +2,6 @@ import asyncio
 
 import pytest
 
-from cluster.key_space import Mutation
-from cluster.memory_store import MemoryStore
 from cluster.ports.coordination import (
     Changed,
     CompactedError,
@@ -13,8 +11,10 @@ from cluster.ports.coordination import (
     Put,
     TransactionResult,
 )
-from cluster.revision_history import EVENT_BYTES, RevisionHistory
-from cluster.store_settings import StoreSettings
+from cluster.stores.key_space import Mutation
+from cluster.stores.memory_store import MemoryStore
+from cluster.stores.revision_history import EVENT_BYTES, RevisionHistory
+from cluster.stores.store_settings import StoreSettings
 from tests.support.manual_clock import ManualClock
 
 

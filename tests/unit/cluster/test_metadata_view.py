@@ -3,12 +3,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from cluster.memory_store import MemoryStore
 from cluster.metadata_view import MetadataView, MetadataViewSettings
 from cluster.model import keys
 from cluster.model.codec import encode
 from cluster.model.values import Group, NodeRegistration, PartitionState, Topic
 from cluster.ports.coordination import CompactedError, CoordinationUnavailableError, Delete, Put
+from cluster.stores.memory_store import MemoryStore
 from tests.support.flaky_store import FlakyStore
 from tests.support.lagging_store import LaggingStore
 from tests.support.manual_clock import ManualClock, settle

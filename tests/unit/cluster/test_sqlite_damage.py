@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from cluster.ports.coordination import CoordinationError, KeyValue, Put
-from cluster.sqlite_copy import read_copy
-from cluster.sqlite_file import StoreUnreadableError
-from cluster.sqlite_spare import spare_path
-from cluster.sqlite_store import SqliteStore
-from cluster.store_settings import StoreSettings
+from cluster.stores.sqlite_copy import read_copy
+from cluster.stores.sqlite_file import StoreUnreadableError
+from cluster.stores.sqlite_spare import spare_path
+from cluster.stores.sqlite_store import SqliteStore
+from cluster.stores.store_settings import StoreSettings
 from tests.sim.inline_executor import InlineExecutor
 from tests.support.manual_clock import ManualClock, settle
 
@@ -159,7 +159,7 @@ async def test_a_reach_that_cannot_be_made_is_not_missed(tmp_path: Path, monkeyp
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("cluster.sqlite_reach._sync", refuse)
+        patch.setattr("cluster.stores.sqlite_reach._sync", refuse)
         store = await open_store(tmp_path)
         await store.transact([], [Put("/acklog/topics/orders", b"1")])
         await store.close()

@@ -23,10 +23,10 @@ from cluster.ports.coordination import (
     absent,
     unchanged,
 )
-from cluster.sqlite_file import CommitFailedError, SqliteFile, StoreLockedError, StoreUnreadableError
-from cluster.sqlite_store import SqliteStore
-from cluster.sqlite_tables import FORMAT
-from cluster.store_settings import StoreSettings
+from cluster.stores.sqlite_file import CommitFailedError, SqliteFile, StoreLockedError, StoreUnreadableError
+from cluster.stores.sqlite_store import SqliteStore
+from cluster.stores.sqlite_tables import FORMAT
+from cluster.stores.store_settings import StoreSettings
 from storage.disk.thread_executor import ThreadExecutor
 from tests.sim.inline_executor import InlineExecutor
 from tests.support.manual_clock import ManualClock, settle

@@ -5,9 +5,9 @@ from typing import Any, cast
 
 import msgspec
 
-from cluster.memory_store import MemoryStore
 from cluster.model.projected_offsets import ProjectedOffsets, ProjectedPartition
-from cluster.store_settings import StoreSettings
+from cluster.stores.memory_store import MemoryStore
+from cluster.stores.store_settings import StoreSettings
 from storage.node.offset_projection import OffsetProjection
 from storage.node.replicas.led_partition import Partition
 from storage.rpc.messages import GroupPosition

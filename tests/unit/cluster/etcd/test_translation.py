@@ -2,8 +2,8 @@ import pytest
 
 from cluster.etcd import acklog_etcd_pb2 as messages
 from cluster.etcd.translation import key_bytes, key_text, prefix_range, transaction_request
-from cluster.key_space import Transaction
 from cluster.ports.coordination import Compare, CompareTarget, Delete, Put
+from cluster.stores.key_space import Transaction
 
 
 @pytest.mark.parametrize("prefix", ["/", "/a", "/é", "/\U0001f600", "\x7f", "\U0010ffff"])

@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable
 import pytest
 import structlog
 
-from cluster.memory_store import MemoryStore
 from cluster.metadata_view import MetadataView
 from cluster.model import keys
 from cluster.model.codec import decode, encode
 from cluster.model.values import ControllerClaim, NodeRegistration
 from cluster.ports.coordination import CoordinationUnavailableError, Delete, OutcomeUnknownError, Put
+from cluster.stores.memory_store import MemoryStore
 from storage.node.replicas.failure_detector import FailureDetector, FailureDetectorSettings
 from storage.node.replicas.suspicion import SuspicionSettings
 from storage.rpc.peer_api import ProbeAnswer, ProbeRequest

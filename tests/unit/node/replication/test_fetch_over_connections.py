@@ -7,12 +7,12 @@ happens, every byte arrives, in order and once.
 import asyncio
 import random
 
-from cluster.memory_store import MemoryStore
 from cluster.metadata_view import MetadataView
 from cluster.model import keys
 from cluster.model.codec import encode
 from cluster.model.values import NodeRegistration
 from cluster.ports.coordination import Put
+from cluster.stores.memory_store import MemoryStore
 from storage.node.replicas.fetch_service import FetchService
 from storage.node.replicas.fetch_sessions import FetchSessions
 from storage.node.replicas.peer_directory import PeerDirectory

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from cluster.memory_store import MemoryStore
 from cluster.ports.coordination import (
     MAX_TRANSACTION_OPERATIONS,
     Compare,
@@ -18,6 +17,7 @@ from cluster.ports.coordination import (
     TransactionResult,
     absent,
 )
+from cluster.stores.memory_store import MemoryStore
 from storage.node.replicas.joint_transactions import JointTransactions, _Write, take_together
 from tests.support.manual_clock import ManualClock
 

@@ -7,12 +7,12 @@ import pytest
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
-from cluster.memory_store import MemoryStore
 from cluster.metadata_view import MetadataView
 from cluster.model import keys
 from cluster.model.codec import encode
 from cluster.model.values import NodeRegistration
 from cluster.ports.coordination import Delete, Put
+from cluster.stores.memory_store import MemoryStore
 from storage.node.replicas.peer_directory import PEER_CLIENT, PeerDirectory
 from storage.replication.settings import ReplicationSettings
 from storage.rpc.peer_api import ProbeAnswer, ProbeRequest

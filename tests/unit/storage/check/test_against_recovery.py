@@ -6,7 +6,7 @@ import contextlib
 import pytest
 
 from cluster.errors import AcklogError
-from cluster.sqlite_copy import SqliteContent
+from cluster.stores.sqlite_copy import SqliteContent
 from storage.check.directory_check import DirectoryCheck, DirectoryReport
 from storage.check.findings import FindingKind, Severity
 from storage.log.partition_log import PartitionLog

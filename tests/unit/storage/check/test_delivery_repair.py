@@ -6,7 +6,7 @@ import pytest
 
 from acklog.wire.batch import encode_opaque_batch
 from cluster.model.projected_offsets import ProjectedOffsets, ProjectedPartition
-from cluster.sqlite_copy import SqliteContent
+from cluster.stores.sqlite_copy import SqliteContent
 from storage.check.delivery_repair import DeliveryRepair, PartitionRepair
 from storage.check.directory_check import DirectoryCheck, DirectoryReport
 from storage.check.findings import FindingKind

@@ -10,7 +10,7 @@ import pytest
 
 from acklog.wire.batch import encode_batch, encode_opaque_batch, stamp
 from acklog.wire.record import Record
-from cluster.sqlite_copy import SqliteContent, read_copy
+from cluster.stores.sqlite_copy import SqliteContent, read_copy
 from storage.check.delivery_check import DeliveryCheck
 from storage.check.directory_check import DirectoryCheck
 from storage.check.figures import LogFigures

@@ -1,7 +1,7 @@
 """The latest revisions, for watches. Bounded: what no longer fits is compacted, oldest first."""
 
-from cluster.key_space import Mutation
 from cluster.ports.coordination import Changed, CompactedError, Event, WatchBatch, key_of
+from cluster.stores.key_space import Mutation
 
 EVENT_BYTES = 200  # what an event costs beside its key and value
 

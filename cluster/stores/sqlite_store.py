@@ -15,8 +15,6 @@ from functools import partial
 import structlog
 from sqlalchemy.exc import DBAPIError
 
-from cluster.key_space import Decision, Request
-from cluster.local_store import LocalStore
 from cluster.model import keys
 from cluster.ports.blocking import BlockingCalls
 from cluster.ports.clock import Clock
@@ -28,10 +26,12 @@ from cluster.ports.coordination import (
     TransactionResult,
     key_of,
 )
-from cluster.sqlite_evidence import NO_EVIDENCE, StoreEvidence
-from cluster.sqlite_file import CommitFailedError, Opened, SqliteFile
-from cluster.sqlite_spare import spare_path, write_whole
-from cluster.store_settings import StoreSettings
+from cluster.stores.key_space import Decision, Request
+from cluster.stores.local_store import LocalStore
+from cluster.stores.sqlite_evidence import NO_EVIDENCE, StoreEvidence
+from cluster.stores.sqlite_file import CommitFailedError, Opened, SqliteFile
+from cluster.stores.sqlite_spare import spare_path, write_whole
+from cluster.stores.store_settings import StoreSettings
 
 logger = structlog.get_logger(__name__)
 

@@ -1,4 +1,4 @@
-"""The SQLite file behind `cluster.sqlite_store`: blocking, one connection, never two calls at once.
+"""The SQLite file behind `cluster.stores.sqlite_store`: blocking, one connection, never two calls at once.
 
 Synchronous = FULL with a write-ahead log: a commit that returns is on disk. Locking mode EXCLUSIVE: whoever opens the
 file keeps every other process out until it is closed.
@@ -23,7 +23,6 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import StaticPool
 
-from cluster.key_space import FIRST_REVISION, KeySpace, Mutation
 from cluster.ports.coordination import (
     NO_LEASE,
     Changed,
@@ -34,9 +33,10 @@ from cluster.ports.coordination import (
     Removed,
     key_of,
 )
-from cluster.sqlite_evidence import NO_EVIDENCE, StoreEvidence, losses_of
-from cluster.sqlite_reach import CommitReach, reach_fault, read_reach
-from cluster.sqlite_tables import (
+from cluster.stores.key_space import FIRST_REVISION, KeySpace, Mutation
+from cluster.stores.sqlite_evidence import NO_EVIDENCE, StoreEvidence, losses_of
+from cluster.stores.sqlite_reach import CommitReach, reach_fault, read_reach
+from cluster.stores.sqlite_tables import (
     FORGET_CHECKSUM,
     FORMAT,
     checksum_of,

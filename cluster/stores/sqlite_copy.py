@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cluster.ports.coordination import KeyValue
-from cluster.sqlite_evidence import NO_EVIDENCE, StoreEvidence, losses_of
-from cluster.sqlite_file import FAULTS_MAX, lost_commits
-from cluster.sqlite_reach import reach_fault, read_reach
-from cluster.sqlite_tables import FORMAT, checksum_of
+from cluster.stores.sqlite_evidence import NO_EVIDENCE, StoreEvidence, losses_of
+from cluster.stores.sqlite_file import FAULTS_MAX, lost_commits
+from cluster.stores.sqlite_reach import reach_fault, read_reach
+from cluster.stores.sqlite_tables import FORMAT, checksum_of
 
 _SUFFIXES = ("", "-wal")  # -shm is derived from -wal
 _ITEMS = "SELECT key, value, create_revision, mod_revision, version, lease_id, {} FROM items ORDER BY key"

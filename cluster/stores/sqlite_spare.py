@@ -7,9 +7,9 @@ from sqlalchemy import create_engine
 from sqlalchemy.engine import URL
 from sqlalchemy.pool import StaticPool
 
-from cluster.key_space import KeySpace
 from cluster.ports.coordination import NO_LEASE
-from cluster.sqlite_tables import FORGET_CHECKSUM, FORMAT, metadata, put_row, row_of, store_table
+from cluster.stores.key_space import KeySpace
+from cluster.stores.sqlite_tables import FORGET_CHECKSUM, FORMAT, metadata, put_row, row_of, store_table
 
 
 def spare_path(path: str) -> str:

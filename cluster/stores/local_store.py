@@ -7,8 +7,6 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from cluster.key_space import KeySpace, LeaseEnd, Mutation, Request, Transaction
-from cluster.lease_deadlines import LeaseDeadlines
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import (
     NO_LEASE,
@@ -24,8 +22,10 @@ from cluster.ports.coordination import (
     TransactionResult,
     WatchBatch,
 )
-from cluster.revision_history import RevisionHistory
-from cluster.store_settings import StoreSettings
+from cluster.stores.key_space import KeySpace, LeaseEnd, Mutation, Request, Transaction
+from cluster.stores.lease_deadlines import LeaseDeadlines
+from cluster.stores.revision_history import RevisionHistory
+from cluster.stores.store_settings import StoreSettings
 
 
 class LocalStore(ABC):

@@ -1,10 +1,10 @@
 """The coordination store in memory: for simulations and tests. Nothing of it survives the process."""
 
-from cluster.key_space import KeySpace, Request
-from cluster.local_store import LocalStore
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import TransactionResult
-from cluster.store_settings import StoreSettings
+from cluster.stores.key_space import KeySpace, Request
+from cluster.stores.local_store import LocalStore
+from cluster.stores.store_settings import StoreSettings
 
 
 class MemoryStore(LocalStore):
