@@ -47,9 +47,9 @@ def _run(
     from app.processes.logging import configure_logging, log_unknown_variables
     from app.processes.node_end import StorageFailedError
     from cluster.errors import AcklogError
-    from cluster.node_id import DirectoryConflictError
+    from cluster.life.node_id import DirectoryConflictError
+    from cluster.life.registration import ReplacedError
     from cluster.ports.coordination import CoordinationError
-    from cluster.registration import ReplacedError
     from storage.disk.port import FileLockedError
     from storage.log.data_directory import DataDirectoryError
 

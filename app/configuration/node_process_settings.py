@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 from cluster.controller.settings import ControllerSettings
-from cluster.metadata_view import MetadataViewSettings
-from cluster.registration_settings import RegistrationSettings
+from cluster.life.registration_settings import RegistrationSettings
+from cluster.metadata.metadata_view import MetadataViewSettings
 from storage.node.replicas.failure_detector import FailureDetectorSettings
 from storage.replication.settings import ReplicationSettings
 from storage.rpc.settings import RpcClientSettings, RpcServerSettings

@@ -11,7 +11,7 @@ from app.auth.tokens import TokenTable
 from app.configuration.server_settings import Settings
 from app.gateway.batching.batch_numbers import BatchNumbers
 from app.gateway.shutdown import Shutdown
-from cluster.metadata_view import MetadataView
+from cluster.metadata.metadata_view import MetadataView
 from cluster.model.steering import PartitionOrder
 from cluster.model.unclean_election import Loss, ReplicaReport
 from cluster.model.values import Group, GroupMode, GroupSettings, PartitionState, Topic, TopicConfig
@@ -32,7 +32,7 @@ class NodeDirectory(Protocol):
 
 
 class TopicAdministration(Protocol):
-    """`cluster.topics.Topics`, as far as a gateway uses it. Each call returns once the metadata view shows it."""
+    """`cluster.catalog.topics.Topics`, as far as a gateway uses it. Each call returns once the metadata view shows it."""
 
     async def get_or_create(
         self, name: str, *, partitions: int, config: TopicConfig, replication_factor: int
@@ -53,7 +53,7 @@ class TopicAdministration(Protocol):
 
 
 class GroupAdministration(Protocol):
-    """`cluster.groups.Groups`, as far as a gateway uses it. Each call returns once the metadata view shows it."""
+    """`cluster.catalog.groups.Groups`, as far as a gateway uses it. Each call returns once the metadata view shows it."""
 
     async def get_or_create(
         self,
@@ -76,7 +76,7 @@ class GroupAdministration(Protocol):
 
 
 class ClusterAdministration(Protocol):
-    """`cluster.steering_desk.SteeringDesk`, as far as a gateway uses it. Each wish shows in the metadata view once its
+    """`cluster.catalog.steering_desk.SteeringDesk`, as far as a gateway uses it. Each wish shows in the metadata view once its
     call returns; the controller carries it out later."""
 
     async def store_answers(self, *, within_ms: int) -> bool: ...

@@ -1,6 +1,6 @@
 """The storage nodes of a cluster, as a gateway reaches them: over connections to where they registered."""
 
-from cluster.metadata_view import MetadataView
+from cluster.metadata.metadata_view import MetadataView
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
 from storage.rpc.client import RemoteNode

@@ -11,13 +11,13 @@ from acklog.wire.problems import ProblemCode
 from app.gateway.dependencies import Gateway
 from app.http.application import create_app
 from app.http.description.openapi import openapi_document, to_yaml
+from cluster.catalog.groups import Groups
+from cluster.catalog.steering_desk import SteeringDesk
+from cluster.catalog.topics import Topics
 from cluster.errors import AcklogError
-from cluster.groups import Groups
-from cluster.metadata_view import MetadataView
+from cluster.metadata.metadata_view import MetadataView
 from cluster.ports.runtime import SteadyClock, SystemEntropy
-from cluster.steering_desk import SteeringDesk
 from cluster.stores.memory_store import MemoryStore
-from cluster.topics import Topics
 from storage.rpc.node_api import NodeApi
 
 

@@ -11,13 +11,13 @@ from app.configuration.server_settings import Settings
 from app.gateway.batching.batch_numbers import BatchNumbers
 from app.gateway.dependencies import Gateway, InThread
 from app.gateway.remote_nodes import RemoteNodes
-from cluster.groups import Groups
-from cluster.metadata_view import MetadataView
+from cluster.catalog.groups import Groups
+from cluster.catalog.steering_desk import SteeringDesk
+from cluster.catalog.topics import Topics
+from cluster.metadata.metadata_view import MetadataView
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationStore
 from cluster.ports.entropy import Entropy
-from cluster.steering_desk import SteeringDesk
-from cluster.topics import Topics
 from storage.rpc.settings import RpcClientSettings
 from storage.rpc.transport import Transport
 

@@ -16,17 +16,17 @@ from app.gateway.remote_nodes import RemoteNodes
 from app.processes.directory_start import count_start
 from app.processes.node_end import NodeEnd, StorageFailedError
 from app.processes.storage_watch import StorageWatch
+from cluster.catalog.topics import Topics
 from cluster.controller.host import ControllerHost
-from cluster.incarnation import take_incarnation
-from cluster.metadata_view import MetadataView
+from cluster.life.incarnation import take_incarnation
+from cluster.life.node_id import wait_for_node_id
+from cluster.life.registration import NodeRegistrar
+from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
 from cluster.model.values import ControllerClaim, NodeRegistration, PartitionState
-from cluster.node_id import wait_for_node_id
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationError, CoordinationStore
 from cluster.ports.entropy import Entropy
-from cluster.registration import NodeRegistrar
-from cluster.topics import Topics
 from storage.disk.executor import IoExecutor
 from storage.disk.port import Disk
 from storage.log.data_directory import read_meta

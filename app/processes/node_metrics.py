@@ -7,7 +7,7 @@ from prometheus_client.registry import Collector
 
 from acklog.version import __version__
 from app.gateway.metrics import BoundedNames
-from cluster.metadata_view import MetadataView
+from cluster.metadata.metadata_view import MetadataView
 from storage.node.storage_node import StorageNode
 
 

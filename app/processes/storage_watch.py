@@ -5,10 +5,10 @@ import asyncio
 import structlog
 
 from app.processes.node_end import NodeEnd, StorageFailedError
-from cluster.metadata_view import MetadataView
+from cluster.life.registration import NodeRegistrar
+from cluster.metadata.metadata_view import MetadataView
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationError
-from cluster.registration import NodeRegistrar
 from storage.disk.port import DiskFailedError, ShortageError
 from storage.node.disk_health import DiskHealth
 from storage.node.replicas.impaired_nodes import ImpairedNodes

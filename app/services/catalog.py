@@ -10,10 +10,10 @@ from app.gateway.dependencies import Gateway
 from app.services.auto_creations import AutoCreationLimits, AutoCreations
 from app.services.confirmations import Confirmations
 from app.services.fan_out import ask_each
+from cluster.catalog.topic_defaults import counted_nodes, default_min_insync_replicas, default_replication_factor
 from cluster.errors import AcklogError
 from cluster.model import keys
 from cluster.model.values import Group, GroupMode, GroupSettings, Topic, TopicConfig
-from cluster.topic_defaults import counted_nodes, default_min_insync_replicas, default_replication_factor
 
 NEAR_NAMES_MAX = 3
 NEAR_NAMES_COMPARED_MAX = 200

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
-from cluster.metadata_view import MetadataView
+from cluster.metadata.metadata_view import MetadataView
 
 _Answer = TypeVar("_Answer")
 

@@ -27,14 +27,14 @@ from app.services.fan_out import ask_each
 from app.services.groups import progress_view
 from app.services.log_ends import LogEnds
 from app.services.unclean_election import unclean_view
-from cluster.errors import AcklogError
-from cluster.model.values import Topic, TopicConfig
-from cluster.topic_defaults import (
+from cluster.catalog.topic_defaults import (
     check_min_insync_replicas,
     check_replication_factor,
     default_min_insync_replicas,
     default_replication_factor,
 )
+from cluster.errors import AcklogError
+from cluster.model.values import Topic, TopicConfig
 from storage.rpc.messages import PositionsResponse
 
 DESCRIPTION_TIMEOUT_MS = 2_000

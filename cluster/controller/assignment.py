@@ -7,7 +7,7 @@ is decided next counts on what was decided before.
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
-from cluster.membership import Membership
+from cluster.metadata.membership import Membership
 
 PartitionId = tuple[str, int]
 

@@ -13,7 +13,7 @@ import structlog
 from cluster.controller.figures import ControllerFigures
 from cluster.controller.loop import ControllerLoop
 from cluster.controller.settings import ControllerSettings
-from cluster.incarnation import take_incarnation
+from cluster.life.incarnation import take_incarnation
 from cluster.model.values import NodeRegistration
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationStore, CoordinationUnavailableError

@@ -8,7 +8,7 @@ from cluster.controller.figures import ControllerFigures
 from cluster.controller.image import ClusterImage
 from cluster.controller.loop import ControllerLoop, FencedError
 from cluster.controller.settings import ControllerSettings
-from cluster.election import Election, Term
+from cluster.life.election import Election, Term
 from cluster.model.values import ControllerClaim
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationStore

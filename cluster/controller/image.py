@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from cluster.controller.catalog import Catalog, Entry
-from cluster.membership import Membership
+from cluster.metadata.membership import Membership
 from cluster.model import keys
 from cluster.model.codec import decode
 from cluster.model.steering import ClusterSteering

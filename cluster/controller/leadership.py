@@ -4,7 +4,7 @@ from collections.abc import Container
 
 from msgspec.structs import replace
 
-from cluster.membership import Member, Membership
+from cluster.metadata.membership import Member, Membership
 from cluster.model.values import NO_LEADER, PartitionState
 
 NEW_LEADER_EPOCH = 1

@@ -13,7 +13,7 @@ from cluster.controller.planner import Planner, plan_forgetting
 from cluster.controller.settings import ControllerSettings
 from cluster.controller.steps import PlannedTransaction, Step, pack
 from cluster.controller.unclean_marks import UncleanMarks
-from cluster.follow import follow
+from cluster.metadata.follow import follow
 from cluster.model import keys
 from cluster.model.values import NodeRegistration
 from cluster.ports.clock import Clock

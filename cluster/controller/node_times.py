@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from cluster.membership import Membership
+from cluster.metadata.membership import Membership
 
 
 class NodeTimes:

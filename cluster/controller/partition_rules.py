@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from cluster.controller.leadership import best_leader, is_led, led_by, reluctance, without_leader
 from cluster.controller.steps import Decision, DecisionKind
-from cluster.membership import Membership
+from cluster.metadata.membership import Membership
 from cluster.model.values import NO_LEADER, PartitionLife, PartitionState, Topic
 
 

@@ -22,7 +22,7 @@ from cluster.controller.partition_rules import rule
 from cluster.controller.planner_settings import PlannerSettings
 from cluster.controller.round import Round
 from cluster.controller.steps import Decision, DecisionKind, Step
-from cluster.membership import Membership
+from cluster.metadata.membership import Membership
 from cluster.model import keys
 from cluster.model.codec import encode
 from cluster.model.values import PartitionLife, PartitionState, Topic

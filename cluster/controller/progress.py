@@ -8,7 +8,7 @@ from enum import Enum
 from cluster.controller.image import ClusterImage
 from cluster.controller.leadership import is_led
 from cluster.controller.replica_change import originals
-from cluster.membership import Membership
+from cluster.metadata.membership import Membership
 from cluster.model.values import PartitionLife, PartitionState, Topic
 
 

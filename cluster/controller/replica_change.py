@@ -7,7 +7,7 @@ way can be given another target, also the original one, which takes it back.
 from msgspec.structs import replace
 
 from cluster.controller.leadership import best_leader, is_led, led_by
-from cluster.membership import Membership
+from cluster.metadata.membership import Membership
 from cluster.model.values import PartitionState
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from cluster.backoff import Backoff
 from cluster.controller.planner_settings import PlannerSettings
-from cluster.election import ElectionSettings
+from cluster.life.election import ElectionSettings
 
 _MINUTE_MS = 60 * 1000
 

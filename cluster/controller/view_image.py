@@ -6,7 +6,7 @@ holds is enough for progress and dry runs, and is put together when somebody ask
 
 from cluster.controller.catalog import Entry
 from cluster.controller.image import ClusterImage
-from cluster.metadata_view import MetadataView
+from cluster.metadata.metadata_view import MetadataView
 
 
 def image_of(metadata: MetadataView) -> ClusterImage:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import structlog
 
 from cluster.errors import AcklogError
-from cluster.metadata_view import MetadataView
+from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
 from cluster.model.codec import decode, encode
 from cluster.model.partition_change import found_empty

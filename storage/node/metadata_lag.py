@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
-from cluster.metadata_view import MetadataView
+from cluster.metadata.metadata_view import MetadataView
 
 _Found = TypeVar("_Found")
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
-from cluster.metadata_view import MetadataView
+from cluster.metadata.metadata_view import MetadataView
 from cluster.model.values import Group, GroupMode, GroupSettings
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationStore

@@ -6,7 +6,7 @@ from typing import Generic, Protocol, TypeVar
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
-from cluster.metadata_view import MetadataView
+from cluster.metadata.metadata_view import MetadataView
 from cluster.model.values import NodeRegistration
 
 

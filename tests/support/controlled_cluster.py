@@ -2,18 +2,18 @@
 
 from dataclasses import dataclass, field
 
+from cluster.catalog.topics import Topics
 from cluster.controller.host import ControllerHost
 from cluster.controller.planner_settings import PlannerSettings
 from cluster.controller.settings import ControllerSettings
-from cluster.election import ElectionSettings
-from cluster.metadata_view import MetadataView
+from cluster.life.election import ElectionSettings
+from cluster.life.registration import NodeRegistrar
+from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
 from cluster.model.codec import decode
 from cluster.model.values import ControllerClaim, NodeRegistration, PartitionState, Topic, TopicConfig
 from cluster.ports.coordination import KeyValue
-from cluster.registration import NodeRegistrar
 from cluster.stores.memory_store import MemoryStore
-from cluster.topics import Topics
 from tests.support.counting_entropy import CountingEntropy
 from tests.support.flaky_store import FlakyStore
 from tests.support.manual_clock import ManualClock, settle

@@ -9,7 +9,7 @@ from acklog.wire.problems import ProblemCode
 from app.configuration.server_settings import Settings
 from app.gateway.dependencies import Gateway
 from cluster.errors import AcklogError
-from cluster.metadata_view import MetadataView
+from cluster.metadata.metadata_view import MetadataView
 from cluster.model.values import PartitionState, Topic
 from storage.rpc.node_api import NodeApi
 from tests.sim.environment import MachineClock, SimClock, SimEntropy

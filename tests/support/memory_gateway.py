@@ -13,8 +13,10 @@ from acklog.wire.problems import ProblemCode
 from app.auth.tokens import TokenTable
 from app.configuration.server_settings import Settings
 from app.gateway.dependencies import Gateway
+from cluster.catalog.steering_desk import SteeringDesk
 from cluster.errors import AcklogError
-from cluster.metadata_view import MetadataView
+from cluster.metadata.metadata_view import MetadataView
+from cluster.metadata.steering_state import SteeringState
 from cluster.model import keys
 from cluster.model.codec import encode
 from cluster.model.topic_mapping import remapped
@@ -30,8 +32,6 @@ from cluster.model.values import (
 )
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import Changed, CoordinationError, Event, KeyValue
-from cluster.steering_desk import SteeringDesk
-from cluster.steering_state import SteeringState
 from cluster.stores.key_space import Mutation
 from cluster.stores.memory_store import MemoryStore
 from storage.rpc.node_api import NodeApi

@@ -9,9 +9,9 @@ import httpx2
 from app.auth.tokens import TokenTable
 from app.gateway.dependencies import Gateway
 from app.http.application import create_app
-from cluster.groups import Groups
+from cluster.catalog.groups import Groups
+from cluster.catalog.steering_desk import SteeringDesk
 from cluster.model.values import Topic
-from cluster.steering_desk import SteeringDesk
 from storage.rpc.node_api import NodeApi
 from tests.support.controlled_cluster import ControlledCluster
 from tests.support.counting_entropy import CountingEntropy

@@ -8,12 +8,12 @@ from acklog.wire.batch import encode_batch
 from acklog.wire.record import Record
 from app.configuration.node_process_settings import NodeProcessSettings
 from app.processes.cluster_node import ClusterNode, start_cluster_node
+from cluster.catalog.groups import Groups
+from cluster.catalog.topics import Topics
 from cluster.errors import AcklogError
-from cluster.groups import Groups
 from cluster.model.values import Group, GroupMode, GroupSettings, PartitionState, Topic, TopicConfig
 from cluster.ports.clock import Clock
 from cluster.stores.memory_store import MemoryStore
-from cluster.topics import Topics
 from storage.node.partition.settings import NodeSettings
 from storage.node.replicas.replica_host import ReplicaHost
 from storage.node.storage_node import StorageNode

@@ -6,13 +6,13 @@ from typing import Any
 
 from acklog.wire.batch import DedupKey, decode_records, encode_batch, verify
 from acklog.wire.record import Record
+from cluster.catalog.groups import Groups
+from cluster.catalog.topics import Topics
 from cluster.controller.embedded import EmbeddedController
-from cluster.groups import Groups
-from cluster.metadata_view import MetadataView
+from cluster.metadata.metadata_view import MetadataView
 from cluster.model.values import Group, GroupMode, GroupSettings, Topic, TopicConfig
 from cluster.ports.clock import Clock
 from cluster.stores.memory_store import MemoryStore
-from cluster.topics import Topics
 from storage.log.settings import LogStoreSettings
 from storage.node.groups.dead_letter_topics import DeadLetterTopics
 from storage.node.partition.settings import NodeSettings

@@ -13,12 +13,12 @@ from acklog.wire.partition_mapping import partition_of_hash
 from acklog.wire.partitioner import hash_of_key
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
+from cluster.catalog.topics import Topics
 from cluster.errors import AcklogError
-from cluster.metadata_view import MetadataView
+from cluster.metadata.metadata_view import MetadataView
 from cluster.model.topic_mapping import earlier_topics
 from cluster.model.values import Group, PartitionLife, PartitionState, Topic, TopicConfig
 from cluster.ports.clock import Clock
-from cluster.topics import Topics
 from storage.node.groups.dead_letter_sink import DeadLetter
 from storage.rpc.messages import KeyedResult, KnownKeysRequest, ProduceRequest
 from storage.rpc.node_api import NodeApi

@@ -11,7 +11,7 @@ import structlog
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from cluster.errors import AcklogError
-from cluster.metadata_view import MetadataView
+from cluster.metadata.metadata_view import MetadataView
 from cluster.model.values import Group
 from cluster.ports.clock import Clock
 from storage.delivery.group_delivery import DeadLetter as DueLetter

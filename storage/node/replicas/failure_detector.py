@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import structlog
 
 from cluster.errors import AcklogError
-from cluster.eviction import declared_dead
-from cluster.metadata_view import MetadataView
+from cluster.life.eviction import declared_dead
+from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
 from cluster.model.codec import decode
 from cluster.model.values import NodeRegistration
@@ -53,7 +53,7 @@ class FailureDetectorSettings:
 class FailureDetector:
     """Holds a connection to every other registered node and watches over it; `Suspicion` decides what its loss means.
 
-    A node is declared dead by the transaction of `cluster.eviction`, and only as long as this node is registered
+    A node is declared dead by the transaction of `cluster.life.eviction`, and only as long as this node is registered
     itself: of two nodes that take each other for dead, the first one's transaction makes the other's impossible.
     """
 

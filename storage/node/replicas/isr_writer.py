@@ -9,7 +9,7 @@ from collections.abc import Collection, Container, Iterable
 
 import msgspec
 
-from cluster.metadata_view import MetadataView
+from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
 from cluster.model.codec import decode, encode
 from cluster.model.hand_over import hand_overs_forgotten, handed_over

@@ -9,7 +9,7 @@ import msgspec
 from acklog.wire.batch import BatchCorruptError
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
-from cluster.metadata_view import MetadataView
+from cluster.metadata.metadata_view import MetadataView
 from cluster.model.values import Topic
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy

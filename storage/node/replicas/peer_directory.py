@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from cluster.metadata_view import MetadataView
+from cluster.metadata.metadata_view import MetadataView
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
 from storage.rpc.node_connections import NodeConnections

@@ -11,7 +11,7 @@ import structlog
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
-from cluster.metadata_view import MetadataView
+from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
 from cluster.model.values import PartitionLife, PartitionState, Topic
 from cluster.ports.coordination import CoordinationError, CoordinationStore

@@ -7,7 +7,7 @@ from contextlib import aclosing
 import pytest
 
 from cluster.backoff import Backoff
-from cluster.follow import follow
+from cluster.metadata.follow import follow
 from cluster.ports.coordination import CompactedError, Delete, Listing, Put, Removed
 from cluster.ports.runtime import SteadyClock
 from tests.integration.etcd.conftest import StoreMaker

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
+from cluster.life.registration import NodeRegistrar
+from cluster.life.registration_settings import RegistrationSettings
 from cluster.model.values import NodeRegistration
 from cluster.ports.coordination import LeaseLostError, Put
 from cluster.ports.runtime import SteadyClock
-from cluster.registration import NodeRegistrar
-from cluster.registration_settings import RegistrationSettings
 from tests.integration.etcd.conftest import StoreMaker
 from tests.support.etcd_process import EtcdProcess
 

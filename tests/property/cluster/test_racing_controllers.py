@@ -13,7 +13,7 @@ import pytest
 from cluster.controller.image import ClusterImage
 from cluster.controller.planner import Planner
 from cluster.controller.steps import PlannedTransaction, pack
-from cluster.election import fence
+from cluster.life.election import fence
 from cluster.model import keys
 from cluster.model.codec import encode
 from cluster.model.values import ControllerClaim

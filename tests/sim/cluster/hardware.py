@@ -5,10 +5,10 @@ import random
 
 from app.processes.node_end import StorageFailedError
 from cluster.errors import AcklogError
+from cluster.life.node_id import DirectoryConflictError
+from cluster.life.registration import ReplacedError
 from cluster.model.values import NO_LEADER, PartitionState
-from cluster.node_id import DirectoryConflictError
 from cluster.ports.coordination import CoordinationError
-from cluster.registration import ReplacedError
 from tests.sim.cluster.machines import GatewayMachine, Host, NodeMachine, Surrounding
 from tests.sim.cluster.store_observer import StoreObserver
 from tests.sim.environment import ExecutorKilledError

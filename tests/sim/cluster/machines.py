@@ -14,10 +14,10 @@ from app.processes.cluster_node import ClusterNode, start_cluster_node
 from app.processes.node_end import StorageFailedError
 from cluster.controller.planner_settings import PlannerSettings
 from cluster.controller.settings import ControllerSettings
-from cluster.election import ElectionSettings
 from cluster.errors import AcklogError
+from cluster.life.election import ElectionSettings
+from cluster.life.registration_settings import RegistrationSettings
 from cluster.ports.coordination import CoordinationError
-from cluster.registration_settings import RegistrationSettings
 from storage.log.keys import PARTITIONS_DIRECTORY
 from storage.log.segment import SEGMENT_SUFFIX
 from storage.node.groups.delivery_snapshots import SNAPSHOT_NAME

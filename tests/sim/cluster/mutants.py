@@ -16,7 +16,7 @@ from cluster.controller import leadership, partition_rules
 from cluster.controller import round as controller_round
 from cluster.controller.partition_rules import _Draft
 from cluster.controller.progress import NodeProgress
-from cluster.membership import Member, Membership
+from cluster.metadata.membership import Member, Membership
 from cluster.model import keys
 from cluster.model.values import Group, PartitionState, Topic
 from cluster.ports.coordination import Compare, CompareTarget

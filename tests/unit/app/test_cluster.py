@@ -14,9 +14,9 @@ from app.auth.tokens import parse_token_table
 from app.calls.cluster import LISTED_MAX, NODE_ID_MAX, NODES_NAMED_MAX
 from app.configuration.server_settings import Settings
 from app.http.application import create_app
+from cluster.catalog.steering_desk import SteeringDesk
 from cluster.model import keys
 from cluster.ports.coordination import CoordinationUnavailableError, KeyValue
-from cluster.steering_desk import SteeringDesk
 from tests.support.flaky_store import FlakyStore
 from tests.support.memory_gateway import MemoryWorld
 from tests.support.operated_cluster import OperatedCluster

@@ -5,14 +5,14 @@ import pytest
 from app.configuration.node_process_settings import NODE_ID_MAX, NodeProcessSettings
 from app.processes.cluster_node import ClusterNode
 from app.processes.node_end import StorageFailedError
+from cluster.catalog.topics import Topics
+from cluster.life.node_id import DirectoryConflictError
+from cluster.life.registration import ReplacedError
+from cluster.life.registration_settings import RegistrationSettings
 from cluster.model import keys
 from cluster.model.codec import decode, encode
 from cluster.model.values import NodeRegistration, Topic, TopicConfig
-from cluster.node_id import DirectoryConflictError
 from cluster.ports.coordination import CoordinationUnavailableError, Put
-from cluster.registration import ReplacedError
-from cluster.registration_settings import RegistrationSettings
-from cluster.topics import Topics
 from tests.sim.environment import SimEntropy
 from tests.sim.sim_disk import SimDisk
 from tests.support.memory_cluster import MemoryCluster, OwnConnection, client_of, with_cluster

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from cluster.catalog_change import CatalogSettings
-from cluster.groups import Groups
-from cluster.metadata_view import MetadataView
+from cluster.catalog.catalog_change import CatalogSettings
+from cluster.catalog.groups import Groups
+from cluster.catalog.topics import Topics
+from cluster.metadata.metadata_view import MetadataView
 from cluster.stores.memory_store import MemoryStore
-from cluster.topics import Topics
 from tests.support.counting_entropy import CountingEntropy
 from tests.support.flaky_store import FlakyStore
 from tests.support.manual_clock import ManualClock

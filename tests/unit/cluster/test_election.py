@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from cluster.election import Election, ElectionSettings, Term
+from cluster.life.election import Election, ElectionSettings, Term
 from cluster.model import keys
 from cluster.model.values import ControllerClaim
 from cluster.ports.coordination import CoordinationUnavailableError, Delete, OutcomeUnknownError, Put

@@ -5,9 +5,9 @@ import pytest
 
 from acklog.wire.identifiers import id_from_bits
 from acklog.wire.problems import ProblemCode
-from cluster.catalog_change import CatalogSettings
+from cluster.catalog.catalog_change import CatalogSettings
+from cluster.catalog.groups import Groups
 from cluster.errors import AcklogError
-from cluster.groups import Groups
 from cluster.model import keys
 from cluster.model.codec import decode
 from cluster.model.values import Group, GroupMode, GroupSettings, Tombstone

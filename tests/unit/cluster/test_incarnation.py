@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from cluster.incarnation import ATTEMPTS_MAX, take_incarnation
+from cluster.life.incarnation import ATTEMPTS_MAX, take_incarnation
 from cluster.model import keys
 from cluster.ports.coordination import CoordinationUnavailableError, OutcomeUnknownError, Put
 from cluster.stores.memory_store import MemoryStore

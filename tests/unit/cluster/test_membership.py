@@ -1,4 +1,4 @@
-from cluster.membership import Membership
+from cluster.metadata.membership import Membership
 from cluster.model import keys
 from cluster.model.codec import encode
 from cluster.model.steering import NodeSteering

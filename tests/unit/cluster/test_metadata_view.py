@@ -3,7 +3,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from cluster.metadata_view import MetadataView, MetadataViewSettings
+from cluster.metadata.metadata_view import MetadataView, MetadataViewSettings
 from cluster.model import keys
 from cluster.model.codec import encode
 from cluster.model.values import Group, NodeRegistration, PartitionState, Topic

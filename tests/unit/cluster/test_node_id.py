@@ -2,12 +2,12 @@ import asyncio
 
 import pytest
 
+from cluster.life.node_id import DirectoryConflictError, wait_for_node_id
+from cluster.life.registration_settings import RegistrationSettings
 from cluster.model import keys
 from cluster.model.codec import encode
 from cluster.model.values import NodeRegistration
-from cluster.node_id import DirectoryConflictError, wait_for_node_id
 from cluster.ports.coordination import CoordinationUnavailableError, Delete, KeyValue, Put
-from cluster.registration_settings import RegistrationSettings
 from cluster.stores.memory_store import MemoryStore
 from tests.support.flaky_store import FlakyStore
 from tests.support.manual_clock import ManualClock, settle

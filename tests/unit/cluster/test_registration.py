@@ -4,14 +4,14 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from cluster.eviction import declared_dead
+from cluster.life.eviction import declared_dead
+from cluster.life.node_id import DirectoryConflictError
+from cluster.life.registration import NodeRegistrar, ReplacedError
+from cluster.life.registration_settings import RegistrationSettings
 from cluster.model import keys
 from cluster.model.codec import decode, encode
 from cluster.model.values import ControllerClaim, NodeRegistration
-from cluster.node_id import DirectoryConflictError
 from cluster.ports.coordination import CoordinationUnavailableError, Delete, KeyValue, Lease, OutcomeUnknownError, Put
-from cluster.registration import NodeRegistrar, ReplacedError
-from cluster.registration_settings import RegistrationSettings
 from cluster.stores.memory_store import MemoryStore
 from tests.support.flaky_store import FlakyStore
 from tests.support.manual_clock import ManualClock, settle

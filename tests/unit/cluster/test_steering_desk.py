@@ -5,13 +5,13 @@ import pytest
 from msgspec.structs import replace
 
 from acklog.wire.problems import ProblemCode
+from cluster.catalog.steering_desk import SteeringDesk
 from cluster.errors import AcklogError
 from cluster.model import keys
 from cluster.model.codec import decode, encode
 from cluster.model.steering import OrderKind, PartitionOrder
 from cluster.model.values import PartitionLife, Topic
 from cluster.ports.coordination import CoordinationUnavailableError, OutcomeUnknownError, Put
-from cluster.steering_desk import SteeringDesk
 from tests.support.controlled_cluster import ControlledCluster
 from tests.support.flaky_store import FlakyStore
 from tests.support.manual_clock import settle

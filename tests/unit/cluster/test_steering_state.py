@@ -1,12 +1,12 @@
 import msgspec
 import pytest
 
+from cluster.metadata.steering_state import SteeringState
 from cluster.model import keys
 from cluster.model.codec import encode
 from cluster.model.steering import ClusterSteering, NodeSteering, OrderKind, PartitionOrder
 from cluster.model.values import ControllerClaim, NodeRegistration
 from cluster.ports.coordination import Changed, KeyValue, Removed
-from cluster.steering_state import SteeringState
 
 ORDER = PartitionOrder("t", 3, 5, OrderKind.MOVE, (1, 2))
 

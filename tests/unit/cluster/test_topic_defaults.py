@@ -1,13 +1,13 @@
 import pytest
 
-from cluster.errors import AcklogError
-from cluster.topic_defaults import (
+from cluster.catalog.topic_defaults import (
     check_min_insync_replicas,
     check_replication_factor,
     counted_nodes,
     default_min_insync_replicas,
     default_replication_factor,
 )
+from cluster.errors import AcklogError
 from tests.unit.cluster.controller.states import members, node
 
 

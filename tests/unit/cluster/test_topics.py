@@ -4,13 +4,13 @@ import pytest
 
 from acklog.wire.identifiers import id_from_bits
 from acklog.wire.problems import ProblemCode
-from cluster.catalog_change import CatalogSettings
+from cluster.catalog.catalog_change import CatalogSettings
+from cluster.catalog.topics import Topics
 from cluster.errors import AcklogError
 from cluster.model import keys
 from cluster.model.codec import decode, encode
 from cluster.model.values import Tombstone, Topic, TopicConfig
 from cluster.ports.coordination import CoordinationUnavailableError, OutcomeUnknownError, Put
-from cluster.topics import Topics
 from tests.unit.cluster.conftest import Catalogue
 
 CONFIG = TopicConfig()

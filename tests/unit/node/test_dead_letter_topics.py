@@ -7,10 +7,10 @@ import pytest
 
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
+from cluster.catalog.topics import Topics
 from cluster.errors import AcklogError
-from cluster.metadata_view import MetadataView
+from cluster.metadata.metadata_view import MetadataView
 from cluster.model.values import Group, GroupMode, GroupSettings, Topic, TopicConfig
-from cluster.topics import Topics
 from storage.node.groups.dead_letter_sink import DeadLetter
 from storage.node.groups.dead_letter_topics import DeadLetterTopics, dead_letter_topic_name
 from tests.support.manual_clock import ManualClock

@@ -1,6 +1,6 @@
 """Short ways to say what a partition and a membership are like."""
 
-from cluster.membership import Membership
+from cluster.metadata.membership import Membership
 from cluster.model import keys
 from cluster.model.codec import encode
 from cluster.model.steering import NodeSteering

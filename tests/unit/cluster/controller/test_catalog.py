@@ -1,6 +1,6 @@
 from cluster.controller.catalog import Catalog
 from cluster.controller.planner import plan_entry
-from cluster.membership import Membership
+from cluster.metadata.membership import Membership
 from cluster.model import keys
 from cluster.model.codec import encode
 from cluster.model.steering import PartitionOrder

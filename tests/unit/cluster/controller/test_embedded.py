@@ -4,14 +4,14 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from cluster.catalog.topics import Topics
 from cluster.controller.embedded import ControllerSettings, EmbeddedController
-from cluster.metadata_view import MetadataView
+from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
 from cluster.model.codec import decode, encode
 from cluster.model.values import PartitionState, Tombstone, Topic, TopicConfig
 from cluster.ports.coordination import CoordinationUnavailableError, OutcomeUnknownError, Put
 from cluster.stores.memory_store import MemoryStore
-from cluster.topics import Topics
 from tests.support.counting_entropy import CountingEntropy
 from tests.support.flaky_store import FlakyStore
 from tests.support.manual_clock import ManualClock, settle

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from cluster.catalog.steering_desk import SteeringDesk
 from cluster.controller.figures import ControllerFigures
 from cluster.controller.loop import ControllerLoop
 from cluster.controller.progress import progress
@@ -13,7 +14,6 @@ from cluster.model import keys
 from cluster.model.codec import decode
 from cluster.model.values import PartitionState, Topic
 from cluster.ports.coordination import Changed, CoordinationUnavailableError, Put, WatchBatch
-from cluster.steering_desk import SteeringDesk
 from tests.support.controlled_cluster import SETTINGS, ControlledCluster
 from tests.support.data_leader import isr_with
 from tests.support.manual_clock import settle

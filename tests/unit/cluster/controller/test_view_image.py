@@ -4,12 +4,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from cluster.catalog.steering_desk import SteeringDesk
 from cluster.controller.dry_run import propose
 from cluster.controller.image import ClusterImage
 from cluster.controller.progress import PartitionTrouble, progress, troubled
 from cluster.controller.view_image import image_of
 from cluster.model import keys
-from cluster.steering_desk import SteeringDesk
 from tests.support.controlled_cluster import ControlledCluster
 from tests.support.manual_clock import settle
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 import structlog
 
-from cluster.metadata_view import MetadataView
+from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
 from cluster.model.codec import decode, encode
 from cluster.model.values import ControllerClaim, NodeRegistration

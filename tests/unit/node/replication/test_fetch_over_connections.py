@@ -7,7 +7,7 @@ happens, every byte arrives, in order and once.
 import asyncio
 import random
 
-from cluster.metadata_view import MetadataView
+from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
 from cluster.model.codec import encode
 from cluster.model.values import NodeRegistration

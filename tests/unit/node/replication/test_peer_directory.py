@@ -7,7 +7,7 @@ import pytest
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
-from cluster.metadata_view import MetadataView
+from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
 from cluster.model.codec import encode
 from cluster.model.values import NodeRegistration

@@ -6,12 +6,12 @@ import pytest
 
 from acklog.wire.batch import decode_records, encode_batch, read_header
 from acklog.wire.record import Record
+from cluster.catalog.steering_desk import SteeringDesk
+from cluster.catalog.topics import Topics
 from cluster.errors import AcklogError
 from cluster.model import keys
 from cluster.model.values import PartitionLife
 from cluster.ports.coordination import Put
-from cluster.steering_desk import SteeringDesk
-from cluster.topics import Topics
 from storage.log.keys import LogKind
 from storage.node.partition.settings import NodeSettings
 from storage.replication.partition_replica import Role

@@ -5,10 +5,10 @@ from functools import partial
 import pytest
 
 from acklog.wire.batch import decode_records, read_header
+from cluster.catalog.steering_desk import SteeringDesk
 from cluster.errors import AcklogError
 from cluster.model.unclean_election import LogReach, ReplicaReport, longest, loss_by
 from cluster.model.values import NO_LEADER, Topic
-from cluster.steering_desk import SteeringDesk
 from storage.rpc.messages import ReplicaReportRequest, SettleItem, SettleRequest
 from tests.support.simulated_cluster import SimulatedCluster, with_cluster
 

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import structlog
 
+from cluster.life.registration_settings import RegistrationSettings
 from cluster.model import keys
 from cluster.model.codec import decode
 from cluster.model.values import NodeRegistration
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationError, CoordinationStore, KeyValue
-from cluster.registration_settings import RegistrationSettings
 
 _log = structlog.get_logger(__name__)
 

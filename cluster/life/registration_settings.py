@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from cluster.held_lease import LeaseSettings
+from cluster.life.held_lease import LeaseSettings
 
 
 @dataclass(frozen=True, slots=True)

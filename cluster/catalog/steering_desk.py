@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Sequence
 
 from acklog.wire.problems import ProblemCode
-from cluster.catalog_change import CatalogChanger, CatalogSettings, Settled, Step, Write, not_found
+from cluster.catalog.catalog_change import CatalogChanger, CatalogSettings, Settled, Step, Write, not_found
 from cluster.errors import AcklogError
-from cluster.metadata_view import MetadataView
+from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
 from cluster.model.codec import decode, encode
 from cluster.model.projected_offsets import ProjectedOffsets

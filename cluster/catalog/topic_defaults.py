@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
-from cluster.membership import Membership
+from cluster.metadata.membership import Membership
 
 REPLICATION_FACTOR_DEFAULT = 3
 MIN_INSYNC_REPLICAS_DEFAULT = 2

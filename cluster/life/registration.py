@@ -6,11 +6,12 @@ from collections.abc import Callable
 import structlog
 from msgspec.structs import replace
 
-from cluster.held_lease import HeldLease
+from cluster.life.held_lease import HeldLease
+from cluster.life.node_id import DirectoryConflictError, wait_for_node_id
+from cluster.life.registration_settings import RegistrationSettings
 from cluster.model import keys
 from cluster.model.codec import decode, encode
 from cluster.model.values import NodeRegistration
-from cluster.node_id import DirectoryConflictError, wait_for_node_id
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import (
     Compare,
@@ -23,7 +24,6 @@ from cluster.ports.coordination import (
     absent,
     unchanged,
 )
-from cluster.registration_settings import RegistrationSettings
 
 _log = structlog.get_logger(__name__)
 

@@ -8,9 +8,10 @@ from msgspec.structs import replace
 from acklog.wire.identifiers import id_from_bits
 from acklog.wire.limits import PARTITIONS_MAX
 from acklog.wire.problems import ProblemCode
-from cluster.catalog_change import CatalogChanger, CatalogSettings, Settled, Step, Write, check_name, not_found
+from cluster.catalog.catalog_change import CatalogChanger, CatalogSettings, Settled, Step, Write, check_name, not_found
+from cluster.catalog.topic_defaults import check_min_insync_replicas
 from cluster.errors import AcklogError
-from cluster.metadata_view import MetadataView
+from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
 from cluster.model.codec import decode, encode
 from cluster.model.topic_mapping import remapped
@@ -18,7 +19,6 @@ from cluster.model.values import Tombstone, Topic, TopicConfig
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationStore, Delete, KeyValue, Put, absent, unchanged
 from cluster.ports.entropy import Entropy
-from cluster.topic_defaults import check_min_insync_replicas
 
 
 class Topics:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import structlog
 
-from cluster.follow import follow
-from cluster.held_lease import HeldLease, LeaseSettings
+from cluster.life.held_lease import HeldLease, LeaseSettings
+from cluster.metadata.follow import follow
 from cluster.model import keys
 from cluster.model.codec import encode
 from cluster.model.values import ControllerClaim

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 import structlog
 
 from cluster.backoff import Backoff
-from cluster.follow import follow
-from cluster.metadata_state import MetadataState
+from cluster.metadata.follow import follow
+from cluster.metadata.metadata_state import MetadataState
+from cluster.metadata.steering_state import SteeringState
 from cluster.model import keys
 from cluster.model.values import Group, NodeRegistration, PartitionState, Topic
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationStore, CoordinationUnavailableError, Listing, WatchBatch, key_of
-from cluster.steering_state import SteeringState
 
 _log = structlog.get_logger(__name__)
 

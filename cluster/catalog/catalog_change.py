@@ -13,7 +13,7 @@ from acklog.wire.names import name_fault
 from acklog.wire.problems import ProblemCode
 from cluster.backoff import Backoff
 from cluster.errors import AcklogError
-from cluster.metadata_view import MetadataView
+from cluster.metadata.metadata_view import MetadataView
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import (
     Compare,

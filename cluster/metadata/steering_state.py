@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from cluster.membership import Membership
+from cluster.metadata.membership import Membership
 from cluster.model import keys
 from cluster.model.codec import decode
 from cluster.model.steering import ClusterSteering, PartitionOrder
@@ -15,7 +15,7 @@ _CONCERNED = (keys.NODES, keys.INCARNATIONS, keys.STEERING, keys.CONTROLLER)
 
 
 class SteeringState:
-    """What `cluster.metadata_state` leaves out. `undecodable` has the keys that a newer version wrote: a wish that is
+    """What `cluster.metadata.metadata_state` leaves out. `undecodable` has the keys that a newer version wrote: a wish that is
     not understood counts as not made, and moves count as paused."""
 
     def __init__(self, items: Iterable[KeyValue] = ()) -> None:

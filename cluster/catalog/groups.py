@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from acklog.wire.identifiers import id_from_bits
 from acklog.wire.problems import ProblemCode
-from cluster.catalog_change import CatalogChanger, CatalogSettings, Settled, Step, Write, check_name, not_found
+from cluster.catalog.catalog_change import CatalogChanger, CatalogSettings, Settled, Step, Write, check_name, not_found
 from cluster.errors import AcklogError
-from cluster.metadata_view import MetadataView
+from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
 from cluster.model.codec import decode, encode
 from cluster.model.values import Group, GroupMode, GroupSettings, Tombstone
