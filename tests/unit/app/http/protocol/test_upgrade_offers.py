@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.unit.app.test_single_sends import BODY, GET, Rig, post
+from tests.unit.app.http.protocol.test_single_sends import BODY, GET, Rig, post
 
 OFFERS = [
     (

@@ -8,7 +8,7 @@ from acklog.wire.problems import ProblemCode
 from cluster.model.values import GroupSettings
 from storage.delivery.group_delivery import DeadLetter, Lease, MessageView
 from storage.delivery.settings import DeliverySettings
-from tests.unit.delivery.group import GroupBench
+from tests.unit.storage.delivery.group import GroupBench
 
 
 def offsets_of(leases: list[Lease]) -> list[int]:
