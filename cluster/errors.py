@@ -1,8 +1,8 @@
 """The one exception family of the server.
 
 Inside the server every expected failure is an AcklogError with a code of the catalogue (`acklog.wire.problems`). Only
-`storage/rpc/server.py` turns it into a wire code and only `app/http/exchange/problems.py` into HTTP. Anything else that is raised is
-a programmer's error and crashes the component.
+`storage/rpc/server.py` turns it into a wire code and only `app/http/exchange/problems.py` into HTTP. Anything else that
+is raised is a programmer's error and crashes the component.
 """
 
 from acklog.wire.problems import ProblemCode

@@ -32,7 +32,8 @@ class NodeDirectory(Protocol):
 
 
 class TopicAdministration(Protocol):
-    """`cluster.catalog.topics.Topics`, as far as a gateway uses it. Each call returns once the metadata view shows it."""
+    """`cluster.catalog.topics.Topics`, as far as a gateway uses it. Each call returns once the metadata view shows
+    it."""
 
     async def get_or_create(
         self, name: str, *, partitions: int, config: TopicConfig, replication_factor: int
@@ -53,7 +54,8 @@ class TopicAdministration(Protocol):
 
 
 class GroupAdministration(Protocol):
-    """`cluster.catalog.groups.Groups`, as far as a gateway uses it. Each call returns once the metadata view shows it."""
+    """`cluster.catalog.groups.Groups`, as far as a gateway uses it. Each call returns once the metadata view shows
+    it."""
 
     async def get_or_create(
         self,
@@ -76,8 +78,8 @@ class GroupAdministration(Protocol):
 
 
 class ClusterAdministration(Protocol):
-    """`cluster.catalog.steering_desk.SteeringDesk`, as far as a gateway uses it. Each wish shows in the metadata view once its
-    call returns; the controller carries it out later."""
+    """`cluster.catalog.steering_desk.SteeringDesk`, as far as a gateway uses it. Each wish shows in the metadata view
+    once its call returns; the controller carries it out later."""
 
     async def store_answers(self, *, within_ms: int) -> bool: ...
 

@@ -1,5 +1,6 @@
-"""uvicorn around a gateway, embedded or in a cluster, and what is checked before. (Not in `app.processes.server`, which brings in
-the coordination store of the embedded server: a fifth of what a cluster's process would load, for nothing.)"""
+"""uvicorn around a gateway, embedded or in a cluster, and what is checked before. (Not in `app.processes.server`, which
+brings in the coordination store of the embedded server: a fifth of what a cluster's process would load, for
+nothing.)"""
 
 import uvicorn
 

@@ -36,7 +36,8 @@ _LEASE_ID_MASK = (1 << 63) - 1  # etcd's lease ids are positive
 
 
 class EtcdStore:
-    """`cluster.ports.coordination.CoordinationStore`. Connects when it is first used. For one event loop; close it there."""
+    """`cluster.ports.coordination.CoordinationStore`. Connects when it is first used. For one event loop; close it
+    there."""
 
     def __init__(self, settings: EtcdSettings, *, clock: Clock, entropy: Entropy) -> None:
         self._settings = settings

@@ -15,8 +15,8 @@ _CONCERNED = (keys.NODES, keys.INCARNATIONS, keys.STEERING, keys.CONTROLLER)
 
 
 class SteeringState:
-    """What `cluster.metadata.metadata_state` leaves out. `undecodable` has the keys that a newer version wrote: a wish that is
-    not understood counts as not made, and moves count as paused."""
+    """What `cluster.metadata.metadata_state` leaves out. `undecodable` has the keys that a newer version wrote: a wish
+    that is not understood counts as not made, and moves count as paused."""
 
     def __init__(self, items: Iterable[KeyValue] = ()) -> None:
         self.membership = Membership()

@@ -1,4 +1,5 @@
-"""What the coordination store holds: topics, partitions, groups, nodes. Plain values; `cluster.model.codec` writes them."""
+"""What the coordination store holds: topics, partitions, groups, nodes. Plain values; `cluster.model.codec` writes
+them."""
 
 from enum import Enum
 

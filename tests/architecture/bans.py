@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-CLOCK = "take a cluster.clock.Clock (now_ms, monotonic_ms, sleep)"
-ENTROPY = "take a cluster.entropy.Entropy (bits64, fraction)"
+CLOCK = "take a cluster.ports.clock.Clock (now_ms, monotonic_ms, sleep)"
+ENTROPY = "take a cluster.ports.entropy.Entropy (bits64, fraction)"
 DISK = "take a storage.disk.port.Disk, and call it through an IoExecutor"
 THREADS = "take a storage.disk.executor.IoExecutor"
 TRANSPORT = "take a storage.rpc.transport.Transport"
-STORE = "take a cluster.coordination.CoordinationStore"
+STORE = "take a cluster.ports.coordination.CoordinationStore"
 NO_SETS = "iterate over your own list and ask each task with `done()`"
 SORTED = "sort it, or keep a dict or a list: the order of a set is that of memory addresses and hash seeds"
 

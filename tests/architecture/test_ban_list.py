@@ -141,7 +141,7 @@ def test_what_is_banned_is_found(source: str, ban: str) -> None:
         "import asyncio\ndef f(tasks: asyncio.TaskGroup, c): tasks.create_task(c)\n",
         "from datetime import datetime\nx = datetime.fromtimestamp(0)\n",
         "d = {1: 2}\nfor key in d: pass\n",
-        "from cluster.clock import open\nx = open()\n",
+        "from cluster.ports.clock import open\nx = open()\n",
         "x = 'import time'\n",
     ],
 )

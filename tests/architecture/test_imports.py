@@ -38,7 +38,7 @@ def test_the_contracts_cover_every_package() -> None:
     settings = tomllib.loads(PYPROJECT.read_text())["tool"]["importlinter"]
     assert sorted(settings["root_packages"]) == sorted((*PRODUCT_PACKAGES, *SPARK_PACKAGES))
     layers = [contract["layers"] for contract in settings["contracts"] if contract["type"] == "layers"]
-    assert layers == [["acklog_server", "app", "storage", "cluster", "acklog"]]
+    assert ["acklog_server", "app", "storage", "cluster", "acklog"] in layers
 
 
 def test_a_broken_contract_is_noticed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

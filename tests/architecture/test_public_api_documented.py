@@ -19,7 +19,6 @@ MODULE_DOCSTRING_LENGTH_MIN = 20
 UNDOCUMENTED: set[tuple[str, str]] = {
     ("app/http/openapi_file.py", "standalone_app"),
     ("app/http/answers/receive.py", "delivered_view"),
-    ("app/services/records.py", "RecordsService"),
 }
 
 

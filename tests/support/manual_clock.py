@@ -8,7 +8,8 @@ _SETTLE_ROUNDS = 20
 
 
 class ManualClock:
-    """`cluster.ports.clock.Clock` for unit tests: sleepers wake when `advance_ms` passes their deadline, in its order."""
+    """`cluster.ports.clock.Clock` for unit tests: sleepers wake when `advance_ms` passes their deadline, in its
+    order."""
 
     def __init__(self, *, first_wall_ms: int = FIRST_WALL_MS, first_monotonic_ms: int = 0) -> None:
         self._wall_offset_ms = first_wall_ms - first_monotonic_ms

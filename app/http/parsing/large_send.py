@@ -1,7 +1,8 @@
-"""Requests too large to be parsed in one go: generators that yield every few milliseconds of work (`app.http.exchange.turns`).
+"""Requests too large to be parsed in one go: generators that yield every few milliseconds of work
+(`app.http.exchange.turns`).
 
-The results are those of `app.http.parsing.send` for smaller ones. What no message or envelope can need is refused by its
-size before anything is made of it.
+The results are those of `app.http.parsing.send` for smaller ones. What no message or envelope can need is refused by
+its size before anything is made of it.
 """
 
 import re

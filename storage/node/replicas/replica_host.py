@@ -1,8 +1,8 @@
 """One replica of a partition on this node: its two logs, and the machine that decides what happens to them.
 
 Everything the machine asks for is done here, and it is told what came of it. While it leads and serves, the partition
-is open (`storage.node.replicas.led_partition`); before and after, only its logs are looked after. All state changes on the event
-loop; a stale completion is known to the machine by its serial or its epoch, and dropped.
+is open (`storage.node.replicas.led_partition`); before and after, only its logs are looked after. All state changes on
+the event loop; a stale completion is known to the machine by its serial or its epoch, and dropped.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """The coordination store as the simulated processes have it: one store that all share, behind connections that lag,
 break, lose questions and lose answers.
 
-What a connection may do is what `cluster.ports.coordination` allows and etcd does: a write whose answer is lost may have
-happened, not have happened, or happen later; a watch may be late, break, and find its history compacted. While the
+What a connection may do is what `cluster.ports.coordination` allows and etcd does: a write whose answer is lost may
+have happened, not have happened, or happen later; a watch may be late, break, and find its history compacted. While the
 store has no quorum, nothing is answered and no lease ends; those that exist live as much longer afterwards.
 """
 

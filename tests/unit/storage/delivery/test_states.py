@@ -2,7 +2,7 @@ from pathlib import Path
 
 from storage.delivery.states import Event, MessageState, accepts, render_diagram, render_table
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "delivery.md"
+DOCUMENT = Path(__file__).parents[4] / "docs" / "delivery.md"
 
 
 def test_the_document_shows_the_diagram_and_the_table() -> None:
