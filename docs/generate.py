@@ -201,6 +201,15 @@ def _replace(document: str, name: str, content: str) -> str:
     return f"{head}{begin}\n{content}\n{end}{tail}"
 
 
+def decisions_table() -> str:
+    """The decisions in their order, by the titles that they have."""
+    lines = []
+    for path in sorted((REPOSITORY / "docs" / "adr").glob("[0-9]*.md")):
+        number, _, title = path.read_text().partition("\n")[0].removeprefix("# ").partition(". ")
+        lines.append(f"{number}. [{title}]({path.name})")
+    return "\n".join(lines) + "\n"
+
+
 PARTS = {
     "README.md": {"limits": limits_table},
     "docs/errors.md": {"problem codes": problem_table},
@@ -210,6 +219,7 @@ PARTS = {
         "node options": node_options_table,
         "etcd options": etcd_options_table,
     },
+    "docs/adr/README.md": {"decisions": decisions_table},
 }
 
 
