@@ -24,5 +24,6 @@ def test_the_generated_files_are_current(tmp_path: Path) -> None:
 
 
 def test_the_embedded_server_does_without_grpc() -> None:
-    code = "import sys, app.processes.server, app.commands.main; sys.exit('grpc' in sys.modules or 'google.protobuf' in sys.modules)"
+    imports = "import sys, app.processes.server, app.commands.main"
+    code = f"{imports}; sys.exit('grpc' in sys.modules or 'google.protobuf' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, check=True)
