@@ -12,10 +12,11 @@ from storage.log.batch_scanner import BatchScanner
 from storage.log.checkpoint import CheckpointDamagedError, read_checkpoint
 from storage.log.data_directory import DataDirectoryError, read_meta
 from storage.log.journal_scan import JournalCorruptError, read_frame, scan_journal
-from storage.log.keys import PARTITIONS_DIRECTORY, LogKey, LogKind, parse_key, parse_partition_directory
+from storage.log.keys import PARTITIONS_DIRECTORY, LogKey, parse_key, parse_partition_directory
 from storage.log.leader_epochs import leader_epochs_from_bytes
 from storage.log.log_directory import has_segments
 from storage.log.log_state import LEADER_EPOCHS_NAME
+from storage.log.log_table import LOGS
 from storage.log.recovery_points import read_recovery_points
 from storage.log.segment import Segment, segment_base
 
@@ -60,7 +61,7 @@ def _stored_logs(disk: Disk) -> Iterator[LogKey]:
     for name in disk.list_directory(PARTITIONS_DIRECTORY) if disk.exists(PARTITIONS_DIRECTORY) else ():
         place = parse_partition_directory(name)
         if place is not None:
-            yield from (key for kind in LogKind if has_segments(disk, key := LogKey(*place, kind)))
+            yield from (key for kind in LOGS if has_segments(disk, key := LogKey(*place, kind)))
 
 
 def _in_recovery_points(disk: Disk) -> list[Place]:

@@ -13,7 +13,8 @@ from cluster.model.values import Group, NodeRegistration, PartitionState, Tombst
 from cluster.ports.coordination import KeyValue
 from storage.check.figures import LogFigures
 from storage.check.findings import FindingKind, Findings
-from storage.log.keys import LogKey, LogKind
+from storage.log.keys import LogKey
+from storage.log.log_table import LogKind
 
 _Model = TypeVar("_Model", bound=msgspec.Struct)
 

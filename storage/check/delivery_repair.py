@@ -22,8 +22,9 @@ from storage.delivery.salvage import Basis, DeliverySalvage, Projection, Salvage
 from storage.disk.port import Disk
 from storage.log.checkpoint import CheckpointDamagedError, read_checkpoint, read_file, replace_file, write_checkpoint
 from storage.log.journal_scan import JournalCorruptError
-from storage.log.keys import LogKey, LogKind
+from storage.log.keys import LogKey
 from storage.log.log_directory import make_log_directory
+from storage.log.log_table import LogKind
 
 _OFFSET_BYTES = 8
 
@@ -73,7 +74,7 @@ class DeliveryRepair:
         """One for each partition whose groups' state a start cannot read."""
         repairs = []
         for log in self._logs.values():
-            if log.key.kind is LogKind.DELIVERY and log.key.topic_id not in self._catalog.tombstones:
+            if log.key.kind == LogKind.DELIVERY and log.key.topic_id not in self._catalog.tombstones:
                 repair = self._plan(log)
                 if repair is not None:
                     repairs.append(repair)

@@ -28,8 +28,9 @@ from storage.log.directory_life import LIFE_PATH
 from storage.log.directory_role import ROLE_PATH, read_role
 from storage.log.high_watermarks import HIGH_WATERMARKS_PATH
 from storage.log.journal_names import JOURNAL_DIRECTORY
-from storage.log.keys import PARTITIONS_DIRECTORY, LogKey, LogKind, parse_key, parse_partition_directory
+from storage.log.keys import PARTITIONS_DIRECTORY, LogKey, parse_key, parse_partition_directory
 from storage.log.log_directory import has_segments
+from storage.log.log_table import LOGS, LogKind
 from storage.log.recovery_points import (
     RECOVERY_POINTS_PATH,
     RecoveryPoint,
@@ -211,7 +212,7 @@ class DirectoryCheck:
         present = {
             str(key): key
             for place in self._directories
-            for kind in LogKind
+            for kind in LOGS
             if (key := LogKey(*place, kind)) and str(key) not in points.removed and self._has_segments(key)
         }
         for text, point in points.logs.items():
@@ -228,7 +229,7 @@ class DirectoryCheck:
 
     def _describe(self, key: LogKey) -> str:
         topic = self._catalog.content.topics.get(key.topic_id)
-        kind = "" if key.kind is LogKind.MESSAGES else " (delivery)"
+        kind = "" if key.kind == LogKind.MESSAGES else f" ({LOGS[key.kind].name})"
         return f"{key.topic_id if topic is None else topic.name} {key.partition}{kind}"
 
     def _check_journal(self, points: RecoveryPoints, journal_key: int) -> None:
@@ -247,7 +248,7 @@ class DirectoryCheck:
 
     def _check_delivery(self, journal_key: int) -> None:
         for log in list(self._logs.values()):
-            if log.key.kind is not LogKind.DELIVERY:
+            if log.key.kind != LogKind.DELIVERY:
                 continue
             messages = self._logs.get(str(LogKey(log.key.topic_id, log.key.partition, LogKind.MESSAGES)))
             self._looking_at(self._describe(log.key))
@@ -269,7 +270,7 @@ class DirectoryCheck:
         for log in self._logs.values():
             figures = topics.setdefault(log.key.topic_id, self._unknown_topic(log.key.topic_id))
             figures.size_bytes += log.size_bytes
-            if log.key.kind is LogKind.MESSAGES:
+            if log.key.kind == LogKind.MESSAGES:
                 figures.segments += log.segments
                 figures.batches += log.batches
                 figures.messages += log.messages
@@ -293,7 +294,7 @@ def _log_directories(disk: Disk) -> Iterable[str]:
         for name in disk.list_directory(PARTITIONS_DIRECTORY):
             place = parse_partition_directory(name)
             if place is not None:
-                yield from (LogKey(*place, kind).directory for kind in LogKind)
+                yield from (LogKey(*place, kind).directory for kind in LOGS)
 
 
 def _segment_bytes(disk: Disk, path: str) -> int:

@@ -17,8 +17,9 @@ from storage.disk.port import Disk, File
 from storage.log.batch_scanner import BatchScanner, find_batch_behind
 from storage.log.checkpoint import TEMPORARY_SUFFIX, CheckpointDamagedError, read_checkpoint
 from storage.log.index import SegmentIndex
-from storage.log.keys import DELIVERY_DIRECTORY, LogKey, LogKind
+from storage.log.keys import LogKey
 from storage.log.log_state import LEADER_EPOCHS_NAME
+from storage.log.log_table import LOGS, LogKind, own_directories
 from storage.log.recovery_points import RecoveryPoint
 from storage.log.segment import INDEX_SUFFIX, SEGMENT_SUFFIX, Segment, segment_base
 
@@ -45,13 +46,14 @@ class LogCheck:
     ) -> None:
         self._disk = disk
         self._key = key
+        self._spec = LOGS[key.kind]
         self._point = point
         self._findings = findings
         self._is_clean = is_clean
-        self._decodes_records = decodes_records and key.kind is LogKind.MESSAGES
+        self._decodes_records = decodes_records and key.kind == LogKind.MESSAGES
         self._advanced = advanced
         self._last_ms = -1
-        self._needed_from = self._snapshot_offset() if key.kind is LogKind.DELIVERY else 0
+        self._needed_from = self._snapshot_offset() if self._spec.has_state else 0
         self.figures = LogFigures(key, log_start=point.log_start, durable_end=max(point.offset, point.log_start))
 
     def run(self) -> LogFigures:
@@ -104,7 +106,10 @@ class LogCheck:
 
     def _look_at_names(self, names: list[str]) -> None:
         known = {LEADER_EPOCHS_NAME}
-        known.add(DELIVERY_DIRECTORY if self._key.kind is LogKind.MESSAGES else SNAPSHOT_NAME)
+        if self._key.directory == self._key.partition_directory:
+            known |= own_directories()
+        if self._spec.has_state:
+            known.add(SNAPSHOT_NAME)
         for name in names:
             path = f"{self._key.directory}/{name}"
             stem = name.removesuffix(INDEX_SUFFIX)
@@ -112,7 +117,7 @@ class LogCheck:
                 continue
             if name.endswith(TEMPORARY_SUFFIX):
                 self._add(FindingKind.FILE_TEMPORARY, path, "the next start removes it")
-            elif self._key.kind is LogKind.DELIVERY and name.startswith(KEPT_SNAPSHOT_PREFIX):
+            elif self._spec.has_state and name.startswith(KEPT_SNAPSHOT_PREFIX):
                 self._add(FindingKind.FILE_KEPT, path, "acklog fsck --repair put it aside")
             elif stem == name or segment_base(stem + SEGMENT_SUFFIX) is None:
                 self._add(FindingKind.FILE_UNKNOWN, path, "a log has no such file")

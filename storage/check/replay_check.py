@@ -10,7 +10,8 @@ from storage.check.findings import FindingKind, Findings
 from storage.disk.port import Disk
 from storage.log.journal_names import journal_path
 from storage.log.journal_scan import FramePlace, JournalCorruptError, read_frame
-from storage.log.keys import LogKind, parse_key
+from storage.log.keys import parse_key
+from storage.log.log_table import LogKind
 from storage.log.recovery_points import RecoveryPoint, RecoveryPoints
 
 _NO_POINT = RecoveryPoint()
@@ -89,7 +90,7 @@ class ReplayCheck:
         log.size_bytes += header.length
         self._figures.batches += 1
         self._figures.size_bytes += header.length
-        if log.key.kind is LogKind.MESSAGES:
+        if log.key.kind == LogKind.MESSAGES:
             self._figures.messages += header.count
         if not log.replayed or log.replayed[-1] != place:
             log.replayed.append(place)

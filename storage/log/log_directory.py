@@ -7,7 +7,8 @@ until then that append rests on the journal, from which recovery makes them agai
 """
 
 from storage.disk.port import Disk
-from storage.log.keys import DELIVERY_DIRECTORY, PARTITIONS_DIRECTORY, LogKey, LogKind
+from storage.log.keys import PARTITIONS_DIRECTORY, LogKey
+from storage.log.log_table import own_directories
 from storage.log.segment import segment_base
 
 
@@ -44,12 +45,12 @@ def remove_log_directory(disk: Disk, key: LogKey, *, has_sibling: bool) -> None:
     """
     path = key.directory
     if disk.exists(path):
+        of_others = own_directories() if path == key.partition_directory else frozenset()
         for name in disk.list_directory(path):
-            if name != DELIVERY_DIRECTORY:
+            if name not in of_others:
                 disk.remove(f"{path}/{name}")
         disk.sync_directory(path)
-    shared = LogKey(key.topic_id, key.partition, LogKind.MESSAGES).directory
-    while path != PARTITIONS_DIRECTORY and not (has_sibling and path == shared):
+    while path != PARTITIONS_DIRECTORY and not (has_sibling and path == key.partition_directory):
         parent = path.rpartition("/")[0]
         if disk.exists(path):
             if disk.list_directory(path):

@@ -9,8 +9,9 @@ from storage.log.journal_files import found_files, record_files
 from storage.log.journal_names import JOURNAL_DIRECTORY, journal_path
 from storage.log.journal_reach import JournalReach, make_reach
 from storage.log.journal_scan import FramePlace, JournalCorruptError, read_frame
-from storage.log.keys import PARTITIONS_DIRECTORY, LogKey, LogKind, parse_key, parse_partition_directory
+from storage.log.keys import PARTITIONS_DIRECTORY, LogKey, parse_key, parse_partition_directory
 from storage.log.log_directory import has_segments, make_log_directory
+from storage.log.log_table import LOGS
 from storage.log.recovery import LogRecovery
 from storage.log.recovery_points import RecoveryPoint, RecoveryPoints
 from storage.log.report import RecoveryReport
@@ -33,7 +34,7 @@ def find_logs(disk: Disk, points: RecoveryPoints) -> FoundLogs:
         partition = parse_partition_directory(name)
         if partition is None:
             continue
-        for kind in LogKind:
+        for kind in LOGS:
             key = LogKey(*partition, kind)
             if str(key) in points.removed:
                 removed.append(key)

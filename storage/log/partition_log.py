@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from enum import Enum
 from typing import TypeVar
 
 from acklog.wire.batch import BatchCorruptError, check_unstamped
@@ -15,6 +14,7 @@ from storage.log.keys import LogKey
 from storage.log.leader_epochs import LeaderEpochs
 from storage.log.log_reader import KeyedRange, LogReader, Verified
 from storage.log.log_state import LogState
+from storage.log.log_table import Space
 from storage.log.maintenance import Maintenance
 from storage.log.reset import reset_to
 from storage.log.retention import Retained, remove_before, retain
@@ -25,13 +25,6 @@ from storage.log.truncation import truncate_to
 from storage.log.uncancelled import uncancelled
 
 _Result = TypeVar("_Result")
-
-
-class Space(Enum):
-    """Which space an append may use: RESERVED ones (acknowledgements) also what is kept back from NORMAL ones."""
-
-    NORMAL = "normal"
-    RESERVED = "reserved"
 
 
 class PartitionLog:

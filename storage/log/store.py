@@ -16,7 +16,7 @@ from storage.log.group_commit import GroupCommit
 from storage.log.journal import Journal
 from storage.log.journal_evidence import find_losses
 from storage.log.journal_scan import JournalCorruptError, scan_journal
-from storage.log.keys import LogKey, LogKind
+from storage.log.keys import LogKey
 from storage.log.log_directory import remove_log_directory
 from storage.log.log_state import LogState
 from storage.log.maintenance import Maintenance
@@ -29,8 +29,6 @@ from storage.log.scrub import Scrub
 from storage.log.segment import Segment
 from storage.log.settings import LogSettings, LogStoreSettings
 from storage.log.uncancelled import uncancelled
-
-_SIBLINGS = {LogKind.MESSAGES: LogKind.DELIVERY, LogKind.DELIVERY: LogKind.MESSAGES}
 
 
 class LogStore:
@@ -276,8 +274,7 @@ class LogStore:
         engine.dirty.pop(state, None)
         log.abandon(AcklogError(ProblemCode.TOPIC_NOT_FOUND, "the log has been removed"))
 
-        sibling = LogKey(key.topic_id, key.partition, _SIBLINGS[key.kind])
-        has_sibling = sibling in self._states
+        has_sibling = any(sibling in self._states for sibling in key.siblings())
 
         def work() -> None:
             for segment in state.segments:

@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 
+from storage.log.leader_epochs import UNKNOWN_EPOCH
 from storage.replication.divergence import LogPosition, compare
 from storage.replication.followers import Followers
 from storage.replication.leader_events import FetchRefusal, FollowerFetched, LogVerdict, Service
 from storage.replication.replica_log import ReplicaLog
+
+_NOTHING = LogPosition(0, UNKNOWN_EPOCH)
 
 
 def fetch_refusal(
@@ -27,4 +30,7 @@ def fetch_refusal(
 
 
 def judged(logs: Sequence[ReplicaLog], positions: Sequence[LogPosition]) -> tuple[LogVerdict, ...]:
-    return tuple(LogVerdict(each, compare(log, each)) for log, each in zip(logs, positions, strict=True))
+    """What a follower does not name, it does not know: it has none of it, and nothing of that is committed as long as
+    it is in sync."""
+    named = [*positions, *[_NOTHING] * (len(logs) - len(positions))]
+    return tuple(LogVerdict(each, compare(log, each)) for log, each in zip(logs, named, strict=True))

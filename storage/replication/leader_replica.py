@@ -255,7 +255,8 @@ class LeaderReplica:
         verdicts = judged(self._logs, event.positions)
         matched = [UNKNOWN if verdict.parting else verdict.position.offset for verdict in verdicts]
         progress.fetched(matched, ends=self._written_ends(), now_ms=now_ms)
-        self._effects.append(FetchVerdict(event.follower, self.leader_epoch, None, verdicts))
+        named = verdicts[: len(event.positions)]  # it is answered for the logs that it knows
+        self._effects.append(FetchVerdict(event.follower, self.leader_epoch, None, named))
         return not self._late and self._members.get(event.follower.node_id) is progress
 
     def _fetch_refusal(self, event: FollowerFetched) -> FetchRefusal | None:

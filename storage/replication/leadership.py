@@ -5,7 +5,6 @@ from typing import Protocol
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
 from cluster.model.values import Topic
-from storage.log.keys import LogKind
 from storage.replication.leader_events import Refusal
 
 UNAVAILABLE_RETRY_MS = 200
@@ -37,7 +36,7 @@ class Leadership(Protocol):
     @property
     def leader_epoch(self) -> int: ...
 
-    def high_watermark(self, log: LogKind) -> int:
+    def high_watermark(self, log: int) -> int:
         """Everything below it is committed."""
         ...
 
@@ -49,7 +48,7 @@ class Leadership(Protocol):
         """An append is durable here. High watermarks may pass it before this returns."""
         ...
 
-    def await_acks(self, log: LogKind, next_offset: int, acks: int, token: int) -> None:
+    def await_acks(self, log: int, next_offset: int, acks: int, token: int) -> None:
         """Tell `Committed.acks_reached` when the append that ends at `next_offset` is on `acks` replicas."""
         ...
 

@@ -7,7 +7,7 @@ from storage.log.leader_epochs import LeaderEpochs
 
 
 class ReplicaLog(Protocol):
-    """A partition has several (messages, delivery records), numbered by `storage.log.keys.LogKind`.
+    """A partition has several (messages, delivery records), numbered by `storage.log.log_table`.
 
     `written_end` is behind what a reader of the log can see, `durable_end` behind what survives a loss of power; both
     are exclusive, and `durable_end` is not above the other. `epochs` covers what is written, `epochs.log_end` included.

@@ -23,15 +23,20 @@ class LogView(NamedTuple):
 
 
 class ServedPartition:
-    """`views` is empty where the leader refuses. `turn` is the log that is read first."""
+    """`views` are of the logs that the follower named, none where the leader refuses. `turn` is the log that is read
+    first."""
 
     __slots__ = ("told_high_watermarks", "turn", "verdict", "views")
 
     def __init__(self, verdict: FetchVerdict, views: tuple[LogView, ...]) -> None:
         self.verdict = verdict
-        self.views = views
+        self.show(views)
         self.told_high_watermarks: tuple[int, ...] = ()
         self.turn = 0
+
+    def show(self, views: tuple[LogView, ...]) -> None:
+        """The leader's logs as they are now."""
+        self.views = views[: len(self.verdict.logs)]
 
     @property
     def has_work(self) -> bool:
@@ -90,7 +95,7 @@ class ServedSession:
         known = self._partitions.get(partition_id)
         partition = self._partitions[partition_id] = ServedPartition(verdict, views)
         if known is not None:
-            partition.turn = known.turn % max(len(views), 1)
+            partition.turn = known.turn % max(len(partition.views), 1)
             partition.told_high_watermarks = known.told_high_watermarks
         self._with_follower.pop(partition_id, None)
         self._line.pop(partition_id, None)
@@ -100,7 +105,7 @@ class ServedSession:
     def changed(self, partition_id: PartitionId, views: tuple[LogView, ...]) -> None:
         partition = self._partitions.get(partition_id)
         if partition is not None and partition.verdict.refusal is None:
-            partition.views = views
+            partition.show(views)
             self._sort_in(partition_id, partition)
 
     def refused(self, partition_id: PartitionId, verdict: FetchVerdict) -> None:

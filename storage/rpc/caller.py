@@ -108,6 +108,9 @@ class Caller:
             async with asyncio.timeout(timeout_s):
                 connection = await self._connected()
                 _check_spoken(method, connection)
+                fitted = method.fitted(request, connection.version)
+                if fitted is not request:
+                    body, attachment = method.request.encode(fitted)
                 call = connection.begin(
                     method.number,
                     body,

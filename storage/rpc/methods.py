@@ -9,6 +9,7 @@ from storage.replication.messages import FetchAnswer, FetchRequest, SnapshotAnsw
 from storage.rpc import messages
 from storage.rpc.framing import Buffer
 from storage.rpc.handshake import OLDEST_VERSION, Hello, Welcome
+from storage.rpc.known_logs import fetch_of_known_logs
 from storage.rpc.peer_api import ProbeAnswer, ProbeRequest
 
 _Request = TypeVar("_Request", bound=msgspec.Struct)
@@ -52,7 +53,8 @@ class _Codec(Generic[_Request]):
 
 class Method(Generic[_Request, _Response]):
     """`number` never changes. `name` is that of the interface. `since` is the version of the protocol that brought the
-    call: on a connection of an earlier one it is not made. `changes_something` tells of a request whether it may leave
+    call: on a connection of an earlier one it is not made. `fitted` leaves out of a request what a connection's version
+    does not know. `changes_something` tells of a request whether it may leave
     anything behind: then nobody knows what became of one that was given up on the way."""
 
     def __init__(
@@ -65,11 +67,13 @@ class Method(Generic[_Request, _Response]):
         request_attachment: str | None = None,
         response_attachment: str | None = None,
         since: int = OLDEST_VERSION,
+        fitted: Callable[[_Request, int], _Request] = lambda request, _version: request,
         changes_something: Callable[[_Request], bool] = lambda _request: False,
     ) -> None:
         self.number = number
         self.changes_something = changes_something
         self.since = since
+        self.fitted = fitted
         self.name = name
         self.request = _Codec(request, request_attachment)
         self.response = _Codec(response, response_attachment)
@@ -107,7 +111,7 @@ NODE_METHODS: dict[int, Method[Any, Any]] = {
 }
 """NodeApi's."""
 
-FETCH = Method(32, "fetch", FetchRequest, FetchAnswer, response_attachment="batches")
+FETCH = Method(32, "fetch", FetchRequest, FetchAnswer, response_attachment="batches", fitted=fetch_of_known_logs)
 SNAPSHOT = Method(33, "snapshot", SnapshotRequest, SnapshotAnswer, response_attachment="snapshot")
 PROBE = Method(34, "probe", ProbeRequest, ProbeAnswer)
 

@@ -20,8 +20,9 @@ from acklog.wire.batch import read_header
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
 from storage.disk.port import DiskFailedError, DiskFullError
-from storage.log.keys import LogKey, LogKind
-from storage.log.partition_log import PartitionLog, Space
+from storage.log.keys import LogKey
+from storage.log.log_table import LogKind, Space
+from storage.log.partition_log import PartitionLog
 from storage.log.round import Appended
 from storage.log.segment_reader import StoredBatch
 from tests.sim.sim_disk import CAPACITY_BYTES_DEFAULT, SimulatedPowerLoss

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from acklog.wire.batch import BatchCorruptError, BatchHeader, verify
 from storage.log.index import SegmentIndex
-from storage.log.keys import LogKey, LogKind
+from storage.log.keys import LogKey
 from storage.log.log_state import LogState
+from storage.log.log_table import LogKind
 from storage.log.recovery_points import RecoveryPoint
 from storage.log.round import LogQueue, Pending, StampedPart
 from storage.log.segment import Segment

@@ -5,14 +5,15 @@ from collections.abc import Callable
 import pytest
 
 from storage.delivery.partition_delivery import encode_snapshot
-from storage.log.keys import LogKey, LogKind
+from storage.log.keys import LogKey
+from storage.log.log_table import LOGS, LogKind
 from storage.node.groups.delivery_snapshots import SNAPSHOT_NAME
 from storage.node.replicas.replica_host import ReplicaHost
 from tests.sim.cluster.machines import NodeMachine
 from tests.sim.cluster.stage import Stage, play
 
 
-def flip_a_bit(stage: Stage, machine: NodeMachine, kind: LogKind, *, name: str = ".log") -> None:
+def flip_a_bit(stage: Stage, machine: NodeMachine, kind: int, *, name: str = ".log") -> None:
     """In the first file of the log that there is; nobody has noticed yet."""
     directory = stage.replica(machine).logs[kind].key.directory
     rot(stage, machine, lambda path: path.rpartition("/")[0] == directory and path.endswith(name))
@@ -30,7 +31,7 @@ async def read_everything(stage: Stage, machine: NodeMachine) -> None:
     await stage.world.inspector.read_everything(machine)
 
 
-async def replaced(stage: Stage, machine: NodeMachine, kind: LogKind) -> None:
+async def replaced(stage: Stage, machine: NodeMachine, kind: int) -> None:
     """The replica has begun its log anew, and is in sync again."""
     await stage.until(lambda: stage.is_up(machine) and not stage.replica(machine).is_damaged, "it is whole")
     await stage.all_in_sync()
@@ -39,8 +40,8 @@ async def replaced(stage: Stage, machine: NodeMachine, kind: LogKind) -> None:
     assert stage.replica(machine).logs[kind].log_end == leader.logs[kind].log_end
 
 
-@pytest.mark.parametrize("kind", list(LogKind))
-def test_a_follower_leaves_and_begins_anew(kind: LogKind) -> None:
+@pytest.mark.parametrize("kind", list(LOGS))
+def test_a_follower_leaves_and_begins_anew(kind: int) -> None:
     async def script(stage: Stage) -> None:
         await stage.first_contact()
         await stage.send_acknowledged(5)
@@ -58,8 +59,8 @@ def test_a_follower_leaves_and_begins_anew(kind: LogKind) -> None:
     play(script)
 
 
-@pytest.mark.parametrize("kind", list(LogKind))
-def test_a_leader_hands_over_and_begins_anew(kind: LogKind) -> None:
+@pytest.mark.parametrize("kind", list(LOGS))
+def test_a_leader_hands_over_and_begins_anew(kind: int) -> None:
     async def script(stage: Stage) -> None:
         await stage.first_contact()
         await stage.send_acknowledged(5)

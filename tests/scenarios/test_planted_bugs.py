@@ -6,7 +6,7 @@ import json
 import pytest
 
 from acklog.wire.identifiers import parse_message_id
-from storage.log.keys import LogKind
+from storage.log.log_table import LogKind
 from tests.property.replication.mutants import repair_in_the_isr
 from tests.scenarios.test_bit_rot import flip_a_bit, read_everything
 from tests.sim.clients import outcome_of

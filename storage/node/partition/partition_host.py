@@ -14,7 +14,7 @@ from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
 from cluster.model.values import Topic
 from cluster.ports.clock import Clock
-from storage.log.keys import LogKind
+from storage.log.log_table import LogKind
 from storage.log.partition_log import PartitionLog
 from storage.log.round import Appended
 from storage.node.partition.batch_cache import BatchCache

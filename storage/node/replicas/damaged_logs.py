@@ -1,12 +1,12 @@
 """Tells a replica's machine of damage in its logs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import structlog
 
 from cluster.model.values import Topic
-from storage.log.keys import LogKind
+from storage.log.log_table import LogKind
 from storage.log.partition_log import PartitionLog
 from storage.replication.messages import PartitionId
 from storage.replication.partition_replica import LogDamaged
@@ -23,7 +23,7 @@ class DamagedLogs:
         self,
         topic: Topic,
         partition: PartitionId,
-        logs: tuple[PartitionLog, PartitionLog],
+        logs: Sequence[PartitionLog],
         report: Callable[[LogDamaged], None],
     ) -> None:
         self._topic_name = topic.name
@@ -33,8 +33,7 @@ class DamagedLogs:
 
     def watch(self) -> None:
         """Report what recovery found, and from now on what reads find."""
-        for kind in LogKind:
-            log = self._logs[kind]
+        for kind, log in enumerate(self._logs):
             log.on_damaged = partial(self._found, kind)
             if log.damage:
                 self._found(kind)
@@ -43,7 +42,7 @@ class DamagedLogs:
         """The snapshot that the delivery log begins with is damaged, or gone."""
         self._found(LogKind.DELIVERY)
 
-    def _found(self, kind: LogKind) -> None:
+    def _found(self, kind: int) -> None:
         log = self._logs[kind]
         logger.error(
             "replica_damaged",

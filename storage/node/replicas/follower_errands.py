@@ -1,7 +1,7 @@
 """What a follower's machine wants done to the logs, done."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,8 +12,8 @@ from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
 from storage.disk.port import Buffer, DiskFailedError, DiskRefusedError
 from storage.log.checkpoint import CheckpointDamagedError
-from storage.log.keys import LogKind
-from storage.log.partition_log import PartitionLog, Space
+from storage.log.log_table import LOGS, LogKind
+from storage.log.partition_log import PartitionLog
 from storage.log.round import Appended
 from storage.node.replicas.errand_tasks import ErrandTasks
 from storage.node.replicas.producer_mirror import ProducerMirror
@@ -38,7 +38,7 @@ class FollowerErrands:
     def __init__(
         self,
         partition: PartitionId,
-        logs: tuple[PartitionLog, PartitionLog],
+        logs: Sequence[PartitionLog],
         producers: ProducerMirror,
         tools: ReplicaTools,
         report: Callable[[FollowerEvent], None],
@@ -63,9 +63,8 @@ class FollowerErrands:
 
     def append(self, effect: AppendBatches) -> None:
         try:
-            space = Space.RESERVED if effect.log == LogKind.DELIVERY else Space.NORMAL
             batches = _what_fits(self._logs[effect.log], effect.batches)
-            future = self._logs[effect.log].append_stamped(batches, space=space)
+            future = self._logs[effect.log].append_stamped(batches, space=LOGS[effect.log].space)
         except (BatchCorruptError, ValueError, AcklogError) as error:
             self._could_not(effect.log, effect.serial, error)
         else:
@@ -103,7 +102,7 @@ class FollowerErrands:
 
     async def _truncate(self, effect: TruncateLog, leader: int, leader_epoch: int) -> None:
         log = self._logs[effect.log]
-        if effect.log == LogKind.DELIVERY and await self._snapshot_is_beyond(effect.offset):
+        if LOGS[effect.log].has_state and await self._snapshot_is_beyond(log, effect.offset):
             await self._restart(RestartLog(effect.log, effect.serial, 0), leader, leader_epoch)
             return
         await self._tools.high_watermarks.lower(log.key, effect.offset)
@@ -113,10 +112,10 @@ class FollowerErrands:
         if effect.log == LogKind.MESSAGES:
             self._producers.truncated(log.log_end)
 
-    async def _snapshot_is_beyond(self, offset: int) -> bool:
+    async def _snapshot_is_beyond(self, log: PartitionLog, offset: int) -> bool:
         """Its state has what is to be cut: that takes an unclean election, as else only what is committed is in it."""
         try:
-            snapshot_end, _ = await self._tools.snapshots.read(self._logs[LogKind.DELIVERY])
+            snapshot_end, _ = await self._tools.snapshots.read(log)
         except CheckpointDamagedError:
             return True
         return snapshot_end > offset
@@ -125,14 +124,16 @@ class FollowerErrands:
         self._begin(effect.log, effect.serial, self._restart(effect, leader, leader_epoch))
 
     async def _restart(self, effect: RestartLog, leader: int, leader_epoch: int) -> None:
-        """Begin the log anew where the leader's begins. A delivery log's state comes first: a crash in between leaves
-        the old log and a newer snapshot, and the next opening finishes the job."""
+        """Begin the log anew where the leader's begins. The state behind it comes first: a crash in between leaves the
+        old log and a newer snapshot, and the next opening finishes the job."""
         log, offset = self._logs[effect.log], effect.offset
-        if effect.log == LogKind.DELIVERY or log.damage:  # what is damaged is kept until a leader speaks
-            answer = await self._ask(leader, SnapshotRequest(self._partition, LogKind.DELIVERY, leader_epoch))
+        has_state = LOGS[effect.log].has_state
+        if has_state or log.damage:  # what is damaged is kept until a leader speaks
+            number = effect.log if has_state else LogKind.DELIVERY
+            answer = await self._ask(leader, SnapshotRequest(self._partition, number, leader_epoch))
             if answer.refusal or answer.leader_epoch != leader_epoch or answer.offset < 0:
                 raise AcklogError(ProblemCode.UNAVAILABLE, f"the leader gives no snapshot: {answer.refusal}")
-        if effect.log == LogKind.DELIVERY:
+        if has_state:
             if answer.offset < offset:
                 raise AcklogError(ProblemCode.UNAVAILABLE, f"the leader's snapshot ends at {answer.offset}")
             offset = answer.offset
@@ -153,8 +154,8 @@ class FollowerErrands:
             self._asking = None
 
     def raise_log_start(self, effect: RaiseLogStart) -> None:
-        """Nothing waits for it. A delivery log is trimmed by a snapshot of the follower's own."""
-        if effect.log == LogKind.MESSAGES:
+        """Nothing waits for it. A log with a state behind it is trimmed by a snapshot of the follower's own."""
+        if not LOGS[effect.log].has_state:
             self._tasks.start(self._raise_log_start(effect))
 
     async def _raise_log_start(self, effect: RaiseLogStart) -> None:

@@ -1,20 +1,22 @@
 """Everything that a node holds of one partition that it leads, opened and closed together."""
 
 import asyncio
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import structlog
 
 from cluster.errors import AcklogError
 from cluster.model.projected_offsets import ProjectedPartition
 from cluster.model.values import Group
+from storage.log.log_table import LogKind
 from storage.node.groups.cut_log import put_groups_back
 from storage.node.groups.delivery_host import DeliveryHost
 from storage.node.groups.delivery_steps import DeliverySteps
 from storage.node.groups.partition_groups import PartitionGroups
 from storage.node.partition.partition_host import PartitionHost
 from storage.node.partition.record_reader import RecordReader
-from storage.replication.leadership import Leadership
+from storage.replication.leadership import Leadership, LeadershipListener
 
 logger = structlog.get_logger(__name__)
 
@@ -31,6 +33,11 @@ class Partition:
     delivery: DeliveryHost
     groups: PartitionGroups
     steps: DeliverySteps
+    listeners: Mapping[int, LeadershipListener] = field(init=False)
+    """Who appends to which log, by its number: told what is committed of it."""
+
+    def __post_init__(self) -> None:
+        self.listeners = {LogKind.MESSAGES: self.host, LogKind.DELIVERY: self.delivery}
 
     @property
     def topic_id(self) -> str:
@@ -62,8 +69,8 @@ class Partition:
 
     def end_leadership(self) -> None:
         """Another leads, or will: who waits is told that this one will never know, and nothing more is taken."""
-        self.host.leadership_ended()
-        self.delivery.leadership_ended()
+        for listener in self.listeners.values():
+            listener.leadership_ended()
 
     async def settle_down(self, timeout_ms: int) -> None:
         """Wait until everything that was accepted is committed, so long and no longer; then end the leadership of what

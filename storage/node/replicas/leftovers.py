@@ -8,7 +8,8 @@ from cluster.model import keys
 from cluster.model.codec import decode
 from cluster.model.values import PartitionLife, PartitionState
 from cluster.ports.coordination import CoordinationError, CoordinationStore
-from storage.log.keys import LogKey, LogKind
+from storage.log.keys import LogKey
+from storage.log.log_table import LOGS
 from storage.log.store import LogStore
 from storage.replication.messages import PartitionId
 
@@ -55,7 +56,7 @@ class Leftovers:
         if not await self._may_go(partition):
             logger.error("partition_data_kept", partition=str(partition), reason="nothing says it may go")
             return
-        for kind in (LogKind.DELIVERY, LogKind.MESSAGES):
+        for kind in reversed(LOGS):  # that of the messages last: what is left of a removal can be told by it
             await self._logs.remove_log(LogKey(partition.topic_id, partition.partition, kind))
 
     async def _may_go(self, partition: PartitionId) -> bool:

@@ -1,6 +1,6 @@
 """Bringing a partition to life, for who leads it: from what its logs hold."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -16,7 +16,7 @@ from cluster.ports.entropy import Entropy
 from storage.delivery.records import DeliveryFormatError
 from storage.disk.port import DiskFailedError, DiskRefusedError
 from storage.log.checkpoint import CheckpointDamagedError
-from storage.log.keys import LogKind
+from storage.log.log_table import LogKind
 from storage.log.partition_log import PartitionLog
 from storage.log.refusal import refusal_of
 from storage.log.store import LogStore
@@ -43,7 +43,7 @@ class LedReplica(Leadership, Protocol):
     def number(self) -> int: ...
 
     @property
-    def logs(self) -> tuple[PartitionLog, PartitionLog]: ...
+    def logs(self) -> Sequence[PartitionLog]: ...
 
     @property
     def producers(self) -> ProducerWindow: ...

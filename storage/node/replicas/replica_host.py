@@ -1,4 +1,4 @@
-"""One replica of a partition on this node: its two logs, and the machine that decides what happens to them.
+"""One replica of a partition on this node: its logs, and the machine that decides what happens to them.
 
 Everything the machine asks for is done here, and it is told what came of it. While it leads and serves, the partition
 is open (`storage.node.replicas.led_partition`); before and after, only its logs are looked after. All state changes on
@@ -7,6 +7,7 @@ the event loop; a stale completion is known to the machine by its serial or its 
 
 import asyncio
 from collections import deque
+from collections.abc import Sequence
 
 import structlog
 
@@ -15,7 +16,7 @@ from cluster.errors import AcklogError
 from cluster.model.values import Topic
 from storage.disk.port import DiskFailedError, DiskRefusedError
 from storage.log.checkpoint import CheckpointDamagedError
-from storage.log.keys import LogKind
+from storage.log.log_table import LogKind
 from storage.log.partition_log import PartitionLog
 from storage.log.refusal import refusal_of
 from storage.node.replicas.damaged_logs import DamagedLogs
@@ -60,9 +61,8 @@ class ReplicaHost:
         topic: Topic,
         number: int,
         *,
-        messages: PartitionLog,
-        delivery: PartitionLog,
-        high_watermarks: tuple[int, int],
+        logs: Sequence[PartitionLog],
+        high_watermarks: Sequence[int],
         producers: ProducerMirror,
         tools: ReplicaTools,
         listener: ServiceListener,
@@ -70,7 +70,7 @@ class ReplicaHost:
         self.topic = topic
         self.number = number
         self.id = PartitionId(topic.id, number)
-        self.logs = (messages, delivery)
+        self.logs = tuple(logs)
         self.producers = producers.window
         self.seen_revision = -1
         self._tools = tools
@@ -147,7 +147,7 @@ class ReplicaHost:
 
     # --- Leadership: for whoever appends -----------------------------------------------------------------------------
 
-    def high_watermark(self, log: LogKind) -> int:
+    def high_watermark(self, log: int) -> int:
         return self._replica.high_watermarks[log]
 
     def refusal(self, acks: int) -> Refusal | None:
@@ -162,7 +162,7 @@ class ReplicaHost:
         self._has_news = True
         self.step(leader_events.LOGS_MOVED)
 
-    def await_acks(self, log: LogKind, next_offset: int, acks: int, token: int) -> None:
+    def await_acks(self, log: int, next_offset: int, acks: int, token: int) -> None:
         self.step(leader_events.AckAwaited(int(log), next_offset, acks, token))
 
     # --- events ------------------------------------------------------------------------------------------------------
@@ -279,8 +279,9 @@ class ReplicaHost:
     def _high_watermark_advanced(self, log: int, high_watermark: int) -> None:
         self._has_news = True
         if self.partition is not None:
-            listener = self.partition.host if log == LogKind.MESSAGES else self.partition.delivery
-            listener.high_watermark_advanced(high_watermark)
+            listener = self.partition.listeners.get(log)
+            if listener is not None:
+                listener.high_watermark_advanced(high_watermark)
 
     # --- roles --------------------------------------------------------------------------------------------------------
 

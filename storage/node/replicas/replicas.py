@@ -18,7 +18,8 @@ from cluster.ports.coordination import CoordinationError, CoordinationStore
 from storage.disk.port import DiskFailedError, DiskRefusedError
 from storage.log.checkpoint import CheckpointDamagedError
 from storage.log.high_watermarks import HighWatermarks
-from storage.log.keys import LogKey, LogKind
+from storage.log.keys import LogKey
+from storage.log.log_table import LOGS, LogKind, LogSpec
 from storage.log.partition_log import PartitionLog
 from storage.log.refusal import refusal_of
 from storage.log.settings import LogSettings
@@ -209,27 +210,20 @@ class Replicas:
 
     async def _make(self, topic: Topic, state: PartitionState) -> ReplicaHost:
         number = state.partition
-        messages, delivery = [
-            await self._logs.open_log(LogKey(topic.id, number, kind), LogSettings(segment_bytes=segment_bytes))
-            for kind, segment_bytes in (
-                (LogKind.MESSAGES, topic.config.segment_bytes),
-                (LogKind.DELIVERY, self._settings.delivery_segment_bytes),
-            )
-        ]
+        logs = [await self._open_log(topic, number, spec) for spec in LOGS.values()]
         is_state_readable = True
         if len(state.replicas) > 1:
             try:
-                await self._tools.snapshots.finish_restart(delivery)
+                await self._tools.snapshots.finish_restart(logs[LogKind.DELIVERY])
             except (CheckpointDamagedError, DiskFailedError):  # others have it, too
                 is_state_readable = False
         producers = ProducerMirror(self._tools.producers, self._tools.clock)
-        await producers.rebuild(messages, bytes_max=self._settings.producers_read_bytes_max)
+        await producers.rebuild(logs[LogKind.MESSAGES], bytes_max=self._settings.producers_read_bytes_max)
         replica = ReplicaHost(
             topic,
             number,
-            messages=messages,
-            delivery=delivery,
-            high_watermarks=(self._known_of(messages), self._known_of(delivery)),
+            logs=logs,
+            high_watermarks=[self._known_of(log) for log in logs],
             producers=producers,
             tools=self._tools,
             listener=self,
@@ -237,6 +231,10 @@ class Replicas:
         if not is_state_readable:
             replica.damaged_logs.state_is_unreadable()
         return replica
+
+    async def _open_log(self, topic: Topic, number: int, spec: LogSpec) -> PartitionLog:
+        settings = LogSettings(segment_bytes=spec.segment_bytes(topic.config, self._settings))
+        return await self._logs.open_log(LogKey(topic.id, number, spec.number), settings)
 
     def _known_of(self, log: PartitionLog) -> int:
         """Of a log that was removed and is here again, the checkpoint knows a former life."""

@@ -1,11 +1,13 @@
 """What followers get of a leader's logs."""
 
+from collections.abc import Sequence
+
 import structlog
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
 from storage.disk.port import Buffer
-from storage.log.keys import LogKind
+from storage.log.log_table import LogKind
 from storage.log.partition_log import PartitionLog
 from storage.node.partition.batch_cache import BatchCache
 from storage.replication.fetch_answer import Read
@@ -16,7 +18,7 @@ logger = structlog.get_logger(__name__)
 class ServedLogs:
     """Of one partition. The newest batches of messages come from memory."""
 
-    def __init__(self, logs: tuple[PartitionLog, PartitionLog], cache: BatchCache) -> None:
+    def __init__(self, logs: Sequence[PartitionLog], cache: BatchCache) -> None:
         self._logs = logs
         self._cache = cache
 

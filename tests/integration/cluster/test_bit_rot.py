@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from storage.log.keys import DELIVERY_DIRECTORY, PARTITIONS_DIRECTORY
+from storage.log.keys import PARTITIONS_DIRECTORY
+from storage.log.log_table import LOGS, LogKind
 from storage.log.segment import SEGMENT_SUFFIX
 from tests.integration.cluster.fault_load import under_load, verdict
 from tests.support.real_cluster import running_real_cluster
@@ -27,9 +28,8 @@ def rot(data_directory: Path) -> int:
     rotten = 0
     for partition in sorted((data_directory / PARTITIONS_DIRECTORY).iterdir()):
         messages = sorted(path for path in partition.glob(f"*{SEGMENT_SUFFIX}") if path.stat().st_size)
-        records = sorted(
-            path for path in (partition / DELIVERY_DIRECTORY).glob(f"*{SEGMENT_SUFFIX}") if path.stat().st_size
-        )
+        delivery = partition / LOGS[LogKind.DELIVERY].directory
+        records = sorted(path for path in delivery.glob(f"*{SEGMENT_SUFFIX}") if path.stat().st_size)
         for path, position in [(path, -20) for path in messages[-1:]] + [(path, 90) for path in records[:1]]:
             content = bytearray(path.read_bytes())
             content[position] ^= 0x10

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from app.processes.cluster_node import ClusterNode
 from cluster.errors import AcklogError
 from storage.disk.port import Buffer
-from storage.log.keys import LogKind
+from storage.log.log_table import LOGS, LogKind
 from storage.log.partition_log import PartitionLog
 from storage.node.replicas.replica_host import ReplicaHost
 from storage.replication.partition_replica import Role
@@ -77,7 +77,7 @@ class Inspector:
         if node is None or process is None or process.is_paused:
             return
         for host in replicas_of(node):
-            for kind in LogKind:
+            for kind in LOGS:
                 try:
                     await process.call(self._compare(machine, host, kind))
                 except (ProcessDiedError, AcklogError) as error:
@@ -95,7 +95,7 @@ class Inspector:
                 except (ProcessDiedError, AcklogError) as error:
                     self._coverage[f"inspection {type(error).__name__}"] += 1
 
-    async def _compare(self, machine: NodeMachine, host: ReplicaHost, kind: LogKind) -> None:
+    async def _compare(self, machine: NodeMachine, host: ReplicaHost, kind: int) -> None:
         name = (host.topic.id, host.number, kind)
         log, high_watermark = host.logs[kind], host.high_watermark(kind)
         committed = self._committed.setdefault(name, Committed())

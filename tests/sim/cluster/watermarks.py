@@ -1,6 +1,6 @@
 """Judges what readers are told of a log's end by what the nodes themselves know at that moment."""
 
-from storage.log.keys import LogKind
+from storage.log.log_table import LogKind
 from tests.sim.cluster.hardware import Hardware
 from tests.sim.cluster.inspector import replicas_of
 from tests.sim.history import RecordsRead

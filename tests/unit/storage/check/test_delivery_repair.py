@@ -14,7 +14,8 @@ from storage.delivery.partition_delivery import encode_snapshot
 from storage.delivery.records import Acked, DeliveryRecord, Sought, Started, encode_records
 from storage.delivery.salvage import Basis, DeliverySalvage
 from storage.log.checkpoint import read_checkpoint, write_checkpoint
-from storage.log.keys import LogKey, LogKind
+from storage.log.keys import LogKey
+from storage.log.log_table import LogKind
 from tests.sim.sim_disk import SimDisk, SimulatedPowerLoss
 from tests.support.log_harness import SMALL_LOG, LogHarness, opaque_batch
 

@@ -22,8 +22,9 @@ from storage.disk.port import Disk
 from storage.disk.read_only_disk import ReadOnlyDisk, ReadOnlyError
 from storage.disk.real_disk import RealDisk
 from storage.log.checkpoint import write_checkpoint
-from storage.log.keys import LogKey, LogKind
+from storage.log.keys import LogKey
 from storage.log.leader_epochs import LeaderEpochs
+from storage.log.log_table import LogKind
 from storage.log.recovery_points import RecoveryPoint
 from tests.sim.sim_disk import SimDisk
 

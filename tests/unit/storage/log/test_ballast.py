@@ -9,7 +9,8 @@ import pytest
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
 from storage.log.ballast import BALLAST_PATH, release_ballast, take_ballast
-from storage.log.keys import LogKey, LogKind
+from storage.log.keys import LogKey
+from storage.log.log_table import LogKind
 from tests.sim.sim_disk import SimDisk, SimulatedPowerLoss
 from tests.support.log_harness import SMALL_LOG, SMALL_STORE, LogHarness, opaque_batch
 

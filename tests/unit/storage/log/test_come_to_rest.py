@@ -8,7 +8,8 @@ import pytest
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
 from storage.disk.executor import Then
-from storage.log.keys import LogKey, LogKind
+from storage.log.keys import LogKey
+from storage.log.log_table import LogKind
 from storage.log.partition_log import PartitionLog
 from tests.sim.inline_executor import InlineExecutor
 from tests.sim.sim_disk import CAPACITY_BYTES_DEFAULT

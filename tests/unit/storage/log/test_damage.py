@@ -20,7 +20,8 @@ from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
 from storage.log.checkpoint import write_checkpoint
 from storage.log.data_directory import DataDirectoryError
-from storage.log.keys import LogKey, LogKind
+from storage.log.keys import LogKey
+from storage.log.log_table import LogKind
 from storage.log.partition_log import PartitionLog
 from tests.sim.sim_disk import SimDisk, SimulatedPowerLoss
 from tests.support.log_harness import SMALL_LOG, SMALL_STORE, LogHarness, content_of, opaque_batch

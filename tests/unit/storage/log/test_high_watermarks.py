@@ -8,12 +8,13 @@ from typing import TypeVar
 import pytest
 
 from storage.log.high_watermarks import HIGH_WATERMARKS_PATH, HighWatermarks
-from storage.log.keys import LogKey, LogKind
+from storage.log.keys import LogKey
+from storage.log.log_table import LOGS
 from tests.sim.inline_executor import InlineExecutor
 from tests.sim.sim_disk import CAPACITY_BYTES_DEFAULT, SimDisk, SimulatedPowerLoss
 from tests.support.log_harness import SMALL_LOG, LogHarness, opaque_batch
 
-KEYS = [LogKey("alpha", number, kind) for number in range(3) for kind in LogKind]
+KEYS = [LogKey("alpha", number, kind) for number in range(3) for kind in LOGS]
 FIRST, SECOND = KEYS[0], KEYS[1]
 
 

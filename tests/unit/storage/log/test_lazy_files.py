@@ -6,13 +6,14 @@ from collections.abc import Iterator
 import pytest
 
 from cluster.errors import AcklogError
-from storage.log.keys import PARTITIONS_DIRECTORY, LogKey, LogKind
+from storage.log.keys import PARTITIONS_DIRECTORY, LogKey
+from storage.log.log_table import LOGS
 from storage.log.partition_log import PartitionLog
 from storage.log.recovery_points import RECOVERY_POINTS_PATH
 from tests.sim.sim_disk import DiskOperation, OperationKind, SimulatedPowerLoss
 from tests.support.log_harness import SMALL_LOG, LogHarness, content_of, opaque_batch, read_all
 
-KEYS = [LogKey("alpha", number, kind) for number in range(8) for kind in LogKind]
+KEYS = [LogKey("alpha", number, kind) for number in range(8) for kind in LOGS]
 MESSAGES, DELIVERY = KEYS[0], KEYS[1]
 
 

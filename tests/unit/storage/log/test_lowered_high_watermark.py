@@ -1,7 +1,8 @@
 """The checkpoint of high watermarks before a log is cut below what was committed."""
 
 from storage.log.high_watermarks import HighWatermarks
-from storage.log.keys import LogKey, LogKind
+from storage.log.keys import LogKey
+from storage.log.log_table import LogKind
 from tests.sim.environment import SimExecutor
 from tests.sim.sim_disk import SimDisk
 

@@ -13,7 +13,8 @@ from storage.check.findings import FindingKind
 from storage.log.checkpoint import write_checkpoint
 from storage.log.data_directory import read_meta
 from storage.log.journal_scan import scan_journal
-from storage.log.keys import LogKey, LogKind
+from storage.log.keys import LogKey
+from storage.log.log_table import LogKind
 from storage.log.recovery_points import RECOVERY_POINTS_PATH, read_recovery_points
 from tests.sim.sim_disk import SimulatedPowerLoss
 from tests.support.log_harness import SMALL_LOG, SMALL_STORE, LogHarness, opaque_batch

@@ -6,7 +6,8 @@ import contextlib
 import pytest
 
 from cluster.errors import AcklogError
-from storage.log.keys import LogKey, LogKind
+from storage.log.keys import LogKey
+from storage.log.log_table import LogKind
 from storage.log.partition_log import PartitionLog
 from tests.sim.cluster.mutants import journal_replayed_by_offset, recovery_reports_page_cache
 from tests.sim.sim_disk import SimulatedPowerLoss

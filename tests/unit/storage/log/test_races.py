@@ -10,7 +10,8 @@ import pytest
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
 from storage.disk.executor import Then
-from storage.log.keys import LogKey, LogKind
+from storage.log.keys import LogKey
+from storage.log.log_table import LogKind
 from storage.log.segment_reader import load_index
 from storage.log.settings import LogSettings
 from storage.log.uncancelled import uncancelled

@@ -9,7 +9,8 @@ import pytest
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
-from storage.log.keys import LogKey, LogKind
+from storage.log.keys import LogKey
+from storage.log.log_table import LogKind
 from storage.log.partition_log import PartitionLog
 from tests.sim.sim_disk import CAPACITY_BYTES_DEFAULT, SimulatedPowerLoss
 from tests.support.log_harness import SMALL_LOG, LogHarness, opaque_batch, stamped_run

@@ -4,7 +4,8 @@ import asyncio
 from dataclasses import replace
 
 from cluster.ports.runtime import SystemEntropy
-from storage.log.keys import LogKey, LogKind
+from storage.log.keys import LogKey
+from storage.log.log_table import LogKind
 from storage.log.partition_log import PartitionLog
 from storage.log.store import LogStore
 from tests.sim.environment import MachineClock, SimClock

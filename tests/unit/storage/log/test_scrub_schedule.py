@@ -1,9 +1,10 @@
 """When passes begin, where they go on, and how fast."""
 
-from storage.log.keys import LogKey, LogKind
+from storage.log.keys import LogKey
+from storage.log.log_table import LOGS
 from storage.log.scrub_schedule import ScrubPosition, ScrubSchedule
 
-KEYS = [LogKey(topic_id, 0, kind) for topic_id in ("alpha", "beta") for kind in LogKind]
+KEYS = [LogKey(topic_id, 0, kind) for topic_id in ("alpha", "beta") for kind in LOGS]
 
 
 def schedule(position: ScrubPosition | None = None) -> ScrubSchedule:

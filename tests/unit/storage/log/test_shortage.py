@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from cluster.errors import AcklogError
-from storage.log.keys import LogKey, LogKind
+from storage.log.keys import LogKey
+from storage.log.log_table import LogKind
 from storage.log.partition_log import PartitionLog
 from tests.support.log_harness import SMALL_LOG, LogHarness, content_of, opaque_batch
 from tests.support.short_disk import ShortDisk

@@ -5,8 +5,9 @@ import asyncio
 from storage.log.journal import Journal, create_journal_file
 from storage.log.journal_names import JOURNAL_DIRECTORY
 from storage.log.journal_reach import make_reach
-from storage.log.keys import LogKey, LogKind
+from storage.log.keys import LogKey
 from storage.log.log_state import LogState
+from storage.log.log_table import LogKind
 from storage.log.open_files import OpenFiles
 from storage.log.recovery_points import RecoveryPoint
 from storage.log.round import LogQueue, OwnPart, Pending, RoundPart, encode_round, write_round, write_to_memory

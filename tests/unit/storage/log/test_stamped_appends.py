@@ -9,8 +9,9 @@ import pytest
 from acklog.wire.batch import BatchCorruptError
 from acklog.wire.problems import ProblemCode
 from cluster.errors import AcklogError
-from storage.log.keys import LogKey, LogKind
-from storage.log.partition_log import PartitionLog, Space
+from storage.log.keys import LogKey
+from storage.log.log_table import LogKind, Space
+from storage.log.partition_log import PartitionLog
 from storage.log.settings import LogSettings
 from tests.sim.sim_disk import CAPACITY_BYTES_DEFAULT
 from tests.support.log_harness import (

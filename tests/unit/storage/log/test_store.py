@@ -13,8 +13,9 @@ from cluster.errors import AcklogError
 from storage.disk.port import FileLockedError
 from storage.log.data_directory import DataDirectoryError
 from storage.log.journal_files import found_files
-from storage.log.keys import LogKey, LogKind
-from storage.log.partition_log import PartitionLog, Space
+from storage.log.keys import LogKey
+from storage.log.log_table import LogKind, Space
+from storage.log.partition_log import PartitionLog
 from storage.log.settings import LogSettings
 from storage.log.store import LogStore
 from tests.sim.environment import SimEntropy

@@ -10,7 +10,8 @@ import pytest
 
 from cluster.errors import AcklogError
 from storage.disk.port import DiskFailedError
-from storage.log.keys import LogKey, LogKind
+from storage.log.keys import LogKey
+from storage.log.log_table import LogKind
 from storage.log.partition_log import PartitionLog
 from tests.sim.sim_disk import SimulatedPowerLoss
 from tests.support.log_harness import SMALL_LOG, LogHarness, opaque_batch

@@ -14,7 +14,8 @@ from cluster.errors import AcklogError
 from cluster.model import keys
 from cluster.model.projected_offsets import ProjectedOffsets
 from cluster.model.values import StartPosition
-from storage.log.keys import LogKey, LogKind
+from storage.log.keys import LogKey
+from storage.log.log_table import LogKind
 from storage.rpc import messages
 from tests.support.simulated_node import SMALL, SimulatedNode, with_node
 

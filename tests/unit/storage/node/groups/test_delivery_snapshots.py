@@ -15,7 +15,8 @@ from cluster.errors import AcklogError
 from cluster.model.values import Group, Topic
 from storage.delivery.partition_delivery import encode_snapshot
 from storage.log.checkpoint import CheckpointDamagedError, read_checkpoint, write_checkpoint
-from storage.log.keys import LogKey, LogKind
+from storage.log.keys import LogKey
+from storage.log.log_table import LogKind
 from storage.node.groups.delivery_snapshots import path_of
 from storage.rpc import messages
 from tests.support.simulated_node import SMALL, SimulatedNode, with_node

@@ -4,7 +4,8 @@ import gc
 
 from acklog.wire.batch import encode_batch, read_header, stamp
 from acklog.wire.record import Record
-from storage.log.keys import LogKey, LogKind
+from storage.log.keys import LogKey
+from storage.log.log_table import LogKind
 from storage.node.partition.batch_cache import BATCH_OVERHEAD_BYTES, BatchCache
 
 KEY = LogKey("0123456789abc", 0, LogKind.MESSAGES)

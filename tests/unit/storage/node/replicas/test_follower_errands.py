@@ -10,7 +10,8 @@ import pytest
 
 from cluster.errors import AcklogError
 from storage.log.high_watermarks import HighWatermarks
-from storage.log.keys import LogKey, LogKind
+from storage.log.keys import LogKey
+from storage.log.log_table import LogKind
 from storage.log.partition_log import PartitionLog
 from storage.node.groups.delivery_snapshots import DeliverySnapshots
 from storage.node.replicas.follower_errands import FollowerErrands

@@ -4,7 +4,8 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any, cast
 
-from storage.log.keys import LogKey, LogKind
+from storage.log.keys import LogKey
+from storage.log.log_table import LogKind
 from storage.node.partition.batch_cache import BatchCache
 from storage.node.replicas.errand_tasks import ErrandTasks
 from storage.node.replicas.led_partition import Partition

@@ -12,7 +12,7 @@ from cluster.errors import AcklogError
 from cluster.model import keys
 from cluster.model.values import PartitionLife
 from cluster.ports.coordination import Put
-from storage.log.keys import LogKind
+from storage.log.log_table import LogKind
 from storage.node.partition.settings import NodeSettings
 from storage.replication.partition_replica import Role
 from storage.replication.settings import ReplicationSettings
