@@ -85,7 +85,7 @@ def test_a_source_distribution_makes_the_same_wheel_as_the_checkout(
 def test_the_servers_wheel_has_the_documentation_and_its_licences(wheels: dict[str, Path]) -> None:
     """Files that no import asks for."""
     packed = contents(wheels["acklog_server"])
-    folder = Path("app/description")
+    folder = Path("app/http/description")
     files = [path for name in ("swagger_ui", "web") for path in (REPOSITORY / folder / name).iterdir()]
     assert {"LICENSE", "NOTICE", "swagger-ui-bundle.js", "start.js"} <= {path.name for path in files}
     for path in files:

@@ -21,7 +21,7 @@ from tests.architecture.source_tree import REPOSITORY
 from tests.support.memory_gateway import MemoryWorld
 from tests.unit.app.conftest import client_of
 
-VENDORED = REPOSITORY / "app" / "description" / "swagger_ui"
+VENDORED = REPOSITORY / "app" / "http" / "description" / "swagger_ui"
 DIGESTS = {
     "swagger-ui-bundle.js": "e6a898692f2d768e807c3ba4626068a69a2c5dd960dd6c76f3e4d3a3de180af2",
     "swagger-ui.css": "5ed08757e53da3e026d6cbecc61fe5d43585c9560b302d534ad56692519a273d",
