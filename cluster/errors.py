@@ -1,6 +1,6 @@
 """The one exception family of the server.
 
-Inside the server every expected failure is an AcklogError with a code of the catalogue (`acklog.wire.problems`). Only
+Inside the server every expected failure is an ServerError with a code of the catalogue (`acklog.wire.problems`). Only
 `storage/rpc/server.py` turns it into a wire code and only `app/http/exchange/problems.py` into HTTP. Anything else that
 is raised is a programmer's error and crashes the component.
 """
@@ -8,7 +8,7 @@ is raised is a programmer's error and crashes the component.
 from acklog.wire.problems import ProblemCode
 
 
-class AcklogError(Exception):
+class ServerError(Exception):
     """An expected failure.
 
     `detail` is a sentence for a person; `field` names what of the request is at fault; `retry_after_ms` says when a

@@ -16,8 +16,8 @@ from app.configuration.etcd_options import EtcdOptions
 from app.configuration.node_options import NodeOptions
 from app.configuration.node_settings import numeric_settings
 from app.configuration.server_settings import ENVIRONMENT_PREFIX, NODE_PREFIX, Settings, option_of
-from storage.log.settings import LogStoreSettings
-from storage.node.partition.settings import NodeSettings
+from storage.log.log_settings import LogStoreSettings
+from storage.node.partition.node_settings import NodeSettings
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 KIB = 1024

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from acklog.consumer.async_consumer import AsyncConsumer, AsyncHandler
+    from acklog.consumer.consumer_settings import ConsumerOptions
     from acklog.consumer.engine import OnProblem
-    from acklog.consumer.settings import ConsumerOptions
     from acklog.producer.async_producer import AsyncProducer
     from acklog.producer.placement import Partitioner
-    from acklog.producer.settings import ProducerOptions
+    from acklog.producer.producer_settings import ProducerOptions
 
 
 _Handler = TypeVar("_Handler", bound="AsyncHandler")
@@ -237,7 +237,7 @@ class AsyncClient:
     ) -> "AsyncProducer":
         """A producer for the topic. `settings` are those of `ProducerSettings`. Raises InvalidArgument."""
         from acklog.producer.async_producer import AsyncProducer
-        from acklog.producer.settings import ProducerSettings
+        from acklog.producer.producer_settings import ProducerSettings
 
         return AsyncProducer(
             topic,
@@ -265,8 +265,8 @@ class AsyncClient:
         Raises InvalidArgument.
         """
         from acklog.consumer.async_consumer import AsyncConsumer
+        from acklog.consumer.consumer_settings import ConsumerSettings
         from acklog.consumer.engine import Source
-        from acklog.consumer.settings import ConsumerSettings
 
         source = Source([topics] if isinstance(topics, str) else list(topics), group, consumer, auto_ack)
         return AsyncConsumer(source, self.caller, ConsumerSettings(**settings), on_problem=on_problem)

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from acklog.consumer.consumer import Consumer, Handler
+    from acklog.consumer.consumer_settings import ConsumerOptions
     from acklog.consumer.engine import OnProblem
-    from acklog.consumer.settings import ConsumerOptions
     from acklog.producer.placement import Partitioner
     from acklog.producer.producer import Producer
-    from acklog.producer.settings import ProducerOptions
+    from acklog.producer.producer_settings import ProducerOptions
 
 
 _Handler = TypeVar("_Handler", bound="Handler")
@@ -254,7 +254,7 @@ class Client:
     ) -> "Producer":
         """A producer for the topic. `settings` are those of `ProducerSettings`. Raises InvalidArgument."""
         from acklog.producer.producer import Producer
-        from acklog.producer.settings import ProducerSettings
+        from acklog.producer.producer_settings import ProducerSettings
 
         return Producer(
             topic,
@@ -282,8 +282,8 @@ class Client:
         Raises InvalidArgument.
         """
         from acklog.consumer.consumer import Consumer
+        from acklog.consumer.consumer_settings import ConsumerSettings
         from acklog.consumer.engine import Source
-        from acklog.consumer.settings import ConsumerSettings
 
         source = Source([topics] if isinstance(topics, str) else list(topics), group, consumer, auto_ack)
         return Consumer(

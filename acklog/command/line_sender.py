@@ -36,7 +36,7 @@ _OF_THE_LINE = frozenset(
 )
 
 
-class Delivery(Protocol):
+class PendingSend(Protocol):
     """What the SDK's producer returns. It has a deadline of its own."""
 
     def result(self, timeout_s: float | None = None) -> "Sent": ...
@@ -45,7 +45,7 @@ class Delivery(Protocol):
 class Sender(Protocol):
     """Starts to send a message; the SDK's producer behind it waits while its buffer is full."""
 
-    def __call__(self, message: "OutgoingMessage", /) -> Delivery: ...
+    def __call__(self, message: "OutgoingMessage", /) -> PendingSend: ...
 
 
 class Reporter(Protocol):
@@ -84,7 +84,7 @@ class LineSender:
         self._send = send
         self._form = form
         self._reporter = reporter
-        self._results: queue.Queue[tuple[int, Delivery | Exception] | None] = queue.Queue(PENDING_LINES_MAX)
+        self._results: queue.Queue[tuple[int, PendingSend | Exception] | None] = queue.Queue(PENDING_LINES_MAX)
         self._totals = SendTotals()
         self._broken: BaseException | None = None
 
@@ -104,7 +104,7 @@ class LineSender:
             raise self._broken
         return self._totals
 
-    def _start(self, line: InputLine) -> Delivery | Exception:
+    def _start(self, line: InputLine) -> PendingSend | Exception:
         try:
             return self._send(self._form.of_line(line))
         except (AcklogError, CommandError) as error:
@@ -120,7 +120,7 @@ class LineSender:
                 except BaseException as error:
                     self._broken = error
 
-    def _report(self, line_number: int, outcome: Delivery | Exception) -> None:
+    def _report(self, line_number: int, outcome: PendingSend | Exception) -> None:
         totals = self._totals
         try:
             if isinstance(outcome, Exception):

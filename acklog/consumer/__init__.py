@@ -2,8 +2,8 @@
 
 from acklog.consumer.async_consumer import AsyncConsumer
 from acklog.consumer.consumer import Consumer
+from acklog.consumer.consumer_settings import ConsumerSettings
 from acklog.consumer.message_batch import MessageBatch
-from acklog.consumer.settings import ConsumerSettings
 from acklog.consumer.settlements import SettlementProblem
 
 __all__ = ["AsyncConsumer", "Consumer", "ConsumerSettings", "MessageBatch", "SettlementProblem"]

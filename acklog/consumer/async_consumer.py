@@ -8,9 +8,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from acklog.client.caller import Caller
+from acklog.consumer.consumer_settings import ConsumerSettings
 from acklog.consumer.engine import Engine, Hooks, OnProblem, Source
 from acklog.consumer.message_batch import MessageBatch
-from acklog.consumer.settings import ConsumerSettings
 from acklog.consumer.stop_signals import stop_on_signals_of_loop
 from acklog.errors import ClientClosed, InvalidArgument
 from acklog.messages import Message

@@ -16,8 +16,8 @@ from acklog.client.alarm import TIMER_SLACK_MS, Alarm
 from acklog.client.call import Call
 from acklog.client.caller import Caller
 from acklog.client.retry import Backoff
+from acklog.consumer.consumer_settings import ConsumerSettings
 from acklog.consumer.inbox import Inbox
-from acklog.consumer.settings import ConsumerSettings
 from acklog.consumer.settlements import SettlementProblem, Settlements, Step
 from acklog.errors import AcklogError, DeadlineExceeded, SettlementsLost, Unavailable
 from acklog.messages import Message, Settled

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from msgspec import UNSET
 
-from acklog.consumer.settings import RECEIVED_AT_ONCE_MAX, ConsumerSettings
+from acklog.consumer.consumer_settings import RECEIVED_AT_ONCE_MAX, ConsumerSettings
 from acklog.messages import Message
 
 FIRST_TARGET = 10

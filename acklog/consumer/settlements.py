@@ -9,7 +9,7 @@ from typing import Literal
 
 from acklog.client.alarm import TIMER_SLACK_MS
 from acklog.client.retry import Backoff
-from acklog.consumer.settings import ConsumerSettings
+from acklog.consumer.consumer_settings import ConsumerSettings
 from acklog.errors import AcklogError, DeadlineExceeded
 from acklog.messages import Settled
 

@@ -3,6 +3,6 @@
 from acklog.producer.async_producer import AsyncProducer
 from acklog.producer.delivery import AsyncDelivery, Delivery
 from acklog.producer.producer import Producer
-from acklog.producer.settings import ProducerSettings
+from acklog.producer.producer_settings import ProducerSettings
 
 __all__ = ["AsyncDelivery", "AsyncProducer", "Delivery", "Producer", "ProducerSettings"]

@@ -16,7 +16,7 @@ from threading import Lock
 
 from acklog.errors import ClientClosed
 from acklog.producer.batch import MESSAGE_OVERHEAD_BYTES, Batch
-from acklog.producer.settings import ProducerSettings
+from acklog.producer.producer_settings import ProducerSettings
 from acklog.wire.partitioner import partition_for_key
 
 KEYS_REMEMBERED_MAX = 4096

@@ -14,8 +14,8 @@ from acklog.producer.batch import MESSAGE_OVERHEAD_BYTES, Batch
 from acklog.producer.delivery import AsyncDelivery
 from acklog.producer.encoding import RequestMaker, encode
 from acklog.producer.placement import Partitioner, Placement
+from acklog.producer.producer_settings import ProducerSettings
 from acklog.producer.sender import Sender, buffer_full
-from acklog.producer.settings import ProducerSettings
 
 
 class AsyncProducer:

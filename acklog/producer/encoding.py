@@ -11,7 +11,7 @@ from acklog.client.message_calls import IDEMPOTENCY_HEADER, Acks, wire_message
 from acklog.errors import InvalidArgument, MessageTooLarge, UnexpectedAnswer
 from acklog.messages import OutgoingMessage, Sent
 from acklog.producer.batch import Batch
-from acklog.producer.settings import Compression
+from acklog.producer.producer_settings import Compression
 from acklog.wire.limits import MESSAGE_BODY_BYTES_MAX
 
 GZIP_LEVEL = 1  # JSON shrinks to a third at a level that costs little

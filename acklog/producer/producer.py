@@ -15,8 +15,8 @@ from acklog.producer.batch import Batch
 from acklog.producer.delivery import Delivery
 from acklog.producer.encoding import RequestMaker, encode
 from acklog.producer.placement import Partitioner, Placement
+from acklog.producer.producer_settings import ProducerSettings
 from acklog.producer.sender import Sender, buffer_full
-from acklog.producer.settings import ProducerSettings
 from acklog.runtime import fraction, monotonic_ms, unique_name
 
 

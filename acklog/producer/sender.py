@@ -13,7 +13,7 @@ from acklog.errors import AcklogError, BufferFull, CannotConnect, DeadlineExceed
 from acklog.producer.accumulator import Accumulator
 from acklog.producer.batch import Batch
 from acklog.producer.encoding import RequestMaker, read_all_stored
-from acklog.producer.settings import ProducerSettings
+from acklog.producer.producer_settings import ProducerSettings
 
 FAILURES_KEPT_MAX = 100
 _logger = logging.getLogger("acklog.producer")

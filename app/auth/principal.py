@@ -5,7 +5,7 @@ from enum import Enum
 from fnmatch import fnmatchcase
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 EVERY_TOPIC = ("*",)
 EVERY_GROUP = ("*",)
@@ -50,37 +50,37 @@ class Principal:
         return self.is_for_every_topic if self.groups is None else self.may_use_group(group)
 
     def require(self, scope: Scope) -> None:
-        """Raises AcklogError FORBIDDEN."""
+        """Raises ServerError FORBIDDEN."""
         if scope not in self.scopes:
-            raise AcklogError(ProblemCode.FORBIDDEN, f"the token has no scope {scope.value!r}")
+            raise ServerError(ProblemCode.FORBIDDEN, f"the token has no scope {scope.value!r}")
 
     def require_every_topic(self) -> None:
-        """For what concerns the whole cluster. Raises AcklogError FORBIDDEN."""
+        """For what concerns the whole cluster. Raises ServerError FORBIDDEN."""
         if self.topics != EVERY_TOPIC:
             detail = "this concerns every topic, and the token is for some"
-            raise AcklogError(ProblemCode.FORBIDDEN, detail)
+            raise ServerError(ProblemCode.FORBIDDEN, detail)
 
     def require_everything(self) -> None:
-        """For what names topics and groups of all. Raises AcklogError FORBIDDEN."""
+        """For what names topics and groups of all. Raises ServerError FORBIDDEN."""
         if not self.is_for_every_topic or not self.may_use_any_group:
             detail = "this concerns every topic and group, and the token is for some"
-            raise AcklogError(ProblemCode.FORBIDDEN, detail)
+            raise ServerError(ProblemCode.FORBIDDEN, detail)
 
     def require_use_of_group(self, group: str) -> None:
-        """Raises AcklogError FORBIDDEN."""
+        """Raises ServerError FORBIDDEN."""
         if not self.may_use_group(group):
-            raise AcklogError(ProblemCode.FORBIDDEN, f"the token is not for group {group[:249]!r}")
+            raise ServerError(ProblemCode.FORBIDDEN, f"the token is not for group {group[:249]!r}")
 
     def require_group(self, group: str) -> None:
-        """To see the group itself, or to change it. Raises AcklogError FORBIDDEN."""
+        """To see the group itself, or to change it. Raises ServerError FORBIDDEN."""
         if not self.may_see_group(group):
             hint = "; a token for some topics needs 'groups'" if self.groups is None else ""
-            raise AcklogError(ProblemCode.FORBIDDEN, f"the token is not for group {group[:249]!r}{hint}")
+            raise ServerError(ProblemCode.FORBIDDEN, f"the token is not for group {group[:249]!r}{hint}")
 
     def require_topic(self, topic: str) -> None:
-        """Raises AcklogError FORBIDDEN."""
+        """Raises ServerError FORBIDDEN."""
         if not self.may_see(topic):
-            raise AcklogError(ProblemCode.FORBIDDEN, f"the token is not for topic {topic[:249]!r}")
+            raise ServerError(ProblemCode.FORBIDDEN, f"the token is not for topic {topic[:249]!r}")
 
 
 ANYONE = Principal("anyone", frozenset(Scope), EVERY_TOPIC, EVERY_GROUP)

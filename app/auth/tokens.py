@@ -16,7 +16,7 @@ import msgspec
 
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import EVERY_TOPIC, Principal, Scope
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 TOKENS_MAX = 10_000
 TOKEN_BYTES_MAX = 4096
@@ -60,17 +60,17 @@ class TokenTable:
         return len(self._principals)
 
     def authenticate(self, authorization: str | None) -> Principal:
-        """Who sent this Authorization header; raises AcklogError UNAUTHENTICATED."""
+        """Who sent this Authorization header; raises ServerError UNAUTHENTICATED."""
         if authorization is None:
-            raise AcklogError(ProblemCode.UNAUTHENTICATED, "send the header 'Authorization: Bearer <token>'")
+            raise ServerError(ProblemCode.UNAUTHENTICATED, "send the header 'Authorization: Bearer <token>'")
         if authorization[: len(_SCHEME)].lower() != _SCHEME or len(authorization) > TOKEN_BYTES_MAX + len(_SCHEME):
-            raise AcklogError(ProblemCode.UNAUTHENTICATED, "the Authorization header holds no bearer token")
+            raise ServerError(ProblemCode.UNAUTHENTICATED, "the Authorization header holds no bearer token")
         token = authorization[len(_SCHEME) :].strip()
         digest = hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
         for known, principal in self._candidates(digest):
             if hmac.compare_digest(known, digest):
                 return principal
-        raise AcklogError(ProblemCode.UNAUTHENTICATED, "the token is not known")
+        raise ServerError(ProblemCode.UNAUTHENTICATED, "the token is not known")
 
     def _candidates(self, digest: bytes) -> list[tuple[bytes, Principal]]:
         principal = self._principals.get(digest)

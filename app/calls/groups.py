@@ -12,7 +12,7 @@ from app.calls.names import check_name
 from app.calls.problem_item import ProblemItem
 from app.calls.records import OFFSET_MAX
 from app.calls.setting_changes import applied
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import GroupMode, GroupSettings, StartPosition
 
 _Backoff = Annotated[int, Meta(ge=0, le=limits.NACK_DELAY_SECONDS_MAX * 1000)]
@@ -49,11 +49,11 @@ class GroupSettingsFields(msgspec.Struct, forbid_unknown_fields=True, rename="ca
     ] = UNSET
 
     def applied_to(self, settings: GroupSettings) -> GroupSettings:
-        """Raises AcklogError INVALID_FIELD, INVALID_NAME."""
+        """Raises ServerError INVALID_FIELD, INVALID_NAME."""
         changed = applied(self, settings, defaults=GroupSettings())
         if changed.retry_backoff_min_ms > changed.retry_backoff_max_ms:
             detail = "must not be below retryBackoffMinMs"
-            raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="settings.retryBackoffMaxMs")
+            raise ServerError(ProblemCode.INVALID_FIELD, detail, field="settings.retryBackoffMaxMs")
         if isinstance(self.dead_letter_topic, str):
             check_name(self.dead_letter_topic, field="settings.deadLetterTopic")
         return changed

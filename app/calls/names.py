@@ -3,28 +3,28 @@
 from acklog.wire.limits import CONSUMER_NAME_LENGTH_MAX
 from acklog.wire.names import name_fault
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 
 def check_name(name: str, *, field: str) -> None:
-    """Raises AcklogError INVALID_NAME."""
+    """Raises ServerError INVALID_NAME."""
     fault = name_fault(name)
     if fault is not None:
-        raise AcklogError(ProblemCode.INVALID_NAME, fault, field=field)
+        raise ServerError(ProblemCode.INVALID_NAME, fault, field=field)
 
 
 def check_consumer(name: str) -> None:
-    """Raises AcklogError INVALID_FIELD."""
+    """Raises ServerError INVALID_FIELD."""
     if len(name) > CONSUMER_NAME_LENGTH_MAX or not name.isprintable():
         detail = f"must be at most {CONSUMER_NAME_LENGTH_MAX} printable characters"
-        raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="consumer")
+        raise ServerError(ProblemCode.INVALID_FIELD, detail, field="consumer")
 
 
 def queue_of(queue: str | None, topic: str | None) -> str:
-    """`queue` and its alias `topic`: one of them. Raises AcklogError MISSING_FIELD, INVALID_FIELD."""
+    """`queue` and its alias `topic`: one of them. Raises ServerError MISSING_FIELD, INVALID_FIELD."""
     if queue is not None and topic is not None:
-        raise AcklogError(ProblemCode.INVALID_FIELD, "is another word for queue: give one of them", field="topic")
+        raise ServerError(ProblemCode.INVALID_FIELD, "is another word for queue: give one of them", field="topic")
     name = queue if queue is not None else topic
     if name is None:
-        raise AcklogError(ProblemCode.MISSING_FIELD, "queue is required", field="queue")
+        raise ServerError(ProblemCode.MISSING_FIELD, "queue is required", field="queue")
     return name

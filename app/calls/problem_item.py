@@ -3,7 +3,7 @@
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 
 class ProblemItem(msgspec.Struct, omit_defaults=True):
@@ -15,6 +15,6 @@ class ProblemItem(msgspec.Struct, omit_defaults=True):
     field: str | UnsetType = UNSET
 
 
-def problem_item(error: AcklogError) -> ProblemItem:
+def problem_item(error: ServerError) -> ProblemItem:
     field = UNSET if error.field is None else error.field
     return ProblemItem(error.code.name, error.detail, error.code.retriable, field)

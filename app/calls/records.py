@@ -9,7 +9,7 @@ from acklog.wire.identifiers import MessageId
 from acklog.wire.log_page import Run, headers, runs
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import Topic
 from storage.rpc.messages import RecordsResponse
 
@@ -73,7 +73,7 @@ class RecordsRead:
 
     def runs(self) -> Iterator[Run]:
         """The messages from the asked-for offset on, batch by batch, up to one that cannot be decoded. Raises
-        AcklogError RECORDS_CORRUPT where that is the first one."""
+        ServerError RECORDS_CORRUPT where that is the first one."""
         expected = self.response.offset
         try:
             for run in runs(self.response.batches, expected, self.until):
@@ -83,7 +83,7 @@ class RecordsRead:
             if expected > self.response.offset:
                 self.next_offset = expected  # who reads on from there hears of it
                 return
-            raise AcklogError(
+            raise ServerError(
                 ProblemCode.RECORDS_CORRUPT,
                 f"a stored batch is damaged: {error}",
                 extra={"offset": expected, "next_offset": self._behind_first_batch()},
@@ -98,7 +98,7 @@ class RecordsRead:
     def records(self) -> Iterator[tuple[BatchHeader, int, Record]]:
         """(header of its batch, offset, record) of each message from the asked-for offset on.
 
-        Raises AcklogError RECORDS_CORRUPT.
+        Raises ServerError RECORDS_CORRUPT.
         """
         for header, first, records in self.runs():
             for offset, record in enumerate(records, first):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from acklog.wire.record import Record
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 TRACE_HEADERS = ("traceparent", "tracestate")
 
@@ -23,7 +23,7 @@ class Outgoing(msgspec.Struct, gc=False):
     sticks_to: str | None = None
 
 
-Checked = Outgoing | AcklogError
+Checked = Outgoing | ServerError
 
 
 @dataclass(frozen=True, slots=True)

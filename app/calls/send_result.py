@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import Topic
 
 
@@ -29,8 +29,8 @@ class SendResult:
     deadline_ms: int
     is_topic_created: bool = False
     runs: list[Run] = field(default_factory=list)
-    faults: dict[int, AcklogError] = field(default_factory=dict)
+    faults: dict[int, ServerError] = field(default_factory=dict)
 
     @property
-    def first_fault(self) -> AcklogError:
+    def first_fault(self) -> ServerError:
         return self.faults[min(self.faults)]

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 from acklog.wire.identifiers import MessageId, Receipt
 from app.calls.receive import DEFAULT_GROUP
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
-Item = Receipt | MessageId | AcklogError
+Item = Receipt | MessageId | ServerError
 
 
 @dataclass(frozen=True, slots=True)
-class Settlement:
+class SettleCommand:
     """`items` holds, in the request's order, what is to be settled or why it cannot be. `group` goes with message
     ids. `delay_ms` -1: by the group's back-off. `kind` is what the items are: "receipt" or "messageId"."""
 

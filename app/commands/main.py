@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from app.configuration.environment_variables import UnknownVariable
     from app.configuration.server_settings import Settings
-    from storage.node.partition.settings import NodeSettings
+    from storage.node.partition.node_settings import NodeSettings
 
 # The settings' own parser reads these command lines, and writes their help.
 _OWN_OPTIONS = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
@@ -68,7 +68,7 @@ def _run(settings: "Settings", node_settings: "NodeSettings", unknown: "Sequence
     from app.processes.logging import configure_logging, log_unknown_variables
     from app.processes.node_end import StorageFailedError
     from app.processes.server import run
-    from cluster.errors import AcklogError
+    from cluster.errors import ServerError
     from cluster.ports.coordination import CoordinationError
     from storage.disk.port import FileLockedError
     from storage.log.data_directory import DataDirectoryError
@@ -82,5 +82,5 @@ def _run(settings: "Settings", node_settings: "NodeSettings", unknown: "Sequence
         fail(str(error), exit_code=USAGE)
     except FileLockedError:
         fail(f"Another server uses the data directory {settings.data_dir}. Stop it, or give another --data-dir.")
-    except (StorageFailedError, DataDirectoryError, CoordinationError, AcklogError, OSError) as error:
+    except (StorageFailedError, DataDirectoryError, CoordinationError, ServerError, OSError) as error:
         fail(f"The data directory {settings.data_dir} cannot be served: {error}")

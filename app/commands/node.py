@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from app.configuration.environment_variables import UnknownVariable
     from app.configuration.etcd_options import EtcdOptions
     from app.configuration.node_options import NodeOptions
-    from storage.node.partition.settings import NodeSettings
+    from storage.node.partition.node_settings import NodeSettings
 
 
 def node(context: typer.Context) -> None:
@@ -46,7 +46,7 @@ def _run(
     from app.configuration.setting_fields import SettingsError
     from app.processes.logging import configure_logging, log_unknown_variables
     from app.processes.node_end import StorageFailedError
-    from cluster.errors import AcklogError
+    from cluster.errors import ServerError
     from cluster.life.node_id import DirectoryConflictError
     from cluster.life.registration import ReplacedError
     from cluster.ports.coordination import CoordinationError
@@ -68,7 +68,7 @@ def _run(
         fail(f"This node may not go on: {error}.")
     except CoordinationError as error:
         fail(f"etcd at {etcd.etcd} could not be used: {error}")
-    except (StorageFailedError, DataDirectoryError, AcklogError) as error:
+    except (StorageFailedError, DataDirectoryError, ServerError) as error:
         fail(f"The data directory {options.data_dir} cannot be served: {error}")
     except OSError as error:
         fail(f"Node {options.id} cannot run on {options.listen} with {options.data_dir}: {error}")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from app.configuration.setting_fields import SettingsError, check_fields, number, text, where_to_set
-from cluster.etcd.settings import EtcdSettings, EtcdTls, EtcdUser
+from cluster.etcd.etcd_settings import EtcdSettings, EtcdTls, EtcdUser
 
 ReadFile = Callable[[str], bytes]
 

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass, field
 
-from cluster.controller.settings import ControllerSettings
+from cluster.controller.controller_settings import ControllerSettings
 from cluster.life.registration_settings import RegistrationSettings
 from cluster.metadata.metadata_view import MetadataViewSettings
 from storage.node.replicas.failure_detector import FailureDetectorSettings
-from storage.replication.settings import ReplicationSettings
-from storage.rpc.settings import RpcClientSettings, RpcServerSettings
+from storage.replication.replication_settings import ReplicationSettings
+from storage.rpc.rpc_settings import RpcClientSettings, RpcServerSettings
 
 NODE_ID_MAX = 1_000_000
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from app.configuration.environment_variables import is_foreign
 from app.configuration.server_settings import NODE_PREFIX, SettingsError
-from storage.delivery.settings import DeliverySettings
-from storage.log.settings import LogStoreSettings
-from storage.node.partition.settings import NodeSettings
+from storage.delivery.delivery_settings import DeliverySettings
+from storage.log.log_settings import LogStoreSettings
+from storage.node.partition.node_settings import NodeSettings
 
 
 def numeric_settings(kind: type[NodeSettings] | type[LogStoreSettings] | type[DeliverySettings]) -> dict[str, int]:

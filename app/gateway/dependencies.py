@@ -27,7 +27,7 @@ class NodeDirectory(Protocol):
     """Where the storage nodes are."""
 
     def client(self, node_id: int) -> NodeApi:
-        """The node's interface; raises AcklogError UNAVAILABLE for a node that is not known."""
+        """The node's interface; raises ServerError UNAVAILABLE for a node that is not known."""
         ...
 
 
@@ -78,7 +78,7 @@ class GroupAdministration(Protocol):
 
 
 class ClusterAdministration(Protocol):
-    """`cluster.catalog.steering_desk.SteeringDesk`, as far as a gateway uses it. Each wish shows in the metadata view
+    """`cluster.catalog.cluster_admin.ClusterAdmin`, as far as a gateway uses it. Each wish shows in the metadata view
     once its call returns; the controller carries it out later."""
 
     async def store_answers(self, *, within_ms: int) -> bool: ...

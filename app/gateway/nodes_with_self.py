@@ -16,7 +16,7 @@ class NodesWithSelf:
         self._itself = itself
 
     def client(self, node_id: int) -> NodeApi:
-        """Raises AcklogError UNAVAILABLE for a node that is not known."""
+        """Raises ServerError UNAVAILABLE for a node that is not known."""
         if node_id == self._node_id and self._itself is not None:
             return self._itself
         return self._others.client(node_id)

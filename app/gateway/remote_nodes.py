@@ -6,7 +6,7 @@ from cluster.ports.entropy import Entropy
 from storage.rpc.client import RemoteNode
 from storage.rpc.node_api import NodeApi
 from storage.rpc.node_connections import NodeConnections
-from storage.rpc.settings import RpcClientSettings
+from storage.rpc.rpc_settings import RpcClientSettings
 from storage.rpc.transport import Transport
 
 
@@ -28,7 +28,7 @@ class RemoteNodes:
         self._connections = NodeConnections(metadata, connect)
 
     def client(self, node_id: int) -> NodeApi:
-        """Raises AcklogError UNAVAILABLE for a node that is not known."""
+        """Raises ServerError UNAVAILABLE for a node that is not known."""
         return self._connections.to(node_id)
 
     async def close(self) -> None:

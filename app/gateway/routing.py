@@ -12,7 +12,7 @@ from acklog.wire.limits import PRODUCE_RETRIES_MS
 from acklog.wire.problems import ProblemCode
 from app.gateway.dependencies import Gateway
 from app.gateway.leader_watch import LeaderWatch, is_led_since
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import PartitionLife
 from storage.rpc.node_api import NodeApi
 
@@ -77,12 +77,12 @@ class PartitionLeaders:
 
     async def wait_for_leaders(self, topic_ids: list[str], *, deadline_ms: int) -> list[int]:
         """The nodes that lead some partition of these topics, by number, once there is one: a topic that was created
-        just now has none for a moment. Raises AcklogError UNAVAILABLE."""
+        just now has none for a moment. Raises ServerError UNAVAILABLE."""
         place = tuple(topic_ids)
         while not (found := self.watch.leaders(place)):
             remaining_ms = deadline_ms - self._clock.monotonic_ms()
             if remaining_ms <= 0:
-                raise AcklogError(ProblemCode.UNAVAILABLE, "no partition of the topic has a leader now")
+                raise ServerError(ProblemCode.UNAVAILABLE, "no partition of the topic has a leader now")
             await self.pause_for_leaders(topic_ids, [], wait_ms=min(remaining_ms, RETRY_PAUSE_MAX_MS))
         return found
 
@@ -104,7 +104,7 @@ class PartitionLeaders:
     ) -> _Result:
         """What `call(node, remaining_ms)` returns, which changes nothing.
 
-        Raises AcklogError: the last reason why nobody could be asked, or TIMED_OUT.
+        Raises ServerError: the last reason why nobody could be asked, or TIMED_OUT.
         """
 
         async def ask(node: NodeApi, attempt: Try) -> _Result:
@@ -125,13 +125,13 @@ class PartitionLeaders:
     ) -> _Result:
         """What `call(node, attempt)` returns. It is done again, by whoever leads then, while its outcome is unknown.
 
-        Raises AcklogError: OUTCOME_UNKNOWN if it may have been done, else why it was not.
+        Raises ServerError: OUTCOME_UNKNOWN if it may have been done, else why it was not.
         """
         try:
             return await self._repeat(topic_id, partition, call, deadline_ms)
         except _UnknownOutcomeError as unknown:
             detail = f"it was not confirmed within the deadline and may be done all the same ({unknown.last.detail})"
-            raise AcklogError(ProblemCode.OUTCOME_UNKNOWN, detail) from None
+            raise ServerError(ProblemCode.OUTCOME_UNKNOWN, detail) from None
 
     async def change_once(
         self,
@@ -143,7 +143,7 @@ class PartitionLeaders:
     ) -> _Result:
         """What `call(node, remaining_ms)` returns.
 
-        Raises AcklogError: OUTCOME_UNKNOWN if it may have been done, else why it was not.
+        Raises ServerError: OUTCOME_UNKNOWN if it may have been done, else why it was not.
         """
 
         async def in_time(node: NodeApi, remaining_ms: int) -> _Result:
@@ -151,7 +151,7 @@ class PartitionLeaders:
                 async with asyncio.timeout(remaining_ms / 1000):
                     return await call(node, remaining_ms)
             except TimeoutError:
-                raise AcklogError(ProblemCode.OUTCOME_UNKNOWN, _no_answer(partition)) from None
+                raise ServerError(ProblemCode.OUTCOME_UNKNOWN, _no_answer(partition)) from None
 
         return await self.change_once_in_time(topic_id, partition, in_time, deadline_ms=deadline_ms)
 
@@ -165,14 +165,14 @@ class PartitionLeaders:
     ) -> _Result:
         """As `change_once`, for a call that keeps to its `remaining_ms` by itself, as a produce does."""
         pauses: Pauses | None = None
-        failure: AcklogError | None = None
+        failure: ServerError | None = None
         while (remaining_ms := deadline_ms - self._clock.monotonic_ms()) > 0:
             state = self._metadata.partition(topic_id, partition)
             try:
                 if state is None or state.leader < 0:
                     raise self._nobody_leads(topic_id, partition)
                 return await call(self._nodes.client(state.leader), remaining_ms)
-            except AcklogError as error:
+            except ServerError as error:
                 has_others = state is not None and len(state.replicas) > 1
                 if not self.is_undone(error) and not _is_anothers_to_answer(error, has_others=has_others):
                     raise
@@ -193,17 +193,17 @@ class PartitionLeaders:
         call: Callable[[NodeApi, Try], Awaitable[_Result]],
         deadline_ms: int,
     ) -> _Result:
-        """Raises AcklogError, or _UnknownOutcomeError after any try that may have taken effect."""
+        """Raises ServerError, or _UnknownOutcomeError after any try that may have taken effect."""
         pauses: Pauses | None = None
         target: _Target | None = None
         is_unknown = False
-        failure: AcklogError | None = None
+        failure: ServerError | None = None
         while (remaining_ms := deadline_ms - self._clock.monotonic_ms()) > 0:
             begun_ms = self._clock.monotonic_ms()
             try:
                 target = self._target(topic_id, partition, known=target)
                 return await self._try(topic_id, partition, target, call, Try(remaining_ms, is_unknown))
-            except AcklogError as error:
+            except ServerError as error:
                 failure = error
             if not is_unknown and _may_have_happened(failure, target):
                 is_unknown = True
@@ -242,14 +242,14 @@ class PartitionLeaders:
                 with self.watch.partition(topic_id, partition, leader_epoch=target.leader_epoch, wake=give_up):
                     return await call(node, attempt)
         except TimeoutError:
-            raise AcklogError(ProblemCode.TIMED_OUT, _no_answer(partition)) from None
+            raise ServerError(ProblemCode.TIMED_OUT, _no_answer(partition)) from None
 
     # --- who, and whether again ------------------------------------------------------------------------------------
 
     def _target(self, topic_id: str, partition: int, *, known: _Target | None = None) -> _Target:
         """Who leads it, by the metadata or, if that is later, as `known` from a node.
 
-        Raises AcklogError UNAVAILABLE when nobody leads it now, TOPIC_NOT_FOUND when it was deleted, MESSAGE_EXPIRED
+        Raises ServerError UNAVAILABLE when nobody leads it now, TOPIC_NOT_FOUND when it was deleted, MESSAGE_EXPIRED
         when it is gone, and nobody ever leads it again.
         """
         state = self._metadata.partition(topic_id, partition)
@@ -259,26 +259,26 @@ class PartitionLeaders:
             return _Target(state.leader, state.leader_epoch, len(state.replicas) > 1)
         raise self._nobody_leads(topic_id, partition)
 
-    def _nobody_leads(self, topic_id: str, partition: int) -> AcklogError:
+    def _nobody_leads(self, topic_id: str, partition: int) -> ServerError:
         if self._metadata.topic_by_id(topic_id) is None:
-            return AcklogError(ProblemCode.TOPIC_NOT_FOUND, "the topic was deleted")
+            return ServerError(ProblemCode.TOPIC_NOT_FOUND, "the topic was deleted")
         if self.is_gone(topic_id, partition):
             detail = f"partition {partition} was decommissioned, and is gone since retention has removed all it held"
-            return AcklogError(ProblemCode.MESSAGE_EXPIRED, detail)
-        return AcklogError(ProblemCode.UNAVAILABLE, f"partition {partition} has no leader now")
+            return ServerError(ProblemCode.MESSAGE_EXPIRED, detail)
+        return ServerError(ProblemCode.UNAVAILABLE, f"partition {partition} has no leader now")
 
     def is_gone(self, topic_id: str, partition: int) -> bool:
         """Whether it was decommissioned, and nothing was left in it, as far as this gateway knows."""
         state = self._metadata.partition(topic_id, partition)
         return state is not None and state.life is PartitionLife.GONE
 
-    def is_undone(self, error: AcklogError) -> bool:
+    def is_undone(self, error: ServerError) -> bool:
         """Whether nothing was done, and may be done a little later."""
         if error.code is ProblemCode.SHUTTING_DOWN:
             return not self._shutdown.has_begun  # a node of its own; this gateway's stop is for the client to know
         return error.code in _NOTHING_WAS_DONE
 
-    def _is_worth_another_try(self, error: AcklogError, target: _Target | None, *, is_unknown: bool) -> bool:
+    def _is_worth_another_try(self, error: ServerError, target: _Target | None, *, is_unknown: bool) -> bool:
         if is_unknown and error.code is ProblemCode.OVERLOADED:
             return True  # the client cannot be told that it was refused
         if target is not None and _is_anothers_to_answer(error, has_others=target.has_others):
@@ -296,7 +296,7 @@ class PartitionLeaders:
 class _UnknownOutcomeError(Exception):
     """The time is up, and one of the tries may have taken effect. `last` is how the last one failed."""
 
-    def __init__(self, last: AcklogError) -> None:
+    def __init__(self, last: ServerError) -> None:
         super().__init__(str(last))
         self.last = last
 
@@ -335,19 +335,19 @@ class _Pause:
             self._timer.cancel()
 
 
-def _may_have_happened(error: AcklogError, target: _Target | None) -> bool:
+def _may_have_happened(error: ServerError, target: _Target | None) -> bool:
     if error.code is ProblemCode.STORAGE_FAILED:
         return target is not None and target.has_others  # else the answer is final, and says more than "unknown"
     return error.code in _NOBODY_KNOWS
 
 
-def _is_anothers_to_answer(error: AcklogError, *, has_others: bool) -> bool:
+def _is_anothers_to_answer(error: ServerError, *, has_others: bool) -> bool:
     """A damaged replica did nothing, and makes room for another one. Where none can take over, the damage is what the
     client is told in the end."""
     return has_others and error.code is ProblemCode.RECORDS_CORRUPT
 
 
-def _hint_of(error: AcklogError, epoch: int) -> _Target | None:
+def _hint_of(error: ServerError, epoch: int) -> _Target | None:
     """Who leads, if the node that refused knows it better."""
     leader, leader_epoch = error.extra.get("leader"), error.extra.get("leaderEpoch")
     if isinstance(leader, int) and isinstance(leader_epoch, int) and leader >= 0 and leader_epoch > epoch:
@@ -355,8 +355,8 @@ def _hint_of(error: AcklogError, epoch: int) -> _Target | None:
     return None
 
 
-def _too_late() -> AcklogError:
-    return AcklogError(ProblemCode.TIMED_OUT, "the request was not done within its deadline")
+def _too_late() -> ServerError:
+    return ServerError(ProblemCode.TIMED_OUT, "the request was not done within its deadline")
 
 
 def _no_answer(partition: int) -> str:

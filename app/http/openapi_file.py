@@ -11,10 +11,10 @@ from acklog.wire.problems import ProblemCode
 from app.gateway.dependencies import Gateway
 from app.http.application import create_app
 from app.http.description.openapi import openapi_document, to_yaml
+from cluster.catalog.cluster_admin import ClusterAdmin
 from cluster.catalog.groups import Groups
-from cluster.catalog.steering_desk import SteeringDesk
 from cluster.catalog.topics import Topics
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.ports.runtime import SteadyClock, SystemEntropy
 from cluster.stores.memory_store import MemoryStore
@@ -25,7 +25,7 @@ class NoNodes:
     """A node directory without nodes."""
 
     def client(self, node_id: int) -> NodeApi:
-        raise AcklogError(ProblemCode.UNAVAILABLE, f"there is no node {node_id}")
+        raise ServerError(ProblemCode.UNAVAILABLE, f"there is no node {node_id}")
 
 
 def standalone_app() -> FastAPI:
@@ -37,7 +37,7 @@ def standalone_app() -> FastAPI:
         metadata=metadata,
         topics=Topics(store, metadata, clock=clock, entropy=entropy),
         groups=Groups(store, metadata, clock=clock, entropy=entropy),
-        steering=SteeringDesk(store, metadata, clock=clock),
+        steering=ClusterAdmin(store, metadata, clock=clock),
         nodes=NoNodes(),
         clock=clock,
         entropy=entropy,

@@ -11,14 +11,14 @@ from app.configuration.server_settings import Settings
 from app.gateway.batching.batch_numbers import BatchNumbers
 from app.gateway.dependencies import Gateway, InThread
 from app.gateway.remote_nodes import RemoteNodes
+from cluster.catalog.cluster_admin import ClusterAdmin
 from cluster.catalog.groups import Groups
-from cluster.catalog.steering_desk import SteeringDesk
 from cluster.catalog.topics import Topics
 from cluster.metadata.metadata_view import MetadataView
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationStore
 from cluster.ports.entropy import Entropy
-from storage.rpc.settings import RpcClientSettings
+from storage.rpc.rpc_settings import RpcClientSettings
 from storage.rpc.transport import Transport
 
 
@@ -68,7 +68,7 @@ async def start_cluster_gateway(
             metadata=metadata,
             topics=Topics(store, metadata, clock=clock, entropy=entropy),
             groups=Groups(store, metadata, clock=clock, entropy=entropy),
-            steering=SteeringDesk(store, metadata, clock=clock),
+            steering=ClusterAdmin(store, metadata, clock=clock),
             nodes=nodes,
             clock=clock,
             entropy=entropy,

@@ -32,7 +32,7 @@ from storage.disk.port import Disk
 from storage.log.data_directory import read_meta
 from storage.node.disk_health import DiskHealth
 from storage.node.groups.dead_letter_topics import DeadLetterTopics
-from storage.node.partition.settings import NodeSettings
+from storage.node.partition.node_settings import NodeSettings
 from storage.node.replicas.failure_detector import FailureDetector
 from storage.node.replicas.peer_directory import PeerDirectory
 from storage.node.storage_node import StorageNode

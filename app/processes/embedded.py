@@ -10,11 +10,11 @@ from app.auth.tokens import TokenTable
 from app.configuration.server_settings import Settings
 from app.gateway.dependencies import Gateway
 from app.processes.node_metrics import NodeCollector
+from cluster.catalog.cluster_admin import ClusterAdmin
 from cluster.catalog.groups import Groups
-from cluster.catalog.steering_desk import SteeringDesk
 from cluster.catalog.topics import Topics
 from cluster.controller.embedded import EmbeddedController
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.life.registration import NodeRegistrar
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
@@ -25,7 +25,7 @@ from cluster.ports.entropy import Entropy
 from storage.disk.executor import IoExecutor
 from storage.disk.port import Disk
 from storage.node.groups.dead_letter_topics import DeadLetterTopics
-from storage.node.partition.settings import NodeSettings
+from storage.node.partition.node_settings import NodeSettings
 from storage.node.replicas.no_peers import NoPeers
 from storage.node.storage_node import StorageNode
 from storage.rpc.in_process import InProcessNode
@@ -45,7 +45,7 @@ class LocalNodes:
 
     def client(self, node_id: int) -> NodeApi:
         if self._client is None or node_id != NODE_ID:
-            raise AcklogError(ProblemCode.UNAVAILABLE, f"There is no node {node_id}.", retry_after_ms=1000)
+            raise ServerError(ProblemCode.UNAVAILABLE, f"There is no node {node_id}.", retry_after_ms=1000)
         return self._client
 
 
@@ -86,7 +86,7 @@ async def start_embedded(
     node_settings: NodeSettings,
     tokens: TokenTable | None = None,
 ) -> EmbeddedServer:
-    """Recover everything and be ready to serve. Raises AcklogError when the data directory cannot be served."""
+    """Recover everything and be ready to serve. Raises ServerError when the data directory cannot be served."""
     metadata = MetadataView(store, clock)
     await metadata.start()
     controller = EmbeddedController(store, node_id=NODE_ID, clock=clock)
@@ -122,7 +122,7 @@ async def start_embedded(
         metadata=metadata,
         topics=topics,
         groups=Groups(store, metadata, clock=clock, entropy=entropy),
-        steering=SteeringDesk(store, metadata, clock=clock),
+        steering=ClusterAdmin(store, metadata, clock=clock),
         nodes=nodes,
         clock=clock,
         entropy=entropy,

@@ -14,7 +14,7 @@ from app.http.exchange.responses import BytesResponse, json_response
 from app.processes.cluster_node import ClusterNode
 from app.processes.cluster_node_metrics import ClusterNodeCollector
 from app.processes.node_metrics import NodeCollector
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -31,9 +31,9 @@ def create_node_app(node: ClusterNode, *, metric_names_max: int) -> Starlette:
     async def is_ready(_request: Request) -> Response:
         reason = node.why_not_ready
         if node.is_leaving:
-            raise AcklogError(ProblemCode.SHUTTING_DOWN, "the node is leaving")
+            raise ServerError(ProblemCode.SHUTTING_DOWN, "the node is leaving")
         if reason is not None:
-            raise AcklogError(ProblemCode.STORAGE_FAILED, reason)
+            raise ServerError(ProblemCode.STORAGE_FAILED, reason)
         return json_response({"status": "ready"})
 
     async def metrics(_request: Request) -> Response:
@@ -41,7 +41,7 @@ def create_node_app(node: ClusterNode, *, metric_names_max: int) -> Starlette:
 
     return Starlette(
         routes=[Route("/healthz", is_alive), Route("/readyz", is_ready), Route("/metrics", metrics)],
-        exception_handlers={AcklogError: _as_problem},
+        exception_handlers={ServerError: _as_problem},
     )
 
 

@@ -24,7 +24,7 @@ from storage.disk.real_disk import RealDisk
 from storage.disk.thread_executor import ThreadExecutor
 from storage.log.data_directory import read_meta
 from storage.log.directory_role import claim_for_node
-from storage.node.partition.settings import NodeSettings
+from storage.node.partition.node_settings import NodeSettings
 from storage.rpc.tcp_transport import TcpTransport
 
 HTTP_CONNECTIONS_MAX = 64

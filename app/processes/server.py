@@ -20,7 +20,7 @@ from cluster.ports.clock import Clock
 from cluster.ports.runtime import SteadyClock, SystemEntropy
 from storage.disk.real_disk import RealDisk
 from storage.disk.thread_executor import ThreadExecutor
-from storage.node.partition.settings import NodeSettings
+from storage.node.partition.node_settings import NodeSettings
 
 
 async def serve(settings: Settings, node_settings: NodeSettings) -> None:

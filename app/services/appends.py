@@ -11,7 +11,7 @@ from acklog.wire.record import PlainRecord, Record
 from app.gateway.batching.batch_numbers import BatchNumbers
 from app.gateway.batching.coalescer import ANY_PARTITION, Destination
 from app.gateway.routing import PartitionLeaders, Try
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.rpc.messages import ANY_MAPPING, ProduceRequest, ProduceResponse
 from storage.rpc.node_api import NodeApi, ProduceWaiter
 
@@ -43,7 +43,7 @@ class Appends(Protocol):
         deadline_ms: int,
         mapping: int = ANY_MAPPING,
     ) -> ProduceResponse:
-        """`mapping` as in ProduceRequest. Raises AcklogError: OUTCOME_UNKNOWN if the batch may be stored, else why it
+        """`mapping` as in ProduceRequest. Raises ServerError: OUTCOME_UNKNOWN if the batch may be stored, else why it
         is not."""
         ...
 
@@ -75,7 +75,7 @@ async def _tell(waiter: ProduceWaiter, appending: Awaitable[ProduceResponse]) ->
         response = await appending
     except BaseException as error:
         waiter.set_exception(error)
-        if not isinstance(error, AcklogError):
+        if not isinstance(error, ServerError):
             raise
     else:
         waiter.set_result(response)
@@ -125,7 +125,7 @@ class NumberedAppends:
 
         try:
             return await self._leaders.change(topic_id, partition, produce, deadline_ms=deadline_ms)
-        except AcklogError as error:
+        except ServerError as error:
             raise _told_to_client(error) from None
 
     def begin(
@@ -167,7 +167,7 @@ class LocalAppends:
                 ),
                 deadline_ms=deadline_ms,
             )
-        except AcklogError as error:
+        except ServerError as error:
             raise _told_to_client(error) from None
 
     def begin(
@@ -182,7 +182,7 @@ class LocalAppends:
                 request = ProduceRequest(topic_id, partition, batch, acks, remaining_ms)
                 if node.begin_produce(request, _Outcome(self, appending, waiter)):
                     return
-        except AcklogError:
+        except ServerError:
             pass  # nothing was done: the task waits until it can be, or finds the same error
         self.start_task(appending, waiter)
 
@@ -195,7 +195,7 @@ class LocalAppends:
 
     def is_undone(self, error: BaseException) -> bool:
         """Whether nothing was done, and may be done a little later."""
-        return isinstance(error, AcklogError) and self._leaders.is_undone(error)
+        return isinstance(error, ServerError) and self._leaders.is_undone(error)
 
 
 class _Outcome:
@@ -220,16 +220,16 @@ class _Outcome:
         if self._appends.is_undone(error):
             self._appends.start_task(self._appending, self._waiter)
         else:
-            told = _told_to_client(error) if isinstance(error, AcklogError) else error
+            told = _told_to_client(error) if isinstance(error, ServerError) else error
             self._loop.call_soon(self._waiter.set_exception, told)
 
 
-def _told_to_client(error: AcklogError) -> AcklogError:
+def _told_to_client(error: ServerError) -> ServerError:
     if error.code is ProblemCode.OUTCOME_UNKNOWN:
         detail = "the message was not confirmed within the deadline; it may be stored all the same"
-        return AcklogError(ProblemCode.OUTCOME_UNKNOWN, detail, retry_after_ms=error.retry_after_ms)
+        return ServerError(ProblemCode.OUTCOME_UNKNOWN, detail, retry_after_ms=error.retry_after_ms)
     if error.code in {ProblemCode.PARTITION_DECOMMISSIONED, ProblemCode.MESSAGE_EXPIRED}:
         # The leader has heard of it before this gateway, which chooses another one from the next moment on.
         detail = "the partition has just been decommissioned, and the message is not stored: send it again"
-        return AcklogError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=DECOMMISSIONED_RETRY_MS)
+        return ServerError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=DECOMMISSIONED_RETRY_MS)
     return error

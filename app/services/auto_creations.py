@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import ANYONE, Principal
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +40,14 @@ class AutoCreations:
 
     @contextmanager
     def one_more(self, name: str, principal: Principal) -> Iterator[None]:
-        """While it is being made. Raises AcklogError TOO_MANY_TOPICS or TOO_MANY_GROUPS."""
+        """While it is being made. Raises ServerError TOO_MANY_TOPICS or TOO_MANY_GROUPS."""
         if name not in self._under_way and self._count() + len(self._under_way) >= self._limits.total_max:
             detail = f"with {self._limits.total_max} of them no more are made by being named: make it by hand"
-            raise AcklogError(self._code, detail)
+            raise ServerError(self._code, detail)
         made = self._made_by(principal)
         if name not in made and len(made) >= self._limits.per_token_max:
             detail = f"the token has made {self._limits.per_token_max} by naming them: make it by hand"
-            raise AcklogError(self._code, detail)
+            raise ServerError(self._code, detail)
         self._under_way[name] += 1
         made[name] = None
         try:

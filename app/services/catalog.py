@@ -11,7 +11,7 @@ from app.services.auto_creations import AutoCreationLimits, AutoCreations
 from app.services.confirmations import Confirmations
 from app.services.fan_out import ask_each
 from cluster.catalog.topic_defaults import counted_nodes, default_min_insync_replicas, default_replication_factor
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model import keys
 from cluster.model.values import Group, GroupMode, GroupSettings, Topic, TopicConfig
 
@@ -29,7 +29,7 @@ class Catalog:
     """Lookups go to the metadata view, in memory. What it does not show is asked for once at the coordination store:
     another gateway may have made it a moment ago. Calls with a principal check that its token is for the topic.
 
-    What has to ask raises AcklogError UNAVAILABLE while it cannot.
+    What has to ask raises ServerError UNAVAILABLE while it cannot.
     """
 
     def __init__(self, gateway: Gateway) -> None:
@@ -54,7 +54,7 @@ class Catalog:
     # --- topics ------------------------------------------------------------------------------------------------------
 
     async def topic(self, name: str, principal: Principal, *, field: str = "queue") -> Topic:
-        """Raises AcklogError FORBIDDEN, INVALID_NAME, TOPIC_NOT_FOUND (with near names)."""
+        """Raises ServerError FORBIDDEN, INVALID_NAME, TOPIC_NOT_FOUND (with near names)."""
         topic = self.existing(name, principal)
         if topic is None:
             check_name(name, field=field)
@@ -64,7 +64,7 @@ class Catalog:
         return topic
 
     def existing(self, name: str, principal: Principal) -> Topic | None:
-        """The topic, None where the view shows none of that name. Raises AcklogError FORBIDDEN."""
+        """The topic, None where the view shows none of that name. Raises ServerError FORBIDDEN."""
         principal.require_topic(name)
         return self._metadata.topic(name)
 
@@ -76,7 +76,7 @@ class Catalog:
     async def topic_with_partition(
         self, name: str, partition: int, principal: Principal, *, field: str = "topic"
     ) -> Topic:
-        """Raises AcklogError as `topic` does, and PARTITION_NOT_FOUND."""
+        """Raises ServerError as `topic` does, and PARTITION_NOT_FOUND."""
         topic = await self.grown(await self.topic(name, principal, field=field), partition)
         self.check_partition(topic, partition)
         return topic
@@ -93,7 +93,7 @@ class Catalog:
         self, name: str, principal: Principal, *, is_wanted: Callable[[Topic], bool]
     ) -> tuple[Topic, bool]:
         """The topic, and whether it was created just now. One that would have to be, and is not wanted as it would be,
-        is not: it comes without an id then. Raises AcklogError as `topic` does."""
+        is not: it comes without an id then. Raises ServerError as `topic` does."""
         topic = self.existing(name, principal)
         if topic is not None:
             return topic, False
@@ -137,7 +137,7 @@ class Catalog:
 
     # --- what message ids and receipts name --------------------------------------------------------------------------
 
-    async def look_for(self, places: Sequence[PartitionPlace]) -> dict[PartitionPlace, AcklogError]:
+    async def look_for(self, places: Sequence[PartitionPlace]) -> dict[PartitionPlace, ServerError]:
         """Have the view show these partitions, as far as there are such. Why that is not known, for each of which it is
         not; all of them share the time of one."""
         unknown = [place for place in places if not self._shows(place)]
@@ -153,7 +153,7 @@ class Catalog:
         answers = await ask_each(unknown, look_for_one)
         return {place: fault for place, fault in zip(unknown, answers, strict=True) if fault is not None}
 
-    async def later_epochs(self, newest: Mapping[PartitionPlace, int]) -> dict[PartitionPlace, AcklogError | int]:
+    async def later_epochs(self, newest: Mapping[PartitionPlace, int]) -> dict[PartitionPlace, ServerError | int]:
         """Partitions whose leader epoch is below what somebody says it has been: the coordination store's, or why it is
         not known. Each leader's epoch is there before it gives out anything."""
         suspects = [place for place, epoch in newest.items() if epoch > self._leader_epoch(place)]
@@ -181,36 +181,36 @@ class Catalog:
         return topic is not None and partition < topic.partitions
 
     def by_id(self, topic_id: str) -> Topic:
-        """By what the view shows. Raises AcklogError TOPIC_NOT_FOUND."""
+        """By what the view shows. Raises ServerError TOPIC_NOT_FOUND."""
         topic = self._metadata.topic_by_id(topic_id)
         if topic is None:
-            raise AcklogError(ProblemCode.TOPIC_NOT_FOUND, "the topic was deleted")
+            raise ServerError(ProblemCode.TOPIC_NOT_FOUND, "the topic was deleted")
         return topic
 
     def topic_at(self, place: PartitionPlace, principal: Principal, *, field: str | None = None) -> Topic:
-        """By what the view shows. Raises AcklogError FORBIDDEN, TOPIC_NOT_FOUND, PARTITION_NOT_FOUND."""
+        """By what the view shows. Raises ServerError FORBIDDEN, TOPIC_NOT_FOUND, PARTITION_NOT_FOUND."""
         topic_id, partition = place
         topic = self._metadata.topic_by_id(topic_id)
         if topic is None:
-            raise AcklogError(ProblemCode.TOPIC_NOT_FOUND, "the topic was deleted, or never existed", field=field)
+            raise ServerError(ProblemCode.TOPIC_NOT_FOUND, "the topic was deleted, or never existed", field=field)
         if not principal.may_see(topic.name):  # an id says nothing of the name, and the answer must not
-            raise AcklogError(ProblemCode.FORBIDDEN, "the token is not for the topic that this is of", field=field)
+            raise ServerError(ProblemCode.FORBIDDEN, "the token is not for the topic that this is of", field=field)
         if partition >= topic.partitions:
             detail = f"{topic.name!r} has no partition {partition}"
-            raise AcklogError(ProblemCode.PARTITION_NOT_FOUND, detail, field=field)
+            raise ServerError(ProblemCode.PARTITION_NOT_FOUND, detail, field=field)
         return topic
 
     # --- groups ------------------------------------------------------------------------------------------------------
 
     async def group(self, name: str, *, field: str = "group") -> Group:
-        """Raises AcklogError INVALID_NAME, GROUP_NOT_FOUND."""
+        """Raises ServerError INVALID_NAME, GROUP_NOT_FOUND."""
         group = await self._group(name, field)
         if group is None:
             raise _no_group(name, field)
         return group
 
     async def group_for_receive(self, name: str, principal: Principal) -> tuple[Group, bool]:
-        """The group, and whether it was created just now. Raises AcklogError as `group` does."""
+        """The group, and whether it was created just now. Raises ServerError as `group` does."""
         group = await self._group(name, "group")
         if group is not None:
             return group, False
@@ -243,23 +243,23 @@ class Catalog:
     # --- partitions of a topic ---------------------------------------------------------------------------------------
 
     def check_partition(self, topic: Topic, partition: int, *, field: str = "partition") -> None:
-        """Raises AcklogError PARTITION_NOT_FOUND."""
+        """Raises ServerError PARTITION_NOT_FOUND."""
         if not 0 <= partition < topic.partitions:
             detail = f"{topic.name!r} has partitions 0 to {topic.partitions - 1}"
-            raise AcklogError(ProblemCode.PARTITION_NOT_FOUND, detail, field=field)
+            raise ServerError(ProblemCode.PARTITION_NOT_FOUND, detail, field=field)
 
     def check_partition_takes_messages(self, topic: Topic, partition: int, *, field: str = "partition") -> None:
-        """Raises AcklogError PARTITION_NOT_FOUND, PARTITION_DECOMMISSIONED."""
+        """Raises ServerError PARTITION_NOT_FOUND, PARTITION_DECOMMISSIONED."""
         self.check_partition(topic, partition, field=field)
         if partition in topic.decommissioned:
             detail = f"partition {partition} of {topic.name!r} takes no new messages; name another one, or none"
-            raise AcklogError(ProblemCode.PARTITION_DECOMMISSIONED, detail, field=field)
+            raise ServerError(ProblemCode.PARTITION_DECOMMISSIONED, detail, field=field)
 
-    def _no_topic(self, name: str, principal: Principal, field: str) -> AcklogError:
+    def _no_topic(self, name: str, principal: Principal, field: str) -> ServerError:
         near = self._near_names(name, principal)
         hint = f"; similar: {', '.join(near)}" if near else ""
         extra: dict[str, object] = {"near": near}
-        return AcklogError(ProblemCode.TOPIC_NOT_FOUND, f"there is no topic {name!r}{hint}", field=field, extra=extra)
+        return ServerError(ProblemCode.TOPIC_NOT_FOUND, f"there is no topic {name!r}{hint}", field=field, extra=extra)
 
     def _near_names(self, name: str, principal: Principal) -> list[str]:
         """Names that the client may have meant, and may see. Only some are compared: a client that asks for missing
@@ -276,5 +276,5 @@ class Catalog:
         return get_close_matches(name, candidates, n=NEAR_NAMES_MAX, cutoff=0.6)
 
 
-def _no_group(name: str, field: str) -> AcklogError:
-    return AcklogError(ProblemCode.GROUP_NOT_FOUND, f"there is no group {name!r}", field=field)
+def _no_group(name: str, field: str) -> ServerError:
+    return ServerError(ProblemCode.GROUP_NOT_FOUND, f"there is no group {name!r}", field=field)

@@ -34,7 +34,7 @@ from cluster.controller.progress import (
     troubled,
 )
 from cluster.controller.view_image import image_of
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.steering import PartitionOrder
 from cluster.model.values import NO_LEADER, PartitionState
 
@@ -105,7 +105,7 @@ class ClusterService:
         return None if claim is None else claim.node_id
 
     async def plan(self, fields: PlanFields, principal: Principal) -> PlanView:
-        """What would be moved; nothing is. Raises AcklogError for what could not be asked for either."""
+        """What would be moved; nothing is. Raises ServerError for what could not be asked for either."""
         principal.require(Scope.READ)
         if fields.drain or fields.moves:
             self._check_can_move()
@@ -114,7 +114,7 @@ class ClusterService:
                 await self._look_for(each.topic, each.partition, principal)
         try:
             orders = self._checked(fields)
-        except AcklogError as error:
+        except ServerError as error:
             if error.code is not ProblemCode.INVALID_FIELD:
                 raise
             await self._catalog.confirm_nodes()  # it may name one that this gateway has not heard of yet
@@ -135,7 +135,7 @@ class ClusterService:
         )
 
     def _checked(self, fields: PlanFields) -> list[PartitionOrder]:
-        """What the moves would be asked for by. Raises AcklogError for what could not be asked for."""
+        """What the moves would be asked for by. Raises ServerError for what could not be asked for."""
         for position, node in enumerate(fields.drain):
             with faults_at(f"drain[{position}]"):
                 self._steering.check_drain(node)
@@ -148,7 +148,7 @@ class ClusterService:
         return orders
 
     async def _look_for(self, name: str, partition: int, principal: Principal) -> None:
-        """Have the view show the partition, if there is such. Raises AcklogError FORBIDDEN, TOPIC_NOT_FOUND."""
+        """Have the view show the partition, if there is such. Raises ServerError FORBIDDEN, TOPIC_NOT_FOUND."""
         topic = await self._catalog.topic(name, principal, field="topic")
         await self._catalog.grown(topic, partition)
 
@@ -165,23 +165,23 @@ class ClusterService:
         return moves, True
 
     def _check_can_move(self) -> None:
-        """Raises AcklogError UNSUPPORTED."""
+        """Raises ServerError UNSUPPORTED."""
         if self._gateway.is_embedded:
             detail = (
                 "this server is one node by itself, and there is nowhere to move replicas; a cluster is made of "
                 "acklog node and acklog gateway"
             )
-            raise AcklogError(ProblemCode.UNSUPPORTED, detail)
+            raise ServerError(ProblemCode.UNSUPPORTED, detail)
 
     # --- steering ----------------------------------------------------------------------------------------------------
 
     def _check_may_steer(self, principal: Principal) -> None:
-        """Raises AcklogError FORBIDDEN, UNSUPPORTED (one node by itself)."""
+        """Raises ServerError FORBIDDEN, UNSUPPORTED (one node by itself)."""
         principal.require(Scope.ADMIN)
         self._check_can_move()
 
     async def drain(self, node_id: int, principal: Principal) -> ClusterNodeView:
-        """The node as it is now. Raises AcklogError INVALID_FIELD (it holds nothing, or is the only one)."""
+        """The node as it is now. Raises ServerError INVALID_FIELD (it holds nothing, or is the only one)."""
         self._check_may_steer(principal)
         principal.require_every_topic()
         await self._catalog.confirm_nodes()
@@ -195,7 +195,7 @@ class ClusterService:
         await self._steering.stop_draining(node_id)
 
     async def reassign(self, topic: str, partition: int, replicas: list[int], principal: Principal) -> OrderView:
-        """Raises AcklogError TOPIC_NOT_FOUND, INVALID_FIELD."""
+        """Raises ServerError TOPIC_NOT_FOUND, INVALID_FIELD."""
         self._check_may_steer(principal)
         await self._look_for(topic, partition, principal)
         await self._catalog.confirm_nodes()
@@ -203,7 +203,7 @@ class ClusterService:
         return OrderView(topic, partition, list(order.replicas))
 
     async def cancel(self, topic: str, partition: int, principal: Principal) -> None:
-        """Raises AcklogError TOPIC_NOT_FOUND, INVALID_FIELD."""
+        """Raises ServerError TOPIC_NOT_FOUND, INVALID_FIELD."""
         self._check_may_steer(principal)
         await self._look_for(topic, partition, principal)
         await self._steering.cancel(topic, partition)
@@ -254,12 +254,12 @@ class _VisibleTopics:
 
 @contextmanager
 def faults_at(place: str) -> Iterator[None]:
-    """What is wrong with a field of one item of a list is told with the item's place. Raises AcklogError."""
+    """What is wrong with a field of one item of a list is told with the item's place. Raises ServerError."""
     try:
         yield
-    except AcklogError as error:
+    except ServerError as error:
         field = place if error.field in {None, "node"} else f"{place}.{error.field}"
-        raise AcklogError(error.code, error.detail, field=field, extra=error.extra) from None
+        raise ServerError(error.code, error.detail, field=field, extra=error.extra) from None
 
 
 def node_view(node: NodeProgress) -> ClusterNodeView:
@@ -281,4 +281,4 @@ def _check_known(image: ClusterImage, nodes: list[int]) -> None:
     for position, node in enumerate(nodes):
         if node not in known:
             detail = f"there is no node {node}; there are: {', '.join(map(str, known)) or 'none'}"
-            raise AcklogError(ProblemCode.INVALID_FIELD, detail, field=f"lost[{position}]")
+            raise ServerError(ProblemCode.INVALID_FIELD, detail, field=f"lost[{position}]")

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 from acklog.wire.problems import ProblemCode
 from app.gateway.dependencies import Gateway
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model import keys
 from cluster.ports.coordination import CoordinationError
 
@@ -27,16 +27,16 @@ class Confirmations:
 
     async def confirm(self, key: str, question: str, *, deadline: float | None = None) -> None:
         """See `MetadataView.confirm`. `question` is what cannot be answered without it, to be read behind "it cannot be
-        known now". Raises AcklogError UNAVAILABLE."""
+        known now". Raises ServerError UNAVAILABLE."""
         await self._in_time(self._metadata.confirm(key), question, self.deadline() if deadline is None else deadline)
 
     async def confirm_all(self, prefix: str, question: str) -> None:
-        """See `MetadataView.confirm_all`. Raises AcklogError UNAVAILABLE."""
+        """See `MetadataView.confirm_all`. Raises ServerError UNAVAILABLE."""
         await self._in_time(self._metadata.confirm_all(prefix), question, self.deadline())
 
     async def confirm_groups(self) -> None:
         """Have the view show every group that there is: who has a group's id only cannot ask for that one. Raises
-        AcklogError UNAVAILABLE."""
+        ServerError UNAVAILABLE."""
         await self._in_time(self._groups.confirm(), "whether there is such a group", self.deadline())
 
     async def _in_time(self, confirming: Awaitable[None], question: str, deadline: float) -> None:
@@ -50,7 +50,7 @@ class Confirmations:
         else:
             return
         detail = f"it cannot be known now {question}: {reason}"
-        raise AcklogError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=RETRY_AFTER_MS)
+        raise ServerError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=RETRY_AFTER_MS)
 
 
 class _Shared:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import RetentionMode, TopicConfig
 
 
@@ -29,10 +29,10 @@ def differences(existing: msgspec.Struct, asked: msgspec.Struct | None, *, path:
 
 
 def refuse_differences(code: ProblemCode, target: str, found: Sequence[Difference]) -> None:
-    """Raises AcklogError with that code where there are differences. `target` is the path that changes it."""
+    """Raises ServerError with that code where there are differences. `target` is the path that changes it."""
     if found:
         listed = ", ".join(f"{each.field} is {_text(each.existing)}, not {_text(each.asked)}" for each in found)
-        raise AcklogError(
+        raise ServerError(
             code,
             f"it exists with other settings: {listed}; to change them: PATCH {target}",
             field=found[0].field,
@@ -45,7 +45,7 @@ def _text(value: object) -> str:
 
 
 def refuse_data_loss(before: TopicConfig, after: TopicConfig) -> None:
-    """Raises AcklogError DATA_LOSS_NOT_ALLOWED where messages that would be kept before may be removed after."""
+    """Raises ServerError DATA_LOSS_NOT_ALLOWED where messages that would be kept before may be removed after."""
     is_until_acked = RetentionMode.UNTIL_ACKED
     if after.retention is is_until_acked is not before.retention:
         raise _data_loss("retention", "removes what every group has done")
@@ -63,6 +63,6 @@ def _is_lower(before: int, after: int) -> bool:
     return after >= 0 and (before < 0 or after < before)
 
 
-def _data_loss(setting: str, effect: str) -> AcklogError:
+def _data_loss(setting: str, effect: str) -> ServerError:
     detail = f"{effect}, which deletes messages for good; if they may go, say so: allowDataLoss=true"
-    return AcklogError(ProblemCode.DATA_LOSS_NOT_ALLOWED, detail, field=f"config.{setting}")
+    return ServerError(ProblemCode.DATA_LOSS_NOT_ALLOWED, detail, field=f"config.{setting}")

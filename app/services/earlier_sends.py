@@ -16,7 +16,7 @@ from app.services.keyed_batch import (
     runs_without,
     without_known,
 )
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.topic_mapping import earlier_topics
 from cluster.model.values import PartitionLife, Topic
 from storage.rpc.messages import KeyedResult, KnownKeysRequest
@@ -39,7 +39,7 @@ class EarlierSends:
     async def find(self, messages: list[Checked], result: SendResult) -> set[int]:
         """Note in `result` what of the messages with idempotency keys is stored already; the places of these messages.
 
-        Raises AcklogError: nothing is stored yet of what was not found. All has to be asked for first, or a further try
+        Raises ServerError: nothing is stored yet of what was not found. All has to be asked for first, or a further try
         would make other runs of what is left.
         """
         found: set[int] = set()
@@ -91,9 +91,9 @@ class EarlierSends:
         async def ask(partition: int) -> list[KeyedResult]:
             return await self._known(result.topic, partition, runs[partition], result.deadline_ms)
 
-        failure: AcklogError | None = None
+        failure: ServerError | None = None
         for partition, answer in zip(runs, await ask_each(list(runs), ask), strict=True):
-            if isinstance(answer, AcklogError):
+            if isinstance(answer, ServerError):
                 failure = answer
                 continue
             placed = len(stored.placed)
@@ -112,7 +112,7 @@ class EarlierSends:
 
         try:
             return await self._leaders.call(topic.id, partition, ask, deadline_ms=deadline_ms)
-        except AcklogError as error:
+        except ServerError as error:
             if error.code is ProblemCode.UNSUPPORTED:
                 return []  # a node of an earlier version: such a send was stored again there, too
             if error.code is ProblemCode.MESSAGE_EXPIRED:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 AT_ONCE_MAX = 64
 _Place = TypeVar("_Place")
@@ -13,16 +13,16 @@ _Answer = TypeVar("_Answer")
 
 async def ask_each(
     places: Sequence[_Place], ask: Callable[[_Place], Awaitable[_Answer]]
-) -> list[_Answer | AcklogError]:
+) -> list[_Answer | ServerError]:
     """An answer per place, in order, or why there is none."""
 
-    async def ask_one(place: _Place) -> _Answer | AcklogError:
+    async def ask_one(place: _Place) -> _Answer | ServerError:
         try:
             return await ask(place)
-        except AcklogError as error:
+        except ServerError as error:
             return error
 
-    answers: list[_Answer | AcklogError] = []
+    answers: list[_Answer | ServerError] = []
     for start in range(0, len(places), AT_ONCE_MAX):
         answers += await asyncio.gather(*[ask_one(place) for place in places[start : start + AT_ONCE_MAX]])
     return answers

@@ -26,7 +26,7 @@ from app.services.differences import Difference, differences, refuse_differences
 from app.services.fan_out import ask_each
 from app.services.log_ends import LogEnds
 from app.services.node_lag import answer_of_node
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import Group, GroupMode, GroupSettings, Topic
 from storage.rpc.messages import GroupPosition, PositionsResponse, SeekRequest, SeekResponse
 from storage.rpc.node_api import NodeApi
@@ -51,7 +51,7 @@ class GroupService:
     async def create(self, name: str, fields: GroupFields, principal: Principal) -> tuple[GroupView, bool]:
         """Create the group; True when it was created, and not there with the settings that `fields` names.
 
-        Raises AcklogError GROUP_EXISTS (with others), INVALID_NAME, INVALID_FIELD.
+        Raises ServerError GROUP_EXISTS (with others), INVALID_NAME, INVALID_FIELD.
         """
         principal.require(Scope.ADMIN)
         check_name(name, field="group")
@@ -74,7 +74,7 @@ class GroupService:
     async def update(self, name: str, fields: GroupFields, principal: Principal) -> GroupView:
         """Change what `fields` names of the group.
 
-        Raises AcklogError GROUP_NOT_FOUND, GROUP_EXISTS (another mode), INVALID_FIELD, INVALID_NAME.
+        Raises ServerError GROUP_NOT_FOUND, GROUP_EXISTS (another mode), INVALID_FIELD, INVALID_NAME.
         """
         principal.require(Scope.ADMIN)
         check_name(name, field="group")
@@ -86,7 +86,7 @@ class GroupService:
             await self._require_what_it_reads(existing, principal)
         if fields.mode not in {None, existing.mode}:
             detail = f"the group is {existing.mode.value!r}; a group's mode never changes"
-            raise AcklogError(ProblemCode.GROUP_EXISTS, detail, field="mode")
+            raise ServerError(ProblemCode.GROUP_EXISTS, detail, field="mode")
         is_same = changes.applied_to(existing.settings) == existing.settings
         if is_same and sources in {msgspec.UNSET, existing.dead_letter_sources}:
             return group_view(existing)
@@ -106,20 +106,20 @@ class GroupService:
         return GroupListing(found)
 
     async def describe(self, name: str, principal: Principal) -> GroupView:
-        """Raises AcklogError GROUP_NOT_FOUND."""
+        """Raises ServerError GROUP_NOT_FOUND."""
         principal.require(Scope.READ)
         principal.require_group(name)
         return group_view(await self._catalog.group(name))
 
     async def delete(self, name: str, principal: Principal) -> None:
-        """Raises AcklogError GROUP_NOT_FOUND."""
+        """Raises ServerError GROUP_NOT_FOUND."""
         principal.require(Scope.ADMIN)
         principal.require_group(name)
         await self._catalog.group(name)
         await self._gateway.groups.delete(name)
 
     async def offsets(self, name: str, topic_names: list[str], principal: Principal) -> OffsetsView:
-        """The group's progress, asked from the leaders. Raises AcklogError."""
+        """The group's progress, asked from the leaders. Raises ServerError."""
         principal.require(Scope.READ)
         principal.require_use_of_group(name)
         group = await self._catalog.group(name)
@@ -127,7 +127,7 @@ class GroupService:
         places = self._places(topics)
         if len(places) > PARTITIONS_ASKED_MAX:
             detail = f"there are {len(places)} partitions, at most {PARTITIONS_ASKED_MAX} at a time: name topics"
-            raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="topic")
+            raise ServerError(ProblemCode.INVALID_FIELD, detail, field="topic")
         views: list[ProgressView] = []
         for (topic, partition), answer in zip(places, await self._positions(places), strict=True):
             view = progress_view(topic, partition, answer, group)
@@ -136,7 +136,7 @@ class GroupService:
         return OffsetsView(group.name, views, sum(view.lag or 0 for view in views))
 
     async def seek(self, name: str, command: SeekCommand, principal: Principal) -> SeekView:
-        """Set the group's progress, or only say where it would be. Raises AcklogError when it failed everywhere and
+        """Set the group's progress, or only say where it would be. Raises ServerError when it failed everywhere and
         alike: what failed here may have been done there."""
         principal.require(Scope.ADMIN)
         principal.require_use_of_group(name)
@@ -158,9 +158,9 @@ class GroupService:
             return await self._leaders.change_once(topic.id, partition, seek, deadline_ms=deadline_ms)
 
         items: list[SeekItem] = []
-        faults: list[AcklogError] = []
+        faults: list[ServerError] = []
         for partition, answer in zip(numbers, await ask_each(numbers, seek_one), strict=True):
-            if isinstance(answer, AcklogError):
+            if isinstance(answer, ServerError):
                 faults.append(answer)
                 items.append(SeekItem(partition, problem=problem_item(answer)))
             else:
@@ -171,21 +171,21 @@ class GroupService:
 
     async def _require_what_it_reads(self, group: Group, principal: Principal) -> None:
         """Where a group's dead letters go, its messages go: who says where needs the right on every topic that the
-        group reads. Raises AcklogError FORBIDDEN, also where that cannot be told, or UNAVAILABLE."""
+        group reads. Raises ServerError FORBIDDEN, also where that cannot be told, or UNAVAILABLE."""
         if principal.is_for_every_topic:
             return
         foreign = [topic for topic in self._gateway.metadata.topics() if not principal.may_see(topic.name)]
         places = self._places(foreign)
         if len(places) > PARTITIONS_ASKED_MAX:
             detail = "there are too many topics to tell what the group reads: it takes a token for every topic"
-            raise AcklogError(ProblemCode.FORBIDDEN, detail, field="settings.deadLetterTopic")
+            raise ServerError(ProblemCode.FORBIDDEN, detail, field="settings.deadLetterTopic")
         for answer in await self._positions(places):
-            if isinstance(answer, AcklogError):
+            if isinstance(answer, ServerError):
                 detail = "whether the group reads topics that the token is not for cannot be told now"
-                raise AcklogError(ProblemCode.UNAVAILABLE, detail)
+                raise ServerError(ProblemCode.UNAVAILABLE, detail)
             if _position_of(group, answer) is not None:
                 detail = "the group also reads topics that the token is not for"
-                raise AcklogError(ProblemCode.FORBIDDEN, detail, field="settings.deadLetterTopic")
+                raise ServerError(ProblemCode.FORBIDDEN, detail, field="settings.deadLetterTopic")
 
     def _places(self, topics: list[Topic]) -> list[tuple[Topic, int]]:
         """Their partitions without those that are gone: nobody leads them, and nothing is left to read there."""
@@ -198,16 +198,16 @@ class GroupService:
 
     async def _refuse_own_source(self, group: Group, name: str) -> None:
         """Letters of a topic never go to that topic: they would die there again. As far as it can be told now; what the
-        group begins to read later has its letters in `<topic>.<group>.dlq`. Raises AcklogError INVALID_FIELD."""
+        group begins to read later has its letters in `<topic>.<group>.dlq`. Raises ServerError INVALID_FIELD."""
         topic = self._gateway.metadata.topic(name)
         if topic is None:
             return
         for answer in await self._positions(self._places([topic])):
-            if not isinstance(answer, AcklogError) and _position_of(group, answer) is not None:
+            if not isinstance(answer, ServerError) and _position_of(group, answer) is not None:
                 detail = f"the group reads {name!r}, and dead letters cannot go to the topic that they come from"
-                raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="settings.deadLetterTopic")
+                raise ServerError(ProblemCode.INVALID_FIELD, detail, field="settings.deadLetterTopic")
 
-    async def _positions(self, places: list[tuple[Topic, int]]) -> list[PositionsResponse | AcklogError]:
+    async def _positions(self, places: list[tuple[Topic, int]]) -> list[PositionsResponse | ServerError]:
         """What the leader of each partition says of every group, or why it says nothing."""
         deadline_ms = self._leaders.deadline_in(self._gateway.settings.request_timeout_ms)
 
@@ -225,7 +225,7 @@ class GroupService:
 
 def _sources_of(changes: GroupSettingsFields, principal: Principal) -> _Sources:
     """The topics that a change of the dead-letter topic is for, as no right goes further than the token's; UNSET where
-    it is not changed. Raises AcklogError FORBIDDEN."""
+    it is not changed. Raises ServerError FORBIDDEN."""
     target = changes.dead_letter_topic
     if isinstance(target, msgspec.UnsetType):
         return msgspec.UNSET
@@ -236,12 +236,12 @@ def _sources_of(changes: GroupSettingsFields, principal: Principal) -> _Sources:
         return None
     if len(principal.topics) > DEAD_LETTER_SOURCES_MAX:
         detail = f"the token has more than {DEAD_LETTER_SOURCES_MAX} patterns of topics: it takes one for every topic"
-        raise AcklogError(ProblemCode.FORBIDDEN, detail, field="settings.deadLetterTopic")
+        raise ServerError(ProblemCode.FORBIDDEN, detail, field="settings.deadLetterTopic")
     return principal.topics
 
 
 def _refuse_other_settings(group: Group, fields: GroupFields, sources: _Sources) -> None:
-    """Raises AcklogError GROUP_EXISTS."""
+    """Raises ServerError GROUP_EXISTS."""
     plain = msgspec.structs.replace(fields, settings=None)
     found = [*differences(group, plain), *differences(group.settings, fields.settings, path="settings.")]
     is_chosen = fields.settings is not None and isinstance(fields.settings.dead_letter_topic, str)
@@ -256,11 +256,11 @@ def group_view(group: Group) -> GroupView:
 
 
 def progress_view(
-    topic: Topic, partition: int, answer: PositionsResponse | AcklogError, group: Group
+    topic: Topic, partition: int, answer: PositionsResponse | ServerError, group: Group
 ) -> ProgressView | None:
     """None where the group has not read from the partition."""
     view = ProgressView(topic.name, partition)
-    if isinstance(answer, AcklogError):
+    if isinstance(answer, ServerError):
         view.problem = problem_item(answer)
         return view
     position = _position_of(group, answer)

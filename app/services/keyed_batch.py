@@ -17,7 +17,7 @@ from acklog.wire.batch import DedupKey, encode_records
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from app.calls.send import TRACE_HEADERS, Outgoing
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.rpc.messages import KeyedResult, ProduceResponse
 
 FINGERPRINT_BYTES = 8
@@ -57,13 +57,13 @@ class StoredRuns:
     """Every index that was given is in one of the two; in `placed` with the place of the first of its line."""
 
     placed: list[tuple[list[int], Placed]] = field(default_factory=list)
-    faults: dict[int, AcklogError] = field(default_factory=dict)
+    faults: dict[int, ServerError] = field(default_factory=dict)
 
     def place(self, run: KeyedRun, place: Placed) -> None:
         self.placed.append((run.indexes, place))
         self.placed.extend(([twin], place) for twin in run.twins)
 
-    def fail(self, run: KeyedRun, fault: AcklogError) -> None:
+    def fail(self, run: KeyedRun, fault: ServerError) -> None:
         self.faults.update(dict.fromkeys(run.indexes, fault))
         self.faults.update(dict.fromkeys(run.twins, fault))
 
@@ -163,11 +163,11 @@ async def store_runs(store: Store, runs: list[KeyedRun], stored: StoredRuns, *, 
             runs = without_known(answer.known, runs, stored)
             if not runs:
                 return
-    except AcklogError as error:
+    except ServerError as error:
         failure = error
     else:
         # Others keep sending the same keys: each round found new ones among them.
-        failure = AcklogError(ProblemCode.CONFLICT, "others are sending the same idempotency keys", retry_after_ms=100)
+        failure = ServerError(ProblemCode.CONFLICT, "others are sending the same idempotency keys", retry_after_ms=100)
     for run in runs:
         stored.fail(run, failure)
 
@@ -180,8 +180,8 @@ def fingerprint_of(record: Record) -> bytes:
     return blake2b(_encode_content(content), digest_size=FINGERPRINT_BYTES).digest()
 
 
-def key_reused() -> AcklogError:
-    return AcklogError(
+def key_reused() -> ServerError:
+    return ServerError(
         ProblemCode.IDEMPOTENCY_KEY_REUSED, "the idempotency key was used with another content in this partition"
     )
 

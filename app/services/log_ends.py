@@ -14,7 +14,7 @@ class LogEnds:
         self._leaders = leaders
 
     async def positions(self, topic_id: str, partition: int, *, deadline_ms: int) -> PositionsResponse:
-        """Raises AcklogError: why the leader could not be asked until then."""
+        """Raises ServerError: why the leader could not be asked until then."""
 
         async def ask(node: NodeApi, _remaining_ms: int) -> PositionsResponse:
             answer = await node.positions(PositionsRequest(topic_id, partition))

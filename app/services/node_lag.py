@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Sequence
 from typing import TypeVar
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 
 _Answer = TypeVar("_Answer")
@@ -18,11 +18,11 @@ async def answer_of_node(
     """What the call to a node returns. A node waits a moment for news of a group or topic that it does not know; where
     that is too short, as without the coordination store, it is not the client who is wrong.
 
-    Raises AcklogError: UNAVAILABLE instead of GROUP_NOT_FOUND and TOPIC_NOT_FOUND for what this gateway knows.
+    Raises ServerError: UNAVAILABLE instead of GROUP_NOT_FOUND and TOPIC_NOT_FOUND for what this gateway knows.
     """
     try:
         return await call
-    except AcklogError as error:
+    except ServerError as error:
         if error.code is ProblemCode.GROUP_NOT_FOUND:
             is_known = metadata.group_by_id(group_id) is not None
         else:
@@ -30,4 +30,4 @@ async def answer_of_node(
         if not is_known:
             raise
         detail = f"a storage node has not heard of it yet ({error.detail})"
-        raise AcklogError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=RETRY_AFTER_MS) from None
+        raise ServerError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=RETRY_AFTER_MS) from None

@@ -3,13 +3,13 @@
 import asyncio
 
 from app.calls.send_result import Run, SendResult
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.rpc.messages import ProduceResponse
 
 
 class PartsUnderWay:
     """Each part's outcome goes into `result`. `all_done` fails where a part failed with something else than an
-    AcklogError."""
+    ServerError."""
 
     def __init__(self, result: SendResult) -> None:
         self.all_done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -26,7 +26,7 @@ class PartsUnderWay:
         self._one_less()
 
     def failed(self, indexes: list[int], error: BaseException) -> None:
-        if isinstance(error, AcklogError):
+        if isinstance(error, ServerError):
             self._result.faults.update(dict.fromkeys(indexes, error))
         elif not self.all_done.done():
             self.all_done.set_exception(error)

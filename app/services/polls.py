@@ -14,7 +14,7 @@ from acklog.wire.problems import ProblemCode
 from app.gateway.dependencies import Gateway
 from app.gateway.routing import PartitionLeaders, Pauses
 from app.services.node_lag import answer_of_node
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.rpc.messages import DeliveredMessage, ReceiveRequest, ReceiveResponse
 
 logger = structlog.get_logger(__name__)
@@ -64,7 +64,7 @@ class Polls:
     async def ask(self, request: ReceiveRequest) -> ReceiveResponse:
         """What there is now. While no node answers, they and their successors are asked again, until the deadline.
 
-        Raises AcklogError.
+        Raises ServerError.
         """
         deadline_ms = self.leaders.deadline_in(self.gateway.settings.request_timeout_ms)
         pauses = Pauses(self.gateway.entropy.fraction)
@@ -72,7 +72,7 @@ class Polls:
             nodes = await self.leaders.wait_for_leaders(request.topic_ids, deadline_ms=deadline_ms)
             try:
                 return await self._ask_in_turn(request, nodes, 0, deadline_ms)
-            except AcklogError as error:
+            except ServerError as error:
                 wait_ms = pauses.next_ms()
                 if not self.is_passing(error, nodes, request) or self._clock.monotonic_ms() + wait_ms >= deadline_ms:
                     raise
@@ -81,7 +81,7 @@ class Polls:
     async def _ask_in_turn(
         self, request: ReceiveRequest, nodes: list[int], wait_ms: int, deadline_ms: int
     ) -> ReceiveResponse:
-        """Ask each node once, from another one on each time; the last one may wait. Raises AcklogError if none
+        """Ask each node once, from another one on each time; the last one may wait. Raises ServerError if none
         answered, and OUTCOME_UNKNOWN if one may have acknowledged what it could not send: the others are not asked
         then, or as much could be lost at each."""
         self._turn += 1
@@ -89,7 +89,7 @@ class Polls:
         order = sorted(nodes[turn:] + nodes[:turn], key=self._is_suspect)
         messages: list[DeliveredMessage] = []
         reasons: list[str] = []
-        failure: AcklogError | None = None
+        failure: ServerError | None = None
         for position, node_id in enumerate(order):
             if reasons and self._is_suspect(node_id):
                 failure = failure or _silent(node_id)
@@ -98,7 +98,7 @@ class Polls:
             part = narrowed(request, messages, wait_ms if is_last and not messages else 0)
             try:
                 response = await self._ask(node_id, part, nodes, deadline_ms)
-            except AcklogError as error:
+            except ServerError as error:
                 failure = error
                 if error.code is not ProblemCode.OUTCOME_UNKNOWN:
                     continue
@@ -132,7 +132,7 @@ class Polls:
         except TimeoutError:
             self._suspects[node_id] = self._clock.monotonic_ms() + SUSPICION_MS
             if request.auto_ack:
-                raise AcklogError(ProblemCode.OUTCOME_UNKNOWN, f"node {node_id} did not answer in time") from None
+                raise ServerError(ProblemCode.OUTCOME_UNKNOWN, f"node {node_id} did not answer in time") from None
             raise _silent(node_id) from None
         self._suspects.pop(node_id, None)
         return response
@@ -150,7 +150,7 @@ class Polls:
             return False
         return True
 
-    def is_passing(self, error: AcklogError, nodes: list[int], request: ReceiveRequest) -> bool:
+    def is_passing(self, error: ServerError, nodes: list[int], request: ReceiveRequest) -> bool:
         """Whether the same question may be answered a little later."""
         if error.code is ProblemCode.STORAGE_FAILED:
             return len(nodes) > 1
@@ -162,7 +162,7 @@ class Polls:
     # --- waiting ---------------------------------------------------------------------------------------------------
 
     async def wait(self, request: ReceiveRequest, wait_ms: int) -> ReceiveResponse:
-        """The first messages that come within `wait_ms`. Raises AcklogError."""
+        """The first messages that come within `wait_ms`. Raises ServerError."""
         deadline_ms = self.leaders.deadline_in(wait_ms)
         if request.auto_ack:
             return await self._wait_in_turn(request, deadline_ms)
@@ -172,14 +172,14 @@ class Polls:
         pauses = Pauses(self.gateway.entropy.fraction)
         patience_ms = self.gateway.settings.request_timeout_ms
         while True:
-            failure: AcklogError | None = None
+            failure: ServerError | None = None
             response = ReceiveResponse([], UNAVAILABLE)
             remaining_ms = max(0, deadline_ms - self._clock.monotonic_ms())
             nodes = await self.leaders.wait_for_leaders(request.topic_ids, deadline_ms=deadline_ms + patience_ms)
             slice_ms = remaining_ms if len(nodes) == 1 else min(remaining_ms, AUTO_ACK_SLICE_MS)
             try:
                 response = await self._ask_in_turn(request, nodes, slice_ms, self.leaders.deadline_in(patience_ms))
-            except AcklogError as error:
+            except ServerError as error:
                 if not self.is_passing(error, nodes, request):
                     raise
                 failure = error
@@ -205,7 +205,7 @@ class LongPoll:
         self._news = asyncio.Event()
 
     async def run(self) -> ReceiveResponse:
-        """Raises AcklogError for what will not pass, if every node says so."""
+        """Raises ServerError for what will not pass, if every node says so."""
         try:
             with self._alarm():
                 await self._poll_until_there_is_something()
@@ -258,14 +258,14 @@ class LongPoll:
                 task.add_done_callback(lambda _task: self._news.set())
 
     async def _poll(self, node_id: int, nodes: list[int]) -> ReceiveResponse:
-        """What the node has; empty when the time is up. Raises AcklogError for what will not pass."""
+        """What the node has; empty when the time is up. Raises ServerError for what will not pass."""
         pauses = Pauses(self._polls.gateway.entropy.fraction)
         while (remaining_ms := self._deadline_ms - self._clock.monotonic_ms()) > 0:
             pause_ms = pauses.next_ms()
             try:
                 part = narrowed(self._request, [], remaining_ms)
                 response = await self._polls.receive(node_id, part)
-            except AcklogError as error:
+            except ServerError as error:
                 if not self._polls.is_passing(error, nodes, self._request):
                     raise
                 self._failing.add(node_id)
@@ -348,5 +348,5 @@ def _log_what_may_be_lost(node_id: int, request: ReceiveRequest) -> None:
     )
 
 
-def _silent(node_id: int) -> AcklogError:
-    return AcklogError(ProblemCode.TIMED_OUT, f"node {node_id} did not answer within the deadline")
+def _silent(node_id: int) -> ServerError:
+    return ServerError(ProblemCode.TIMED_OUT, f"node {node_id} did not answer within the deadline")

@@ -12,7 +12,7 @@ from app.gateway.metrics import Metrics
 from app.gateway.routing import PartitionLeaders
 from app.services.catalog import Catalog
 from app.services.polls import EMPTY, SHUTTING_DOWN, Polls
-from app.services.settle import Delivery, SettleService
+from app.services.settle import PlacedItem, SettleService
 from app.services.waiting import WaitingRequests
 from storage.rpc.messages import DeliveredMessage, ReceiveRequest, ReceiveResponse, SettleItem
 
@@ -35,7 +35,7 @@ class ReceiveService:
         self._releasing: dict[asyncio.Task[None], None] = {}
 
     async def receive(self, command: ReceiveCommand, principal: Principal, patience: Patience) -> Received:
-        """Raises AcklogError. When the client is gone the result is empty, and nothing stays leased."""
+        """Raises ServerError. When the client is gone the result is empty, and nothing stays leased."""
         principal.require(Scope.READ)
         principal.require_use_of_group(command.group)
         topics = [await self._catalog.topic(name, principal) for name in command.queues]
@@ -80,7 +80,7 @@ class ReceiveService:
             receipt = parse_receipt(message.receipt)
             if receipt is not None:
                 item = SettleItem(receipt.offset, receipt.generation, receipt.leader_epoch, receipt.attempt)
-                deliveries.append(Delivery(receipt.topic_id, receipt.partition, receipt.group_id, item))
+                deliveries.append(PlacedItem(receipt.topic_id, receipt.partition, receipt.group_id, item))
         if deliveries:
             self._metrics.count_released(len(deliveries))
             await self._settle.settle(deliveries, "release")

@@ -10,7 +10,7 @@ from app.services.catalog import Catalog
 from app.services.log_ends import LogEnds
 from app.services.replica_reads import ReplicaReads
 from app.services.waiting import WaitingRequests
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import Topic
 from storage.rpc.messages import RecordsRequest, RecordsResponse
 from storage.rpc.node_api import NodeApi
@@ -33,7 +33,7 @@ class RecordsService:
         self._replicas = ReplicaReads(gateway, self._check_not_behind)
 
     async def read(self, command: RecordsCommand, principal: Principal, patience: Patience) -> RecordsRead:
-        """Raises AcklogError. A wait that is given up (the client is gone, the server stops) reads without waiting."""
+        """Raises ServerError. A wait that is given up (the client is gone, the server stops) reads without waiting."""
         principal.require(Scope.READ)
         topic = await self._catalog.topic_with_partition(command.topic, command.partition, principal)
         request = RecordsRequest(
@@ -77,7 +77,7 @@ class RecordsService:
         async def records(node: NodeApi, _remaining_ms: int) -> RecordsResponse:
             try:
                 response = await node.records(request)
-            except AcklogError as error:
+            except ServerError as error:
                 if error.code is ProblemCode.UNAVAILABLE and error.field == "epoch":
                     await self._check_epoch_has_been(request)
                 raise
@@ -93,11 +93,11 @@ class RecordsService:
 
     async def _check_epoch_has_been(self, request: RecordsRequest) -> None:
         """The leader is of an earlier epoch than the reader was answered in. If there has been no such epoch, none is
-        waited for: what was read is of another log (rules R4, R14). Raises AcklogError LOG_DIVERGED."""
+        waited for: what was read is of another log (rules R4, R14). Raises ServerError LOG_DIVERGED."""
         place = request.topic_id, request.partition
         latest = (await self._catalog.later_epochs({place: request.leader_epoch})).get(place)
         if isinstance(latest, int):
-            raise AcklogError(
+            raise ServerError(
                 ProblemCode.LOG_DIVERGED,
                 f"The partition has had leader epochs up to {latest}: what was read in the leader epoch "
                 f"{request.leader_epoch} is of another log, and nothing of it is known to be in this one.",
@@ -106,7 +106,7 @@ class RecordsService:
             )
 
     def _check_not_behind(self, request: RecordsRequest, response: RecordsResponse) -> None:
-        """Messages that are there are given, whoever has them. Raises AcklogError UNAVAILABLE."""
+        """Messages that are there are given, whoever has them. Raises ServerError UNAVAILABLE."""
         if response.next_offset == response.offset:
             self._ends.shown.check_not_behind(
                 request.topic_id,

@@ -7,8 +7,8 @@ from app.services.appends import LocalAppends, NumberedAppends
 from app.services.catalog import Catalog
 from app.services.cluster import ClusterService
 from app.services.groups import GroupService
+from app.services.inspect import InspectService
 from app.services.log_ends import LogEnds
-from app.services.look import LookService
 from app.services.receive import ReceiveService
 from app.services.records import RecordsService
 from app.services.send import SendService
@@ -35,7 +35,7 @@ class Services:
         self.send = SendService(gateway, catalog, leaders, appends, self.metrics)
         self.settle = SettleService(gateway, catalog, leaders, self.metrics)
         self.receive = ReceiveService(gateway, catalog, leaders, self.settle, self.waiting, self.metrics)
-        self.look = LookService(gateway, catalog, leaders)
+        self.look = InspectService(gateway, catalog, leaders)
         ends = LogEnds(leaders, partitions_max=gateway.settings.shown_ends_max)
         self.records = RecordsService(gateway, catalog, leaders, ends, self.waiting)
         self.topics = TopicService(gateway, catalog, leaders, ends)

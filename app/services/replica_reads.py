@@ -8,7 +8,7 @@ import msgspec
 import structlog
 
 from app.gateway.dependencies import Gateway
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.rpc.messages import RecordsRequest, RecordsResponse
 
 logger = structlog.get_logger(__name__)
@@ -21,7 +21,7 @@ PASSED_OVER_MS = 5_000
 class ReplicaReads:
     """A replica in the gateway's rack is asked, where there is one; else each in its turn, the leader among them, so
     that reads spread over the machines that hold the partition. Where one fails or is silent, the others are asked.
-    `check` raises AcklogError for an answer that is not to be given."""
+    `check` raises ServerError for an answer that is not to be given."""
 
     def __init__(self, gateway: Gateway, check: Callable[[RecordsRequest, RecordsResponse], None]) -> None:
         self._metadata = gateway.metadata
@@ -45,7 +45,7 @@ class ReplicaReads:
                 reason = "it is silent"
                 self._silent_until_ms[node_id] = self._clock.monotonic_ms() + PASSED_OVER_MS
                 asked.wait_ms = 0  # the time for that has passed
-            except AcklogError as error:
+            except ServerError as error:
                 reason = str(error)
             else:
                 self._silent_until_ms.pop(node_id, None)

@@ -32,7 +32,7 @@ from app.services.keyed_batch import (
     store_runs,
 )
 from app.services.parts_under_way import PartsUnderWay
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import Topic
 from storage.rpc.messages import ACKS_ALL, ProduceResponse
 from storage.rpc.node_api import ProduceWaiter
@@ -74,7 +74,7 @@ class SendService:
         )
 
     async def send(self, command: SendCommand, principal: Principal, idempotency_key: str | None) -> SendResult:
-        """Store what can be stored. Raises AcklogError where the request as a whole is at fault."""
+        """Store what can be stored. Raises ServerError where the request as a whole is at fault."""
         can_take = partial(_can_take_some, command.messages)
         topic, is_created = await self._topic_for(command.queue, command.acks, principal, can_take)
         topic = await self._catalog.grown(topic, _highest_partition(command.messages))
@@ -94,7 +94,7 @@ class SendService:
     def begin(self, single: SingleMessage, principal: Principal, waiter: Waiter) -> Topic | None:
         """Have one plain message stored, without a task; `waiter` is told where, or why not.
 
-        The topic that it goes to; None, with nothing begun, where it does not exist. Raises AcklogError where the
+        The topic that it goes to; None, with nothing begun, where it does not exist. Raises ServerError where the
         request is at fault.
         """
         principal.require(Scope.WRITE)
@@ -151,7 +151,7 @@ class SendService:
         return self._keyless.choose(topic, sum(map(len, bodies)))
 
     def _choose_for_keyless(self, topic_id: str, size_bytes: int, is_busy: Callable[[int], bool]) -> int:
-        """Where a batch of single messages without a key goes. Raises AcklogError TOPIC_NOT_FOUND."""
+        """Where a batch of single messages without a key goes. Raises ServerError TOPIC_NOT_FOUND."""
         return self._keyless.choose(self._catalog.by_id(topic_id), size_bytes, is_busy)
 
     def _deadline_ms(self) -> int:
@@ -168,7 +168,7 @@ class SendService:
         self, queue: str, acks: int, principal: Principal, can_take: Callable[[Topic], bool]
     ) -> tuple[Topic, bool]:
         """The topic, and whether it was created just now: not for a request of which it `can_take` nothing. Raises
-        AcklogError."""
+        ServerError."""
         principal.require(Scope.WRITE)
 
         def is_wanted(topic: Topic) -> bool:
@@ -178,7 +178,7 @@ class SendService:
         topic = await self._catalog.with_replicas(topic, acks)
         if acks > topic.replication_factor:
             detail = f"is {acks}, the topic has {topic.replication_factor} replica(s)"
-            raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="acks")
+            raise ServerError(ProblemCode.INVALID_FIELD, detail, field="acks")
         return topic, is_created
 
     async def _append(self, partition: int, indexes: list[int], batch: bytearray, result: SendResult) -> None:
@@ -186,7 +186,7 @@ class SendService:
             answer = await self._appends.append(
                 result.topic.id, partition, batch, result.acks, deadline_ms=result.deadline_ms
             )
-        except AcklogError as fault:
+        except ServerError as fault:
             result.faults.update(dict.fromkeys(indexes, fault))
         else:
             result.runs.append(Run(partition, answer.leader_epoch, answer.base_offset, indexes))
@@ -201,7 +201,7 @@ class SendService:
                 await self._send_part(partition, _Part([0], [message], True), frozenset(), result)
                 return
             placed: Placed = await self._coalescer.add(result.topic.id, partition, result.acks, message.record)
-        except AcklogError as fault:
+        except ServerError as fault:
             result.faults[0] = fault
         else:
             result.runs.append(Run(placed.partition, placed.epoch, placed.offset, [0]))
@@ -240,7 +240,7 @@ class SendService:
             else:
                 try:
                     partition = self._partition_of(message, topic)
-                except AcklogError as fault:
+                except ServerError as fault:
                     if index not in found:
                         fault.field = f"messages[{index}].{fault.field}"
                         result.faults[index] = fault
@@ -262,7 +262,7 @@ class SendService:
         """The message's own choice, else by its key, else by its idempotency key (so that a retry lands where the
         first try did), else ANY_PARTITION.
 
-        Raises AcklogError PARTITION_NOT_FOUND, PARTITION_DECOMMISSIONED.
+        Raises ServerError PARTITION_NOT_FOUND, PARTITION_DECOMMISSIONED.
         """
         record = message.record
         if message.partition is not None:

@@ -9,13 +9,13 @@ from typing import NamedTuple
 from acklog.wire.identifiers import MessageId, Receipt
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal, Scope
-from app.calls.settle import Settlement
+from app.calls.settle import SettleCommand
 from app.gateway.dependencies import Gateway
 from app.gateway.metrics import Metrics
 from app.gateway.routing import PartitionLeaders
 from app.services.catalog import Catalog, PartitionPlace
 from app.services.node_lag import answer_of_node
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.rpc.messages import SettleItem, SettleRequest, SettleResponse, failure_code
 from storage.rpc.node_api import NodeApi
 
@@ -25,7 +25,7 @@ PLACES_PER_TURN = 64
 PLACES_AT_ONCE_MAX = 1_000
 
 
-class Delivery(NamedTuple):
+class PlacedItem(NamedTuple):
     """An item, and whose it is."""
 
     topic_id: str
@@ -51,9 +51,9 @@ class _Context:
     ids."""
 
     principal: Principal
-    faults: dict[PartitionPlace, AcklogError]
+    faults: dict[PartitionPlace, ServerError]
     group_id: str = ""
-    group_fault: AcklogError | None = None
+    group_fault: ServerError | None = None
 
 
 class SettleService:
@@ -64,10 +64,10 @@ class SettleService:
         self._leaders = leaders
         self._metrics = metrics
 
-    async def settle_all(self, settlement: Settlement, principal: Principal) -> list[AcklogError | None]:
-        """A result per item, in order: None for done. Raises AcklogError where the request itself is at fault."""
+    async def settle_all(self, settlement: SettleCommand, principal: Principal) -> list[ServerError | None]:
+        """A result per item, in order: None for done. Raises ServerError where the request itself is at fault."""
         principal.require(Scope.READ)
-        results: list[AcklogError | None] = [None] * len(settlement.items)
+        results: list[ServerError | None] = [None] * len(settlement.items)
         context = await self._context(settlement, principal)
         unsure = await self._of_unknown_groups(settlement, context)
         if not unsure:
@@ -80,7 +80,7 @@ class SettleService:
         )
         return results
 
-    async def _of_unknown_groups(self, settlement: Settlement, context: _Context) -> list[int]:
+    async def _of_unknown_groups(self, settlement: SettleCommand, context: _Context) -> list[int]:
         """Receipts of groups that the view does not show: of no group at all, or of one that was just made."""
         is_known: dict[str, bool] = {}
         found = []
@@ -97,13 +97,13 @@ class SettleService:
         return found
 
     async def _settle_unsure(
-        self, settlement: Settlement, indexes: list[int], context: _Context, results: list[AcklogError | None]
+        self, settlement: SettleCommand, indexes: list[int], context: _Context, results: list[ServerError | None]
     ) -> None:
         """Those of groups that the coordination store has; no node is asked for others, which would wait for them."""
-        fault = AcklogError(ProblemCode.GROUP_NOT_FOUND, "the group of this receipt was deleted, or never existed")
+        fault = ServerError(ProblemCode.GROUP_NOT_FOUND, "the group of this receipt was deleted, or never existed")
         try:
             await self._catalog.confirm_groups()
-        except AcklogError as unknown:
+        except ServerError as unknown:
             fault = unknown
         left = set(await self._of_unknown_groups(settlement, context)).intersection(indexes)
         for index in left:
@@ -112,7 +112,7 @@ class SettleService:
         await self._settle_some(settlement, found, context, results)
 
     async def _settle_some(
-        self, settlement: Settlement, indexes: Sequence[int], context: _Context, results: list[AcklogError | None]
+        self, settlement: SettleCommand, indexes: Sequence[int], context: _Context, results: list[ServerError | None]
     ) -> None:
         """Settle the items with these indexes, and put what became of them into `results`."""
         places: dict[Place, _Part] = {}
@@ -121,7 +121,7 @@ class SettleService:
                 await asyncio.sleep(0)  # others get their turn
             try:
                 place, settle_item = self._placed(settlement.items[index], context)
-            except AcklogError as fault:
+            except ServerError as fault:
                 results[index] = fault if fault.field is not None else _blamed_on(settlement.field_of(index), fault)
                 continue
             part = places.get(place)
@@ -142,7 +142,7 @@ class SettleService:
                 results[index] = _blamed_on(settlement.field_of(index), result)
 
     async def _refuse_later_epochs(
-        self, settlement: Settlement, places: dict[Place, _Part], results: list[AcklogError | None]
+        self, settlement: SettleCommand, places: dict[Place, _Part], results: list[ServerError | None]
     ) -> None:
         """Take out what is of a leader that there has not been yet: a leader that is asked cannot tell it from one of
         a leader behind it, and would have all of them wait."""
@@ -160,11 +160,11 @@ class SettleService:
                 continue
             kept = _Part([], [])
             for index, item in zip(part.indexes, part.items, strict=True):
-                if isinstance(latest, AcklogError):
+                if isinstance(latest, ServerError):
                     results[index] = latest
                 elif item.leader_epoch > latest:
                     detail = f"it is of leader epoch {item.leader_epoch}, and the partition's is {latest}"
-                    results[index] = _blamed_on(settlement.field_of(index), AcklogError(code, detail))
+                    results[index] = _blamed_on(settlement.field_of(index), ServerError(code, detail))
                 else:
                     kept.indexes.append(index)
                     kept.items.append(item)
@@ -174,8 +174,8 @@ class SettleService:
                 del places[place]
 
     async def settle(
-        self, deliveries: Sequence[Delivery], action: str, *, delay_ms: int = -1, visibility_ms: int = 0
-    ) -> list[AcklogError | None]:
+        self, deliveries: Sequence[PlacedItem], action: str, *, delay_ms: int = -1, visibility_ms: int = 0
+    ) -> list[ServerError | None]:
         """A result per delivery, in order; one request per partition and group."""
         places: dict[Place, _Part] = {}
         for index, delivery in enumerate(deliveries):
@@ -186,15 +186,15 @@ class SettleService:
 
     async def _settle(
         self, places: dict[Place, _Part], count: int, action: str, *, delay_ms: int, visibility_ms: int
-    ) -> list[AcklogError | None]:
-        results: list[AcklogError | None] = [None] * count
+    ) -> list[ServerError | None]:
+        results: list[ServerError | None] = [None] * count
         deadline_ms = self._leaders.deadline_in(self._settings.request_timeout_ms)
 
         async def settle_place(place: Place, part: _Part) -> None:
             request = SettleRequest(*place, action, part.items, delay_ms, visibility_ms)
             try:
                 codes = await self._call(request, deadline_ms)
-            except AcklogError as error:
+            except ServerError as error:
                 is_gone = error.code is ProblemCode.MESSAGE_EXPIRED
                 fault = _settled_by_retention(action) if is_gone else error
                 for index in part.indexes:
@@ -203,7 +203,7 @@ class SettleService:
             for index, name in zip(part.indexes, codes, strict=True):
                 if name:
                     code = failure_code(name)
-                    results[index] = AcklogError(code, code.title)
+                    results[index] = ServerError(code, code.title)
 
         if len(places) == 1:
             for place, part in places.items():
@@ -233,9 +233,9 @@ class SettleService:
             response = await self._leaders.change(*place, settle, deadline_ms=deadline_ms)
         return response.results
 
-    async def _context(self, settlement: Settlement, principal: Principal) -> _Context:
+    async def _context(self, settlement: SettleCommand, principal: Principal) -> _Context:
         """What the items are about, each looked for once, however many items name it."""
-        named = dict.fromkeys([item[:2] for item in settlement.items if not isinstance(item, AcklogError)])
+        named = dict.fromkeys([item[:2] for item in settlement.items if not isinstance(item, ServerError)])
         if len(named) > ITEMS_PER_TURN:
             await asyncio.sleep(0)
         faults = self._faults_at(named, principal)
@@ -248,29 +248,29 @@ class SettleService:
             try:
                 principal.require_use_of_group(settlement.group)
                 context.group_id = (await self._catalog.group(settlement.group)).id
-            except AcklogError as fault:
+            except ServerError as fault:
                 context.group_fault = fault
         return context
 
-    def _faults_at(self, places: Iterable[PartitionPlace], principal: Principal) -> dict[PartitionPlace, AcklogError]:
+    def _faults_at(self, places: Iterable[PartitionPlace], principal: Principal) -> dict[PartitionPlace, ServerError]:
         faults = {}
         for place in places:
             try:
                 self._catalog.topic_at(place, principal)
-            except AcklogError as fault:
+            except ServerError as fault:
                 faults[place] = fault
         return faults
 
     def _require_group(self, group_id: str, principal: Principal) -> None:
-        """Raises AcklogError FORBIDDEN, or UNAVAILABLE for a group that another gateway may just have made."""
+        """Raises ServerError FORBIDDEN, or UNAVAILABLE for a group that another gateway may just have made."""
         name = self._catalog.group_name(group_id)
         if name is None:
-            raise AcklogError(ProblemCode.UNAVAILABLE, "the group of this receipt is not known here")
+            raise ServerError(ProblemCode.UNAVAILABLE, "the group of this receipt is not known here")
         if not principal.may_use_group(name):
-            raise AcklogError(ProblemCode.FORBIDDEN, "the token is not for the group that this receipt is of")
+            raise ServerError(ProblemCode.FORBIDDEN, "the token is not for the group that this receipt is of")
 
-    def _placed(self, item: Receipt | MessageId | AcklogError, context: _Context) -> tuple[Place, SettleItem]:
-        if isinstance(item, AcklogError):
+    def _placed(self, item: Receipt | MessageId | ServerError, context: _Context) -> tuple[Place, SettleItem]:
+        if isinstance(item, ServerError):
             raise item
         if isinstance(item, Receipt):
             topic_id, partition, offset, group_id, generation, leader_epoch, attempt = item
@@ -307,16 +307,16 @@ async def _each_soon(settle: Callable[[Place, _Part], Awaitable[None]], places: 
                 await asyncio.sleep(0)
 
 
-def _settled_by_retention(action: str) -> AcklogError | None:
+def _settled_by_retention(action: str) -> ServerError | None:
     """What settling a message of a partition that is gone comes to. Retention has removed all that it held, and what
     it removes counts as done, as while the partition was there."""
     if action in {"ack", "release"}:
         return None
-    return AcklogError(ProblemCode.RECEIPT_STALE, ProblemCode.RECEIPT_STALE.title)
+    return ServerError(ProblemCode.RECEIPT_STALE, ProblemCode.RECEIPT_STALE.title)
 
 
-def _blamed_on(field: str, fault: AcklogError) -> AcklogError:
+def _blamed_on(field: str, fault: ServerError) -> ServerError:
     """The fault with the item's place in the request, unless it is the server's. (Items may share one.)"""
     if fault.code.retriable or fault.code.status >= 500:
         return fault
-    return AcklogError(fault.code, fault.detail, field=field, extra=fault.extra)
+    return ServerError(fault.code, fault.detail, field=field, extra=fault.extra)

@@ -4,7 +4,7 @@ from collections import OrderedDict
 from typing import NamedTuple
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 _RETRY_MS = 200
 
@@ -37,9 +37,9 @@ class ShownEnds:
         return end.high_watermark
 
     def check_not_behind(self, topic_id: str, partition: int, *, leader_epoch: int, high_watermark: int) -> None:
-        """Raises AcklogError UNAVAILABLE for an answer that ends where this gateway has shown more: whoever gave it
+        """Raises ServerError UNAVAILABLE for an answer that ends where this gateway has shown more: whoever gave it
         does not lead any more, or not yet know what its leader does."""
         known = self._ends.get((topic_id, partition))
         if known is not None and leader_epoch <= known.leader_epoch and high_watermark < known.high_watermark:
             detail = f"A replica of partition {partition} is behind what was read of it before."
-            raise AcklogError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=_RETRY_MS)
+            raise ServerError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=_RETRY_MS)

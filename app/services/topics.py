@@ -33,7 +33,7 @@ from cluster.catalog.topic_defaults import (
     default_min_insync_replicas,
     default_replication_factor,
 )
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import Topic, TopicConfig
 from storage.rpc.messages import PositionsResponse
 
@@ -51,7 +51,7 @@ class TopicService:
     async def create(self, name: str, fields: TopicFields, principal: Principal) -> tuple[TopicView, bool]:
         """Create the topic; True when it was created, and not there with the settings that `fields` names.
 
-        Raises AcklogError TOPIC_EXISTS (with others), INVALID_NAME, INVALID_FIELD.
+        Raises ServerError TOPIC_EXISTS (with others), INVALID_NAME, INVALID_FIELD.
         """
         principal.require(Scope.ADMIN)
         principal.require_topic(name)
@@ -79,7 +79,7 @@ class TopicService:
     async def update(self, name: str, fields: TopicFields, principal: Principal, *, may_lose_data: bool) -> TopicView:
         """Change what `fields` names of the topic.
 
-        Raises AcklogError TOPIC_NOT_FOUND, DATA_LOSS_NOT_ALLOWED (unless it may), INVALID_FIELD.
+        Raises ServerError TOPIC_NOT_FOUND, DATA_LOSS_NOT_ALLOWED (unless it may), INVALID_FIELD.
         """
         principal.require(Scope.ADMIN)
         principal.require_topic(name)
@@ -103,7 +103,7 @@ class TopicService:
                 f"the topic has {topic.partitions} partitions; they cannot be taken away, "
                 f"but decommissioned: PUT /topics/{topic.name}/decommissioned"
             )
-            raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="partitions")
+            raise ServerError(ProblemCode.INVALID_FIELD, detail, field="partitions")
         check_min_insync_replicas(config.min_insync_replicas, factor)
         if (partitions, config, factor) == (topic.partitions, topic.config, topic.replication_factor):
             return topic_view(topic)
@@ -116,7 +116,7 @@ class TopicService:
         return topic_view(updated)
 
     async def decommission(self, name: str, partitions: Sequence[int], principal: Principal) -> TopicView:
-        """Let these partitions take no new messages, for good. Raises AcklogError TOPIC_NOT_FOUND, INVALID_FIELD."""
+        """Let these partitions take no new messages, for good. Raises ServerError TOPIC_NOT_FOUND, INVALID_FIELD."""
         principal.require(Scope.ADMIN)
         await self._catalog.topic(name, principal, field="topic")
         return topic_view(await self._gateway.topics.decommission(name, partitions))
@@ -132,7 +132,7 @@ class TopicService:
         return TopicListing(found)
 
     async def describe(self, name: str, principal: Principal) -> TopicDescription:
-        """With what each partition's leader says. Raises AcklogError TOPIC_NOT_FOUND."""
+        """With what each partition's leader says. Raises ServerError TOPIC_NOT_FOUND."""
         principal.require(Scope.READ)
         topic = await self._catalog.topic(name, principal, field="topic")
         view = topic_view(topic)
@@ -143,7 +143,7 @@ class TopicService:
         return TopicDescription(**fields, partition_states=states)
 
     async def describe_partition(self, name: str, partition: int, principal: Principal) -> PartitionDescription:
-        """Raises AcklogError TOPIC_NOT_FOUND, PARTITION_NOT_FOUND."""
+        """Raises ServerError TOPIC_NOT_FOUND, PARTITION_NOT_FOUND."""
         principal.require(Scope.READ)
         topic = await self._catalog.topic_with_partition(name, partition, principal)
         [answer] = await self._positions(topic, [partition])
@@ -154,7 +154,7 @@ class TopicService:
         )
 
     def _groups(
-        self, topic: Topic, partition: int, answer: PositionsResponse | AcklogError | None, principal: Principal
+        self, topic: Topic, partition: int, answer: PositionsResponse | ServerError | None, principal: Principal
     ) -> list[PartitionGroupView]:
         if not isinstance(answer, PositionsResponse):
             return []
@@ -167,7 +167,7 @@ class TopicService:
                 found.append(PartitionGroupView(**fields, group=group.name))
         return sorted(found, key=lambda each: each.group)
 
-    async def _positions(self, topic: Topic, partitions: Sequence[int]) -> list[PositionsResponse | AcklogError | None]:
+    async def _positions(self, topic: Topic, partitions: Sequence[int]) -> list[PositionsResponse | ServerError | None]:
         """What the leader of each says, or why it says nothing; None for a partition that is gone."""
         timeout_ms = min(DESCRIPTION_TIMEOUT_MS, self._gateway.settings.request_timeout_ms)
         deadline_ms = self._leaders.deadline_in(timeout_ms)
@@ -180,7 +180,7 @@ class TopicService:
         return await ask_each(partitions, positions)
 
     def _partition_view(
-        self, topic: Topic, partition: int, answer: PositionsResponse | AcklogError | None
+        self, topic: Topic, partition: int, answer: PositionsResponse | ServerError | None
     ) -> PartitionView:
         state = self._gateway.metadata.partition(topic.id, partition)
         view = PartitionView(partition, None, None, [], [])
@@ -192,7 +192,7 @@ class TopicService:
             view.moving_to = list(state.target) if state.is_moving else None
             view.life = state.life
             view.unclean_election = unclean_view(state)
-        if isinstance(answer, AcklogError):
+        if isinstance(answer, ServerError):
             view.problem = problem_item(answer)
         elif answer is not None:
             view.log_start = answer.log_start
@@ -201,7 +201,7 @@ class TopicService:
         return view
 
     async def delete(self, name: str, principal: Principal) -> None:
-        """Raises AcklogError TOPIC_NOT_FOUND."""
+        """Raises ServerError TOPIC_NOT_FOUND."""
         principal.require(Scope.ADMIN)
         await self._catalog.topic(name, principal, field="topic")
         await self._gateway.topics.delete(name)
@@ -212,7 +212,7 @@ def _default_config(replication_factor: int) -> TopicConfig:
 
 
 def _refuse_other_settings(topic: Topic, fields: TopicFields) -> None:
-    """Raises AcklogError TOPIC_EXISTS."""
+    """Raises ServerError TOPIC_EXISTS."""
     plain = msgspec.structs.replace(fields, config=None)
     found = [*differences(topic, plain), *differences(topic.config, fields.config, path="config.")]
     refuse_differences(ProblemCode.TOPIC_EXISTS, f"/topics/{topic.name}", found)

@@ -22,7 +22,7 @@ from app.calls.unclean_election import (
 from app.gateway.dependencies import Gateway
 from app.services.catalog import Catalog
 from app.services.fan_out import ask_each
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model import keys
 from cluster.model.unclean_election import LogReach, Loss, ReplicaReport, longest, loss_by, refuse_while_clean, why_not
 from cluster.model.values import PartitionState, Topic
@@ -63,7 +63,7 @@ class UncleanElections:
         self._metadata = gateway.metadata
 
     async def plan(self, name: str, partition: int, fields: UncleanPlanFields, principal: Principal) -> UncleanPlanView:
-        """Raises AcklogError TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, CLEAN_ELECTION_POSSIBLE, REPLICA_NOT_ELECTABLE (the
+        """Raises ServerError TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, CLEAN_ELECTION_POSSIBLE, REPLICA_NOT_ELECTABLE (the
         node that `fields` names), UNSUPPORTED, UNAVAILABLE."""
         look = await self._look(name, partition, principal)
         if fields.node is None:
@@ -75,12 +75,12 @@ class UncleanElections:
     async def elect(
         self, name: str, partition: int, fields: UncleanElectionFields, principal: Principal
     ) -> UncleanElectedView:
-        """Raises AcklogError as `plan` does, and CONFLICT: something is not any more as the plan had it."""
+        """Raises ServerError as `plan` does, and CONFLICT: something is not any more as the plan had it."""
         look = await self._look(name, partition, principal)
         chosen = _named(look, fields.node)
         is_same = (chosen.incarnation, chosen.directory_id) == (fields.incarnation, fields.directory_id)
         if not is_same or look.revision != fields.revision:
-            raise AcklogError(ProblemCode.CONFLICT, "The partition or its replica has changed since it was looked at.")
+            raise ServerError(ProblemCode.CONFLICT, "The partition or its replica has changed since it was looked at.")
         loss = look.loss(chosen)
         state = await self._gateway.steering.elect_unclean(
             look.topic.name, partition, chosen, loss, revision=look.revision
@@ -104,14 +104,14 @@ class UncleanElections:
         principal.require_every_topic()
         if self._gateway.is_embedded:
             detail = "this server is one node by itself: nobody else could be elected"
-            raise AcklogError(ProblemCode.UNSUPPORTED, detail)
+            raise ServerError(ProblemCode.UNSUPPORTED, detail)
         topic = await self._catalog.topic_with_partition(name, partition, principal)
         await self._catalog.confirm_nodes()
         await self._catalog.confirm_partition(topic, partition)
         state = self._metadata.partition(topic.id, partition)
         revision = self._metadata.revision_of(keys.partition(topic.id, partition))
         if state is None:
-            raise AcklogError(ProblemCode.UNAVAILABLE, "The partition has no replicas yet.", retry_after_ms=1000)
+            raise ServerError(ProblemCode.UNAVAILABLE, "The partition has no replicas yet.", retry_after_ms=1000)
         living = {node.node_id: node for node in self._metadata.nodes()}
         refuse_while_clean(state, living)
         progress = await self._gateway.steering.progress_of(topic.id, partition)
@@ -120,7 +120,7 @@ class UncleanElections:
         silent = {
             node: each.detail
             for node, each in zip(state.replicas, answers, strict=True)
-            if isinstance(each, AcklogError)
+            if isinstance(each, ServerError)
         }
         found = {each.node: why_not(each, state, living) for each in reports}
         reasons = {node: reason for node, reason in found.items() if reason is not None}
@@ -128,12 +128,12 @@ class UncleanElections:
 
     async def _ask(self, topic: Topic, partition: int, node: int) -> ReplicaReport:
         if self._metadata.node(node) is None:
-            raise AcklogError(ProblemCode.UNAVAILABLE, "it is not registered")
+            raise ServerError(ProblemCode.UNAVAILABLE, "it is not registered")
         try:
             async with asyncio.timeout(ASK_TIMEOUT_MS / 1000):
                 said = await self._gateway.nodes.client(node).replica_report(ReplicaReportRequest(topic.id, partition))
         except TimeoutError as error:
-            raise AcklogError(ProblemCode.UNAVAILABLE, "it does not answer") from error
+            raise ServerError(ProblemCode.UNAVAILABLE, "it does not answer") from error
         return ReplicaReport(
             node,
             said.incarnation,
@@ -151,12 +151,12 @@ def unclean_view(state: PartitionState) -> UncleanElectionView | None:
 
 
 def _named(look: _Look, node: int) -> ReplicaReport:
-    """Raises AcklogError REPLICA_NOT_ELECTABLE."""
+    """Raises ServerError REPLICA_NOT_ELECTABLE."""
     reason = look.silent.get(node) or look.reasons.get(node)
     for report in look.electable:
         if report.node == node:
             return report
-    raise AcklogError(ProblemCode.REPLICA_NOT_ELECTABLE, f"Node {node}: {reason or 'it holds no replica'}.")
+    raise ServerError(ProblemCode.REPLICA_NOT_ELECTABLE, f"Node {node}: {reason or 'it holds no replica'}.")
 
 
 def _plan_view(look: _Look, chosen: ReplicaReport | None) -> UncleanPlanView:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 
 class WaitingRequests:
@@ -14,10 +14,10 @@ class WaitingRequests:
 
     @contextmanager
     def one_more(self) -> Iterator[None]:
-        """Raises AcklogError TOO_MANY_WAITING."""
+        """Raises ServerError TOO_MANY_WAITING."""
         if self.count >= self._limit:
             detail = f"{self._limit} requests are waiting already; ask again with waitSeconds=0, or later"
-            raise AcklogError(ProblemCode.TOO_MANY_WAITING, detail, retry_after_ms=1000)
+            raise ServerError(ProblemCode.TOO_MANY_WAITING, detail, retry_after_ms=1000)
         self.count += 1
         try:
             yield

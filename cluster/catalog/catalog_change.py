@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from acklog.wire.names import name_fault
 from acklog.wire.problems import ProblemCode
 from cluster.backoff import Backoff
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import (
@@ -74,7 +74,7 @@ class CatalogChanger:
     async def change(self, key: str, decide: Callable[[KeyValue | None], Step]) -> None:
         """Do what `decide` says about the key; returns once the metadata view shows it.
 
-        Raises AcklogError: what `decide` raises, CONFLICT, OUTCOME_UNKNOWN, UNAVAILABLE (nothing was done), TIMED_OUT
+        Raises ServerError: what `decide` raises, CONFLICT, OUTCOME_UNKNOWN, UNAVAILABLE (nothing was done), TIMED_OUT
         (it was done, but does not show yet).
         """
         await self._show(await self._settle(key, decide))
@@ -101,38 +101,38 @@ class CatalogChanger:
                 continue
             await self._clock.sleep(self._settings.backoff.delay_ms(unknown_rounds))
         if unknown_rounds:
-            raise AcklogError(ProblemCode.OUTCOME_UNKNOWN, "The coordination store did not say whether it was done.")
-        raise AcklogError(ProblemCode.CONFLICT, f"Others changed it {self._settings.attempts_max} times meanwhile.")
+            raise ServerError(ProblemCode.OUTCOME_UNKNOWN, "The coordination store did not say whether it was done.")
+        raise ServerError(ProblemCode.CONFLICT, f"Others changed it {self._settings.attempts_max} times meanwhile.")
 
     async def _show(self, revision: int) -> None:
         try:
             async with asyncio.timeout(self._settings.view_timeout_ms / 1000):
                 await self._metadata.wait_for(revision)
         except TimeoutError as error:
-            raise AcklogError(ProblemCode.TIMED_OUT, "The change is stored, but does not show yet.") from error
+            raise ServerError(ProblemCode.TIMED_OUT, "The change is stored, but does not show yet.") from error
         except CoordinationUnavailableError as error:
             raise _unavailable(error) from error
 
 
 def check_name(name: str, what: str) -> None:
-    """Raises AcklogError INVALID_NAME."""
+    """Raises ServerError INVALID_NAME."""
     fault = name_fault(name)
     if fault is not None:
-        raise AcklogError(ProblemCode.INVALID_NAME, f"The name of the {what} {fault}.", field="name")
+        raise ServerError(ProblemCode.INVALID_NAME, f"The name of the {what} {fault}.", field="name")
 
 
-def not_found(code: ProblemCode, what: str, name: str, names: Sequence[str]) -> AcklogError:
+def not_found(code: ProblemCode, what: str, name: str, names: Sequence[str]) -> ServerError:
     """Names what the caller may have meant. Only names with the same first letter are compared, and not too many."""
     start = name[:1].lower()
     candidates = [other for other in names if other[:1].lower() == start][:NEAR_NAMES_COMPARED_MAX]
     near = get_close_matches(name, candidates, n=NEAR_NAMES_MAX)
     hint = f" Similar: {', '.join(near)}." if near else ""
-    return AcklogError(code, f"There is no {what} {name!r}.{hint}", extra={"near": near})
+    return ServerError(code, f"There is no {what} {name!r}.{hint}", extra={"near": near})
 
 
-def _unavailable(error: CoordinationUnavailableError) -> AcklogError:
+def _unavailable(error: CoordinationUnavailableError) -> ServerError:
     if isinstance(error, CoordinationFullError):
-        return AcklogError(ProblemCode.STORAGE_FULL, f"Topics and groups: {error}.", retry_after_ms=1000)
-    return AcklogError(
+        return ServerError(ProblemCode.STORAGE_FULL, f"Topics and groups: {error}.", retry_after_ms=1000)
+    return ServerError(
         ProblemCode.UNAVAILABLE, f"The coordination store cannot do it now: {error}.", retry_after_ms=1000
     )

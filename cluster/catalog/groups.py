@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from acklog.wire.identifiers import id_from_bits
 from acklog.wire.problems import ProblemCode
 from cluster.catalog.catalog_change import CatalogChanger, CatalogSettings, Settled, Step, Write, check_name, not_found
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
 from cluster.model.codec import decode, encode
@@ -29,7 +29,7 @@ from cluster.ports.entropy import Entropy
 
 
 class Groups:
-    """Every call returns once the metadata view shows its effect, and raises AcklogError: UNAVAILABLE, CONFLICT,
+    """Every call returns once the metadata view shows its effect, and raises ServerError: UNAVAILABLE, CONFLICT,
     OUTCOME_UNKNOWN, TIMED_OUT beside what it names.
     """
 
@@ -53,11 +53,11 @@ class Groups:
     async def create(self, name: str, *, mode: GroupMode, settings: GroupSettings) -> Group:
         """The group; the existing one, if it has the same mode and settings.
 
-        Raises AcklogError INVALID_NAME, GROUP_EXISTS (with other settings), TOO_MANY_GROUPS.
+        Raises ServerError INVALID_NAME, GROUP_EXISTS (with other settings), TOO_MANY_GROUPS.
         """
         group = await self.get_or_create(name, mode=mode, settings=settings)
         if (group.mode, group.settings) != (mode, settings):
-            raise AcklogError(ProblemCode.GROUP_EXISTS, f"The group {name!r} exists with another mode or settings.")
+            raise ServerError(ProblemCode.GROUP_EXISTS, f"The group {name!r} exists with another mode or settings.")
         return group
 
     async def get_or_create(
@@ -98,7 +98,7 @@ class Groups:
             if known is not None:
                 return known
             if len(self._metadata.groups()) >= self._settings.groups_max:
-                raise AcklogError(
+                raise ServerError(
                     ProblemCode.TOO_MANY_GROUPS, f"There are {self._settings.groups_max} groups already, the limit."
                 )
             await self._changer.change(keys.group(name), decide)
@@ -114,7 +114,7 @@ class Groups:
         """The group with other settings; its mode never changes, its sources of dead letters only where they are given.
         A function gets the settings as they are stored when they are changed.
 
-        Raises AcklogError GROUP_NOT_FOUND (near names), and what the function raises.
+        Raises ServerError GROUP_NOT_FOUND (near names), and what the function raises.
         """
         updated: Group | None = None
 
@@ -135,7 +135,7 @@ class Groups:
     async def delete(self, name: str) -> None:
         """Delete the group with its projected offsets, and leave its tombstone (rule R13).
 
-        Raises AcklogError GROUP_NOT_FOUND (with near names).
+        Raises ServerError GROUP_NOT_FOUND (with near names).
         """
         target: Group | None = None
 
@@ -165,7 +165,7 @@ class Groups:
         except CoordinationError:
             return
 
-    def _not_found(self, name: str) -> AcklogError:
+    def _not_found(self, name: str) -> ServerError:
         names = [group.name for group in self._metadata.groups()]
         return not_found(ProblemCode.GROUP_NOT_FOUND, "group", name, names)
 

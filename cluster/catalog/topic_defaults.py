@@ -7,7 +7,7 @@ one machine is gone (rule R6).
 from collections.abc import Iterable
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.metadata.membership import Membership
 
 REPLICATION_FACTOR_DEFAULT = 3
@@ -33,14 +33,14 @@ def default_min_insync_replicas(replication_factor: int) -> int:
 
 
 def check_replication_factor(replication_factor: int, nodes: int) -> None:
-    """Raises AcklogError INVALID_FIELD."""
+    """Raises ServerError INVALID_FIELD."""
     if replication_factor > max(1, nodes):
         detail = f"is {replication_factor}, there are {nodes} node(s) to hold replicas: start more, or ask for less"
-        raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="replicationFactor")
+        raise ServerError(ProblemCode.INVALID_FIELD, detail, field="replicationFactor")
 
 
 def check_min_insync_replicas(min_insync_replicas: int, replication_factor: int) -> None:
-    """Raises AcklogError INVALID_FIELD."""
+    """Raises ServerError INVALID_FIELD."""
     if min_insync_replicas > replication_factor:
         detail = f"is {min_insync_replicas}, the topic has {replication_factor} replica(s): it may be at most that"
-        raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="config.minInsyncReplicas")
+        raise ServerError(ProblemCode.INVALID_FIELD, detail, field="config.minInsyncReplicas")

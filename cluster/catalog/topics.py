@@ -10,7 +10,7 @@ from acklog.wire.limits import PARTITIONS_MAX
 from acklog.wire.problems import ProblemCode
 from cluster.catalog.catalog_change import CatalogChanger, CatalogSettings, Settled, Step, Write, check_name, not_found
 from cluster.catalog.topic_defaults import check_min_insync_replicas
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
 from cluster.model.codec import decode, encode
@@ -24,7 +24,7 @@ from cluster.ports.entropy import Entropy
 class Topics:
     """The controller gives a topic its partitions; here is only what users decide.
 
-    Every call returns once the metadata view shows its effect, and raises AcklogError: UNAVAILABLE, CONFLICT,
+    Every call returns once the metadata view shows its effect, and raises ServerError: UNAVAILABLE, CONFLICT,
     OUTCOME_UNKNOWN, TIMED_OUT beside what it names.
     """
 
@@ -47,13 +47,13 @@ class Topics:
     async def create(self, name: str, *, partitions: int, config: TopicConfig, replication_factor: int) -> Topic:
         """The topic; the existing one, if it has the same settings.
 
-        Raises AcklogError INVALID_NAME, INVALID_FIELD, TOPIC_EXISTS (with other settings), TOO_MANY_TOPICS.
+        Raises ServerError INVALID_NAME, INVALID_FIELD, TOPIC_EXISTS (with other settings), TOO_MANY_TOPICS.
         """
         topic = await self.get_or_create(
             name, partitions=partitions, config=config, replication_factor=replication_factor
         )
         if (topic.partitions, topic.config, topic.replication_factor) != (partitions, config, replication_factor):
-            raise AcklogError(ProblemCode.TOPIC_EXISTS, f"The topic {name!r} exists with other settings.")
+            raise ServerError(ProblemCode.TOPIC_EXISTS, f"The topic {name!r} exists with other settings.")
         return topic
 
     async def get_or_create(self, name: str, *, partitions: int, config: TopicConfig, replication_factor: int) -> Topic:
@@ -64,7 +64,7 @@ class Topics:
         check_name(name, "topic")
         _check_partitions(partitions)
         if replication_factor < 1:
-            raise AcklogError(ProblemCode.INVALID_FIELD, "must be at least 1", field="replicationFactor")
+            raise ServerError(ProblemCode.INVALID_FIELD, "must be at least 1", field="replicationFactor")
         wanted = Topic(
             id=id_from_bits(self._entropy.bits64()),
             name=name,
@@ -90,7 +90,7 @@ class Topics:
             if known is not None:
                 return known
             if len(self._metadata.topics()) >= self._settings.topics_max:
-                raise AcklogError(
+                raise ServerError(
                     ProblemCode.TOO_MANY_TOPICS, f"There are {self._settings.topics_max} topics already, the limit."
                 )
             self._check_total(partitions)
@@ -109,7 +109,7 @@ class Topics:
         configuration as it is stored when it is changed, so that two who change it at once undo nothing of each other;
         what it raises is raised.
 
-        Raises AcklogError TOPIC_NOT_FOUND (with near names), INVALID_FIELD (partitions can only grow; fewer replicas
+        Raises ServerError TOPIC_NOT_FOUND (with near names), INVALID_FIELD (partitions can only grow; fewer replicas
         than have to be in sync).
         """
         if partitions is not None:
@@ -130,7 +130,7 @@ class Topics:
                 return Settled()
             check_min_insync_replicas(updated.config.min_insync_replicas, updated.replication_factor)
             if updated.partitions < topic.partitions:
-                raise AcklogError(
+                raise ServerError(
                     ProblemCode.INVALID_FIELD,
                     f"can only grow, and {name!r} has {topic.partitions}",
                     field="partitions",
@@ -147,7 +147,7 @@ class Topics:
         """Take no new messages for these partitions any more. What they hold is read until retention frees it; then
         they are removed, and their numbers are not given again. It cannot be undone: add partitions instead.
 
-        Raises AcklogError TOPIC_NOT_FOUND (with near names), INVALID_FIELD (no such partition, or none would be left).
+        Raises ServerError TOPIC_NOT_FOUND (with near names), INVALID_FIELD (no such partition, or none would be left).
         """
         updated: Topic | None = None
 
@@ -167,7 +167,7 @@ class Topics:
     async def delete(self, name: str) -> None:
         """Delete the topic and leave its tombstone, without which nobody removes its data (rule R13).
 
-        Raises AcklogError TOPIC_NOT_FOUND (with near names).
+        Raises ServerError TOPIC_NOT_FOUND (with near names).
         """
         target: Topic | None = None
 
@@ -191,30 +191,30 @@ class Topics:
     def _check_total(self, more: int) -> None:
         total = sum(topic.partitions for topic in self._metadata.topics())
         if more > 0 and total + more > self._settings.partitions_max:
-            raise AcklogError(
+            raise ServerError(
                 ProblemCode.INVALID_FIELD,
                 f"all topics together may have {self._settings.partitions_max} partitions, and {total} exist",
                 field="partitions",
             )
 
-    def _not_found(self, name: str) -> AcklogError:
+    def _not_found(self, name: str) -> ServerError:
         names = [topic.name for topic in self._metadata.topics()]
         return not_found(ProblemCode.TOPIC_NOT_FOUND, "topic", name, names)
 
 
 def _check_partitions(partitions: int) -> None:
     if not 1 <= partitions <= PARTITIONS_MAX:
-        raise AcklogError(ProblemCode.INVALID_FIELD, f"must be from 1 to {PARTITIONS_MAX}", field="partitions")
+        raise ServerError(ProblemCode.INVALID_FIELD, f"must be from 1 to {PARTITIONS_MAX}", field="partitions")
 
 
 def _check_decommission(topic: Topic, partitions: Sequence[int]) -> None:
     unknown = [number for number in partitions if not 0 <= number < topic.partitions]
     if unknown:
         detail = f"{topic.name!r} has the partitions 0 to {topic.partitions - 1}, not {unknown[0]}"
-        raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="partitions")
+        raise ServerError(ProblemCode.INVALID_FIELD, detail, field="partitions")
     if len({*topic.decommissioned, *partitions}) == topic.partitions:
         detail = f"at least one partition of {topic.name!r} must go on taking messages; to remove all, delete the topic"
-        raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="partitions")
+        raise ServerError(ProblemCode.INVALID_FIELD, detail, field="partitions")
 
 
 def _put(topic: Topic) -> Put:

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import structlog
 
+from cluster.controller.controller_settings import ControllerSettings
 from cluster.controller.figures import ControllerFigures
 from cluster.controller.loop import ControllerLoop
-from cluster.controller.settings import ControllerSettings
 from cluster.life.incarnation import take_incarnation
 from cluster.model.values import NodeRegistration
 from cluster.ports.clock import Clock

@@ -4,10 +4,10 @@ import asyncio
 
 import structlog
 
+from cluster.controller.controller_settings import ControllerSettings
 from cluster.controller.figures import ControllerFigures
 from cluster.controller.image import ClusterImage
 from cluster.controller.loop import ControllerLoop, FencedError
-from cluster.controller.settings import ControllerSettings
 from cluster.life.election import Election, Term
 from cluster.model.values import ControllerClaim
 from cluster.ports.clock import Clock

@@ -7,10 +7,10 @@ from contextlib import aclosing
 import structlog
 
 from cluster.controller.catalog import Entry
+from cluster.controller.controller_settings import ControllerSettings
 from cluster.controller.figures import ControllerFigures
 from cluster.controller.image import ClusterImage
 from cluster.controller.planner import Planner, plan_forgetting
-from cluster.controller.settings import ControllerSettings
 from cluster.controller.steps import PlannedTransaction, Step, pack
 from cluster.controller.unclean_marks import UncleanMarks
 from cluster.metadata.follow import follow

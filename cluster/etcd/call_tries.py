@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import NoReturn
 
+from cluster.etcd.etcd_settings import EtcdSettings
 from cluster.etcd.failures import AccessDeniedError, Failure
-from cluster.etcd.settings import EtcdSettings
 from cluster.ports.coordination import CoordinationError, CoordinationUnavailableError, OutcomeUnknownError
 
 

@@ -11,9 +11,9 @@ from cluster.etcd import acklog_etcd_pb2 as messages
 from cluster.etcd.call_tries import CallKind, CallTries, RefusedError
 from cluster.etcd.connections import Connections
 from cluster.etcd.endpoint_choice import EndpointChoice
+from cluster.etcd.etcd_settings import EtcdSettings
 from cluster.etcd.failures import AccessDeniedError, Failure, failure_of
 from cluster.etcd.methods import AUTHENTICATE, WATCH, AnswerType, Method, RequestType
-from cluster.etcd.settings import EtcdSettings
 from cluster.etcd.tokens import Token, TokenBox
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationUnavailableError, OutcomeUnknownError

@@ -5,7 +5,7 @@ import asyncio
 import grpc
 import grpc.aio
 
-from cluster.etcd.settings import EtcdSettings, EtcdTls
+from cluster.etcd.etcd_settings import EtcdSettings, EtcdTls
 
 _RECONNECT_FIRST_MS = 50
 _RECONNECT_MAX_MS = 500

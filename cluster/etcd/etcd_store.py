@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from cluster.etcd import acklog_etcd_pb2 as messages
 from cluster.etcd.call_tries import CallKind, RefusedError
 from cluster.etcd.client import EtcdClient
+from cluster.etcd.etcd_settings import EtcdSettings
 from cluster.etcd.etcd_watch import EtcdWatch
 from cluster.etcd.failures import Failure
 from cluster.etcd.lease_ledger import LeaseLedger
 from cluster.etcd.methods import COMPACT, LEASE_GRANT, LEASE_KEEP_ALIVE, LEASE_REVOKE, RANGE, TXN
-from cluster.etcd.settings import EtcdSettings
 from cluster.etcd.translation import key_bytes, key_value, prefix_range, transaction_request
 from cluster.etcd.watch_cursor import FIRST_REVISION
 from cluster.ports.clock import Clock

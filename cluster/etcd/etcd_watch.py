@@ -11,8 +11,8 @@ import structlog
 from cluster.etcd import acklog_etcd_pb2 as messages
 from cluster.etcd.call_tries import Again
 from cluster.etcd.client import EtcdClient, TryFailedError, WatchCall
+from cluster.etcd.etcd_settings import EtcdSettings
 from cluster.etcd.failures import Failure, failure_of
-from cluster.etcd.settings import EtcdSettings
 from cluster.etcd.tokens import Token
 from cluster.etcd.watch_cursor import StreamBrokenError, WatchCursor
 from cluster.etcd.watch_resumption import WatchResumption

@@ -1,8 +1,8 @@
 """When a watch whose stream broke tries again, and when its reader is told. Sans-IO."""
 
 from cluster.etcd.call_tries import Again
+from cluster.etcd.etcd_settings import EtcdSettings
 from cluster.etcd.failures import AccessDeniedError, Failure
-from cluster.etcd.settings import EtcdSettings
 from cluster.ports.coordination import CoordinationUnavailableError
 
 

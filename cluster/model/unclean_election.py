@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import NodeRegistration, PartitionState, UncleanElection
 
 
@@ -49,7 +49,7 @@ class Loss:
 
 
 def refuse_while_clean(state: PartitionState, living: Mapping[int, NodeRegistration]) -> None:
-    """Raises AcklogError CLEAN_ELECTION_POSSIBLE: there is a leader, or somebody may be elected without a loss."""
+    """Raises ServerError CLEAN_ELECTION_POSSIBLE: there is a leader, or somebody may be elected without a loss."""
     leader = living.get(state.leader)
     if leader is not None and leader.incarnation == state.leader_incarnation and state.leader in state.isr:
         raise _clean(f"node {state.leader} leads the partition, and lives")
@@ -126,5 +126,5 @@ def elected_unclean(state: PartitionState, chosen: ReplicaReport, loss: Loss, *,
     )
 
 
-def _clean(detail: str) -> AcklogError:
-    return AcklogError(ProblemCode.CLEAN_ELECTION_POSSIBLE, f"Nobody is elected who was not in sync: {detail}.")
+def _clean(detail: str) -> ServerError:
+    return ServerError(ProblemCode.CLEAN_ELECTION_POSSIBLE, f"Nobody is elected who was not in sync: {detail}.")

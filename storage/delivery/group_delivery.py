@@ -15,11 +15,12 @@ from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
 from cluster.model.values import GroupSettings
 from storage.delivery.backoff import retry_delay_ms
+from storage.delivery.delivery_settings import DeliverySettings
 from storage.delivery.group_progress import GroupSnapshot
-from storage.delivery.group_state import GroupState
+from storage.delivery.group_state import PartitionGroupState
 from storage.delivery.leases import Lease
 from storage.delivery.message_view import MessageView, view_message
-from storage.delivery.receipts import SettleItem, judge
+from storage.delivery.receipts import ReceiptClaim, judge
 from storage.delivery.records import (
     DEAD_LETTER,
     Acked,
@@ -33,15 +34,14 @@ from storage.delivery.records import (
     pack_offsets,
     unpack_ranges,
 )
-from storage.delivery.settings import DeliverySettings
 from storage.delivery.states import Event, MessageState
 
-__all__ = ["DeadLetter", "GroupDelivery", "Lease", "MessageView", "Settlement"]
+__all__ = ["DeadLetter", "GroupDelivery", "Lease", "MessageView", "SettleDecision"]
 
 _RecordT = TypeVar("_RecordT", Acked, Returned)
 
 
-class Settlement(NamedTuple, Generic[_RecordT]):
+class SettleDecision(NamedTuple, Generic[_RecordT]):
     """A result per item, in order, None for success; and the record that makes the successes true, if one is needed."""
 
     results: list[ProblemCode | None]
@@ -72,7 +72,7 @@ class GroupDelivery:
         self.leader_epoch = leader_epoch
         self.settings = settings
         self._bounds = delivery_settings
-        self._state = GroupState(
+        self._state = PartitionGroupState(
             group_id,
             start_offset=start_offset,
             dead_lettered_ranges_max=delivery_settings.dead_lettered_ranges_max,
@@ -149,7 +149,7 @@ class GroupDelivery:
             return "ALL_LEASED"
         return "DELAYED" if state.returns.delayed_count else "EMPTY"
 
-    def release(self, items: Iterable[SettleItem]) -> None:
+    def release(self, items: Iterable[ReceiptClaim]) -> None:
         """The answer with these leases could not be written: they return to the head and the attempts do not count."""
         state = self._state
         for item in items:
@@ -191,7 +191,7 @@ class GroupDelivery:
 
     # --- settle ----------------------------------------------------------------------------------------------------
 
-    def ack(self, items: Iterable[SettleItem], *, high_watermark: int) -> Settlement[Acked]:
+    def ack(self, items: Iterable[ReceiptClaim], *, high_watermark: int) -> SettleDecision[Acked]:
         """Done. Results: RECEIPT_STALE, INVALID_RECEIPT; by message id also NOT_DELIVERED and MESSAGE_NOT_FOUND;
         OVERLOADED when too many holes above what this leader has delivered would have to be remembered."""
         results: list[ProblemCode | None] = []
@@ -219,21 +219,21 @@ class GroupDelivery:
                     offsets.append(offset)
             results.append(problem)
         if not offsets:
-            return Settlement(results, None)
+            return SettleDecision(results, None)
         runs = pack_offsets(offsets)
         for start, end in unpack_ranges(runs):
             state.mark_pending(range(start, end), end=end)
-        return Settlement(results, Acked(self.group_id, generation, runs, state.cursor))
+        return SettleDecision(results, Acked(self.group_id, generation, runs, state.cursor))
 
     def nack(
         self,
-        items: Iterable[SettleItem],
+        items: Iterable[ReceiptClaim],
         *,
         delay_ms: int | None,
         jitter: float,
         high_watermark: int,
         wall_now_ms: int,
-    ) -> Settlement[Returned]:
+    ) -> SettleDecision[Returned]:
         """Give back, to be leased again after `delay_ms` or (None) the group's back-off; the attempt counts.
 
         Results: RECEIPT_STALE (also for a message that is done), INVALID_RECEIPT, OVERLOADED (too many given back).
@@ -255,17 +255,17 @@ class GroupDelivery:
                         delay = retry_delay_ms(self.settings, attempts=item.attempt, jitter=jitter)
                     returned[offset] = self._give_back(item, Cause.NACKED, delay)
             results.append(problem)
-        return Settlement(results, self._returned(returned, wall_now_ms))
+        return SettleDecision(results, self._returned(returned, wall_now_ms))
 
     def extend(
         self,
-        items: Iterable[SettleItem],
+        items: Iterable[ReceiptClaim],
         *,
         visibility_ms: int,
         high_watermark: int,
         now_ms: int,
         wall_now_ms: int,
-    ) -> Settlement[Returned]:
+    ) -> SettleDecision[Returned]:
         """Keep the leases for `visibility_ms` from now on; one that ran out comes back to life if nobody else has got
         the message. 0 gives the messages back at once, and only then there is a record.
 
@@ -305,9 +305,9 @@ class GroupDelivery:
                 consumer=consumer,
                 deadline_ms=now_ms + visibility_ms,
             )
-        return Settlement(results, None)
+        return SettleDecision(results, None)
 
-    def _may_be_anothers(self, item: SettleItem) -> bool:
+    def _may_be_anothers(self, item: ReceiptClaim) -> bool:
         """An attempt that ended under an earlier leader: whether it has leased the message again is not known here, so
         nobody gets another lease by such a receipt. An ack by it is taken: that the work was done is as true."""
         retry = self._state.progress.retries.get(item.offset)
@@ -331,7 +331,7 @@ class GroupDelivery:
                 returned[offset] = self._give_back(lease, Cause.EXPIRED, 0)
         return self._returned(returned, wall_now_ms)
 
-    def _give_back(self, item: SettleItem, cause: Cause, delay_ms: int) -> ReturnedItem:
+    def _give_back(self, item: ReceiptClaim, cause: Cause, delay_ms: int) -> ReturnedItem:
         is_last = item.attempt >= self.settings.max_attempts
         return ReturnedItem(item.offset, item.attempt, DEAD_LETTER if is_last else delay_ms, cause, item.leader_epoch)
 
@@ -341,7 +341,7 @@ class GroupDelivery:
         self._state.mark_pending(items, end=max(items) + 1)
         return Returned(self.group_id, self.generation, wall_now_ms, list(items.values()))
 
-    def _judge(self, item: SettleItem, event: Event, high_watermark: int) -> ProblemCode | None:
+    def _judge(self, item: ReceiptClaim, event: Event, high_watermark: int) -> ProblemCode | None:
         return judge(item, event, self._state, leader_epoch=self.leader_epoch, high_watermark=high_watermark)
 
     # --- dead letters ----------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from storage.delivery.dead_letter_queue import DeadLetterQueue
 from storage.delivery.group_progress import GroupProgress, GroupSnapshot, Retry
-from storage.delivery.leases import Delivery, LeaseTable
+from storage.delivery.leases import LeaseBatch, LeaseTable
 from storage.delivery.pending_offsets import PendingOffsets
 from storage.delivery.records import (
     Acked,
@@ -27,7 +27,7 @@ from storage.delivery.return_queue import ReturnQueue
 from storage.delivery.states import MessageState
 
 
-class GroupState:
+class PartitionGroupState:
     """`released` are leases whose answer was not written (None: a message that the cursor passed while it was
     pending); `ahead_until` is the end of what is known at or above the cursor."""
 
@@ -35,7 +35,7 @@ class GroupState:
         self.group_id = group_id
         self.progress = GroupProgress(start_offset, dead_lettered_ranges_max=dead_lettered_ranges_max)
         self.leases = LeaseTable()
-        self.released: dict[int, Delivery | None] = {}
+        self.released: dict[int, LeaseBatch | None] = {}
         self.returns = ReturnQueue()
         self.dead_letters = DeadLetterQueue()
         self.pending = PendingOffsets()

@@ -1,6 +1,6 @@
 """The live leases of a group: which message is with which consumer until when.
 
-Leases made by one call share one `Delivery`, and only that has a deadline: leasing a thousand messages costs one heap
+Leases made by one call share one `LeaseBatch`, and only that has a deadline: leasing a thousand messages costs one heap
 entry and one dictionary update.
 """
 
@@ -20,7 +20,7 @@ class Lease(msgspec.Struct, frozen=True, gc=False):
     leader_epoch: int
 
 
-class Delivery:
+class LeaseBatch:
     """Messages that were leased together, at the same attempt. `offsets` may still name some that have left."""
 
     __slots__ = ("attempt", "consumer", "deadline_ms", "leader_epoch", "live_count", "offsets", "serial")
@@ -48,8 +48,8 @@ class LeaseTable:
     """`by_offset` is for reading only."""
 
     def __init__(self) -> None:
-        self.by_offset: dict[int, Delivery] = {}
-        self._deliveries: dict[int, Delivery] = {}
+        self.by_offset: dict[int, LeaseBatch] = {}
+        self._deliveries: dict[int, LeaseBatch] = {}
         self._deadlines = Deadlines()
         self._last_serial = 0
 
@@ -58,10 +58,10 @@ class LeaseTable:
 
     def grant(
         self, offsets: Sequence[int], *, attempt: int, leader_epoch: int, consumer: str, deadline_ms: int
-    ) -> Delivery:
+    ) -> LeaseBatch:
         """Lease offsets (at least one) that are not leased. The caller does not change the sequence afterwards."""
         self._last_serial += 1
-        delivery = Delivery(
+        delivery = LeaseBatch(
             self._last_serial,
             offsets,
             attempt=attempt,
@@ -74,7 +74,7 @@ class LeaseTable:
         self._deadlines.set(delivery.serial, deadline_ms)
         return delivery
 
-    def remove(self, offset: int) -> Delivery | None:
+    def remove(self, offset: int) -> LeaseBatch | None:
         """End the lease of `offset`, if there is one."""
         delivery = self.by_offset.pop(offset, None)
         if delivery is None:
@@ -88,7 +88,7 @@ class LeaseTable:
             delivery.offsets = [each for each in delivery.offsets if self.by_offset.get(each) is delivery]
         return delivery
 
-    def overdue(self, now_ms: int) -> Iterator[tuple[int, Delivery]]:
+    def overdue(self, now_ms: int) -> Iterator[tuple[int, LeaseBatch]]:
         """Leases whose deadline has passed. A delivery that was iterated to its end is not offered again before
         `rearm` names one of its messages."""
         while (serial := self._deadlines.first_due(now_ms)) is not None:

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from storage.delivery.group_state import GroupState
+from storage.delivery.group_state import PartitionGroupState
 
 
 class MessageView(NamedTuple):
@@ -14,7 +14,7 @@ class MessageView(NamedTuple):
     consumer: str = ""
 
 
-def view_message(state: GroupState, offset: int, *, now_ms: int) -> MessageView:
+def view_message(state: PartitionGroupState, offset: int, *, now_ms: int) -> MessageView:
     """What became of a message so far."""
     message_state = state.message_state(offset)
     delivery = state.leases.by_offset.get(offset)

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from cluster.model.values import GroupSettings
+from storage.delivery.delivery_settings import DeliverySettings
 from storage.delivery.group_delivery import GroupDelivery
 from storage.delivery.group_progress import GroupSnapshot
 from storage.delivery.records import Buffer, DeliveryFormatError, DeliveryRecord, GroupRemoved, Started
-from storage.delivery.settings import DeliverySettings
 
 SNAPSHOT_VERSION = 1
 

@@ -9,14 +9,14 @@ nobody has seen.
 from typing import Protocol
 
 from acklog.wire.problems import ProblemCode
-from storage.delivery.group_state import GroupState
+from storage.delivery.group_state import PartitionGroupState
 from storage.delivery.states import Event, MessageState, accepts
 
 BY_MESSAGE_ID = 0
 """In place of an attempt: the message itself is meant."""
 
 
-class SettleItem(Protocol):
+class ReceiptClaim(Protocol):
     """A delivery as its receipt names it; `attempt` may be BY_MESSAGE_ID, then only `offset` counts."""
 
     @property
@@ -30,7 +30,7 @@ class SettleItem(Protocol):
 
 
 def judge(
-    item: SettleItem, event: Event, state: GroupState, *, leader_epoch: int, high_watermark: int
+    item: ReceiptClaim, event: Event, state: PartitionGroupState, *, leader_epoch: int, high_watermark: int
 ) -> ProblemCode | None:
     """None if the item may do this to its message; an ack of a message that is done is a success.
 
@@ -57,7 +57,7 @@ def judge(
     return ProblemCode.INVALID_RECEIPT if item.leader_epoch == leader_epoch else None
 
 
-def _judge_message_id(offset: int, event: Event, state: GroupState, high_watermark: int) -> ProblemCode | None:
+def _judge_message_id(offset: int, event: Event, state: PartitionGroupState, high_watermark: int) -> ProblemCode | None:
     if event is not Event.ACK:
         return ProblemCode.INVALID_RECEIPT
     if offset >= high_watermark:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
+from storage.delivery.delivery_settings import DeliverySettings
 from storage.delivery.group_progress import GroupProgress, GroupSnapshot
 from storage.delivery.records import (
     Acked,
@@ -22,7 +23,6 @@ from storage.delivery.records import (
     Sought,
     Started,
 )
-from storage.delivery.settings import DeliverySettings
 
 UNKNOWN_GENERATION = -1
 GENERATIONS_UNSEEN = 1 << 20

@@ -5,15 +5,15 @@ from collections.abc import Callable
 import structlog
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from storage.disk.executor import IoExecutor
 from storage.disk.port import Disk, DiskRefusedError, ShortageError
 from storage.log.index_cache import IndexCache
+from storage.log.log_settings import LogStoreSettings
 from storage.log.log_state import LogState
 from storage.log.open_files import OpenFiles
 from storage.log.refusal import refusal_of
-from storage.log.settings import LogStoreSettings
 
 SHORTAGE_LOG_INTERVAL_MS = 10_000
 
@@ -46,15 +46,15 @@ class Engine:
             logger.critical("storage_failed", reason=reason)
             self.on_failure()
 
-    def failed(self) -> AcklogError:
-        return AcklogError(ProblemCode.STORAGE_FAILED, f"the data directory is not served any more: {self.failure}")
+    def failed(self) -> ServerError:
+        return ServerError(ProblemCode.STORAGE_FAILED, f"the data directory is not served any more: {self.failure}")
 
-    def full(self) -> AcklogError:
-        return AcklogError(
+    def full(self) -> ServerError:
+        return ServerError(
             ProblemCode.STORAGE_FULL, "there is no space left on the disk", retry_after_ms=self.settings.retry_after_ms
         )
 
-    def refused(self, error: DiskRefusedError) -> AcklogError:
+    def refused(self, error: DiskRefusedError) -> ServerError:
         """What a client is told of it. It says nothing about durability: the directory is served on (rule R37)."""
         if isinstance(error, ShortageError) and self.clock.monotonic_ms() >= self._tell_shortage_at_ms:
             self._tell_shortage_at_ms = self.clock.monotonic_ms() + SHORTAGE_LOG_INTERVAL_MS
@@ -65,11 +65,11 @@ class Engine:
         """Raise what keeps the log from being served."""
         self.check_present(state)
         if state.refused:
-            raise AcklogError(ProblemCode.RECORDS_CORRUPT, f"log {state.key} is not served: {state.refused}")
+            raise ServerError(ProblemCode.RECORDS_CORRUPT, f"log {state.key} is not served: {state.refused}")
 
     def check_present(self, state: LogState) -> None:
         """Raise what keeps the log from being replaced by a new one."""
         if self.failure is not None:
             raise self.failed()
         if state.is_removed:
-            raise AcklogError(ProblemCode.TOPIC_NOT_FOUND, state.refused)
+            raise ServerError(ProblemCode.TOPIC_NOT_FOUND, state.refused)

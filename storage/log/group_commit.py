@@ -19,7 +19,7 @@ from functools import partial
 from itertools import chain
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.disk.port import DiskRefusedError, ShortageError
 from storage.log.engine import Engine
 from storage.log.journal import Journal
@@ -115,13 +115,13 @@ class GroupCommit:
         if engine.failure is not None or log.state.refused:
             engine.check(log.state)
         if engine.is_closing:
-            raise AcklogError(ProblemCode.SHUTTING_DOWN, "the log store is being closed", retry_after_ms=1000)
+            raise ServerError(ProblemCode.SHUTTING_DOWN, "the log store is being closed", retry_after_ms=1000)
         if length > self._batch_bytes_max:
-            raise AcklogError(
+            raise ServerError(
                 ProblemCode.REQUEST_TOO_LARGE, f"an append has {length} bytes, at most {self._batch_bytes_max} fit"
             )
         if self._pending_bytes and self._pending_bytes + length > engine.settings.pending_bytes_max:
-            raise AcklogError(
+            raise ServerError(
                 ProblemCode.OVERLOADED,
                 "too many bytes wait for the disk",
                 retry_after_ms=engine.settings.retry_after_ms,
@@ -143,7 +143,7 @@ class GroupCommit:
         if self._queue:
             self._schedule()
 
-    async def come_to_rest(self, log: LogQueue, error: AcklogError) -> None:
+    async def come_to_rest(self, log: LogQueue, error: ServerError) -> None:
         """Fail what is queued and wait for the round that has the log; on return nothing of it is on its way."""
         self.fail_all(error, of_log=log)
         async with log.changing:
@@ -169,7 +169,7 @@ class GroupCommit:
             self._change.set_result(None)
             self._change = None
 
-    def fail_all(self, error: AcklogError, *, of_log: LogQueue | None = None) -> None:
+    def fail_all(self, error: ServerError, *, of_log: LogQueue | None = None) -> None:
         """Fail what is queued, of one log or of all."""
         failed = [item for item in self._queue if of_log is None or item.log is of_log]
         if failed:
@@ -188,7 +188,7 @@ class GroupCommit:
             if item.log in logs:
                 item.log.note_queued(item)
 
-    def _refuse(self, refused: list[tuple[Pending, AcklogError]]) -> None:
+    def _refuse(self, refused: list[tuple[Pending, ServerError]]) -> None:
         """Tell those whose append will not come; they may queue others at once."""
         for item, _ in refused:
             self._pending_bytes -= len(item.batch)
@@ -235,7 +235,7 @@ class GroupCommit:
 
     def _begin(self) -> None:
         engine = self._engine
-        refused: list[tuple[Pending, AcklogError]] = []
+        refused: list[tuple[Pending, ServerError]] = []
         try:
             self._round = self._plan(refused)
             self._round_logs = {part.log.state for part in self._round}
@@ -275,10 +275,10 @@ class GroupCommit:
                 pass
         try:
             await self._sync_now()
-        except AcklogError as error:
+        except ServerError as error:
             self.fail_all(error)
 
-    def _plan(self, refused: list[tuple[Pending, AcklogError]]) -> list[RoundPart]:
+    def _plan(self, refused: list[tuple[Pending, ServerError]]) -> list[RoundPart]:
         """Take appends from the queue, in order, as many as one round may have, and give them their places."""
         settings = self._engine.settings
         self._look_at_free_space()
@@ -338,7 +338,7 @@ class GroupCommit:
         else:
             if stored_bytes:
                 self._journal.publish(stored_bytes)
-            refused: list[tuple[RoundPart, AcklogError]] = []
+            refused: list[tuple[RoundPart, ServerError]] = []
             for part in parts:
                 if part.refusal is not None:
                     refused.append((part, engine.refused(part.refusal)))
@@ -358,7 +358,7 @@ class GroupCommit:
             _tell(engine, waiter, appended)
 
 
-def _misfit(state: LogState, part: RoundPart | None, run: StampedRun) -> AcklogError | None:
+def _misfit(state: LogState, part: RoundPart | None, run: StampedRun) -> ServerError | None:
     """Why stamped batches cannot be appended although they followed what was queued: not all of that came to be."""
     if part is None:
         end_offset, epoch, append_ms = state.log_end, state.epochs.last_epoch, state.last_append_ms
@@ -366,7 +366,7 @@ def _misfit(state: LogState, part: RoundPart | None, run: StampedRun) -> AcklogE
         end_offset, epoch, append_ms = part.tail
     if run.base_offset == end_offset and run.first_epoch >= epoch and run.append_ms_of(0) >= append_ms:
         return None
-    return AcklogError(
+    return ServerError(
         ProblemCode.CONFLICT,
         f"the log ends at {end_offset}, the batches that begin at {run.base_offset} do not follow any more",
     )
@@ -380,11 +380,11 @@ def _tell(engine: Engine, waiter: AppendWaiter, appended: Appended) -> None:
         engine.fail(f"what follows an append failed: {error!r}")
 
 
-def _fail_all(items: list[Pending], error: AcklogError) -> None:
+def _fail_all(items: list[Pending], error: ServerError) -> None:
     for item in items:
         _fail(item, error)
 
 
-def _fail(item: Pending, error: AcklogError) -> None:
+def _fail(item: Pending, error: ServerError) -> None:
     if not item.waiter.done():
         item.waiter.set_exception(error)

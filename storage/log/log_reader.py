@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.disk.port import DiskFailedError, ShortageError
 from storage.log.engine import Engine
 from storage.log.index import SegmentIndex
@@ -149,7 +149,7 @@ class LogReader:
         """Over one batch, as a reader meets it."""
         try:
             found = await self.read(offset, max_bytes=1)
-        except AcklogError as error:
+        except ServerError as error:
             following = error.extra.get("next_offset")
             if error.code is not ProblemCode.RECORDS_CORRUPT or not isinstance(following, int):
                 raise
@@ -210,19 +210,19 @@ class LogReader:
                     unreadable = None
         return state.log_end if unreadable is None else unreadable
 
-    def out_of_range(self, offset: int) -> AcklogError:
-        return AcklogError(
+    def out_of_range(self, offset: int) -> ServerError:
+        return ServerError(
             ProblemCode.OFFSET_OUT_OF_RANGE,
             f"offset {offset} is outside the log, which goes from {self._state.log_start} to {self._state.log_end}",
             extra={"log_start": self._state.log_start, "log_end": self._state.log_end},
         )
 
-    def corrupt(self, damage: Damage) -> AcklogError:
+    def corrupt(self, damage: Damage) -> ServerError:
         if not self._state.damage:
             self._state.damage = damage.reason
             self._engine.dirty[self._state] = None  # the next checkpoint remembers it
             self._on_damaged()
-        return AcklogError(
+        return ServerError(
             ProblemCode.RECORDS_CORRUPT,
             f"log {self._state.key} is damaged at offset {damage.offset}: {damage.reason}",
             extra={"offset": damage.offset, "next_offset": damage.next_offset},

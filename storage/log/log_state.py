@@ -11,10 +11,10 @@ from storage.log.index import SegmentIndex
 from storage.log.keys import LogKey
 from storage.log.leader_epochs import LeaderEpochs
 from storage.log.log_directory import sync_names
+from storage.log.log_settings import LogSettings
 from storage.log.open_files import OpenFiles
 from storage.log.recovery_points import RecoveryPoint
 from storage.log.segment import NO_TIME, Segment
-from storage.log.settings import LogSettings
 from storage.log.stamped_run import StampedRun
 from storage.log.write_behind import WriteBehindFile
 

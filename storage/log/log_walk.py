@@ -3,7 +3,7 @@
 from typing import NamedTuple, Protocol
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.log.segment_reader import StoredBatch
 
 
@@ -32,7 +32,7 @@ class LogWalk:
     async def next(self, max_bytes: int) -> list[StoredBatch] | Unreadable | None:
         """What comes next, about `max_bytes` of it; None at the end, also where that is nearer than it was.
 
-        Raises AcklogError as `PartitionLog.read` does, but for RECORDS_CORRUPT where the log goes on behind the damage.
+        Raises ServerError as `PartitionLog.read` does, but for RECORDS_CORRUPT where the log goes on behind the damage.
         """
         while True:
             self._offset = offset = max(self._offset, self._log.log_start)  # retention may go on meanwhile
@@ -40,7 +40,7 @@ class LogWalk:
                 return None
             try:
                 found = await self._log.read(offset, max_bytes=max_bytes, until=self._end)
-            except AcklogError as error:
+            except ServerError as error:
                 if error.code is ProblemCode.OFFSET_OUT_OF_RANGE:
                     if offset < self._log.log_start:
                         continue

@@ -10,16 +10,16 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.disk.port import Disk, DiskRefusedError, ShortageError
 from storage.log.ballast import release_ballast, take_ballast
 from storage.log.engine import Engine
 from storage.log.journal import Journal
 from storage.log.keys import LogKey
+from storage.log.log_settings import LogStoreSettings
 from storage.log.log_state import LogState, sync_log_files, write_epochs, write_index
 from storage.log.recovery_points import RecoveryPoints, write_recovery_points
 from storage.log.segment import Segment
-from storage.log.settings import LogStoreSettings
 
 
 class Maintenance:
@@ -65,7 +65,7 @@ class Maintenance:
                     await self._wake.wait()
             self._wake.clear()
             if engine.dirty and engine.failure is None and not engine.is_closing:
-                with contextlib.suppress(AcklogError):  # a full disk: the next turn tries again
+                with contextlib.suppress(ServerError):  # a full disk: the next turn tries again
                     async with self._lock:
                         await self._sync(pause_ms=0 if self._journal.full_files else engine.settings.sync_pause_ms)
             if engine.failure is None and not engine.is_closing:
@@ -126,7 +126,7 @@ class Maintenance:
                 if pause_ms and not self._waiting:
                     await engine.clock.sleep(pause_ms)
             await self.write_points(covered_sequence=sequence)
-        except AcklogError:
+        except ServerError:
             for state, segments in zip(states, batches, strict=True):
                 engine.dirty[state] = None
                 for segment in segments:
@@ -152,7 +152,7 @@ class Maintenance:
 
         try:
             await self.run(work)
-        except AcklogError:
+        except ServerError:
             state.names_are_dirty = state.names_are_dirty or names_are_dirty
             state.epochs.is_dirty = state.epochs.is_dirty or epochs is not None
             raise
@@ -188,7 +188,7 @@ class Maintenance:
         while True:
             try:
                 await self.run(function)
-            except AcklogError as error:
+            except ServerError as error:
                 if not isinstance(error.__cause__, ShortageError):
                     raise
                 await self._engine.clock.sleep(self._engine.settings.retry_after_ms)

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import TypeVar
 
 from acklog.wire.batch import BatchCorruptError, check_unstamped
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.disk.port import Buffer
 from storage.log.engine import Engine
 from storage.log.group_commit import GroupCommit
@@ -30,7 +30,7 @@ _Result = TypeVar("_Result")
 class PartitionLog:
     """A log of batches. All state changes on the event loop; offsets are exclusive at the end.
 
-    Every call raises AcklogError: STORAGE_FAILED once the data directory has failed, RECORDS_CORRUPT where stored
+    Every call raises ServerError: STORAGE_FAILED once the data directory has failed, RECORDS_CORRUPT where stored
     batches are damaged.
     """
 
@@ -88,7 +88,7 @@ class PartitionLog:
         """Append an unstamped batch; the future is done when it is durable. Offsets follow the order of the calls.
 
         The log stamps `batch` in place and owns it from here on. Raises BatchCorruptError for bytes that are not an
-        unharmed batch, ValueError for an epoch below an earlier one, and AcklogError: OVERLOADED when too much is
+        unharmed batch, ValueError for an epoch below an earlier one, and ServerError: OVERLOADED when too much is
         waiting. The future may fail with STORAGE_FULL (nothing was stored) or STORAGE_FAILED (nobody knows).
         """
         done: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
@@ -119,7 +119,7 @@ class PartitionLog:
 
         Raises BatchCorruptError where bytes are harmed; ValueError unless each batch follows the one before, the first
         one follows the log's end (what is queued included), and neither leader epochs nor append times fall; and
-        AcklogError as `append` does. Nothing is queued then. The future may fail as `append`'s does, all batches
+        ServerError as `append` does. Nothing is queued then. The future may fail as `append`'s does, all batches
         together, and with CONFLICT (nothing was stored) if what was queued before was not stored, or the log was cut.
         """
         done: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
@@ -133,11 +133,11 @@ class PartitionLog:
         self._commit.append_stamped(self._queue, run, waiter, is_reserved=space is Space.RESERVED)
 
     def check_serves(self) -> None:
-        """Raises AcklogError STORAGE_FAILED, RECORDS_CORRUPT, TOPIC_NOT_FOUND: what was being written then may be there
+        """Raises ServerError STORAGE_FAILED, RECORDS_CORRUPT, TOPIC_NOT_FOUND: what was being written then may be there
         at the next start."""
         self._engine.check(self._state)
 
-    async def come_to_rest(self, error: AcklogError) -> None:
+    async def come_to_rest(self, error: ServerError) -> None:
         """Wait until nothing of this log is on its way: appends that are queued and not begun fail with `error`, as do
         those that come meanwhile; the round that is under way ends, and so does a cut or a new beginning that was asked
         for. Later appends are fine. Returns also when the data directory fails: nothing is on its way then either."""
@@ -232,7 +232,7 @@ class PartitionLog:
             )
         )
 
-    def abandon(self, error: AcklogError) -> None:
+    def abandon(self, error: ServerError) -> None:
         """The log has been removed: fail what waits, take nothing more."""
         self._state.refused = error.detail
         self._state.is_removed = True

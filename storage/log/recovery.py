@@ -17,12 +17,12 @@ from storage.log.index import IndexDamagedError, SegmentIndex
 from storage.log.journal_scan import JournalCorruptError
 from storage.log.keys import LogKey
 from storage.log.leader_epochs import LeaderEpochs, leader_epochs_from_bytes
+from storage.log.log_settings import LogSettings
 from storage.log.log_state import LogState, cut_segment, find_cut, store_index, sync_log_files, write_epochs
 from storage.log.open_files import OpenFiles
 from storage.log.recovery_points import RecoveryPoint
 from storage.log.report import CorruptPlace, RecoveryReport, TornTail
 from storage.log.segment import INDEX_SUFFIX, SEGMENT_SUFFIX, Segment, segment_base
-from storage.log.settings import LogSettings
 
 
 class LogRecovery:

@@ -3,7 +3,7 @@ or whose own log is damaged."""
 
 from functools import partial
 
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.disk.port import Disk
 from storage.log.engine import Engine
 from storage.log.group_commit import GroupCommit
@@ -41,7 +41,7 @@ async def _reset(engine: Engine, maintenance: Maintenance, state: LogState, offs
     state.is_void = True
     try:
         await maintenance.write_points()
-    except AcklogError:
+    except ServerError:
         state.recovery_point, state.recovery_place, state.next_log_start, state.journal_floor, state.is_void = before
         state.refused, state.damage = refused, damage
         raise

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import NamedTuple
 
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.disk.port import Disk
 from storage.log.engine import Engine
 from storage.log.group_commit import GroupCommit
@@ -136,7 +136,7 @@ async def _drop(engine: Engine, maintenance: Maintenance, state: LogState, count
     state.next_log_start = state.segments[count].base_offset
     try:
         await maintenance.write_points()
-    except AcklogError:
+    except ServerError:
         state.next_log_start = state.log_start
         raise
     state.log_start = state.next_log_start  # not before: a group would jump over what is still there

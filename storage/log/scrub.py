@@ -13,7 +13,7 @@ import msgspec
 import structlog
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.disk.port import Disk, DiskFailedError, DiskRefusedError
 from storage.log.checkpoint import CheckpointDamagedError, read_checkpoint, write_checkpoint
 from storage.log.engine import Engine
@@ -118,7 +118,7 @@ class Scrub:
                 verified = await log.verify(
                     offset, max_bytes=self._engine.settings.scrub_step_bytes, older_than_ms=schedule.older_than_ms
                 )
-        except AcklogError as error:
+        except ServerError as error:
             if error.code.retriable:
                 return _RETRY_MS
             if error.code not in _OF_THE_LOG:

@@ -3,7 +3,7 @@
 from functools import partial
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
 from storage.disk.executor import IoExecutor
@@ -18,6 +18,7 @@ from storage.log.journal_evidence import find_losses
 from storage.log.journal_scan import JournalCorruptError, scan_journal
 from storage.log.keys import LogKey
 from storage.log.log_directory import remove_log_directory
+from storage.log.log_settings import LogSettings, LogStoreSettings
 from storage.log.log_state import LogState
 from storage.log.maintenance import Maintenance
 from storage.log.opening import begin_evidence, find_logs, replay_frame, take_journal_files
@@ -27,7 +28,6 @@ from storage.log.recovery_points import RECOVERY_POINTS_PATH, RecoveryPoint, Rec
 from storage.log.report import RecoveryReport
 from storage.log.scrub import Scrub
 from storage.log.segment import Segment
-from storage.log.settings import LogSettings, LogStoreSettings
 from storage.log.uncancelled import uncancelled
 
 
@@ -235,7 +235,7 @@ class LogStore:
             self._states[key] = state
             try:
                 await self._maintenance.write_points()
-            except AcklogError:
+            except ServerError:
                 self._removed[str(key)] = floor
                 del self._states[key]
                 raise
@@ -266,13 +266,13 @@ class LogStore:
         self._removed[str(key)] = self._maintenance.journal_sequence
         try:
             await self._maintenance.write_points()
-        except AcklogError:
+        except ServerError:
             self._states[key] = state
             del self._removed[str(key)]
             raise
         del self._logs[key]
         engine.dirty.pop(state, None)
-        log.abandon(AcklogError(ProblemCode.TOPIC_NOT_FOUND, "the log has been removed"))
+        log.abandon(ServerError(ProblemCode.TOPIC_NOT_FOUND, "the log has been removed"))
 
         has_sibling = any(sibling in self._states for sibling in key.siblings())
 

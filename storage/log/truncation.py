@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TypeVar
 
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.disk.port import Disk, ShortageError
 from storage.log.engine import Engine
 from storage.log.group_commit import GroupCommit
@@ -69,7 +69,7 @@ async def _truncate(engine: Engine, maintenance: Maintenance, state: LogState, o
     try:
         await maintenance.write_points()
         await maintenance.run(partial(write_epochs, engine.disk, state.epochs_path, epochs.to_bytes()))
-    except AcklogError:
+    except ServerError:
         state.cover(log_end)
         state.epochs.is_dirty = True
         engine.dirty[state] = None

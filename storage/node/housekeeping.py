@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import structlog
 
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
 from cluster.model.codec import decode, encode
@@ -13,7 +13,7 @@ from cluster.model.values import PartitionLife, PartitionState, RetentionMode
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationError, CoordinationStore, Put, unchanged
 from storage.node.offset_projection import OffsetProjection
-from storage.node.partition.settings import NodeSettings
+from storage.node.partition.node_settings import NodeSettings
 from storage.node.replicas.led_partition import Partition
 from storage.node.replicas.replicas import Replicas
 
@@ -61,7 +61,7 @@ class Housekeeping:
                     await self.retain(partition)
                     await self._forget_deleted_groups(partition)
                     await self._tell_if_empty(partition)
-                except (AcklogError, CoordinationError) as error:
+                except (ServerError, CoordinationError) as error:
                     logger.warning(
                         "housekeeping_failed",
                         topic=partition.host.topic.name,

@@ -28,9 +28,9 @@ class LeaderReads:
         return await self._host.wait_for_records(offset, timeout_ms)
 
     def check_sure(self) -> None:
-        """Raises AcklogError UNAVAILABLE where somebody else may lead by now."""
+        """Raises ServerError UNAVAILABLE where somebody else may lead by now."""
         check_sure(self._leadership)
 
     async def confirm(self) -> None:
-        """Raises AcklogError UNAVAILABLE unless this is who leads."""
+        """Raises ServerError UNAVAILABLE unless this is who leads."""
         await confirm(self._leadership)

@@ -8,7 +8,7 @@ sure to lead.
 from typing import Protocol
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.log.partition_log import PartitionLog
 from storage.node.replicas.led_partition import Partition
 from storage.replication.leadership import UNAVAILABLE_RETRY_MS, confirm
@@ -35,11 +35,11 @@ class CommittedLog(Protocol):
         ...
 
     def check_sure(self) -> None:
-        """Raises AcklogError UNAVAILABLE where others may have had more for a while."""
+        """Raises ServerError UNAVAILABLE where others may have had more for a while."""
         ...
 
     async def confirm(self) -> None:
-        """Raises AcklogError UNAVAILABLE unless nobody had more when this was called."""
+        """Raises ServerError UNAVAILABLE unless nobody had more when this was called."""
         ...
 
 
@@ -51,12 +51,12 @@ class LogCalls:
         self._waiting_records = 0
 
     async def inspect(self, partition: Partition, request: messages.InspectRequest) -> messages.InspectResponse:
-        """Raises AcklogError UNAVAILABLE, MESSAGE_EXPIRED, MESSAGE_NOT_FOUND, RECORDS_CORRUPT."""
+        """Raises ServerError UNAVAILABLE, MESSAGE_EXPIRED, MESSAGE_NOT_FOUND, RECORDS_CORRUPT."""
         await confirm(partition.leadership)
         host = partition.host
         if request.offset < host.log.log_start:
-            raise AcklogError(ProblemCode.MESSAGE_EXPIRED, "Retention has removed the message.", field="messageId")
-        not_found = AcklogError(ProblemCode.MESSAGE_NOT_FOUND, "There is no such message.", field="messageId")
+            raise ServerError(ProblemCode.MESSAGE_EXPIRED, "Retention has removed the message.", field="messageId")
+        not_found = ServerError(ProblemCode.MESSAGE_NOT_FOUND, "There is no such message.", field="messageId")
         if request.offset >= host.high_watermark:
             raise not_found
         batch, record = await partition.reader.record_at(request.offset, high_watermark=host.high_watermark)
@@ -67,7 +67,7 @@ class LogCalls:
         )
 
     async def records(self, reads: CommittedLog, request: messages.RecordsRequest) -> messages.RecordsResponse:
-        """Raises AcklogError OFFSET_OUT_OF_RANGE, LOG_DIVERGED, UNAVAILABLE, TOO_MANY_WAITING, RECORDS_CORRUPT."""
+        """Raises ServerError OFFSET_OUT_OF_RANGE, LOG_DIVERGED, UNAVAILABLE, TOO_MANY_WAITING, RECORDS_CORRUPT."""
         _check_epoch(reads, request)
         offset = request.offset
         if request.time_ms >= 0:
@@ -98,18 +98,18 @@ class LogCalls:
     async def follower_records(
         self, reads: CommittedLog, request: messages.RecordsRequest, *, lag_ms_max: int
     ) -> messages.RecordsResponse:
-        """As `records`, from a follower, which may be behind the reader. Raises AcklogError UNAVAILABLE if it stays
+        """As `records`, from a follower, which may be behind the reader. Raises ServerError UNAVAILABLE if it stays
         there."""
         if request.offset > reads.high_watermark and not await reads.wait_for_records(request.offset - 1, lag_ms_max):
             detail = (
                 f"This replica is behind the offset {request.offset}: it knows {reads.high_watermark} to be committed."
             )
-            raise AcklogError(ProblemCode.UNAVAILABLE, detail, field="offset")
+            raise ServerError(ProblemCode.UNAVAILABLE, detail, field="offset")
         return await self.records(reads, request)
 
     async def _wait_for_records(self, reads: CommittedLog, offset: int, wait_ms: int) -> None:
         if self._waiting_records >= self._waiting_records_max:
-            raise AcklogError(
+            raise ServerError(
                 ProblemCode.TOO_MANY_WAITING,
                 f"{self._waiting_records} reads wait for records already, the limit is {self._waiting_records_max}.",
                 retry_after_ms=_WAITING_RETRY_MS,
@@ -122,7 +122,7 @@ class LogCalls:
 
 
 async def positions_of(partition: Partition) -> messages.PositionsResponse:
-    """Where the log and its groups are. Raises AcklogError UNAVAILABLE."""
+    """Where the log and its groups are. Raises ServerError UNAVAILABLE."""
     await confirm(partition.leadership)
     host = partition.host
     return messages.PositionsResponse(
@@ -131,7 +131,7 @@ async def positions_of(partition: Partition) -> messages.PositionsResponse:
 
 
 async def seek_target(partition: Partition, request: messages.SeekRequest) -> int:
-    """The offset that a seek asks for. Raises AcklogError UNAVAILABLE, INVALID_FIELD, OFFSET_OUT_OF_RANGE."""
+    """The offset that a seek asks for. Raises ServerError UNAVAILABLE, INVALID_FIELD, OFFSET_OUT_OF_RANGE."""
     await confirm(partition.leadership)
     host = partition.host
     if request.to == "earliest":
@@ -141,20 +141,20 @@ async def seek_target(partition: Partition, request: messages.SeekRequest) -> in
     if request.to == "time":
         return min(await host.log.offset_at_time(request.value), host.high_watermark)
     if request.to != "offset":
-        raise AcklogError(ProblemCode.INVALID_FIELD, "to must be earliest, latest, offset or time.", field="to")
+        raise ServerError(ProblemCode.INVALID_FIELD, "to must be earliest, latest, offset or time.", field="to")
     _check_range(host.log, host.high_watermark, request.value, field="to")
     return request.value
 
 
 def _check_epoch(reads: CommittedLog, request: messages.RecordsRequest) -> None:
-    """The reader has read up to the offset from a leader of `request.leader_epoch`. Raises AcklogError UNAVAILABLE
+    """The reader has read up to the offset from a leader of `request.leader_epoch`. Raises ServerError UNAVAILABLE
     where this replica is of an earlier one, LOG_DIVERGED where what was read is not in the log any more (rule R4)."""
     if request.leader_epoch > reads.leader_epoch:
         detail = f"This replica is at the leader epoch {reads.leader_epoch}, the reader at {request.leader_epoch}."
-        raise AcklogError(ProblemCode.UNAVAILABLE, detail, field="epoch", retry_after_ms=UNAVAILABLE_RETRY_MS)
+        raise ServerError(ProblemCode.UNAVAILABLE, detail, field="epoch", retry_after_ms=UNAVAILABLE_RETRY_MS)
     _, end_offset = reads.log.leader_epochs.end_offset_for(request.leader_epoch)
     if 0 <= end_offset < request.offset:
-        raise AcklogError(
+        raise ServerError(
             ProblemCode.LOG_DIVERGED,
             f"What was read up to {request.offset} in the leader epoch {request.leader_epoch} is in the log up to "
             f"{end_offset} only; from there on it has other messages.",
@@ -165,7 +165,7 @@ def _check_epoch(reads: CommittedLog, request: messages.RecordsRequest) -> None:
 
 def _check_range(log: PartitionLog, high_watermark: int, offset: int, *, field: str) -> None:
     if not log.log_start <= offset <= high_watermark:
-        raise AcklogError(
+        raise ServerError(
             ProblemCode.OFFSET_OUT_OF_RANGE,
             f"The offset {offset} is outside the log, which goes from {log.log_start} to {high_watermark}.",
             field=field,

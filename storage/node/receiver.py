@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import Group
 from cluster.ports.clock import Clock
 from storage.node.groups.partition_groups import empty_reason_of
@@ -13,7 +13,7 @@ from storage.rpc.messages import DeliveredMessage, ReceiveRequest, ReceiveRespon
 
 TOO_MANY_WAITING_RETRY_MS = 1000
 PartitionsOf = Callable[[str], Mapping[int, Partition]]
-Failures = Callable[[], Mapping[tuple[str, int], AcklogError]]
+Failures = Callable[[], Mapping[tuple[str, int], ServerError]]
 StartGroups = Callable[[Group, list[str]], Awaitable[bool]]
 
 
@@ -48,7 +48,7 @@ class Receiver:
         return readers
 
     async def receive(self, request: ReceiveRequest, group: Group) -> ReceiveResponse:
-        """Raises AcklogError: TOO_MANY_WAITING, what the partitions raise if none of them has messages, and why they
+        """Raises ServerError: TOO_MANY_WAITING, what the partitions raise if none of them has messages, and why they
         are not served if none of them is."""
         self._check_served(request.topic_ids)
         deadline_ms = self._clock.monotonic_ms() + request.wait_ms
@@ -95,7 +95,7 @@ class Receiver:
 
     def _join(self, request: ReceiveRequest, group: Group) -> Waiter:
         if self.waiting >= self._waiting_max:
-            raise AcklogError(
+            raise ServerError(
                 ProblemCode.TOO_MANY_WAITING,
                 f"{self.waiting} requests wait for messages already, the limit is {self._waiting_max}.",
                 retry_after_ms=TOO_MANY_WAITING_RETRY_MS,
@@ -115,7 +115,7 @@ class Receiver:
     async def _collect(self, request: ReceiveRequest, group: Group) -> list[DeliveredMessage]:
         """Messages of the ready partitions, the longest ready first; who gave its share goes to the end."""
         collected: list[DeliveredMessage] = []
-        failure: AcklogError | None = None
+        failure: ServerError | None = None
         bytes_left = request.max_bytes
         self._turn += 1
         topics = len(request.topic_ids)
@@ -137,7 +137,7 @@ class Receiver:
                         continue
                     try:
                         share = await partition.groups.receive(request, group, wanted, bytes_left, not collected)
-                    except AcklogError as error:
+                    except ServerError as error:
                         failure = error
                         reader.ready[number] = None  # behind what is damaged there may be more
                         continue

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TypeVar
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model.values import Group, GroupMode, GroupSettings
 from cluster.ports.clock import Clock
@@ -25,7 +25,7 @@ from storage.node.log_calls import LogCalls, positions_of, seek_target
 from storage.node.metadata_lag import wait_for_metadata
 from storage.node.offset_projection import OffsetProjection
 from storage.node.partition.batch_cache import BatchCache
-from storage.node.partition.settings import NodeSettings
+from storage.node.partition.node_settings import NodeSettings
 from storage.node.receiver import Receiver
 from storage.node.recovery_log import log_recovery
 from storage.node.replicas.fetch_service import FetchService
@@ -34,15 +34,15 @@ from storage.node.replicas.isr_writer import IsrWriter
 from storage.node.replicas.led_partition import Partition
 from storage.node.replicas.opening import PartitionOpener
 from storage.node.replicas.peer_directory import Peers
+from storage.node.replicas.replica_context import ReplicaContext
 from storage.node.replicas.replica_host import ReplicaHost
 from storage.node.replicas.replica_report import report_of
 from storage.node.replicas.replicas import Replicas
-from storage.node.replicas.tools import ReplicaTools
 from storage.node.vital_signs import VitalSigns, vital_signs_of
 from storage.replication.assignment import ReplicaIdentity
 from storage.replication.leadership import UNAVAILABLE_RETRY_MS
 from storage.replication.messages import FetchAnswer, FetchRequest, SnapshotAnswer, SnapshotRequest
-from storage.replication.settings import ReplicationSettings
+from storage.replication.replication_settings import ReplicationSettings
 from storage.rpc import messages
 from storage.rpc.node_api import ProduceWaiter
 from storage.rpc.peer_api import ProbeAnswer, ProbeRequest
@@ -187,7 +187,7 @@ class StorageNode:
             on_topic_gone=self._forget_topic,
         )
 
-    def _make_tools(self, high_watermarks: HighWatermarks, replicas: Replicas) -> ReplicaTools:
+    def _make_tools(self, high_watermarks: HighWatermarks, replicas: Replicas) -> ReplicaContext:
         self._me = me = ReplicaIdentity(self.node_id, self.incarnation, self.logs.directory_id)
         self._service = FetchService(replicas, clock=self._clock, settings=self._replication)
         self._sessions = FetchSessions(
@@ -199,7 +199,7 @@ class StorageNode:
             on_crashed=self._crash,
         )
         snapshots = DeliverySnapshots(self._disk, self._io, self._clock, new_state=self._new_delivery_state)
-        return ReplicaTools(
+        return ReplicaContext(
             me=me,
             sessions=self._sessions,
             service=self._service,
@@ -295,7 +295,7 @@ class StorageNode:
         partition = await self._replicas.get(topic_id, number)
         if self._is_closing:
             detail = "The node is shutting down."
-            raise AcklogError(ProblemCode.SHUTTING_DOWN, detail, retry_after_ms=UNAVAILABLE_RETRY_MS)
+            raise ServerError(ProblemCode.SHUTTING_DOWN, detail, retry_after_ms=UNAVAILABLE_RETRY_MS)
         return partition
 
     async def _wait_for(self, look: Callable[[], _Found | None]) -> _Found | None:
@@ -305,10 +305,10 @@ class StorageNode:
         look = partial(self._metadata.group_by_id, group_id)
         group = look() or await self._wait_for(look)
         if group is None:
-            raise AcklogError(ProblemCode.GROUP_NOT_FOUND, "There is no group with this id.", field="group")
+            raise ServerError(ProblemCode.GROUP_NOT_FOUND, "There is no group with this id.", field="group")
         if group.mode is not GroupMode.SHARED:
             detail = f"The group's mode is {group.mode.value}; only shared ones are served."
-            raise AcklogError(ProblemCode.WRONG_GROUP_MODE, detail)
+            raise ServerError(ProblemCode.WRONG_GROUP_MODE, detail)
         return group
 
     # --- NodeApi -------------------------------------------------------------------------------------------------
@@ -341,7 +341,7 @@ class StorageNode:
     async def _start_group(self, group: Group, topic_id: str) -> None:
         """A group's first contact with the topic here: its start positions become durable, in one round."""
         if await self._wait_for(lambda: self._metadata.topic_by_id(topic_id)) is None:
-            raise AcklogError(ProblemCode.TOPIC_NOT_FOUND, "There is no topic with this id.", field="queue")
+            raise ServerError(ProblemCode.TOPIC_NOT_FOUND, "There is no topic with this id.", field="queue")
         opened = [await self._partition(topic_id, number) for number in self._replicas.numbers_to_lead(topic_id)]
         projected = await self._projection.read(group.id, topic_id) if opened else {}
         since_ms = self._reads_since(group, topic_id)
@@ -397,4 +397,4 @@ class StorageNode:
 
     def _check_health(self) -> None:
         if self.failure is not None:
-            raise AcklogError(ProblemCode.STORAGE_FAILED, self.failure)
+            raise ServerError(ProblemCode.STORAGE_FAILED, self.failure)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from acklog.wire.batch import DedupKey
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 FINGERPRINT_BYTES = 8
 ENTRY_OVERHEAD_BYTES = 376
@@ -104,7 +104,7 @@ class DedupWindow:
     def reserve(self, keys: list[DedupKey], now_ms: int) -> int:
         """Mark keys, all of them unknown, as pending; returns the token for `commit` or `abort`.
 
-        Raises AcklogError(DEDUP_WINDOW_FULL, DEDUP_WINDOW_DAMAGED), or ValueError if a key is known or twice in the
+        Raises ServerError(DEDUP_WINDOW_FULL, DEDUP_WINDOW_DAMAGED), or ValueError if a key is known or twice in the
         batch; then nothing has changed.
         """
         verdict = self.check(keys, now_ms)
@@ -114,7 +114,7 @@ class DedupWindow:
         needed_bytes = sum(_cost_bytes(each.key) for each in keys)
         if self.size_bytes + needed_bytes > self._limit_bytes:
             oldest_ms = self._expiries[0][0] - now_ms if self._expiries else _FULL_RETRY_MS
-            raise AcklogError(
+            raise ServerError(
                 ProblemCode.DEDUP_WINDOW_FULL,
                 f"The keys of the last {self.window_ms} ms take {self.size_bytes} of {self._limit_bytes} bytes, "
                 f"these need {needed_bytes}.",
@@ -169,7 +169,7 @@ class DedupWindow:
             self._unreadable_since_ms = since_ms
 
     def check_complete(self, now_ms: int) -> None:
-        """Whether a key that is not here was not used within the window. Raises AcklogError(DEDUP_WINDOW_DAMAGED) where
+        """Whether a key that is not here was not used within the window. Raises ServerError(DEDUP_WINDOW_DAMAGED) where
         nobody can tell: to take it for new could store a message twice, in silence."""
         if self._unreadable_since_ms is None:
             return
@@ -177,7 +177,7 @@ class DedupWindow:
         if left_ms <= 0:
             self._unreadable_since_ms = None
             return
-        raise AcklogError(
+        raise ServerError(
             ProblemCode.DEDUP_WINDOW_DAMAGED,
             "A damaged batch may have held this idempotency key; until it is older than the topic's dedupWindowMs, "
             "only keys that are known are answered.",

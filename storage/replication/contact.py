@@ -11,7 +11,7 @@ from storage.replication.assignment import Assignment
 from storage.replication.follower_progress import UNKNOWN, FollowerProgress
 from storage.replication.hand_over import LeadershipPatience
 from storage.replication.leader_events import ForgetHandOvers, HandOver
-from storage.replication.settings import ReplicationSettings
+from storage.replication.replication_settings import ReplicationSettings
 
 
 class Contact:

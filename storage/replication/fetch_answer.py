@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from storage.replication.divergence import Diverged, LogPosition
 from storage.replication.leader_events import FetchVerdict
 from storage.replication.messages import FetchAnswer, LogAnswer, PartitionAnswer, PartitionId
+from storage.replication.replication_settings import ReplicationSettings
 from storage.replication.served_session import ServedPartition, ServedSession, parting
-from storage.replication.settings import ReplicationSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from storage.replication.assignment import ReplicaIdentity
 from storage.replication.follower_events import Answered
 from storage.replication.messages import FetchAnswer, FetchMode, FetchRequest, PartitionFetch, PartitionId
-from storage.replication.settings import ReplicationSettings
+from storage.replication.replication_settings import ReplicationSettings
 
 
 class _Sent(NamedTuple):

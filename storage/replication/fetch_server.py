@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from storage.replication.fetch_answer import AnswerInMaking
 from storage.replication.leader_events import FetchVerdict
 from storage.replication.messages import FetchAnswer, FetchRequest, PartitionId
+from storage.replication.replication_settings import ReplicationSettings
 from storage.replication.served_session import LogView, ServedSession
-from storage.replication.settings import ReplicationSettings
 
 _NO_PLACE = (-1, -1)
 

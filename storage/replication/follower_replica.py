@@ -33,7 +33,7 @@ from storage.replication.follower_events import (
 from storage.replication.leader_events import FetchRefusal
 from storage.replication.messages import FetchMode, LogAnswer
 from storage.replication.replica_log import ReplicaLog, known_high_watermarks
-from storage.replication.settings import ReplicationSettings
+from storage.replication.replication_settings import ReplicationSettings
 
 
 class FollowerReplica:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from storage.replication.assignment import Assignment
 from storage.replication.follower_progress import FollowerProgress
-from storage.replication.settings import ReplicationSettings
+from storage.replication.replication_settings import ReplicationSettings
 
 
 class LeadershipPatience:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from storage.replication.assignment import Assignment, ReplicaIdentity
 from storage.replication.divergence import Diverged, LogPosition, Restart
 from storage.replication.isr import ChangeOutcome, IsrChange
-from storage.replication.settings import TopicReplication
+from storage.replication.replication_settings import TopicReplication
 
 
 class Service(Enum):

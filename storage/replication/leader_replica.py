@@ -50,8 +50,8 @@ from storage.replication.leader_events import (
     TopicChanged,
 )
 from storage.replication.replica_log import ReplicaLog, known_high_watermarks
+from storage.replication.replication_settings import ReplicationSettings, TopicReplication
 from storage.replication.retry_pause import RetryPause
-from storage.replication.settings import ReplicationSettings, TopicReplication
 
 
 class LeaderReplica:

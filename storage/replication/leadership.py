@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import Topic
 from storage.replication.leader_events import Refusal
 
@@ -64,17 +64,17 @@ class LeadershipListener(Protocol):
 
 
 def check_sure(leadership: Leadership) -> None:
-    """Raises AcklogError UNAVAILABLE where somebody else may lead by now, and know what is not known here."""
+    """Raises ServerError UNAVAILABLE where somebody else may lead by now, and know what is not known here."""
     if not leadership.standing.is_sure():
         raise _unsure()
 
 
 async def confirm(leadership: Leadership) -> None:
-    """Return once it is certain that nobody else knew more when this was called. Raises AcklogError UNAVAILABLE."""
+    """Return once it is certain that nobody else knew more when this was called. Raises ServerError UNAVAILABLE."""
     if not await leadership.standing.is_confirmed():
         raise _unsure()
 
 
-def _unsure() -> AcklogError:
+def _unsure() -> ServerError:
     detail = "The partition's leader does not hear its followers, so another may lead by now."
-    return AcklogError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=UNAVAILABLE_RETRY_MS)
+    return ServerError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=UNAVAILABLE_RETRY_MS)

@@ -30,7 +30,7 @@ from storage.replication.leader_events import (
 from storage.replication.leader_replica import LeaderReplica
 from storage.replication.repair import Repair
 from storage.replication.replica_log import ReplicaLog
-from storage.replication.settings import ReplicationSettings, TopicReplication
+from storage.replication.replication_settings import ReplicationSettings, TopicReplication
 
 
 class Role(Enum):

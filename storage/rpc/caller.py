@@ -8,7 +8,7 @@ import msgspec
 import structlog
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
 from storage.rpc import messages, methods
@@ -16,7 +16,7 @@ from storage.rpc.client_connection import Call, ClientConnection, ConnectionEnde
 from storage.rpc.framing import Frame, FrameKind, FrameTooLargeError
 from storage.rpc.handshake import HandshakeError, Hello
 from storage.rpc.methods import MalformedMessageError, Method
-from storage.rpc.settings import RpcClientSettings
+from storage.rpc.rpc_settings import RpcClientSettings
 from storage.rpc.transport import Transport
 
 logger = structlog.get_logger(__name__)
@@ -122,7 +122,7 @@ class Caller:
         except ConnectionEndedError as error:
             raise self._unanswered(str(error), was_sent=error.was_sent, changes_something=changes_something) from error
         except FrameTooLargeError as error:
-            raise AcklogError(ProblemCode.REQUEST_TOO_LARGE, str(error)) from error
+            raise ServerError(ProblemCode.REQUEST_TOO_LARGE, str(error)) from error
         except TimeoutError as error:
             raise self._timed_out(connection, call, changes_something=changes_something) from error
         except asyncio.CancelledError:
@@ -136,14 +136,14 @@ class Caller:
 
     def _admit(self, size_bytes: int) -> None:
         if self._is_closed:
-            raise AcklogError(ProblemCode.UNAVAILABLE, "the connection to the node is closed")
+            raise ServerError(ProblemCode.UNAVAILABLE, "the connection to the node is closed")
         settings = self._settings
         if self._requests >= settings.in_flight_requests_max:
-            raise AcklogError(
+            raise ServerError(
                 ProblemCode.OVERLOADED, f"{self._requests} requests to the node are unanswered", retry_after_ms=100
             )
         if self._bytes and self._bytes + size_bytes > settings.in_flight_bytes_max:
-            raise AcklogError(
+            raise ServerError(
                 ProblemCode.OVERLOADED, f"{self._bytes} bytes of requests are unanswered", retry_after_ms=100
             )
         self._requests += 1
@@ -155,7 +155,7 @@ class Caller:
 
     def _timed_out(
         self, connection: ClientConnection | None, call: Call | None, *, changes_something: bool
-    ) -> AcklogError:
+    ) -> ServerError:
         reason = "its answer did not come in time"
         if connection is not None and call is not None:
             connection.give_up(call)
@@ -164,12 +164,12 @@ class Caller:
         connection.abort_if_silent_since(call.sent_at_ms)
         if changes_something:
             return self._unanswered(reason, was_sent=True, changes_something=True)
-        return AcklogError(ProblemCode.TIMED_OUT, f"the node did not answer: {reason}")
+        return ServerError(ProblemCode.TIMED_OUT, f"the node did not answer: {reason}")
 
-    def _unanswered(self, reason: str, *, was_sent: bool, changes_something: bool) -> AcklogError:
+    def _unanswered(self, reason: str, *, was_sent: bool, changes_something: bool) -> ServerError:
         if was_sent and changes_something:
-            return AcklogError(ProblemCode.OUTCOME_UNKNOWN, f"no answer from the node: {reason}")
-        return AcklogError(
+            return ServerError(ProblemCode.OUTCOME_UNKNOWN, f"no answer from the node: {reason}")
+        return ServerError(
             ProblemCode.UNAVAILABLE,
             f"the node cannot be reached: {reason}",
             retry_after_ms=max(self._settings.backoff_min_ms, self._dial_not_before_ms - self._clock.monotonic_ms()),
@@ -188,7 +188,7 @@ class Caller:
                 return method.response.decode(frame.body, frame.attachment)
             if frame.kind is FrameKind.FAILURE:
                 failure = methods.FAILURE.decode(frame.body, frame.attachment)
-                raise AcklogError(
+                raise ServerError(
                     messages.failure_code(failure.code),
                     failure.detail,
                     field=failure.field,
@@ -211,7 +211,7 @@ class Caller:
         if self._dialling is None:
             pause_ms = self._dial_not_before_ms - self._clock.monotonic_ms()
             if pause_ms > 0:
-                raise AcklogError(
+                raise ServerError(
                     ProblemCode.UNAVAILABLE, "the node could not be reached a moment ago", retry_after_ms=pause_ms
                 )
             self._dialling = asyncio.get_running_loop().create_task(self._dial())
@@ -283,7 +283,7 @@ class Caller:
 
 def _check_spoken(method: Method[_Request, _Response], connection: ClientConnection) -> None:
     if connection.version < method.since:
-        raise AcklogError(
+        raise ServerError(
             ProblemCode.UNSUPPORTED,
             f"the node speaks version {connection.version} of the protocol, and `{method.name}` came with version "
             f"{method.since}: upgrade it first",

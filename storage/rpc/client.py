@@ -4,7 +4,7 @@ import asyncio
 
 import structlog
 
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
 from storage.rpc import messages, methods
@@ -13,7 +13,7 @@ from storage.rpc.framing import Frame, FrameKind
 from storage.rpc.methods import MalformedMessageError
 from storage.rpc.node_api import ProduceWaiter
 from storage.rpc.release import release_requests
-from storage.rpc.settings import RpcClientSettings
+from storage.rpc.rpc_settings import RpcClientSettings
 from storage.rpc.transport import Transport
 
 logger = structlog.get_logger(__name__)
@@ -104,5 +104,5 @@ class RemoteNode:
     async def _release(self, request: messages.SettleRequest) -> None:
         try:
             await self.settle(request)
-        except AcklogError as error:  # the leases end by themselves, later
+        except ServerError as error:  # the leases end by themselves, later
             logger.info("rpc.release_failed", error=str(error), leases=len(request.items))

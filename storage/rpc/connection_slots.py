@@ -3,7 +3,7 @@
 from enum import Enum
 from typing import Protocol
 
-from storage.rpc.settings import RpcServerSettings
+from storage.rpc.rpc_settings import RpcServerSettings
 
 
 class PeerKind(Enum):

@@ -1,7 +1,7 @@
 """What a gateway and a storage node say to each other. Values only; `storage.rpc.framing` puts them on a connection.
 
 Every request names partitions by (topic id, partition). `deadline_ms` fields are durations that the caller still has.
-A failed request is answered by an AcklogError; results inside a response carry a code per item.
+A failed request is answered by an ServerError; results inside a response carry a code per item.
 """
 
 import msgspec
@@ -294,7 +294,7 @@ class ReplicaReportResponse(_Message):
 
 
 class Failure(_Message):
-    """An AcklogError on the wire."""
+    """An ServerError on the wire."""
 
     code: str
     detail: str

@@ -17,7 +17,7 @@ class ProduceWaiter(Protocol):
 
 
 class NodeApi(Protocol):
-    """Every call raises AcklogError: UNAVAILABLE when this node does not lead the partition (ask again elsewhere),
+    """Every call raises ServerError: UNAVAILABLE when this node does not lead the partition (ask again elsewhere),
     OVERLOADED, STORAGE_FULL, STORAGE_FAILED, TIMED_OUT, SHUTTING_DOWN and what each request's docstring names.
 
     Cancelling a call gives up waiting for the answer; an append or an ack may still take effect.

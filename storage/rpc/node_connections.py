@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model.values import NodeRegistration
 
@@ -34,15 +34,15 @@ class NodeConnections(Generic[_Connection]):
         self._unsubscribe = metadata.subscribe(self._metadata_changed)
 
     def to(self, node_id: int) -> _Connection:
-        """Raises AcklogError UNAVAILABLE for a node that has not registered as long as this process lives."""
+        """Raises ServerError UNAVAILABLE for a node that has not registered as long as this process lives."""
         found = self._open.get(node_id)
         if found is not None:
             return found[1]
         if self._is_closed:
-            raise AcklogError(ProblemCode.UNAVAILABLE, "the connections to the nodes are closed")
+            raise ServerError(ProblemCode.UNAVAILABLE, "the connections to the nodes are closed")
         registration = self._metadata.node(node_id)
         if registration is None:
-            raise AcklogError(ProblemCode.UNAVAILABLE, f"node {node_id} is not registered")
+            raise ServerError(ProblemCode.UNAVAILABLE, f"node {node_id} is not registered")
         connection = self._connect(registration.address)
         self._open[node_id] = registration, connection
         return connection

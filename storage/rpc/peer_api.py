@@ -21,7 +21,7 @@ class ProbeAnswer(msgspec.Struct, array_like=True, gc=False):
 
 
 class PeerApi(Protocol):
-    """Every call raises AcklogError: UNAVAILABLE, OVERLOADED, TIMED_OUT, SHUTTING_DOWN, STORAGE_FAILED, INTERNAL. What
+    """Every call raises ServerError: UNAVAILABLE, OVERLOADED, TIMED_OUT, SHUTTING_DOWN, STORAGE_FAILED, INTERNAL. What
     a leader refuses it says in its answer. None of the calls changes anything but what the leader knows of the
     follower, so all of them may be made again."""
 

@@ -9,7 +9,7 @@ from storage.replication.messages import FetchAnswer, FetchMode, FetchRequest, S
 from storage.rpc import methods
 from storage.rpc.caller import Caller
 from storage.rpc.peer_api import ProbeAnswer, ProbeRequest
-from storage.rpc.settings import RpcClientSettings
+from storage.rpc.rpc_settings import RpcClientSettings
 from storage.rpc.transport import Transport
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import structlog
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.rpc import messages
 from storage.rpc.connection_slots import ConnectionSlots, PeerKind
 from storage.rpc.framing import (
@@ -26,7 +26,7 @@ from storage.rpc.methods import FAILURE, HELLO, NODE_METHODS, PEER_METHODS, Malf
 from storage.rpc.node_api import NodeApi
 from storage.rpc.peer_api import PeerApi
 from storage.rpc.release import release_requests
-from storage.rpc.settings import RpcServerSettings
+from storage.rpc.rpc_settings import RpcServerSettings
 from storage.rpc.stranger_log import StrangerLog
 from storage.rpc.transport import Listener, Stream, Transport
 
@@ -271,7 +271,7 @@ class ServerConnection:
             return
         known = self._calls.get(frame.method)
         if known is None or known.method.since > self._version:
-            self._write(_failure(frame.request_id, AcklogError(ProblemCode.UNSUPPORTED, "the node has no such call")))
+            self._write(_failure(frame.request_id, ServerError(ProblemCode.UNSUPPORTED, "the node has no such call")))
             return
         method = known.method
         if method.number in PEER_METHODS and self._kind is not PeerKind.NODE and not self._introduced(PeerKind.NODE):
@@ -280,7 +280,7 @@ class ServerConnection:
             request = method.request.decode(frame.body, frame.attachment)
         except MalformedMessageError as error:
             self._log.warn("rpc.malformed_request", method=method.name, reason=str(error))
-            self._write(_failure(frame.request_id, AcklogError(ProblemCode.UNSUPPORTED, str(error))))
+            self._write(_failure(frame.request_id, ServerError(ProblemCode.UNSUPPORTED, str(error))))
             return
         task = asyncio.get_running_loop().create_task(self._answer(frame.request_id, known, request))
         self._serving[frame.request_id] = _Serving(task, frame.size_bytes)
@@ -311,7 +311,7 @@ class ServerConnection:
             f"the node speaks versions {ours.oldest} to {ours.newest} of the protocol, and who dialled it "
             f"{hello.oldest} to {hello.newest}: upgrade the older one"
         )
-        self._write(_failure(frame.request_id, AcklogError(ProblemCode.UNSUPPORTED, refusal)))
+        self._write(_failure(frame.request_id, ServerError(ProblemCode.UNSUPPORTED, refusal)))
         self._waiting.clear()
         if self._stream is not None:
             self._log.warn("rpc.no_common_version", peer=self._stream.peer, reason=refusal)
@@ -339,11 +339,11 @@ class ServerConnection:
                 body, attachment = call.method.response.encode(response)
                 return encode_frame(FrameKind.RESPONSE, request_id=request_id, body=body, attachment=attachment)
             answer = encode_frame(FrameKind.CANCELLED, request_id=request_id)
-        except AcklogError as error:
+        except ServerError as error:
             return _failure(request_id, error)
         except Exception:
             logger.exception("rpc.request_failed", method=call.method.name)
-            answer = _failure(request_id, AcklogError(ProblemCode.INTERNAL, "the node failed to serve the request"))
+            answer = _failure(request_id, ServerError(ProblemCode.INTERNAL, "the node failed to serve the request"))
         if isinstance(response, messages.ReceiveResponse):
             await self._release(response)
         return answer
@@ -358,9 +358,9 @@ class ServerConnection:
             answer = encode_frame(FrameKind.CANCELLED, request_id=request_id)
         elif serving.may_have_happened:
             detail = "the node is shutting down, and nobody knows what became of the request"
-            answer = _failure(request_id, AcklogError(ProblemCode.OUTCOME_UNKNOWN, detail))
+            answer = _failure(request_id, ServerError(ProblemCode.OUTCOME_UNKNOWN, detail))
         else:
-            answer = _failure(request_id, AcklogError(ProblemCode.SHUTTING_DOWN, "the node is shutting down"))
+            answer = _failure(request_id, ServerError(ProblemCode.SHUTTING_DOWN, "the node is shutting down"))
         self._write(answer)
         self._serve_waiting()
 
@@ -368,7 +368,7 @@ class ServerConnection:
         for request in release_requests(response):
             try:
                 await self._node.settle(request)
-            except AcklogError as error:  # the leases end by themselves, later
+            except ServerError as error:  # the leases end by themselves, later
                 logger.info("rpc.release_failed", error=str(error), leases=len(request.items))
 
     def _write(self, buffers: list[Buffer]) -> None:
@@ -381,7 +381,7 @@ class ServerConnection:
             self._stream.abort()
 
 
-def _failure(request_id: int, error: AcklogError) -> list[Buffer]:
+def _failure(request_id: int, error: ServerError) -> list[Buffer]:
     failure = messages.Failure(error.code.name, error.detail, error.field, error.retry_after_ms, error.extra or None)
     body, _ = FAILURE.encode(failure)
     return encode_frame(FrameKind.FAILURE, request_id=request_id, body=body)

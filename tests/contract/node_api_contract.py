@@ -8,7 +8,7 @@ import pytest
 
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.rpc import messages
 from storage.rpc.node_api import NodeApi
 from tests.support.fake_node import ANSWERS, REQUESTS, TOPIC_ID, FakeNode
@@ -51,14 +51,14 @@ class NodeApiContract:
 
     async def test_an_expected_failure_keeps_all_that_it_says(self, connect: Connect) -> None:
         def fail(request: Any) -> Any:
-            raise AcklogError(
+            raise ServerError(
                 ProblemCode.OVERLOADED, "too much", field="queue", retry_after_ms=250, extra={"near": ["orders"]}
             )
 
         node = FakeNode()
         node.behave("settle", fail)
         api = await connect(node)
-        with pytest.raises(AcklogError) as caught:
+        with pytest.raises(ServerError) as caught:
             await api.settle(REQUESTS["settle"])
         error = caught.value
         assert (error.code, error.detail, error.field, error.retry_after_ms, error.extra) == (

@@ -9,8 +9,8 @@ from cluster.ports.runtime import SteadyClock
 from storage.rpc.client import RemoteNode
 from storage.rpc.in_process import InProcessNode
 from storage.rpc.node_api import NodeApi
+from storage.rpc.rpc_settings import RpcClientSettings, RpcServerSettings
 from storage.rpc.server import NodeServer
-from storage.rpc.settings import RpcClientSettings, RpcServerSettings
 from tests.contract.node_api_contract import Connect, NodeApiContract
 from tests.sim.environment import SimEntropy
 from tests.support.fake_node import FakeNode

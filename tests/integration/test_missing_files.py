@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 import structlog
 
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.ports.coordination import CoordinationError
 from storage.log.data_directory import DataDirectoryError
-from storage.log.settings import LogStoreSettings
-from storage.node.partition.settings import NodeSettings
+from storage.log.log_settings import LogStoreSettings
+from storage.node.partition.node_settings import NodeSettings
 from tests.support.server_in_process import ServerInProcess, served
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
@@ -113,7 +113,7 @@ async def outcome_of(directory: Path, told: Acknowledged) -> str:
                 return "not served"
             said = [await judge_partition(server, told, number) for number in range(PARTITIONS)]
             return await judge_delivery(server, told, "said" if "said" in said else "harmless")
-    except (DataDirectoryError, CoordinationError, AcklogError):
+    except (DataDirectoryError, CoordinationError, ServerError):
         return "refused"
 
 

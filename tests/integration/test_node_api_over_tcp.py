@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator
 import pytest
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.ports.runtime import SteadyClock, SystemEntropy
 from storage.rpc import messages
 from storage.rpc.client import RemoteNode
 from storage.rpc.node_api import NodeApi
+from storage.rpc.rpc_settings import RpcClientSettings, RpcServerSettings
 from storage.rpc.server import NodeServer
-from storage.rpc.settings import RpcClientSettings, RpcServerSettings
 from storage.rpc.tcp_transport import TcpTransport, parse_address
 from tests.contract.node_api_contract import Connect, NodeApiContract
 from tests.support.fake_node import ANSWERS, REQUESTS, FakeNode
@@ -64,7 +64,7 @@ async def test_a_restarted_server_is_found_again() -> None:
     client = _client(address)
     assert await client.seek(REQUESTS["seek"]) == ANSWERS["seek"]
     await server.close()
-    with pytest.raises(AcklogError) as caught:
+    with pytest.raises(ServerError) as caught:
         await client.positions(REQUESTS["positions"])
     assert caught.value.code is ProblemCode.UNAVAILABLE
     server = NodeServer(node, TcpTransport(), settings=RpcServerSettings())
@@ -80,7 +80,7 @@ async def _answer_in_the_end(client: RemoteNode) -> messages.SeekResponse | None
     for _ in range(100):
         try:
             return await client.seek(REQUESTS["seek"])
-        except AcklogError as error:
+        except ServerError as error:
             if error.code is not ProblemCode.UNAVAILABLE:
                 raise
             await SteadyClock().sleep(error.retry_after_ms or 1)

@@ -12,7 +12,7 @@ import pytest
 
 from cluster.ports.coordination import CoordinationError
 from storage.log.data_directory import DataDirectoryError
-from storage.node.partition.settings import NodeSettings
+from storage.node.partition.node_settings import NodeSettings
 from tests.support.command_run import CommandRun, run_command
 from tests.support.server_in_process import ServerInProcess, served
 

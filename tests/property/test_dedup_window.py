@@ -7,7 +7,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from acklog.wire.batch import DedupKey
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.produce.dedup_window import ENTRY_OVERHEAD_BYTES, DedupWindow, KnownKey
 
 WINDOW_MS = 100
@@ -61,7 +61,7 @@ class DedupMachine(RuleBasedStateMachine):
             with pytest.raises(ValueError, match="already"):
                 self.window.reserve(keys, self.now_ms)
         elif self.remembered() + len(keys) > 6:
-            with pytest.raises(AcklogError) as caught:
+            with pytest.raises(ServerError) as caught:
                 self.window.reserve(keys, self.now_ms)
             assert caught.value.code is ProblemCode.DEDUP_WINDOW_FULL
             assert caught.value.retry_after_ms

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from acklog.wire.problems import ProblemCode
 from app.http.application import create_app
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import Topic
 from tests.support.memory_gateway import MemoryWorld
 from tests.unit.app.conftest import client_of
@@ -68,7 +68,7 @@ class Story:
                     if number < self._topic().partitions:
                         await self.world.topics.decommission("orders", [number])
                 else:
-                    busy = [AcklogError(ProblemCode.OVERLOADED, "busy")] * failures
+                    busy = [ServerError(ProblemCode.OVERLOADED, "busy")] * failures
                     self.world.node.fail("produce", *busy)
                     await self._send(client, number)
                     self.world.node.forgive()

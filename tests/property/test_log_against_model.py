@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from acklog.wire.batch import read_header
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.disk.port import DiskFailedError, DiskFullError
 from storage.log.keys import LogKey
 from storage.log.log_table import LogKind, Space
@@ -131,7 +131,7 @@ class LogAgainstModel(RuleBasedStateMachine):
         self.is_dead = False
         self.is_limited = False
         self.stamped: dict[bytes, bytes] = {}  # content → the batch with its stamp, of those that other leaders made
-        self.rest = AcklogError(ProblemCode.UNAVAILABLE, "the role is over")
+        self.rest = ServerError(ProblemCode.UNAVAILABLE, "the role is over")
         self.times_ms: dict[bytes, int] = {}  # content → append time, as far as it was told or seen
 
     @initialize(seed=st.integers(0, 2**32))
@@ -156,11 +156,11 @@ class LogAgainstModel(RuleBasedStateMachine):
             return self.harness.run(work)
         except SimulatedPowerLoss:
             self.is_dead = True
-        except AcklogError as error:
+        except ServerError as error:
             self.accept(error)
         return None
 
-    def accept(self, error: AcklogError) -> None:
+    def accept(self, error: ServerError) -> None:
         if error.code is ProblemCode.STORAGE_FULL:
             assert self.is_limited, error
         elif self.harness.store.failure is not None:
@@ -239,7 +239,7 @@ class LogAgainstModel(RuleBasedStateMachine):
                 self.times_ms.setdefault(parts[-1].content, appended.append_time_ms)
                 assert self.times_ms[parts[-1].content] == appended.append_time_ms
             elif error is not self.rest:
-                assert isinstance(error, AcklogError)
+                assert isinstance(error, ServerError)
                 if error.code is not ProblemCode.CONFLICT:  # the one before it in the queue says why
                     self.accept(error)
                 if error.code is ProblemCode.STORAGE_FAILED:
@@ -469,7 +469,7 @@ class LogAgainstModel(RuleBasedStateMachine):
         self.end_process(power_loss=power_loss)
         for number, after in enumerate(crashes):
             self.harness.disk.crash_after_operations(after)
-            with contextlib.suppress(SimulatedPowerLoss, DiskFailedError, DiskFullError, AcklogError):
+            with contextlib.suppress(SimulatedPowerLoss, DiskFailedError, DiskFullError, ServerError):
                 self.harness.open()
             self.end_process(power_loss=bool(number % 2))
         self.harness.disk.capacity_bytes = CAPACITY_BYTES_DEFAULT

@@ -24,7 +24,7 @@ from app.http.parsing.records import parse_records
 from app.http.parsing.send import parse_send, send_steps
 from app.http.parsing.settle import parse_ack, parse_extend, parse_nack
 from app.http.parsing.topics import parse_topic
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 _WHITESPACE = st.text(alphabet=" \t\r\n", max_size=3)
 _TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -141,12 +141,12 @@ def outcome(steps: Steps[SendCommand | PlainBatch]) -> object:
     """What a request came to; of a refused one only that: large ones may have another fault found first."""
     try:
         command = at_once(steps)
-    except AcklogError as error:
+    except ServerError as error:
         return "refused" if error.code.status == 400 else error
     if isinstance(command, PlainBatch):
         command = command.spelled_out()
     messages = [
-        (each.code, each.field) if isinstance(each, AcklogError) else (each.record, each.partition)
+        (each.code, each.field) if isinstance(each, ServerError) else (each.record, each.partition)
         for each in command.messages
     ]
     return command.queue, command.acks, command.is_batch, messages
@@ -202,16 +202,16 @@ _FORM = "application/x-www-form-urlencoded"
 _TYPES = st.sampled_from(["", "application/json", "application/x-ndjson", _FORM, "text/plain", "é", ";", "\x00"])
 
 
-def fault_of(parse: Callable[[], object]) -> AcklogError | None:
+def fault_of(parse: Callable[[], object]) -> ServerError | None:
     """The problem that parsing ended in; anything else that is raised fails the test."""
     try:
         parse()
-    except AcklogError as error:
+    except ServerError as error:
         return error
     return None
 
 
-def is_the_clients(fault: AcklogError | None) -> bool:
+def is_the_clients(fault: ServerError | None) -> bool:
     return fault is None or (400 <= fault.code.status < 500 and len(fault.detail) < 2000)
 
 

@@ -200,7 +200,7 @@ async def compacted_follower(stage: Stage) -> tuple[NodeMachine, ReplicaHost]:
     log = replica.logs[LogKind.DELIVERY]
     await stage.until(lambda: log.log_end > 0, "there is something to compact")
     assert follower.process is not None
-    compact = replica._tools.snapshots.compact(log, log.log_end, leader_epoch=replica.leader_epoch)
+    compact = replica._context.snapshots.compact(log, log.log_end, leader_epoch=replica.leader_epoch)
     await follower.process.call(compact)
     return follower, replica
 
@@ -220,7 +220,7 @@ def test_a_snapshot_that_is_gone_is_noticed_at_the_next_start() -> None:
         log = replica.logs[LogKind.DELIVERY]
         assert victim.process is not None
         await victim.process.call(log.reset_to(log.log_end))
-        await victim.process.call(replica._tools.snapshots.write(log, 0, b""))
+        await victim.process.call(replica._context.snapshots.write(log, 0, b""))
         stage.hardware.rotten = victim
         await noticed_at_the_next_start(stage, victim)
 
@@ -229,7 +229,7 @@ def test_a_snapshot_that_is_gone_is_noticed_at_the_next_start() -> None:
 
 async def put_older_snapshot_back(machine: NodeMachine, replica: ReplicaHost) -> None:
     """The log was trimmed for a newer one."""
-    log, snapshots = replica.logs[LogKind.DELIVERY], replica._tools.snapshots
+    log, snapshots = replica.logs[LogKind.DELIVERY], replica._context.snapshots
     assert machine.process is not None
     await machine.process.call(log.reset_to(log.log_end))
     await machine.process.call(snapshots.write(log, log.log_end - 1, encode_snapshot([], log=str(log.key))))
@@ -239,7 +239,7 @@ async def put_older_snapshot_back(machine: NodeMachine, replica: ReplicaHost) ->
 def test_a_snapshot_that_is_not_the_logs_own_is_noticed_at_the_next_start(change: str) -> None:
     async def script(stage: Stage) -> None:
         victim, replica = await compacted_follower(stage)
-        log, snapshots = replica.logs[LogKind.DELIVERY], replica._tools.snapshots
+        log, snapshots = replica.logs[LogKind.DELIVERY], replica._context.snapshots
         assert victim.process is not None
         if change == "older":
             await put_older_snapshot_back(victim, replica)

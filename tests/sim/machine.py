@@ -10,11 +10,11 @@ from acklog.wire.problems import ProblemCode
 from app.configuration.server_settings import Settings
 from app.http.application import create_server_app
 from app.processes.embedded import EmbeddedServer, start_embedded
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.ports.coordination import Compare, KeyValue, Lease, Listing, Operation, TransactionResult, Watch
 from cluster.stores.memory_store import MemoryStore
-from storage.log.settings import LogStoreSettings
-from storage.node.partition.settings import NodeSettings
+from storage.log.log_settings import LogStoreSettings
+from storage.node.partition.node_settings import NodeSettings
 from tests.sim.environment import DiskSpeed, MachineClock, SimClock, SimEntropy, SimExecutor
 from tests.sim.http_client import HttpClient
 from tests.sim.loop import SimLoop
@@ -180,7 +180,7 @@ class Machine:
                 await process.call(server.close())
         except ProcessDiedError:
             return
-        except AcklogError as error:
+        except ServerError as error:
             if error.code is not ProblemCode.STORAGE_FAILED:
                 raise
             self._coverage["stops that failed"] += 1

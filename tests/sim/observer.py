@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable
 
 from acklog.wire.batch import decode_records, verify
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import Group, Topic
 from storage.rpc.messages import PositionsRequest, RecordsRequest
 from tests.sim.clients import Surroundings
@@ -36,7 +36,7 @@ class Observer:
                 try:
                     found += await self.read_progress(topic, partition, is_final=is_final)
                     await self._read_log(topic, partition, is_final=is_final)
-                except (ProcessDiedError, AcklogError) as error:
+                except (ProcessDiedError, ServerError) as error:
                     if is_final:
                         raise
                     self._around.coverage[f"look {type(error).__name__}"] += 1

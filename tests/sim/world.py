@@ -14,7 +14,7 @@ from typing import Any
 
 import structlog
 
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import GroupMode, GroupSettings, TopicConfig
 from tests.sim.checkers import Checker, check_all, final_log
 from tests.sim.clients import Surroundings
@@ -155,7 +155,7 @@ class World:
                 await self.machine.start()
             except ProcessDiedError:
                 self._note("died in its start")
-            except (AcklogError, OSError) as error:
+            except (ServerError, OSError) as error:
                 self._note("did not start", repr(error))
                 self.coverage[f"start {type(error).__name__}"] += 1
                 self.machine.disk.power_loss(self._random)

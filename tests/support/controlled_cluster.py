@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 
 from cluster.catalog.topics import Topics
+from cluster.controller.controller_settings import ControllerSettings
 from cluster.controller.host import ControllerHost
 from cluster.controller.planner_settings import PlannerSettings
-from cluster.controller.settings import ControllerSettings
 from cluster.life.election import ElectionSettings
 from cluster.life.registration import NodeRegistrar
 from cluster.metadata.metadata_view import MetadataView

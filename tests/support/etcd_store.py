@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from cluster.etcd.etcd_settings import EtcdSettings
 from cluster.etcd.etcd_store import EtcdStore
-from cluster.etcd.settings import EtcdSettings
 from cluster.ports.runtime import SteadyClock, SystemEntropy
 
 

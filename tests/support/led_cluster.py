@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 from acklog.wire.problems import ProblemCode
 from app.configuration.server_settings import Settings
 from app.gateway.dependencies import Gateway
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model.values import PartitionState, Topic
 from storage.rpc.node_api import NodeApi
@@ -84,7 +84,7 @@ class LedCluster:
 
     def client(self, node_id: int) -> NodeApi:
         if node_id not in self.nodes:
-            raise AcklogError(ProblemCode.UNAVAILABLE, f"node {node_id} is not registered")
+            raise ServerError(ProblemCode.UNAVAILABLE, f"node {node_id} is not registered")
         return cast(NodeApi, self.nodes[node_id])
 
     def later(self, delay_ms: int, action: Callable[[], None]) -> None:

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from acklog.wire.batch import DedupKey, encode_batch, encode_opaque_batch, read_header, stamp
 from acklog.wire.record import Record
+from storage.log.log_settings import LogSettings, LogStoreSettings
 from storage.log.partition_log import PartitionLog
-from storage.log.settings import LogSettings, LogStoreSettings
 from storage.log.store import LogStore
 from tests.sim.environment import SimEntropy
 from tests.sim.inline_executor import InlineExecutor

@@ -13,8 +13,8 @@ from app.processes.cluster_gateway import ClusterGateway, start_cluster_gateway
 from app.processes.cluster_node import ClusterNode, start_cluster_node
 from cluster.ports.coordination import CoordinationStore
 from cluster.stores.memory_store import MemoryStore
-from storage.log.settings import LogStoreSettings
-from storage.node.partition.settings import NodeSettings
+from storage.log.log_settings import LogStoreSettings
+from storage.node.partition.node_settings import NodeSettings
 from storage.rpc.transport import Listener, StreamHandler
 from tests.sim.environment import MachineClock, SimClock, SimEntropy, SimExecutor
 from tests.sim.loop import SimLoop, simulate

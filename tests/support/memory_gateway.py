@@ -13,8 +13,8 @@ from acklog.wire.problems import ProblemCode
 from app.auth.tokens import TokenTable
 from app.configuration.server_settings import Settings
 from app.gateway.dependencies import Gateway
-from cluster.catalog.steering_desk import SteeringDesk
-from cluster.errors import AcklogError
+from cluster.catalog.cluster_admin import ClusterAdmin
+from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.metadata.steering_state import SteeringState
 from cluster.model import keys
@@ -166,7 +166,7 @@ class MemoryTopics:
         existing = self._metadata.topic(name)
         if existing is not None:
             if (existing.partitions, existing.config) != (partitions, config):
-                raise AcklogError(ProblemCode.TOPIC_EXISTS, f"{name!r} exists with other settings")
+                raise ServerError(ProblemCode.TOPIC_EXISTS, f"{name!r} exists with other settings")
             return existing
         topic = Topic(id_from_bits(self._entropy.bits64()), name, partitions, replication_factor, 5, config)
         self._metadata.topics_by_name[name] = topic
@@ -187,7 +187,7 @@ class MemoryTopics:
     ) -> Topic:
         old = self._metadata.topics_by_name[name]
         if partitions is not None and partitions < old.partitions:
-            raise AcklogError(ProblemCode.INVALID_FIELD, "partitions cannot be taken away", field="partitions")
+            raise ServerError(ProblemCode.INVALID_FIELD, "partitions cannot be taken away", field="partitions")
         topic = replace(
             self._remapped(old, partitions or old.partitions, old.decommissioned),
             replication_factor=replication_factor or old.replication_factor,
@@ -207,7 +207,7 @@ class MemoryTopics:
 
     async def delete(self, name: str) -> None:
         if self._metadata.topics_by_name.pop(name, None) is None:
-            raise AcklogError(ProblemCode.TOPIC_NOT_FOUND, f"there is no topic {name!r}")
+            raise ServerError(ProblemCode.TOPIC_NOT_FOUND, f"there is no topic {name!r}")
 
 
 class MemoryGroups:
@@ -219,7 +219,7 @@ class MemoryGroups:
         existing = self._metadata.group(name)
         if existing is not None:
             if (existing.mode, existing.settings) != (mode, settings):
-                raise AcklogError(ProblemCode.GROUP_EXISTS, f"{name!r} exists with other settings")
+                raise ServerError(ProblemCode.GROUP_EXISTS, f"{name!r} exists with other settings")
             return existing
         group = Group(id_from_bits(self._entropy.bits64()), name, 5, mode, settings)
         self._metadata.groups_by_name[name] = group
@@ -256,7 +256,7 @@ class MemoryGroups:
 
     async def delete(self, name: str) -> None:
         if self._metadata.groups_by_name.pop(name, None) is None:
-            raise AcklogError(ProblemCode.GROUP_NOT_FOUND, f"there is no group {name!r}")
+            raise ServerError(ProblemCode.GROUP_NOT_FOUND, f"there is no group {name!r}")
 
 
 class OneNode:
@@ -283,7 +283,7 @@ class MemoryWorld:
             metadata=cast(MetadataView, self.metadata),
             topics=self.topics,
             groups=self.groups,
-            steering=SteeringDesk(self.store, cast(MetadataView, self.metadata), clock=self.clock),
+            steering=ClusterAdmin(self.store, cast(MetadataView, self.metadata), clock=self.clock),
             nodes=OneNode(self.node),
             clock=self.clock,
             entropy=entropy,

@@ -10,7 +10,7 @@ from acklog.wire.batch import DedupKey, decode_keys, decode_records, read_header
 from acklog.wire.identifiers import Receipt
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.rpc import messages
 from storage.rpc.node_api import ProduceWaiter
 
@@ -187,7 +187,7 @@ class MemoryNode:
         self._note("inspect", request)
         log = self.log(request.topic_id, request.partition)
         if request.offset >= len(log.records) or request.leader_epoch != LEADER_EPOCH:
-            raise AcklogError(ProblemCode.MESSAGE_NOT_FOUND, "there is no such message")
+            raise ServerError(ProblemCode.MESSAGE_NOT_FOUND, "there is no such message")
         groups = []
         for group_id, reader in log.readers.items():
             lease = reader.leases.get(request.offset)
@@ -201,7 +201,7 @@ class MemoryNode:
         end = len(log.records)
         offset = request.offset if request.time_ms < 0 else (0 if request.time_ms <= APPEND_TIME_MS else end)
         if not 0 <= offset <= end:
-            raise AcklogError(ProblemCode.OFFSET_OUT_OF_RANGE, f"the log holds 0 to {end}", field="offset")
+            raise ServerError(ProblemCode.OFFSET_OUT_OF_RANGE, f"the log holds 0 to {end}", field="offset")
         chosen, next_offset = b"", offset
         for batch in log.batches:
             header = read_header(batch)
@@ -232,7 +232,7 @@ class MemoryNode:
         targets = {"earliest": 0, "latest": end, "offset": request.value, "time": 0}
         target = targets[request.to]
         if not 0 <= target <= end:
-            raise AcklogError(ProblemCode.OFFSET_OUT_OF_RANGE, f"the log holds 0 to {end}", field="to.offset")
+            raise ServerError(ProblemCode.OFFSET_OUT_OF_RANGE, f"the log holds 0 to {end}", field="to.offset")
         previous = reader.progress
         if not request.dry_run:
             reader.progress = target

@@ -9,8 +9,8 @@ import httpx2
 from app.auth.tokens import TokenTable
 from app.gateway.dependencies import Gateway
 from app.http.application import create_app
+from cluster.catalog.cluster_admin import ClusterAdmin
 from cluster.catalog.groups import Groups
-from cluster.catalog.steering_desk import SteeringDesk
 from cluster.model.values import Topic
 from storage.rpc.node_api import NodeApi
 from tests.support.controlled_cluster import ControlledCluster
@@ -52,7 +52,7 @@ class OperatedCluster:
             metadata=controlled.metadata,
             topics=controlled.topics,
             groups=Groups(store, controlled.metadata, clock=clock, entropy=entropy),
-            steering=SteeringDesk(store, controlled.metadata, clock=clock),
+            steering=ClusterAdmin(store, controlled.metadata, clock=clock),
             nodes=EveryNode(),
             clock=clock,
             entropy=entropy,

@@ -16,7 +16,7 @@ from app.processes.embedded_store import open_store
 from cluster.ports.runtime import SteadyClock, SystemEntropy
 from storage.disk.real_disk import RealDisk
 from storage.disk.thread_executor import ThreadExecutor
-from storage.node.partition.settings import NodeSettings
+from storage.node.partition.node_settings import NodeSettings
 from tests.support.http_protocol_client import MemoryServer, read_answer
 
 COPIES_MAX = 100

@@ -10,14 +10,14 @@ from app.configuration.node_process_settings import NodeProcessSettings
 from app.processes.cluster_node import ClusterNode, start_cluster_node
 from cluster.catalog.groups import Groups
 from cluster.catalog.topics import Topics
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import Group, GroupMode, GroupSettings, PartitionState, Topic, TopicConfig
 from cluster.ports.clock import Clock
 from cluster.stores.memory_store import MemoryStore
-from storage.node.partition.settings import NodeSettings
+from storage.node.partition.node_settings import NodeSettings
 from storage.node.replicas.replica_host import ReplicaHost
 from storage.node.storage_node import StorageNode
-from storage.replication.settings import ReplicationSettings
+from storage.replication.replication_settings import ReplicationSettings
 from storage.rpc import messages
 from tests.sim.environment import FIRST_WALL_MS, MachineClock, SimClock, SimEntropy, SimExecutor
 from tests.sim.loop import SimLoop, simulate
@@ -157,7 +157,7 @@ class SimulatedCluster:
         while True:
             try:
                 return await call()
-            except (KeyError, AcklogError) as error:
+            except (KeyError, ServerError) as error:
                 is_elsewhere = isinstance(error, KeyError) or error.code.name == "UNAVAILABLE"
                 if not is_elsewhere or self.clock.monotonic_ms() >= deadline_ms:
                     raise

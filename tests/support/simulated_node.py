@@ -13,9 +13,9 @@ from cluster.metadata.metadata_view import MetadataView
 from cluster.model.values import Group, GroupMode, GroupSettings, Topic, TopicConfig
 from cluster.ports.clock import Clock
 from cluster.stores.memory_store import MemoryStore
-from storage.log.settings import LogStoreSettings
+from storage.log.log_settings import LogStoreSettings
 from storage.node.groups.dead_letter_topics import DeadLetterTopics
-from storage.node.partition.settings import NodeSettings
+from storage.node.partition.node_settings import NodeSettings
 from storage.node.replicas.no_peers import NoPeers
 from storage.node.storage_node import StorageNode
 from storage.rpc import messages

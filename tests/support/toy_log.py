@@ -35,7 +35,7 @@ def toy_log(*, since_version: int = NEWEST_VERSION) -> Iterator[LogSpec]:
 
 async def write_toy(leader: ReplicaHost, body: bytes) -> Appended:
     """Append a record to the toy log of a partition that this replica leads; it is not committed yet. Raises
-    AcklogError."""
+    ServerError."""
     appended = await leader.logs[TOY].append(encode_batch([Record(body)]), leader_epoch=leader.leader_epoch)
     leader.log_moved()
     return appended

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from acklog.command.line_sender import SendTotals
     from acklog.command.progress import Progress
     from acklog.messages import OutgoingMessage, Sent
-    from acklog.producer.settings import ProducerOptions
+    from acklog.producer.producer_settings import ProducerOptions
 
 command = CommandTyper(name="send")
 
@@ -169,7 +169,7 @@ def _sent_views(session: Session, topic: str, sent: "Sent") -> list[View]:
 
 
 def _send_lines(session: Session, topic: str, form: MessageForm) -> None:
-    from acklog.command.line_sender import Delivery, LineSender
+    from acklog.command.line_sender import LineSender, PendingSend
 
     stdin = session.surroundings.stdin
     if stdin.isatty():
@@ -181,7 +181,7 @@ def _send_lines(session: Session, topic: str, form: MessageForm) -> None:
         session.output.progress(f"Sending to {topic}") as progress,
     ):
 
-        def start(message: "OutgoingMessage") -> Delivery:
+        def start(message: "OutgoingMessage") -> PendingSend:
             return producer.send(
                 message.body,
                 key=message.key,
@@ -201,7 +201,7 @@ def _send_lines(session: Session, topic: str, form: MessageForm) -> None:
 
 def _producer_options(timeout_s: float) -> "ProducerOptions":
     """Every wait of the producer ends with --timeout, as far as it allows."""
-    from acklog.producer.settings import DELIVERY_TIMEOUT_MS_MAX
+    from acklog.producer.producer_settings import DELIVERY_TIMEOUT_MS_MAX
 
     timeout_ms = max(1, min(DELIVERY_TIMEOUT_MS_MAX, int(timeout_s * 1000)))
     return {

@@ -21,7 +21,7 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from acklog.wire.record import Record
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.rpc.messages import ProduceResponse
 from storage.rpc.node_api import ProduceWaiter
 
@@ -44,7 +44,7 @@ class Append(Protocol):
 
 
 class Choose(Protocol):
-    """The partition of a batch of so many bytes; one that `is_busy` only where all are. Raises AcklogError where the
+    """The partition of a batch of so many bytes; one that `is_busy` only where all are. Raises ServerError where the
     topic is gone."""
 
     def __call__(self, topic_id: str, size_bytes: int, is_busy: Callable[[int], bool], /) -> int: ...
@@ -183,7 +183,7 @@ class Coalescer:
         return len(self._waves)
 
     def add(self, topic_id: str, partition: int, acks: int, record: Record) -> "asyncio.Future[Placed]":
-        """Where the message is, once it is durable as `acks` asks; fails with AcklogError."""
+        """Where the message is, once it is durable as `acks` asks; fails with ServerError."""
         future: asyncio.Future[Placed] = asyncio.get_running_loop().create_future()
         self.enqueue(topic_id, partition, acks, record, future)
         return future
@@ -312,10 +312,10 @@ def _size_of(record: Record) -> int:
 def _fail(waiter: Waiter, error: BaseException) -> None:
     if isinstance(error, asyncio.CancelledError):
         waiter.cancel()
-    elif isinstance(error, AcklogError):
+    elif isinstance(error, ServerError):
         # One exception object raised in many tasks would collect all of their tracebacks.
         waiter.set_exception(
-            AcklogError(error.code, error.detail, field=error.field, retry_after_ms=error.retry_after_ms)
+            ServerError(error.code, error.detail, field=error.field, retry_after_ms=error.retry_after_ms)
         )
     else:
         waiter.set_exception(error)

@@ -15,7 +15,7 @@ from app.http.answers.records_arrow import arrow_stream
 from app.http.exchange.responses import JSON, NDJSON, BytesResponse
 from app.http.exchange.turns import Steps, Turns
 from app.http.parsing.accept import chosen_type
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 ARROW = "application/vnd.apache.arrow.stream"
 RECORDS_TYPES = (JSON, NDJSON, ARROW, log_page.MEDIA_TYPE)
@@ -42,21 +42,21 @@ def has_arrow() -> bool:
 
 
 def records_type(accept: str | None) -> str:
-    """The form that the client likes best of those that this server can make. Raises AcklogError NOT_ACCEPTABLE."""
+    """The form that the client likes best of those that this server can make. Raises ServerError NOT_ACCEPTABLE."""
     if has_arrow():
         return chosen_type(accept, RECORDS_TYPES)
     try:
         return chosen_type(accept, _WITHOUT_ARROW)
-    except AcklogError:
+    except ServerError:
         chosen_type(accept, RECORDS_TYPES)
         detail = 'Arrow needs an extra that this server was installed without: pip install "acklog-server[arrow]"'
-        raise AcklogError(ProblemCode.NOT_ACCEPTABLE, detail, field="Accept") from None
+        raise ServerError(ProblemCode.NOT_ACCEPTABLE, detail, field="Accept") from None
 
 
 async def records_response(
     read: RecordsRead, media_type: str, turns: Turns, in_thread: InThread | None
 ) -> BytesResponse:
-    """A page of small messages takes a second: others get their turn in between. Raises AcklogError
+    """A page of small messages takes a second: others get their turn in between. Raises ServerError
     RECORDS_CORRUPT."""
     response = read.response
     if media_type == JSON:

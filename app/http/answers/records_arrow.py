@@ -20,7 +20,7 @@ async def arrow_stream(read: RecordsRead, in_thread: InThread | None = None) -> 
     """The columns of `acklog.wire.records_arrow`.
 
     Between two record batches others get their turn: a page of small messages takes tens of milliseconds. Raises
-    AcklogError RECORDS_CORRUPT.
+    ServerError RECORDS_CORRUPT.
     """
     if in_thread is not None:
         await in_thread(load_library)  # takes half a second, once

@@ -1,15 +1,15 @@
 """The answer to an ack, a nack or an extension."""
 
 from app.calls.problem_item import problem_item
-from app.calls.settle import Settlement
+from app.calls.settle import SettleCommand
 from app.http.exchange.problems import problem_response
 from app.http.exchange.responses import BytesResponse, json_response
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 STATUS_OF_ACTION = {"ack": "acknowledged", "nack": "returned", "extend": "extended"}
 
 
-def settle_response(settlement: Settlement, results: list[AcklogError | None]) -> BytesResponse:
+def settle_response(settlement: SettleCommand, results: list[ServerError | None]) -> BytesResponse:
     """200 when all succeeded, 207 when some did, the first fault's status when none did."""
     done: dict[str, object] = {"status": STATUS_OF_ACTION[settlement.action]}
     first_fault = next((fault for fault in results if fault is not None), None)
@@ -19,7 +19,7 @@ def settle_response(settlement: Settlement, results: list[AcklogError | None]) -
     items = [done if fault is None else problem_item(fault) for fault in results]
     answer = {"results": items, "failed": failed}
     if first_fault is not None and failed == len(results):
-        whole = AcklogError(
+        whole = ServerError(
             first_fault.code,
             first_fault.detail,
             field=first_fault.field,

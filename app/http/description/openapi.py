@@ -22,7 +22,7 @@ from app.http.exchange.problems import CONTENT_TYPE as PROBLEM
 from app.http.exchange.problems import problem_document
 from app.http.parsing.query import Parameter
 from app.http.parsing.send import IDEMPOTENCY_KEY_BYTES_MAX
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 _PATH_SCHEMAS: dict[str, Schema] = {
     "topic": {"type": "string", "pattern": NAME_PATTERN},
@@ -165,7 +165,7 @@ def _problem_response(codes: list[ProblemCode]) -> dict[str, Any]:
 
 
 def _example(code: ProblemCode) -> dict[str, Any]:
-    return {"summary": code.title, "value": problem_document(AcklogError(code, f"{code.title}."))}
+    return {"summary": code.title, "value": problem_document(ServerError(code, f"{code.title}."))}
 
 
 def to_yaml(value: object, indent: str = "") -> str:

@@ -21,7 +21,7 @@ from app.calls.cluster import (
     UncleanPlanFields,
 )
 from app.calls.groups import GroupFields, GroupListing, GroupView, OffsetsView, SeekFields, SeekView
-from app.calls.look import GroupState
+from app.calls.inspect import GroupState
 from app.calls.problem_item import ProblemItem
 from app.calls.topics import PartitionDescription, TopicDescription, TopicFields, TopicListing, TopicView
 from app.calls.unclean_election import UncleanElectedView, UncleanPlanView

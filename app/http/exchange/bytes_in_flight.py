@@ -9,7 +9,7 @@ from types import TracebackType
 
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import ANYONE, Principal
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 BUSY_RETRY_MS = 1000
 
@@ -29,7 +29,7 @@ class BytesInFlight:
         return Hold(self, principal)
 
     def take(self, more: int, arriving: int, principal: Principal) -> None:
-        """`arriving` of the bytes, all or none, belong to a body that is not whole yet. Raises AcklogError OVERLOADED,
+        """`arriving` of the bytes, all or none, belong to a body that is not whole yet. Raises ServerError OVERLOADED,
         and takes nothing then."""
         if self.held_bytes + more > self.limit_bytes:
             raise _busy(f"{self.limit_bytes} bytes of request bodies are being handled already")
@@ -67,7 +67,7 @@ class Hold:
         self._is_whole = False
 
     def grow_to(self, size_bytes: int) -> None:
-        """So much has come. Raises AcklogError OVERLOADED; what is held already stays held."""
+        """So much has come. Raises ServerError OVERLOADED; what is held already stays held."""
         more = size_bytes - self.size_bytes
         if more <= 0:
             return
@@ -107,5 +107,5 @@ class Hold:
         self.size_bytes = self._arriving_bytes = 0
 
 
-def _busy(detail: str) -> AcklogError:
-    return AcklogError(ProblemCode.OVERLOADED, detail, retry_after_ms=BUSY_RETRY_MS)
+def _busy(detail: str) -> ServerError:
+    return ServerError(ProblemCode.OVERLOADED, detail, retry_after_ms=BUSY_RETRY_MS)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator
 
 from acklog.wire.limits import GZIP_MEMBERS_MAX
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 _GZIP = 16 + zlib.MAX_WBITS
 STEP_BYTES = 256 * 1024
@@ -16,7 +16,7 @@ class GzipUnpacker:
     """Several members, one behind the other, are one body, as RFC 1952 has it. `grew` is told the unpacked size, and
     raises where there is no room for it."""
 
-    def __init__(self, *, bytes_max: int, too_large: Callable[[], AcklogError], grew: Callable[[int], None]) -> None:
+    def __init__(self, *, bytes_max: int, too_large: Callable[[], ServerError], grew: Callable[[int], None]) -> None:
         self._bytes_max = bytes_max
         self._too_large = too_large
         self._grew = grew
@@ -25,7 +25,7 @@ class GzipUnpacker:
         self._members = 0
 
     def steps(self, packed: bytes) -> Generator[None, None, None]:
-        """Unpack what came next. Raises AcklogError REQUEST_TOO_LARGE, BODY_INCOMPLETE, and what `grew` raises."""
+        """Unpack what came next. Raises ServerError REQUEST_TOO_LARGE, BODY_INCOMPLETE, and what `grew` raises."""
         while packed:
             if self._member is None or self._member.eof:
                 self._begin_member()
@@ -36,16 +36,16 @@ class GzipUnpacker:
                 yield
 
     def end(self) -> bytes:
-        """The body. Raises AcklogError BODY_INCOMPLETE."""
+        """The body. Raises ServerError BODY_INCOMPLETE."""
         if self._member is None or not self._member.eof:
-            raise AcklogError(ProblemCode.BODY_INCOMPLETE, "the gzip stream ends early")
+            raise ServerError(ProblemCode.BODY_INCOMPLETE, "the gzip stream ends early")
         return bytes(self._unpacked)
 
     def _begin_member(self) -> None:
         self._members += 1
         if self._members > GZIP_MEMBERS_MAX:
             detail = f"the body has more than {GZIP_MEMBERS_MAX} gzip members"
-            raise AcklogError(ProblemCode.REQUEST_TOO_LARGE, detail)
+            raise ServerError(ProblemCode.REQUEST_TOO_LARGE, detail)
         self._member = zlib.decompressobj(_GZIP)
 
     def _unpack(self, packed: bytes) -> bytes:
@@ -55,7 +55,7 @@ class GzipUnpacker:
         try:
             self._unpacked += self._member.decompress(packed, min(room, STEP_BYTES))
         except zlib.error as error:
-            raise AcklogError(ProblemCode.BODY_INCOMPLETE, f"the body is not valid gzip: {error}") from None
+            raise ServerError(ProblemCode.BODY_INCOMPLETE, f"the body is not valid gzip: {error}") from None
         if len(self._unpacked) > self._bytes_max:
             raise self._too_large()
         self._grew(len(self._unpacked))

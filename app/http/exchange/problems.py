@@ -1,4 +1,4 @@
-"""Failures as HTTP: RFC 9457 problem documents. The only module that knows both AcklogError and HTTP."""
+"""Failures as HTTP: RFC 9457 problem documents. The only module that knows both ServerError and HTTP."""
 
 import logging
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from starlette.routing import BaseRoute, Match
 
 from acklog.wire.problems import ProblemCode
 from app.http.exchange.responses import BytesResponse, json_response
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.ports.coordination import CoordinationError, OutcomeUnknownError
 
 CONTENT_TYPE = "application/problem+json"
@@ -23,7 +23,7 @@ def problem_type(code: ProblemCode) -> str:
     return TYPE_PREFIX + code.name
 
 
-def problem_document(error: AcklogError) -> dict[str, object]:
+def problem_document(error: ServerError) -> dict[str, object]:
     """The document of a whole request's failure."""
     code = error.code
     document: dict[str, object] = {
@@ -40,7 +40,7 @@ def problem_document(error: AcklogError) -> dict[str, object]:
     return document
 
 
-def problem_response(error: AcklogError, headers: Mapping[str, str] | None = None) -> BytesResponse:
+def problem_response(error: ServerError, headers: Mapping[str, str] | None = None) -> BytesResponse:
     all_headers = dict(headers or {})
     if error.code.retriable:
         wait_ms = RETRY_AFTER_DEFAULT_MS if error.retry_after_ms is None else error.retry_after_ms
@@ -54,15 +54,15 @@ def problem_response(error: AcklogError, headers: Mapping[str, str] | None = Non
 
 def problem_of(error: Exception) -> BytesResponse:
     """The answer to whatever an endpoint raised. What nobody expected goes to the log with its stack."""
-    if isinstance(error, AcklogError):
+    if isinstance(error, ServerError):
         return problem_response(error)
     if isinstance(error, OutcomeUnknownError):
         detail = "the change may or may not have been made: read it back"
-        return problem_response(AcklogError(ProblemCode.OUTCOME_UNKNOWN, detail))
+        return problem_response(ServerError(ProblemCode.OUTCOME_UNKNOWN, detail))
     if isinstance(error, CoordinationError):
-        return problem_response(AcklogError(ProblemCode.UNAVAILABLE, "the coordination store cannot be reached now"))
+        return problem_response(ServerError(ProblemCode.UNAVAILABLE, "the coordination store cannot be reached now"))
     _logger.error("a request failed unexpectedly", exc_info=error)
-    return problem_response(AcklogError(ProblemCode.INTERNAL, "the server failed; its log says why"))
+    return problem_response(ServerError(ProblemCode.INTERNAL, "the server failed; its log says why"))
 
 
 def install_problem_handlers(app: FastAPI) -> None:
@@ -76,16 +76,16 @@ def install_problem_handlers(app: FastAPI) -> None:
         if error.status_code == 405:
             allowed = ", ".join(allowed_methods(app.router.routes, request))
             detail = f"{request.method[:20]} is not possible here, {allowed or 'nothing'} is"
-            return problem_response(AcklogError(ProblemCode.METHOD_NOT_ALLOWED, detail), {"Allow": allowed})
+            return problem_response(ServerError(ProblemCode.METHOD_NOT_ALLOWED, detail), {"Allow": allowed})
         if error.status_code == 404:
-            return problem_response(AcklogError(ProblemCode.NOT_FOUND, f"nothing is at {request.url.path[:200]}"))
+            return problem_response(ServerError(ProblemCode.NOT_FOUND, f"nothing is at {request.url.path[:200]}"))
         _logger.error("unexpected HTTP error of the framework", exc_info=error)
-        return problem_response(AcklogError(ProblemCode.INTERNAL, "the server failed"))
+        return problem_response(ServerError(ProblemCode.INTERNAL, "the server failed"))
 
     async def unexpected(_request: Request, _error: Exception) -> BytesResponse:
-        return problem_response(AcklogError(ProblemCode.INTERNAL, "the server failed; its log says why"))
+        return problem_response(ServerError(ProblemCode.INTERNAL, "the server failed; its log says why"))
 
-    app.add_exception_handler(AcklogError, raised)
+    app.add_exception_handler(ServerError, raised)
     app.add_exception_handler(HTTPException, framework)
     app.add_exception_handler(CoordinationError, raised)
     app.add_exception_handler(Exception, unexpected)

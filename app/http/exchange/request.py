@@ -35,5 +35,5 @@ class RequestHeaders:
 
 
 def principal_of(headers: RequestHeaders, tokens: TokenTable | None) -> Principal:
-    """Raises AcklogError UNAUTHENTICATED."""
+    """Raises ServerError UNAUTHENTICATED."""
     return ANYONE if tokens is None else tokens.authenticate(headers.get(b"authorization"))

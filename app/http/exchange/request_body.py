@@ -15,7 +15,7 @@ from app.http.exchange.bytes_in_flight import Hold
 from app.http.exchange.gzip_body import GzipUnpacker
 from app.http.exchange.request import RequestHeaders
 from app.http.exchange.turns import Turns
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 ADMINISTRATION_BYTES_MAX = 64 * 1024
 SETTLEMENT_BYTES_MAX = 256 * RECEIPTS_MAX  # a receipt has at most about 100 characters
@@ -30,7 +30,7 @@ async def read_body(
     timeout_ms: int,
     bytes_max: int = REQUEST_BODY_BYTES_MAX,
 ) -> bytes:
-    """The whole body, unpacked. Raises AcklogError REQUEST_TOO_LARGE, REQUEST_TIMEOUT, BODY_INCOMPLETE, OVERLOADED,
+    """The whole body, unpacked. Raises ServerError REQUEST_TOO_LARGE, REQUEST_TIMEOUT, BODY_INCOMPLETE, OVERLOADED,
     UNSUPPORTED_MEDIA_TYPE."""
     declared = headers.get(b"content-length")
     if declared is not None and _content_length(declared) > bytes_max:
@@ -38,7 +38,7 @@ async def read_body(
     encoding = (headers.get(b"content-encoding") or "identity").strip().lower()
     if encoding not in {"identity", "gzip", "x-gzip"}:
         detail = f"the content encoding {encoding[:50]!r} is not supported, gzip and identity are"
-        raise AcklogError(ProblemCode.UNSUPPORTED_MEDIA_TYPE, detail, field="Content-Encoding")
+        raise ServerError(ProblemCode.UNSUPPORTED_MEDIA_TYPE, detail, field="Content-Encoding")
     try:
         async with asyncio.timeout(timeout_ms / 1000):
             if encoding != "identity":
@@ -46,24 +46,24 @@ async def read_body(
             return await _read_identity(request, hold, bytes_max)
     except TimeoutError:
         detail = f"the body did not arrive within {timeout_ms} ms"
-        raise AcklogError(ProblemCode.REQUEST_TIMEOUT, detail) from None
+        raise ServerError(ProblemCode.REQUEST_TIMEOUT, detail) from None
 
 
 def _content_length(text: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 18:
-        raise AcklogError(ProblemCode.INVALID_FIELD, "is not a length", field="Content-Length")
+        raise ServerError(ProblemCode.INVALID_FIELD, "is not a length", field="Content-Length")
     return int(text)
 
 
-def _too_large(bytes_max: int) -> AcklogError:
+def _too_large(bytes_max: int) -> ServerError:
     detail = f"the body has more than {bytes_max} bytes"
-    return AcklogError(ProblemCode.REQUEST_TOO_LARGE, detail)
+    return ServerError(ProblemCode.REQUEST_TOO_LARGE, detail)
 
 
 async def _next_part(request: Request) -> tuple[bytes, bool]:
     message = await request.receive()
     if message["type"] == "http.disconnect":
-        raise AcklogError(ProblemCode.BODY_INCOMPLETE, "the client closed the connection within the body")
+        raise ServerError(ProblemCode.BODY_INCOMPLETE, "the client closed the connection within the body")
     return message.get("body", b""), message.get("more_body", False)
 
 

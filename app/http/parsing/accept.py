@@ -3,7 +3,7 @@
 import re
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 RANGES_MAX = 50
 _QUALITY = re.compile(r"\s*q\s*=\s*(0(\.[0-9]{0,3})?|1(\.0{0,3})?)\s*", re.IGNORECASE)
@@ -12,7 +12,7 @@ _QUALITY = re.compile(r"\s*q\s*=\s*(0(\.[0-9]{0,3})?|1(\.0{0,3})?)\s*", re.IGNOR
 def chosen_type(accept: str | None, offered: tuple[str, ...]) -> str:
     """The offered type that the client likes best; the first one where it does not care.
 
-    Raises AcklogError NOT_ACCEPTABLE.
+    Raises ServerError NOT_ACCEPTABLE.
     """
     if accept is None or accept in ("", "*/*", offered[0]):
         return offered[0]
@@ -23,7 +23,7 @@ def chosen_type(accept: str | None, offered: tuple[str, ...]) -> str:
         if quality > best_quality:
             best, best_quality = candidate, quality
     if not best:
-        raise AcklogError(ProblemCode.NOT_ACCEPTABLE, f"this call answers in {', '.join(offered)}", field="Accept")
+        raise ServerError(ProblemCode.NOT_ACCEPTABLE, f"this call answers in {', '.join(offered)}", field="Accept")
     return best
 
 

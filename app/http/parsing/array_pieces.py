@@ -39,7 +39,7 @@ class ArrayPieces:
     bracket stands, once the pieces have been gone through.
 
     Iterating goes on where it was, and gives None after each window that ends no piece, so that others get their turn.
-    Raises AcklogError INVALID_JSON where the array does not end.
+    Raises ServerError INVALID_JSON where the array does not end.
     """
 
     def __init__(self, text: bytes, start: int, *, window_bytes: int = WINDOW_BYTES) -> None:

@@ -10,7 +10,7 @@ from app.http.exchange.turns import Steps
 from app.http.parsing.envelope import PlainFields, message_decoder
 from app.http.parsing.json_text import is_too_deep, malformed, too_deep, validation_fault
 from app.http.parsing.message import KEY_SURELY_FITS, SURELY_SHALLOW_BYTES, MessageFields, outgoing_of
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 FAULTS_PER_STEP = 1_000
 """To say what is wrong with a message takes much longer than to take one, however short it is."""
@@ -34,14 +34,14 @@ def _is_too_much(body: bytes) -> bool:
 
 def check_count(messages: list[MessageFields] | list[Raw] | list[bytes]) -> None:
     if not messages:
-        raise AcklogError(ProblemCode.INVALID_FIELD, "must hold at least one message", field="messages")
+        raise ServerError(ProblemCode.INVALID_FIELD, "must hold at least one message", field="messages")
     if len(messages) > limits.REQUEST_MESSAGES_MAX:
         raise too_many()
 
 
-def too_many() -> AcklogError:
+def too_many() -> ServerError:
     detail = f"the request has more than {limits.REQUEST_MESSAGES_MAX} messages"
-    return AcklogError(ProblemCode.TOO_MANY_MESSAGES, detail, field="messages")
+    return ServerError(ProblemCode.TOO_MANY_MESSAGES, detail, field="messages")
 
 
 def check_all(batch: list[MessageFields] | UnsetType) -> Steps[list[Checked]]:
@@ -59,7 +59,7 @@ def check_each(batch: list[MessageFields], *, first: int = 0) -> Steps[list[Chec
     for fields in batch:
         try:
             append(outgoing_of(fields))
-        except AcklogError as fault:
+        except ServerError as fault:
             append(placed(fault, first + len(messages)))
             faults += 1
             if faults % FAULTS_PER_STEP == 0:
@@ -84,14 +84,14 @@ def decode_each(raws: list[Raw], *, first: int = 0) -> Steps[list[Checked]]:
         prefix = f"messages[{number}]"
         try:
             messages.append(outgoing_of(message_decoder.decode(raw), prefix + "."))
-        except AcklogError as fault:
+        except ServerError as fault:
             messages.append(fault)
         except msgspec.ValidationError as error:
             messages.append(validation_fault(error, prefix=prefix))
     return messages
 
 
-def placed(fault: AcklogError, number: int) -> AcklogError:
+def placed(fault: ServerError, number: int) -> ServerError:
     """The fault, with the message's place before the field's name."""
     fault.field = f"messages[{number}]" + (f".{fault.field}" if fault.field else "")
     return fault
@@ -102,7 +102,7 @@ def line_of(line: bytes, number: int) -> Checked:
     prefix = f"messages[{number}]"
     try:
         return outgoing_of(message_decoder.decode(line))
-    except AcklogError as fault:
+    except ServerError as fault:
         return placed(fault, number)
     except msgspec.ValidationError as error:
         return validation_fault(error, prefix=prefix)

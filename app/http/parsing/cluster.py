@@ -16,7 +16,7 @@ from app.calls.cluster import (
 )
 from app.http.parsing import query
 from app.http.parsing.json_text import check_utf8, decode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 LISTED_DEFAULT = 100
 
@@ -35,18 +35,18 @@ _decommission_decoder = msgspec.json.Decoder(DecommissionFields)
 
 
 def parse_cluster_limit(query_string: bytes) -> int:
-    """Raises AcklogError."""
+    """Raises ServerError."""
     return CLUSTER_QUERY.parse(query_string).integer("limit") or LISTED_DEFAULT
 
 
 def parse_move(body: bytes) -> MoveFields:
-    """Raises AcklogError."""
+    """Raises ServerError."""
     check_utf8(body)
     return decode(_move_decoder, body)
 
 
 def parse_plan(body: bytes) -> PlanFields:
-    """Raises AcklogError."""
+    """Raises ServerError."""
     if not body:
         return PlanFields()
     check_utf8(body)
@@ -54,7 +54,7 @@ def parse_plan(body: bytes) -> PlanFields:
 
 
 def parse_unclean_plan(body: bytes) -> UncleanPlanFields:
-    """Raises AcklogError."""
+    """Raises ServerError."""
     if not body:
         return UncleanPlanFields()
     check_utf8(body)
@@ -62,19 +62,19 @@ def parse_unclean_plan(body: bytes) -> UncleanPlanFields:
 
 
 def parse_unclean_election(body: bytes) -> UncleanElectionFields:
-    """Raises AcklogError."""
+    """Raises ServerError."""
     check_utf8(body)
     return decode(_unclean_election_decoder, body)
 
 
 def parse_decommission(body: bytes) -> DecommissionFields:
-    """Raises AcklogError."""
+    """Raises ServerError."""
     check_utf8(body)
     return decode(_decommission_decoder, body)
 
 
 def node_number(text: str) -> int:
-    """The id of a node in a path. Raises AcklogError INVALID_FIELD."""
+    """The id of a node in a path. Raises ServerError INVALID_FIELD."""
     if not _NODE.fullmatch(text) or not 1 <= int(text) <= NODE_ID_MAX:
-        raise AcklogError(ProblemCode.INVALID_FIELD, f"must be a node id, 1 to {NODE_ID_MAX}", field="node")
+        raise ServerError(ProblemCode.INVALID_FIELD, f"must be a node id, 1 to {NODE_ID_MAX}", field="node")
     return int(text)

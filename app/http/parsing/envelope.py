@@ -7,7 +7,7 @@ from acklog.wire.problems import ProblemCode
 from app.calls.names import queue_of
 from app.http.parsing.message import MessageFields
 from app.http.parsing.query import NO_ARGUMENTS, Arguments
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.rpc.messages import ACKS_ALL
 
 REPLICAS_MAX = 100
@@ -80,7 +80,7 @@ def queue_of_both(envelope: Envelope | PlainEnvelope, arguments: Arguments) -> s
         return queue_of(queue, topic)
     in_query = queue_of(arguments.text("queue"), arguments.text("topic"))
     if (queue is not None or topic is not None) and queue_of(queue, topic) != in_query:
-        raise AcklogError(ProblemCode.INVALID_FIELD, "the query names another queue than the body", field="queue")
+        raise ServerError(ProblemCode.INVALID_FIELD, "the query names another queue than the body", field="queue")
     return in_query
 
 
@@ -89,11 +89,11 @@ def acks_of_both(envelope: Envelope | PlainEnvelope, arguments: Arguments) -> in
     if envelope.acks is None:
         return ACKS_ALL if in_query is None else in_query
     if in_query is not None:
-        raise AcklogError(ProblemCode.INVALID_FIELD, "stands in the query and in the body", field="acks")
+        raise ServerError(ProblemCode.INVALID_FIELD, "stands in the query and in the body", field="acks")
     try:
         return acks_of(envelope.acks)
     except ValueError as error:
-        raise AcklogError(ProblemCode.INVALID_FIELD, str(error), field="acks") from None
+        raise ServerError(ProblemCode.INVALID_FIELD, str(error), field="acks") from None
 
 
 def refuse_message_fields(envelope: Envelope) -> None:
@@ -103,4 +103,4 @@ def refuse_message_fields(envelope: Envelope) -> None:
         if value is not None and value is not UNSET:
             encoded = dict(zip(MessageFields.__struct_fields__, MessageFields.__struct_encode_fields__, strict=True))
             detail = "does not go with messages: it belongs into each of them"
-            raise AcklogError(ProblemCode.INVALID_FIELD, detail, field=encoded[name])
+            raise ServerError(ProblemCode.INVALID_FIELD, detail, field=encoded[name])

@@ -7,7 +7,7 @@ from acklog.wire.problems import ProblemCode
 from app.calls.groups import GroupFields, SeekCommand, SeekFields
 from app.http.parsing import query
 from app.http.parsing.json_text import check_utf8, decode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import GroupMode
 
 OFFSETS_QUERY = query.QueryTable(
@@ -22,38 +22,38 @@ _seek_decoder = msgspec.json.Decoder(SeekFields)
 
 
 def parse_group(body: bytes) -> GroupFields:
-    """An empty body means a group with every default. Raises AcklogError."""
+    """An empty body means a group with every default. Raises ServerError."""
     if not body:
         return GroupFields()
     check_utf8(body)
     fields = decode(_group_decoder, body)
     if fields.mode not in {None, GroupMode.SHARED}:
-        raise AcklogError(ProblemCode.UNSUPPORTED, "only the mode 'shared' is supported yet", field="mode")
+        raise ServerError(ProblemCode.UNSUPPORTED, "only the mode 'shared' is supported yet", field="mode")
     return fields
 
 
 def parse_offsets(query_string: bytes) -> list[str]:
-    """The topics' names; empty for all. Raises AcklogError."""
+    """The topics' names; empty for all. Raises ServerError."""
     arguments = OFFSETS_QUERY.parse(query_string)
     return list(dict.fromkeys(arguments.texts("topic") + arguments.texts("queue")))
 
 
 def parse_seek(body: bytes) -> SeekCommand:
-    """Raises AcklogError."""
+    """Raises ServerError."""
     check_utf8(body)
     fields = decode(_seek_decoder, body)
     target = fields.to
     if isinstance(target, str):
         if target not in {"earliest", "latest"}:
             detail = 'must be "earliest", "latest", {"offset": number} or {"time": milliseconds}'
-            raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="to")
+            raise ServerError(ProblemCode.INVALID_FIELD, detail, field="to")
         return SeekCommand(fields.topic, fields.partition, target, -1, fields.dry_run)
     if (target.offset is None) == (target.time is None):
-        raise AcklogError(ProblemCode.INVALID_FIELD, "must hold either offset or time", field="to")
+        raise ServerError(ProblemCode.INVALID_FIELD, "must hold either offset or time", field="to")
     if target.time is not None:
         return SeekCommand(fields.topic, fields.partition, "time", target.time, fields.dry_run)
     assert target.offset is not None
     if fields.partition is None:
         detail = "an offset is one partition's: name the partition"
-        raise AcklogError(ProblemCode.MISSING_FIELD, detail, field="partition")
+        raise ServerError(ProblemCode.MISSING_FIELD, detail, field="partition")
     return SeekCommand(fields.topic, fields.partition, "offset", target.offset, fields.dry_run)

@@ -11,7 +11,7 @@ import msgspec
 from acklog.wire.limits import JSON_DEPTH_MAX
 from acklog.wire.problems import ProblemCode
 from app.http.parsing.expectation import expected_text, what_fits
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 _Value = TypeVar("_Value")
 
@@ -30,17 +30,17 @@ _OTHER = re.compile(r"(?P<what>.*?)(?: - at `(?:key in )?\$?(?P<path>[^`]*)`)?",
 
 
 def check_utf8(text: bytes) -> None:
-    """Raises AcklogError INVALID_JSON. (msgspec does not look at the bytes of a value that it keeps raw.)"""
+    """Raises ServerError INVALID_JSON. (msgspec does not look at the bytes of a value that it keeps raw.)"""
     if text.isascii():
         return
     try:
         text.decode()
     except UnicodeDecodeError as error:
-        raise AcklogError(ProblemCode.INVALID_JSON, f"byte {error.start} is not valid UTF-8") from None
+        raise ServerError(ProblemCode.INVALID_JSON, f"byte {error.start} is not valid UTF-8") from None
 
 
 def decode(decoder: "msgspec.json.Decoder[_Value]", text: bytes | msgspec.Raw, *, prefix: str = "") -> _Value:
-    """The value; raises AcklogError INVALID_JSON, UNKNOWN_FIELD, MISSING_FIELD or INVALID_FIELD.
+    """The value; raises ServerError INVALID_JSON, UNKNOWN_FIELD, MISSING_FIELD or INVALID_FIELD.
 
     `prefix` is where in the request the text stands: "messages[3]".
     """
@@ -54,18 +54,18 @@ def decode(decoder: "msgspec.json.Decoder[_Value]", text: bytes | msgspec.Raw, *
         raise too_deep(prefix or "body") from None
 
 
-def malformed(error: Exception, *, prefix: str = "") -> AcklogError:
+def malformed(error: Exception, *, prefix: str = "") -> ServerError:
     detail = str(error).removeprefix("JSON is malformed: ").replace("Input data was truncated", _CUT)
-    return AcklogError(ProblemCode.INVALID_JSON, f"not valid JSON: {detail}", field=prefix or None)
+    return ServerError(ProblemCode.INVALID_JSON, f"not valid JSON: {detail}", field=prefix or None)
 
 
-def too_deep(field: str) -> AcklogError:
-    return AcklogError(
+def too_deep(field: str) -> ServerError:
+    return ServerError(
         ProblemCode.INVALID_FIELD, f"is nested deeper than {JSON_DEPTH_MAX} objects and arrays", field=field
     )
 
 
-def validation_fault(error: msgspec.ValidationError, *, prefix: str = "", expected: Any = None) -> AcklogError:
+def validation_fault(error: msgspec.ValidationError, *, prefix: str = "", expected: Any = None) -> ServerError:
     """What msgspec found, with the field's path as a client writes it, and what would fit there where `expected`, the
     whole text's type, is given."""
     text = str(error)
@@ -73,16 +73,16 @@ def validation_fault(error: msgspec.ValidationError, *, prefix: str = "", expect
         field = _path(prefix, match["path"], match["name"])
         known = what_fits(expected, match["path"] or "")
         hint = f" here; known: {', '.join(known)}" if known else ""
-        return AcklogError(
+        return ServerError(
             ProblemCode.UNKNOWN_FIELD, f"{_shown(match['name'])} is not a known field{hint}", field=field
         )
     if (match := _MISSING.fullmatch(text)) is not None:
         field = _path(prefix, match["path"], match["name"])
-        return AcklogError(ProblemCode.MISSING_FIELD, f"{_shown(match['name'])} is required", field=field)
+        return ServerError(ProblemCode.MISSING_FIELD, f"{_shown(match['name'])} is required", field=field)
     match = _OTHER.fullmatch(text)
     assert match is not None
     what = expected_text(match["what"], what_fits(expected, match["path"] or ""))
-    return AcklogError(ProblemCode.INVALID_FIELD, what, field=_path(prefix, match["path"], "") or None)
+    return ServerError(ProblemCode.INVALID_FIELD, what, field=_path(prefix, match["path"], "") or None)
 
 
 def _path(prefix: str, path: str | None, name: str) -> str:
@@ -148,6 +148,6 @@ def utf8_steps(text: bytes) -> Generator[None, None, None]:
         try:
             text[start:end].decode()
         except UnicodeDecodeError as error:
-            raise AcklogError(ProblemCode.INVALID_JSON, f"byte {start + error.start} is not valid UTF-8") from None
+            raise ServerError(ProblemCode.INVALID_JSON, f"byte {start + error.start} is not valid UTF-8") from None
         start = end
         yield

@@ -41,7 +41,7 @@ from app.http.parsing.envelope import (
 from app.http.parsing.json_text import check_utf8, decode, malformed, utf8_steps, without_escapes
 from app.http.parsing.message import MessageFields, outgoing_of
 from app.http.parsing.query import Arguments
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 LARGE_BYTES = 64 * 1024
 """Beyond it a body is parsed in steps. Fewer bytes hold fewer messages with faults, each of which takes a while."""
@@ -59,7 +59,7 @@ _raw_list_decoder = msgspec.json.Decoder(list[Raw])
 
 
 def large_envelope_steps(body: bytes, arguments: Arguments) -> Steps[SendCommand | PlainBatch]:
-    """Returns what the envelope asks for. Raises AcklogError where the request as a whole is at fault."""
+    """Returns what the envelope asks for. Raises ServerError where the request as a whole is at fault."""
     yield from utf8_steps(body)
     head = _HEAD.match(body, 0, _HEAD_BYTES_MAX)
     if head is not None and _MESSAGES_BEFORE.search(head[0][-STEP_BYTES:]):
@@ -70,13 +70,13 @@ def large_envelope_steps(body: bytes, arguments: Arguments) -> Steps[SendCommand
         detail = (
             f"a message has more than {limits.MESSAGE_TEXT_BYTES_MAX} bytes in JSON, or the messages begin too late"
         )
-        raise AcklogError(ProblemCode.MESSAGE_TOO_LARGE, detail, field="body")
+        raise ServerError(ProblemCode.MESSAGE_TOO_LARGE, detail, field="body")
     outline = decode(outline_decoder, body)
     yield
     if outline.messages is not UNSET:
         array = bytes(outline.messages)
         if not array.startswith(b"["):
-            raise AcklogError(ProblemCode.INVALID_FIELD, "must be an array", field="messages")
+            raise ServerError(ProblemCode.INVALID_FIELD, "must be an array", field="messages")
         messages = yield from _message_steps(array, ArrayPieces(array, 1))
         return _command(outline, messages, arguments)
     _check_parts(outline)
@@ -114,7 +114,7 @@ def _line(line: bytes, number: int) -> Checked:
                 raise _text_too_large()
             check_utf8(line)
             _check_parts(decode(message_outline_decoder, line))
-    except AcklogError as fault:
+    except ServerError as fault:
         return placed(fault, number)
     return line_of(line, number)
 
@@ -143,7 +143,7 @@ class _Messages:
         return True
 
     def add(self, text: bytes, piece: Piece) -> Steps[None]:
-        """In steps. Raises AcklogError where the whole request is at fault."""
+        """In steps. Raises ServerError where the whole request is at fault."""
         if piece.size_bytes > limits.MESSAGE_TEXT_BYTES_MAX:
             self.checked = self._checked_so_far()
             self.checked.append(placed(_text_too_large(), len(self.checked)))
@@ -193,7 +193,7 @@ class _Messages:
         for raw in raws:
             try:
                 _check_parts(decode(message_outline_decoder, raw))
-            except AcklogError as fault:
+            except ServerError as fault:
                 return [placed(fault, first)]
         return (yield from decode_each(raws, first=first))
 
@@ -236,10 +236,10 @@ def _surrounding(body: bytes, pieces: ArrayPieces) -> Envelope:
     text = body[: pieces.start] + body[pieces.end :]
     if len(text) > _SURROUNDINGS_BYTES_MAX:
         detail = f"has more than {_SURROUNDINGS_BYTES_MAX} bytes around its messages"
-        raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="body")
+        raise ServerError(ProblemCode.INVALID_FIELD, detail, field="body")
     envelope = decode(envelope_decoder, text)
     if envelope.messages:
-        raise AcklogError(ProblemCode.INVALID_FIELD, "may be given once at most", field="messages")
+        raise ServerError(ProblemCode.INVALID_FIELD, "may be given once at most", field="messages")
     return envelope
 
 
@@ -255,9 +255,9 @@ def _is_blank(body: bytes, piece: Piece) -> bool:
     return body[piece.start : piece.end].isspace() or piece.start == piece.end
 
 
-def _text_too_large() -> AcklogError:
+def _text_too_large() -> ServerError:
     detail = f"the message has more than {limits.MESSAGE_TEXT_BYTES_MAX} bytes in JSON"
-    return AcklogError(ProblemCode.MESSAGE_TOO_LARGE, detail, field="body")
+    return ServerError(ProblemCode.MESSAGE_TOO_LARGE, detail, field="body")
 
 
 def _check_parts(outline: Outline | MessageOutline) -> None:
@@ -271,4 +271,4 @@ def _check_parts(outline: Outline | MessageOutline) -> None:
         text = bytes(raw)
         if without_escapes(text).count(b'"') > 2 * strings_each * count_max:
             detail = f"has more than {count_max} entries"
-            raise AcklogError(ProblemCode.INVALID_FIELD, detail, field=name)
+            raise ServerError(ProblemCode.INVALID_FIELD, detail, field=name)

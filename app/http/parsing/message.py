@@ -12,7 +12,7 @@ from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from app.calls.send import Outgoing
 from app.http.parsing.json_text import is_too_deep, too_deep
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 OCTETS = "application/octet-stream"
 _CONTENT_TYPE = re.compile(rf"[\x20-\x7e]{{1,{limits.CONTENT_TYPE_BYTES_MAX}}}")
@@ -39,7 +39,7 @@ class MessageFields(msgspec.Struct, forbid_unknown_fields=True, rename="camel", 
 
 
 def outgoing_of(fields: MessageFields, prefix: str = "") -> Outgoing:
-    """The message, checked. `prefix` is where in the request it stands ("messages[3]."). Raises AcklogError."""
+    """The message, checked. `prefix` is where in the request it stands ("messages[3]."). Raises ServerError."""
     raw = fields.body
     if (
         raw is UNSET
@@ -75,7 +75,7 @@ def outgoing_bytes(
     timestamp: int | None,
     dedup_id: str | None,
 ) -> Outgoing:
-    """A message whose body is a raw request body. Raises AcklogError."""
+    """A message whose body is a raw request body. Raises ServerError."""
     if len(body) > _BODY_BYTES_MAX:
         raise _too_large("")
     fields = MessageFields(key=key, tags=tags, timestamp=timestamp, content_type=content_type, dedup_id=dedup_id)
@@ -87,19 +87,19 @@ def outgoing_bytes(
 def _with_every_field(fields: MessageFields, prefix: str) -> Outgoing:
     for name, value in (("delaySeconds", fields.delay_seconds), ("deliverAt", fields.deliver_at)):
         if value is not UNSET and bytes(value) != _NULL:
-            raise AcklogError(ProblemCode.UNSUPPORTED, f"{name} is not supported yet", field=prefix + name)
+            raise ServerError(ProblemCode.UNSUPPORTED, f"{name} is not supported yet", field=prefix + name)
     content_type: str | None = None
     if fields.body_base64 is not None:
         if fields.body is not UNSET:
             detail = "give either body or bodyBase64"
-            raise AcklogError(ProblemCode.INVALID_FIELD, detail, field=prefix + "bodyBase64")
+            raise ServerError(ProblemCode.INVALID_FIELD, detail, field=prefix + "bodyBase64")
         body = _from_base64(fields.body_base64, prefix)
         content_type = OCTETS if fields.content_type is None else fields.content_type
     elif fields.body is UNSET:
-        raise AcklogError(ProblemCode.MISSING_FIELD, "body or bodyBase64 is required", field=prefix + "body")
+        raise ServerError(ProblemCode.MISSING_FIELD, "body or bodyBase64 is required", field=prefix + "body")
     elif fields.content_type is not None:
         detail = "goes with bodyBase64; a body is JSON"
-        raise AcklogError(ProblemCode.INVALID_FIELD, detail, field=prefix + "contentType")
+        raise ServerError(ProblemCode.INVALID_FIELD, detail, field=prefix + "contentType")
     else:
         body = bytes(fields.body)
     if len(body) > _BODY_BYTES_MAX:
@@ -131,7 +131,7 @@ def _check_rest(fields: MessageFields, prefix: str) -> None:
 
 
 def check_dedup_key(key: str, field: str, *, bytes_max: int) -> None:
-    """Raises AcklogError INVALID_FIELD. Control characters are kept for keys that the gateway composes."""
+    """Raises ServerError INVALID_FIELD. Control characters are kept for keys that the gateway composes."""
     if not 1 <= len(key.encode()) <= bytes_max or not key.isprintable():
         raise _invalid(field, f"must be 1 to {bytes_max} bytes of printable characters")
 
@@ -167,10 +167,10 @@ def _from_base64(text: str, prefix: str) -> bytes:
         raise _invalid(prefix + "bodyBase64", "is not base64 (RFC 4648, section 4)") from None
 
 
-def _invalid(field: str, detail: str) -> AcklogError:
-    return AcklogError(ProblemCode.INVALID_FIELD, detail, field=field)
+def _invalid(field: str, detail: str) -> ServerError:
+    return ServerError(ProblemCode.INVALID_FIELD, detail, field=field)
 
 
-def _too_large(prefix: str) -> AcklogError:
+def _too_large(prefix: str) -> ServerError:
     detail = f"the body has more than {_BODY_BYTES_MAX} bytes"
-    return AcklogError(ProblemCode.MESSAGE_TOO_LARGE, detail, field=prefix + "body")
+    return ServerError(ProblemCode.MESSAGE_TOO_LARGE, detail, field=prefix + "body")

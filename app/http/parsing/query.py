@@ -12,7 +12,7 @@ from urllib.parse import unquote_plus
 
 from acklog.wire.names import NAME_PATTERN
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 PARAMETERS_MAX = 100
 _WHOLE_NUMBER = re.compile(r"-?[0-9]{1,18}")
@@ -86,11 +86,11 @@ class QueryTable:
         object.__setattr__(self, "by_name", {each.name: each for each in self.parameters})
 
     def parse(self, query: bytes) -> Arguments:
-        """What is there. Raises AcklogError UNKNOWN_FIELD, INVALID_FIELD, MISSING_FIELD, UNSUPPORTED."""
+        """What is there. Raises ServerError UNKNOWN_FIELD, INVALID_FIELD, MISSING_FIELD, UNSUPPORTED."""
         arguments = Arguments() if query else NO_ARGUMENTS
         parts = query.split(b"&")
         if len(parts) > PARAMETERS_MAX:
-            raise AcklogError(ProblemCode.INVALID_FIELD, f"the query has more than {PARAMETERS_MAX} parameters")
+            raise ServerError(ProblemCode.INVALID_FIELD, f"the query has more than {PARAMETERS_MAX} parameters")
         for part in parts:
             if not part:
                 continue
@@ -98,10 +98,10 @@ class QueryTable:
             parameter, value = self._one(_unquote(name, "query"), text)
             if not arguments.add(parameter.name, value, values_max=parameter.values_max):
                 times = "once" if parameter.values_max == 1 else f"{parameter.values_max} times"
-                raise AcklogError(ProblemCode.INVALID_FIELD, f"may be given {times} at most", field=parameter.name)
+                raise ServerError(ProblemCode.INVALID_FIELD, f"may be given {times} at most", field=parameter.name)
         for each in self.parameters:
             if each.is_required and each.name not in arguments:
-                raise AcklogError(ProblemCode.MISSING_FIELD, f"{each.name} is required", field=each.name)
+                raise ServerError(ProblemCode.MISSING_FIELD, f"{each.name} is required", field=each.name)
         return arguments
 
     def _one(self, name: str, text: bytes) -> tuple[Parameter, object]:
@@ -109,20 +109,20 @@ class QueryTable:
         if parameter is None:
             known = ", ".join(self.by_name) or "none"
             detail = f"{name[:100]!r} is not a known parameter here; known: {known}"
-            raise AcklogError(ProblemCode.UNKNOWN_FIELD, detail, field=name[:100])
+            raise ServerError(ProblemCode.UNKNOWN_FIELD, detail, field=name[:100])
         if not parameter.is_supported:
-            raise AcklogError(ProblemCode.UNSUPPORTED, f"{name} is not supported yet", field=name)
+            raise ServerError(ProblemCode.UNSUPPORTED, f"{name} is not supported yet", field=name)
         try:
             return parameter, parameter.parse(_unquote(text, name))
         except ValueError as error:
-            raise AcklogError(ProblemCode.INVALID_FIELD, str(error), field=name) from None
+            raise ServerError(ProblemCode.INVALID_FIELD, str(error), field=name) from None
 
 
 def _unquote(text: bytes, field_name: str) -> str:
     try:
         return unquote_plus(text.decode(), errors="strict")
     except UnicodeDecodeError:
-        raise AcklogError(ProblemCode.INVALID_FIELD, "is not valid UTF-8", field=field_name) from None
+        raise ServerError(ProblemCode.INVALID_FIELD, "is not valid UTF-8", field=field_name) from None
 
 
 NO_PARAMETERS = QueryTable(())

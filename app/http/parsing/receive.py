@@ -5,7 +5,7 @@ from acklog.wire.problems import ProblemCode
 from app.calls.names import check_consumer
 from app.calls.receive import DEFAULT_GROUP, ReceiveCommand
 from app.http.parsing import query
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 RECEIVE_QUERY = query.QueryTable(
     (
@@ -42,14 +42,14 @@ RECEIVE_QUERY = query.QueryTable(
 
 
 def parse_receive(query_string: bytes) -> ReceiveCommand:
-    """Raises AcklogError."""
+    """Raises ServerError."""
     arguments = RECEIVE_QUERY.parse(query_string)
     queues = list(dict.fromkeys(arguments.texts("queue") + arguments.texts("topic")))
     if not queues:
-        raise AcklogError(ProblemCode.MISSING_FIELD, "queue is required", field="queue")
+        raise ServerError(ProblemCode.MISSING_FIELD, "queue is required", field="queue")
     if len(queues) > limits.RECEIVE_TOPICS_MAX:
         detail = f"may be given {limits.RECEIVE_TOPICS_MAX} times at most"
-        raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="queue")
+        raise ServerError(ProblemCode.INVALID_FIELD, detail, field="queue")
     consumer = arguments.text("consumer") or ""
     check_consumer(consumer)
     visibility_seconds = arguments.number("visibilitySeconds")

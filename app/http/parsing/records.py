@@ -7,7 +7,7 @@ from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
 from app.calls.records import EPOCH_MAX, OFFSET_MAX, FirstOffset, ReadFrom, RecordsCommand
 from app.http.parsing import query
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 _PARTITION = re.compile(r"[0-9]{1,9}")
 
@@ -65,15 +65,15 @@ RECORDS_QUERY = query.QueryTable(
 
 
 def parse_records(topic: str, partition: str, query_string: bytes) -> RecordsCommand:
-    """Raises AcklogError."""
+    """Raises ServerError."""
     arguments = RECORDS_QUERY.parse(query_string)
     if "offset" in arguments and "time" in arguments:
-        raise AcklogError(ProblemCode.INVALID_FIELD, "give either offset or time", field="time")
+        raise ServerError(ProblemCode.INVALID_FIELD, "give either offset or time", field="time")
     time_ms = arguments.integer("time")
     asked = arguments.value("offset")
     epoch = arguments.integer("epoch")
     if epoch is not None and not isinstance(asked, int):
-        raise AcklogError(ProblemCode.INVALID_FIELD, "goes with an offset that is a number", field="epoch")
+        raise ServerError(ProblemCode.INVALID_FIELD, "goes with an offset that is a number", field="epoch")
     first = FirstOffset.GIVEN
     offset = 0
     if isinstance(asked, FirstOffset):
@@ -97,8 +97,8 @@ def parse_records(topic: str, partition: str, query_string: bytes) -> RecordsCom
 
 
 def partition_number(text: str) -> int:
-    """The number of a partition in a path. Raises AcklogError INVALID_FIELD."""
+    """The number of a partition in a path. Raises ServerError INVALID_FIELD."""
     if not _PARTITION.fullmatch(text) or int(text) >= limits.PARTITIONS_MAX:
         detail = f"must be a whole number, 0 to {limits.PARTITIONS_MAX - 1}"
-        raise AcklogError(ProblemCode.INVALID_FIELD, detail, field="partition")
+        raise ServerError(ProblemCode.INVALID_FIELD, detail, field="partition")
     return int(text)

@@ -33,7 +33,7 @@ from app.http.parsing.json_text import check_utf8, decode, malformed, too_deep
 from app.http.parsing.large_send import LARGE_BYTES, LIKELY_BYTES_PER_STEP, large_envelope_steps, large_lines_steps
 from app.http.parsing.message import OCTETS, check_dedup_key, outgoing_bytes, outgoing_of
 from app.http.parsing.query import Arguments
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.rpc.messages import ACKS_ALL
 
 IDEMPOTENCY_KEY_BYTES_MAX = limits.DEDUP_KEY_BYTES_MAX - 8  # room for separators, a mapping, and the number of a run
@@ -72,7 +72,7 @@ _FOR_RAW_ONLY = ("key", "partition", "tags", "timestamp", "dedupId")
 
 
 def parse_send(body: bytes, *, content_type: str, query_string: bytes) -> SendCommand | PlainBatch:
-    """The messages of one request. Raises AcklogError where the request as a whole is at fault."""
+    """The messages of one request. Raises ServerError where the request as a whole is at fault."""
     return at_once(send_steps(body, content_type=content_type, query_string=query_string))
 
 
@@ -100,7 +100,7 @@ def send_steps(body: bytes, *, content_type: str, query_string: bytes) -> Steps[
 
 
 def check_idempotency_key(key: str) -> None:
-    """Raises AcklogError INVALID_FIELD."""
+    """Raises ServerError INVALID_FIELD."""
     check_dedup_key(key, "Idempotency-Key", bytes_max=IDEMPOTENCY_KEY_BYTES_MAX)
 
 
@@ -108,7 +108,7 @@ def _refuse_raw_parameters(arguments: Arguments) -> None:
     for name in _FOR_RAW_ONLY:
         if name in arguments:
             detail = "goes with a raw body; in JSON it is a field of the message"
-            raise AcklogError(ProblemCode.INVALID_FIELD, detail, field=name)
+            raise ServerError(ProblemCode.INVALID_FIELD, detail, field=name)
 
 
 def _envelope_steps(body: bytes, arguments: Arguments) -> Steps[SendCommand | PlainBatch]:
@@ -175,7 +175,7 @@ def _lines_steps(body: bytes) -> Steps[list[Checked]]:
         try:
             if not is_ascii:
                 check_utf8(line)
-        except AcklogError as fault:
+        except ServerError as fault:
             messages.append(placed(fault, number))
         else:
             messages.append(line_of(line, number))

@@ -10,9 +10,9 @@ from acklog.wire import limits
 from acklog.wire.identifiers import MessageId, Receipt, parse_message_id, parse_receipt
 from acklog.wire.problems import ProblemCode
 from app.calls.receive import DEFAULT_GROUP
-from app.calls.settle import Item, Settlement
+from app.calls.settle import Item, SettleCommand
 from app.http.parsing.json_text import check_utf8, decode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 
 class _AckBody(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
@@ -66,22 +66,22 @@ _PARSERS: dict[str, Callable[[str], Receipt | MessageId | None]] = {
 }
 
 
-def parse_ack(text: bytes) -> Settlement:
-    """Raises AcklogError."""
+def parse_ack(text: bytes) -> SettleCommand:
+    """Raises ServerError."""
     check_utf8(text)
     body = _decode(_ack_decoder, _loose_ack_decoder, text)
     _exactly_one(receipt=body.receipt, receipts=body.receipts, messageId=body.message_id, messageIds=body.message_ids)
     if body.group is not UNSET and body.message_id is UNSET and body.message_ids is UNSET:
-        raise AcklogError(ProblemCode.INVALID_FIELD, "goes with messageId: a receipt names its group", field="group")
+        raise ServerError(ProblemCode.INVALID_FIELD, "goes with messageId: a receipt names its group", field="group")
     group = DEFAULT_GROUP if body.group is UNSET else body.group
     if body.message_id is not UNSET or body.message_ids is not UNSET:
         items = _items(body.message_id, body.message_ids, "messageId")
-        return Settlement("ack", items, body.message_ids is not UNSET, group, kind="messageId")
-    return Settlement("ack", _items(body.receipt, body.receipts, "receipt"), body.receipts is not UNSET, group)
+        return SettleCommand("ack", items, body.message_ids is not UNSET, group, kind="messageId")
+    return SettleCommand("ack", _items(body.receipt, body.receipts, "receipt"), body.receipts is not UNSET, group)
 
 
-def parse_nack(text: bytes) -> Settlement:
-    """Raises AcklogError."""
+def parse_nack(text: bytes) -> SettleCommand:
+    """Raises ServerError."""
     check_utf8(text)
     body = _decode(_nack_decoder, _loose_nack_decoder, text)
     _exactly_one(receipt=body.receipt, receipts=body.receipts)
@@ -89,17 +89,17 @@ def parse_nack(text: bytes) -> Settlement:
     if body.delay_seconds is not None:
         delay_ms = _milliseconds(body.delay_seconds, limits.NACK_DELAY_SECONDS_MAX, "delaySeconds")
     items = _items(body.receipt, body.receipts, "receipt")
-    return Settlement("nack", items, body.receipts is not UNSET, delay_ms=delay_ms)
+    return SettleCommand("nack", items, body.receipts is not UNSET, delay_ms=delay_ms)
 
 
-def parse_extend(text: bytes) -> Settlement:
-    """Raises AcklogError."""
+def parse_extend(text: bytes) -> SettleCommand:
+    """Raises ServerError."""
     check_utf8(text)
     body = _decode(_extend_decoder, _loose_extend_decoder, text)
     visibility_ms = _milliseconds(body.visibility_seconds, limits.VISIBILITY_SECONDS_MAX, "visibilitySeconds")
     _exactly_one(receipt=body.receipt, receipts=body.receipts)
     items = _items(body.receipt, body.receipts, "receipt")
-    return Settlement("extend", items, body.receipts is not UNSET, visibility_ms=visibility_ms)
+    return SettleCommand("extend", items, body.receipts is not UNSET, visibility_ms=visibility_ms)
 
 
 def _decode(
@@ -116,9 +116,9 @@ def _exactly_one(**fields: object) -> None:
     given = [name for name, value in fields.items() if value is not UNSET]
     names = ", ".join(fields)
     if not given:
-        raise AcklogError(ProblemCode.MISSING_FIELD, f"one of {names} is required", field=next(iter(fields)))
+        raise ServerError(ProblemCode.MISSING_FIELD, f"one of {names} is required", field=next(iter(fields)))
     if len(given) > 1:
-        raise AcklogError(ProblemCode.INVALID_FIELD, f"give only one of {names}", field=given[1])
+        raise ServerError(ProblemCode.INVALID_FIELD, f"give only one of {names}", field=given[1])
 
 
 def _items(single: str | UnsetType, several: Sequence[str | Raw] | UnsetType, field: str) -> list[Item]:
@@ -127,10 +127,10 @@ def _items(single: str | UnsetType, several: Sequence[str | Raw] | UnsetType, fi
     assert several is not UNSET
     plural = field + "s"
     if not several:
-        raise AcklogError(ProblemCode.INVALID_FIELD, "must hold at least one", field=plural)
+        raise ServerError(ProblemCode.INVALID_FIELD, "must hold at least one", field=plural)
     if len(several) > limits.RECEIPTS_MAX:
         detail = f"the request has more than {limits.RECEIPTS_MAX} {plural}"
-        raise AcklogError(ProblemCode.TOO_MANY_MESSAGES, detail, field=plural)
+        raise ServerError(ProblemCode.TOO_MANY_MESSAGES, detail, field=plural)
     parse = _PARSERS[field]
     items: list[Item] = []
     for each in several:
@@ -144,15 +144,15 @@ def _string_of(raw: Raw) -> str | None:
     return _string_decoder.decode(raw) if bytes(raw).startswith(b'"') else None
 
 
-def _not_an_item(value: str | None, kind: str, field: str) -> AcklogError:
+def _not_an_item(value: str | None, kind: str, field: str) -> ServerError:
     if value is None:
-        return AcklogError(ProblemCode.INVALID_FIELD, "must be a string", field=field)
+        return ServerError(ProblemCode.INVALID_FIELD, "must be a string", field=field)
     if kind == "receipt":
-        return AcklogError(ProblemCode.INVALID_RECEIPT, "is not a receipt from Acklog", field=field)
-    return AcklogError(ProblemCode.INVALID_MESSAGE_ID, "is not a messageId from Acklog", field=field)
+        return ServerError(ProblemCode.INVALID_RECEIPT, "is not a receipt from Acklog", field=field)
+    return ServerError(ProblemCode.INVALID_MESSAGE_ID, "is not a messageId from Acklog", field=field)
 
 
 def _milliseconds(seconds: float, maximum: int, field: str) -> int:
     if not 0 <= seconds <= maximum:
-        raise AcklogError(ProblemCode.INVALID_FIELD, f"must be 0 to {maximum}", field=field)
+        raise ServerError(ProblemCode.INVALID_FIELD, f"must be 0 to {maximum}", field=field)
     return round(seconds * 1000)

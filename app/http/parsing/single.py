@@ -7,7 +7,7 @@ from app.calls.names import queue_of
 from app.calls.send import SingleMessage
 from app.http.parsing.json_text import check_utf8
 from app.http.parsing.message import MessageFields, outgoing_of
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 
 class _Envelope(MessageFields, forbid_unknown_fields=True, rename="camel", gc=False):
@@ -28,6 +28,6 @@ def parse_single(body: bytes) -> SingleMessage | None:
             None if fields.queue is UNSET else fields.queue,
             None if fields.topic is UNSET else fields.topic,
         )
-    except (AcklogError, msgspec.DecodeError, RecursionError):
+    except (ServerError, msgspec.DecodeError, RecursionError):
         return None
     return None if message.dedup_key is not None else SingleMessage(queue, message)

@@ -30,12 +30,12 @@ UPDATE_QUERY = query.QueryTable(
 
 
 def parse_update(query_string: bytes) -> bool:
-    """Whether the change may delete messages. Raises AcklogError."""
+    """Whether the change may delete messages. Raises ServerError."""
     return UPDATE_QUERY.parse(query_string).value("allowDataLoss") is True
 
 
 def parse_topic(body: bytes) -> TopicFields:
-    """An empty body means a topic with every default. Raises AcklogError."""
+    """An empty body means a topic with every default. Raises ServerError."""
     if not body:
         return TopicFields()
     check_utf8(body)
@@ -43,6 +43,6 @@ def parse_topic(body: bytes) -> TopicFields:
 
 
 def parse_listing(query_string: bytes) -> tuple[int, str]:
-    """(how many, after which name). Raises AcklogError."""
+    """(how many, after which name). Raises ServerError."""
     arguments = LISTING_QUERY.parse(query_string)
     return arguments.integer("limit") or LISTING_DEFAULT, arguments.text("after") or ""

@@ -19,7 +19,7 @@ from acklog.wire.problems import ProblemCode
 from app.configuration.server_settings import Settings
 from app.http.exchange.problems import problem_response
 from app.http.protocol.web_guard import WebGuard
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 BUSY_RETRY_MS = 1000
 _VERSIONS = frozenset({"1.0", "1.1"})
@@ -44,7 +44,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         self._write_timer: asyncio.TimerHandle | None = None
         self._running: RequestResponseCycle | None = None
         self._is_refused = False
-        self._last_word: AcklogError | None = None
+        self._last_word: ServerError | None = None
         self._good_host: bytes | None = None
         self._has_sent = False
         self._is_in_head = False
@@ -56,7 +56,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         if len(self.connections) > self.settings.connections_max:
             detail = f"the server has {self.settings.connections_max} open connections, the limit"
-            self._refuse(AcklogError(ProblemCode.TOO_MANY_CONNECTIONS, detail, retry_after_ms=BUSY_RETRY_MS))
+            self._refuse(ServerError(ProblemCode.TOO_MANY_CONNECTIONS, detail, retry_after_ms=BUSY_RETRY_MS))
             return
         # A pool may open connections ahead of its needs: until the first byte one is idle, not slow.
         self._timer = self.loop.call_later(self.settings.keep_alive_ms / 1000, self._is_unused)
@@ -105,12 +105,12 @@ class LimitedHttpProtocol(HttpToolsProtocol):
                 self.pipeline.popleft()
             self.cycle = self.pipeline[0][0]
             detail = f"at most {self.settings.pipelined_requests_max} requests may wait on one connection"
-            self._refuse(AcklogError(ProblemCode.TOO_MANY_CONNECTIONS, detail, retry_after_ms=BUSY_RETRY_MS))
+            self._refuse(ServerError(ProblemCode.TOO_MANY_CONNECTIONS, detail, retry_after_ms=BUSY_RETRY_MS))
 
     def eof_received(self) -> None:
         """The client sends no more, which ends the connection; it may still read."""
         if self.is_body_due() or (self.cycle is not None and self.cycle.more_body):
-            self._refuse(AcklogError(ProblemCode.BODY_INCOMPLETE, "the body is shorter than its head says"))
+            self._refuse(ServerError(ProblemCode.BODY_INCOMPLETE, "the body is shorter than its head says"))
 
     def _bound_the_rest(self) -> None:
         """After what came in: what still has to come must do so in time. (A timer per request that comes in one piece
@@ -148,13 +148,13 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         super().on_url(url)
         if len(self.url) > self.settings.url_bytes_max:
             detail = f"path and query have more than {self.settings.url_bytes_max} bytes"
-            self._refuse(AcklogError(ProblemCode.URI_TOO_LONG, detail))
+            self._refuse(ServerError(ProblemCode.URI_TOO_LONG, detail))
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._header_bytes += len(name) + len(value)
         if self._header_bytes > self.settings.header_bytes_max:
             detail = f"the headers have more than {self.settings.header_bytes_max} bytes"
-            self._refuse(AcklogError(ProblemCode.HEADERS_TOO_LARGE, detail))
+            self._refuse(ServerError(ProblemCode.HEADERS_TOO_LARGE, detail))
             return
         super().on_header(name, value)
 
@@ -197,15 +197,15 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         version = self.parser.get_http_version()
         host = headers.get(b"host")
         if version not in _VERSIONS:
-            self._refuse(AcklogError(ProblemCode.MALFORMED_HTTP, f"HTTP/{version} is not spoken here, HTTP/1.1 is"))
+            self._refuse(ServerError(ProblemCode.MALFORMED_HTTP, f"HTTP/{version} is not spoken here, HTTP/1.1 is"))
         elif host is None and version == "1.1":
-            self._refuse(AcklogError(ProblemCode.MALFORMED_HTTP, "a request has exactly one Host header", field="Host"))
+            self._refuse(ServerError(ProblemCode.MALFORMED_HTTP, "a request has exactly one Host header", field="Host"))
         elif len(headers) < len(self.headers) and (name := self._repeated()):
             detail = f"a request has at most one header {name}"
-            self._refuse(AcklogError(ProblemCode.MALFORMED_HTTP, detail, field=name))
+            self._refuse(ServerError(ProblemCode.MALFORMED_HTTP, detail, field=name))
         elif host != self._good_host and not _HOST.fullmatch(host or b""):
             detail = "the header Host is not a host with or without a port"
-            self._refuse(AcklogError(ProblemCode.MALFORMED_HTTP, detail, field="Host"))
+            self._refuse(ServerError(ProblemCode.MALFORMED_HTTP, detail, field="Host"))
         else:
             self._good_host = host
             self._judge_page(headers)
@@ -278,18 +278,18 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         self._timer = None
         detail = f"the headers did not arrive within {self.settings.header_timeout_ms} ms"
         is_answer_wanted = self.cycle is None or not self.cycle.more_body
-        self._refuse(AcklogError(ProblemCode.REQUEST_TIMEOUT, detail), is_answer_wanted=is_answer_wanted)
+        self._refuse(ServerError(ProblemCode.REQUEST_TIMEOUT, detail), is_answer_wanted=is_answer_wanted)
 
     def _body_is_late(self) -> None:
         self._timer = None
         detail = f"the body did not arrive within {self.settings.body_timeout_ms} ms"
-        self._refuse(AcklogError(ProblemCode.REQUEST_TIMEOUT, detail))
+        self._refuse(ServerError(ProblemCode.REQUEST_TIMEOUT, detail))
 
     def send_400_response(self, msg: str) -> None:
         """uvicorn calls it for bytes that are not HTTP."""
-        self._refuse(AcklogError(ProblemCode.MALFORMED_HTTP, "what was sent is not HTTP/1.1"))
+        self._refuse(ServerError(ProblemCode.MALFORMED_HTTP, "what was sent is not HTTP/1.1"))
 
-    def _refuse(self, error: AcklogError, *, is_answer_wanted: bool = True) -> None:
+    def _refuse(self, error: ServerError, *, is_answer_wanted: bool = True) -> None:
         """Answer, behind the answers to all that came before, and close: what follows cannot be trusted any more."""
         if self._is_refused or self.transport.is_closing():
             return
@@ -335,7 +335,7 @@ def without_upgrade(method: bytes, url: bytes, version: str, headers: list[tuple
     return b"\r\n".join(lines) + b"\r\n\r\n"
 
 
-def _answer(error: AcklogError) -> bytes:
+def _answer(error: ServerError) -> bytes:
     """A whole HTTP answer with the problem document."""
     response = problem_response(error, {"connection": "close"})
     status = HTTPStatus(error.code.status)

@@ -12,7 +12,7 @@ from app.http.exchange.bytes_in_flight import Hold
 from app.http.protocol.limited_protocol import LimitedHttpProtocol
 from app.http.protocol.single_sends import METHOD, ROUTE, Headers, SingleSends
 from app.http.protocol.web_guard import WebGuard
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 _URL = ROUTE.encode()
 _METHOD = METHOD.encode()
@@ -104,7 +104,7 @@ class SingleSendProtocol(LimitedHttpProtocol):
         try:
             hold.take_whole(len(body))
             is_taken = self.single_sends.begin(body, hold, cycle)
-        except AcklogError:
+        except ServerError:
             is_taken = False
         if is_taken:
             self._single_hold, self._single_body = None, b""
@@ -135,7 +135,7 @@ class SingleSendProtocol(LimitedHttpProtocol):
             return
         try:
             hold.grow_to(len(self._single_body))
-        except AcklogError:
+        except ServerError:
             self._leave_to_application(hold)
 
     def _may_begin(self) -> bool:

@@ -16,7 +16,7 @@ from app.http.exchange.bytes_in_flight import Hold
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.problems import problem_of
 from app.http.parsing.single import parse_single
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import Topic
 
 ROUTE = "/messages"
@@ -71,7 +71,7 @@ class SingleSends:
                 return None
         try:
             principal = self._principal_of(headers)
-        except AcklogError:
+        except ServerError:
             return None
         return self._bytes_in_flight.hold(principal) if Scope.WRITE in principal.scopes else None
 
@@ -86,7 +86,7 @@ class SingleSends:
         send = SingleSend(self, hold, answer)
         try:
             topic = self._send.begin(single, hold.principal, send)
-        except AcklogError:
+        except ServerError:
             return False
         if topic is None:
             return False
@@ -131,7 +131,7 @@ class SingleSend:
         self._finish(201, [(b"content-length", b"%d" % len(body)), (b"content-type", b"application/json")], body)
 
     def set_exception(self, error: BaseException, /) -> None:
-        if isinstance(error, AcklogError):
+        if isinstance(error, ServerError):
             self._sends.count_refused(error.code)
         if not isinstance(error, Exception):
             self.cancel()

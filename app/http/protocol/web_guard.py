@@ -9,7 +9,7 @@ show, so nothing is checked then.
 import ipaddress
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 EVERY_HOST = "*"
 HARMLESS = (b"/", b"/docs", b"/docs/errors", b"/docs/plain")
@@ -30,7 +30,7 @@ class WebGuard:
 
     def fault(
         self, url: bytes, *, host: bytes | None, origin: bytes | None, fetch_site: bytes | None
-    ) -> AcklogError | None:
+    ) -> ServerError | None:
         """Why a request with these headers is not taken; None where it is. Without `host` no browser sent it."""
         if host is not None and host not in self._known:
             if not self._is_ours(host):
@@ -38,24 +38,24 @@ class WebGuard:
                     f"the server is not known as {name_of(host)[:100]!r}; where it should be, "
                     "say so with --allowed-hosts (ACKLOG_ALLOWED_HOSTS)"
                 )
-                return AcklogError(ProblemCode.HOST_NOT_ALLOWED, detail, field="Host")
+                return ServerError(ProblemCode.HOST_NOT_ALLOWED, detail, field="Host")
             if len(self._known) < _KNOWN_MAX:
                 self._known.add(host)
         if origin is None and fetch_site is None:
             return None
         return None if url in HARMLESS else self._fault_of_page(host, origin, fetch_site)
 
-    def _fault_of_page(self, host: bytes | None, origin: bytes | None, fetch_site: bytes | None) -> AcklogError | None:
+    def _fault_of_page(self, host: bytes | None, origin: bytes | None, fetch_site: bytes | None) -> ServerError | None:
         """What the browser says counts most: behind a proxy `Host` may be another than the page's."""
         if fetch_site is not None:
             if fetch_site.lower() in _OWN_PAGES:
                 return None
-            return AcklogError(ProblemCode.ORIGIN_NOT_ALLOWED, "a page of another site sent this", field="Origin")
+            return ServerError(ProblemCode.ORIGIN_NOT_ALLOWED, "a page of another site sent this", field="Origin")
         assert origin is not None, "there is one of the two"
         scheme, _, authority = origin.lower().partition(b"://")
         if scheme in _SCHEMES and authority and (authority == (host or b"").lower() or authority in self._origins):
             return None
-        return AcklogError(ProblemCode.ORIGIN_NOT_ALLOWED, "a page of another origin sent this", field="Origin")
+        return ServerError(ProblemCode.ORIGIN_NOT_ALLOWED, "a page of another origin sent this", field="Origin")
 
     def _is_ours(self, host: bytes) -> bool:
         if self._hosts is None:

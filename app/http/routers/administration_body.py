@@ -11,7 +11,7 @@ from app.http.exchange.request_body import ADMINISTRATION_BYTES_MAX, read_body
 async def body_of(
     request: Request, principal: Principal, services: HttpServices, *, scope: Scope = Scope.ADMIN
 ) -> bytes:
-    """Raises AcklogError FORBIDDEN, and what `read_body` raises."""
+    """Raises ServerError FORBIDDEN, and what `read_body` raises."""
     principal.require(scope)
     with services.bytes_in_flight.hold(principal) as hold:
         return await read_body(

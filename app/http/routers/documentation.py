@@ -18,7 +18,7 @@ from app.http.description.plain_page import plain_page
 from app.http.description.web_file import PACKAGED, WebFile, packaged
 from app.http.exchange.request import RequestHeaders
 from app.http.exchange.responses import JSON, BytesResponse, json_response
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 CHUNK_BYTES = 64 * 1024
 
@@ -81,7 +81,7 @@ def add_documentation(router: APIRouter, app: FastAPI, in_thread: InThread | Non
     async def asset(request: Request) -> Response:
         name = request.path_params["name"]
         if name not in PACKAGED:
-            raise AcklogError(ProblemCode.NOT_FOUND, f"nothing is at {request.url.path[:200]}")
+            raise ServerError(ProblemCode.NOT_FOUND, f"nothing is at {request.url.path[:200]}")
         if name not in made and in_thread is not None:
             made[name] = cast(WebFile, await in_thread(partial(packaged, name)))
         return answer(request, name, partial(packaged, name))

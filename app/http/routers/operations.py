@@ -11,7 +11,7 @@ from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders, principal_of
 from app.http.exchange.responses import BytesResponse, json_response
 from app.http.parsing.query import NO_PARAMETERS
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 
 def add_operations(router: APIRouter, services: HttpServices) -> None:
@@ -28,12 +28,12 @@ def add_operations(router: APIRouter, services: HttpServices) -> None:
     async def is_ready(request: Request) -> Response:
         NO_PARAMETERS.parse(request.scope["query_string"])
         if gateway.shutdown.has_begun:
-            raise AcklogError(ProblemCode.SHUTTING_DOWN, "the server is shutting down")
+            raise ServerError(ProblemCode.SHUTTING_DOWN, "the server is shutting down")
         if not gateway.metadata.nodes():
-            raise AcklogError(ProblemCode.UNAVAILABLE, "no storage node is registered")
+            raise ServerError(ProblemCode.UNAVAILABLE, "no storage node is registered")
         reason = gateway.why_not_ready()
         if reason is not None:
-            raise AcklogError(ProblemCode.STORAGE_FAILED, reason)
+            raise ServerError(ProblemCode.STORAGE_FAILED, reason)
         return json_response({"status": "ready"})
 
     @router.get("/metrics", operation_id="metrics", tags=["operations"])

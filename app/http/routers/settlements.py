@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.auth.principal import Scope
-from app.calls.settle import Settlement
+from app.calls.settle import SettleCommand
 from app.http.answers.settle import settle_response
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders, principal_of
@@ -18,7 +18,7 @@ from app.http.parsing.settle import parse_ack, parse_extend, parse_nack
 
 def add_settlements(router: APIRouter, services: HttpServices) -> None:
 
-    async def settle(request: Request, parse: Callable[[bytes], Settlement]) -> Response:
+    async def settle(request: Request, parse: Callable[[bytes], SettleCommand]) -> Response:
         headers = RequestHeaders(request)
         principal = principal_of(headers, services.gateway.tokens)
         principal.require(Scope.READ)

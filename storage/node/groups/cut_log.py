@@ -18,7 +18,7 @@ logger = structlog.get_logger(__name__)
 async def put_groups_back(host: PartitionHost, delivery: DeliveryHost) -> None:
     """What comes behind the log's end now is not done. That is committed before anything is appended there, and logged.
 
-    Raises AcklogError as an append of the delivery log does.
+    Raises ServerError as an append of the delivery log does.
     """
     log_end = host.log.log_end
     for state in delivery.state.groups():

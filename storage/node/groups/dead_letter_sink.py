@@ -20,7 +20,7 @@ class DeadLetter(NamedTuple):
 
 class DeadLetterSink(Protocol):
     async def append(self, source: Topic, group: Group, letters: list[DeadLetter]) -> None:
-        """Return when all are durable in the group's dead-letter topic. Raises AcklogError; some may be there then.
+        """Return when all are durable in the group's dead-letter topic. Raises ServerError; some may be there then.
 
         A letter that is appended again within the topic's dedup window is not stored twice; the same message of another
         generation is another letter.

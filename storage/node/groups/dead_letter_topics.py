@@ -14,7 +14,7 @@ from acklog.wire.partitioner import hash_of_key
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from cluster.catalog.topics import Topics
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model.topic_mapping import earlier_topics
 from cluster.model.values import Group, PartitionLife, PartitionState, Topic, TopicConfig
@@ -96,7 +96,7 @@ class DeadLetterTopics:
             return topic
         if len(self._metadata.topics()) >= self._topics_max:
             detail = f"with {self._topics_max} topics no dead-letter topic is made any more: make {name!r} by hand"
-            raise AcklogError(ProblemCode.TOO_MANY_TOPICS, detail)
+            raise ServerError(ProblemCode.TOO_MANY_TOPICS, detail)
         return await self._topics.get_or_create(
             name,
             partitions=source.partitions,
@@ -109,14 +109,14 @@ class DeadLetterTopics:
         )
 
     async def _stored(self, target: Topic, number: int, asked: list["_Named"]) -> set["_Death"]:
-        """Those that the partition holds by these names. Raises AcklogError."""
+        """Those that the partition holds by these names. Raises ServerError."""
         client = self._client_of((await self._state(target, number)).leader)
         stored: set[_Death] = set()
         for _ in range(ROUNDS_MAX):
             request = KnownKeysRequest(target.id, number, _names(asked), len(asked), target.mapping)
             try:
                 known = (await client.known_keys(request)).known
-            except AcklogError as error:
+            except ServerError as error:
                 if error.code is not ProblemCode.UNSUPPORTED:
                     raise
                 known = []  # a node of an earlier version: it repeats such letters itself
@@ -140,16 +140,16 @@ class DeadLetterTopics:
             left = _left(left, response.known)
             if not left:
                 return
-        raise AcklogError(ProblemCode.CONFLICT, f"The topic {target.name} changed while dead letters were written.")
+        raise ServerError(ProblemCode.CONFLICT, f"The topic {target.name} changed while dead letters were written.")
 
     async def _state(self, target: Topic, number: int) -> PartitionState:
-        """A topic that was created just now has no leader for a moment. Raises AcklogError UNAVAILABLE."""
+        """A topic that was created just now has no leader for a moment. Raises ServerError UNAVAILABLE."""
         for _ in range(LEADER_LOOKS_MAX):
             state = self._metadata.partition(target.id, number)
             if state is not None:
                 return state
             await self._clock.sleep(LEADER_LOOK_INTERVAL_MS)
-        raise AcklogError(ProblemCode.UNAVAILABLE, f"The topic {target.name} has no leader yet.")
+        raise ServerError(ProblemCode.UNAVAILABLE, f"The topic {target.name} has no leader yet.")
 
 
 class _Death(NamedTuple):

@@ -15,7 +15,7 @@ import structlog
 
 from acklog.wire.batch import encode_opaque_batch
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from storage.delivery.partition_delivery import PartitionDelivery
 from storage.delivery.records import DeliveryRecord, encode_records
@@ -88,15 +88,15 @@ class DeliveryHost:
         await self._idle.wait()
 
     def check_sure(self) -> None:
-        """Raises AcklogError UNAVAILABLE where somebody else may lead by now, and know of acks that are not known
+        """Raises ServerError UNAVAILABLE where somebody else may lead by now, and know of acks that are not known
         here."""
         check_sure(self._leadership)
 
     def check_epochs(self, items: Iterable[SettleItem]) -> None:
-        """Raises AcklogError UNAVAILABLE for a receipt of a later leader epoch: this leader is over, and does not know
+        """Raises ServerError UNAVAILABLE for a receipt of a later leader epoch: this leader is over, and does not know
         yet."""
         if any(item.leader_epoch > self._leadership.leader_epoch for item in items):
-            raise AcklogError(
+            raise ServerError(
                 ProblemCode.UNAVAILABLE,
                 "A receipt is of a later leader than this one.",
                 retry_after_ms=UNAVAILABLE_RETRY_MS,
@@ -209,12 +209,12 @@ class DeliveryHost:
             logger.warning("delivery_snapshot_postponed", path=path_of(self._log), reason=str(error))
         except DiskFailedError as error:
             self._on_disk_failed(f"the delivery snapshot {path_of(self._log)} could not be made durable: {error}")
-        except AcklogError as error:
+        except ServerError as error:
             logger.warning("delivery_log_not_trimmed", path=path_of(self._log), reason=str(error))
         finally:
             self._snapshotting = None
 
 
-def _ended() -> AcklogError:
+def _ended() -> ServerError:
     detail = "The partition has got another leader; what was asked may have taken effect."
-    return AcklogError(ProblemCode.OUTCOME_UNKNOWN, detail)
+    return ServerError(ProblemCode.OUTCOME_UNKNOWN, detail)

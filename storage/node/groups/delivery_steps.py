@@ -10,7 +10,7 @@ import structlog
 
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model.values import Group
 from cluster.ports.clock import Clock
@@ -19,9 +19,9 @@ from storage.delivery.group_delivery import GroupDelivery
 from storage.node.groups.dead_letter_sink import DeadLetter, DeadLetterSink
 from storage.node.groups.delivery_host import DeliveryHost
 from storage.node.partition.batch_cache import UndecodableError
+from storage.node.partition.node_settings import NodeSettings
 from storage.node.partition.partition_host import PartitionHost
 from storage.node.partition.record_reader import RecordReader
-from storage.node.partition.settings import NodeSettings
 
 logger = structlog.get_logger(__name__)
 
@@ -96,7 +96,7 @@ class DeliverySteps:
                 self._on_returned(state.group_id)
             for state in states:
                 await self._move_dead_letters(state)
-        except AcklogError as error:
+        except ServerError as error:
             logger.warning("delivery_step_failed", topic=self._host.topic.name, reason=str(error))
             next_ms = self._clock.monotonic_ms() + self._settings.failed_step_retry_ms
         except Exception as error:
@@ -149,7 +149,7 @@ class DeliverySteps:
                 await self._append(state, group, letters)
             if undecodable:
                 await self._give_up(state, group, undecodable)
-        except AcklogError as error:
+        except ServerError as error:
             logger.warning("dead_letters_delayed", group=group.name, count=len(due), reason=str(error))
             self._postpone(state, [each.offset for each in due])
 
@@ -166,7 +166,7 @@ class DeliverySteps:
             batch, record = await self._reader.record_at(due.offset, high_watermark=self._host.high_watermark)
         except UndecodableError:
             raise
-        except AcklogError as error:
+        except ServerError as error:
             if error.code is not ProblemCode.RECORDS_CORRUPT:
                 raise
             logger.error("dead_letter_unreadable", group=group.name, offset=due.offset, reason=str(error))

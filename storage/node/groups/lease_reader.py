@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from acklog.wire.limits import REQUEST_MESSAGES_MAX
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.delivery.group_delivery import Lease
 from storage.node.partition.partition_host import PartitionHost
 from storage.node.partition.record_reader import RecordReader
@@ -20,7 +20,7 @@ class ReadLeases(NamedTuple):
     messages: list[DeliveredMessage]
     size_bytes: int
     surplus: list[Lease]
-    damage: AcklogError | None
+    damage: ServerError | None
     damaged_behind: int
 
 
@@ -35,13 +35,13 @@ class LeaseReader:
         self, group_id: str, leases: list[Lease], *, max_messages: int, max_bytes: int, is_first: bool
     ) -> ReadLeases:
         """The leased messages up to both limits; with `is_first` one is given whatever its size. Those that are damaged
-        are left out, and those that retention has just removed. Raises AcklogError: STORAGE_FAILED."""
+        are left out, and those that retention has just removed. Raises ServerError: STORAGE_FAILED."""
         found: list[DeliveredMessage] = []
         size_bytes = 0
         topic_id, number = self._host.topic.id, self._host.partition
         prefix, group_part = f"r-{topic_id}-{number}-", f"-{group_id}-"
         high_watermark = self._host.high_watermark
-        damage: AcklogError | None = None
+        damage: ServerError | None = None
         base, end, damaged, damaged_end = 0, 0, 0, 0
         for index, lease in enumerate(leases):
             offset = lease.offset
@@ -51,7 +51,7 @@ class LeaseReader:
                 try:
                     batch = await self._reader.batch_at(offset, high_watermark=high_watermark)
                     header, records = batch.header, batch.records()
-                except AcklogError as error:
+                except ServerError as error:
                     if error.code is ProblemCode.OFFSET_OUT_OF_RANGE:
                         continue  # retention has just removed it, and the group's jump ends the lease
                     if error.code is not ProblemCode.RECORDS_CORRUPT:
@@ -80,7 +80,7 @@ class LeaseReader:
         return ReadLeases(found, size_bytes, [], damage, damaged_behind)
 
 
-def _end_of(damage: AcklogError, offset: int) -> int:
+def _end_of(damage: ServerError, offset: int) -> int:
     """Where messages can be read again, as far as that is known."""
     end = damage.extra.get("next_offset")
     return end if isinstance(end, int) else offset + 1

@@ -12,19 +12,19 @@ import structlog
 from msgspec.structs import replace
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import Group, StartPosition
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
-from storage.delivery.group_delivery import GroupDelivery, Lease, Settlement
+from storage.delivery.group_delivery import GroupDelivery, Lease, SettleDecision
 from storage.delivery.records import Acked, GroupRemoved, Returned, Started, unpack_ranges
 from storage.node.groups.cut_log import gone_with_log
 from storage.node.groups.delivery_host import DeliveryHost
 from storage.node.groups.delivery_steps import DeliverySteps
 from storage.node.groups.lease_reader import LeaseReader, ReadLeases
+from storage.node.partition.node_settings import NodeSettings
 from storage.node.partition.partition_host import PartitionHost
 from storage.node.partition.record_reader import RecordReader
-from storage.node.partition.settings import NodeSettings
 from storage.rpc.messages import (
     DeliveredMessage,
     GroupPosition,
@@ -120,7 +120,7 @@ class PartitionGroups:
             offset = await self._start_offset(group, projected_offset, since_ms)
             await self._delivery.commit(Started(group.id, offset))
             self._on_returned(group.id, self._host.partition)  # somebody may have looked here before, for nothing
-        except AcklogError as error:
+        except ServerError as error:
             starting.set_exception(error)
             starting.exception()  # nobody may wait
             raise
@@ -143,7 +143,7 @@ class PartitionGroups:
 
     def _check_group_limit(self) -> None:
         if self._state.is_full:
-            raise AcklogError(
+            raise ServerError(
                 ProblemCode.OVERLOADED,
                 f"The partition has {self._settings.groups_per_partition_max} groups already, that is the limit.",
                 field="group",
@@ -161,7 +161,7 @@ class PartitionGroups:
     ) -> Share:
         """Lease messages and read them. The first message of an answer is given whatever its size.
 
-        Raises AcklogError: UNAVAILABLE (this leader may be over), RECORDS_CORRUPT (the damaged messages stay leased, so
+        Raises ServerError: UNAVAILABLE (this leader may be over), RECORDS_CORRUPT (the damaged messages stay leased, so
         that they are tried again later and do not hide the others), STORAGE_FAILED.
         """
         state = self._state.group(group.id)
@@ -208,7 +208,7 @@ class PartitionGroups:
             found = await self._leased.read(
                 state.group_id, leases, max_messages=max_messages, max_bytes=max_bytes, is_first=is_first
             )
-        except (AcklogError, asyncio.CancelledError):
+        except (ServerError, asyncio.CancelledError):
             self._release(state, leases)
             raise
         if found.surplus:
@@ -226,7 +226,7 @@ class PartitionGroups:
         """The process may have stood still while it read."""
         try:
             self._delivery.check_sure()
-        except AcklogError:
+        except ServerError:
             self._release(state, leases)
             raise
 
@@ -269,7 +269,7 @@ class PartitionGroups:
     async def settle(self, request: SettleRequest, group: Group) -> list[str]:
         """A result per item: "" or a ProblemCode's name. Acks and nacks are durable on return (rule R25).
 
-        Raises AcklogError UNAVAILABLE for receipts of a later leader, and where another leader may know better.
+        Raises ServerError UNAVAILABLE for receipts of a later leader, and where another leader may know better.
         """
         self._delivery.check_epochs(request.items)
         gone = gone_with_log(request.items, self._host)
@@ -286,7 +286,7 @@ class PartitionGroups:
             self._on_returned(group.id, self._host.partition)
             return [""] * len(request.items)
         high_watermark = self._host.high_watermark
-        settlement: Settlement[Acked] | Settlement[Returned]
+        settlement: SettleDecision[Acked] | SettleDecision[Returned]
         if request.action == "ack":
             settlement = state.ack(request.items, high_watermark=high_watermark)
         elif request.action == "nack":
@@ -307,7 +307,7 @@ class PartitionGroups:
                 wall_now_ms=self._clock.now_ms(),
             )
         else:
-            raise AcklogError(ProblemCode.INVALID_FIELD, f"{request.action!r} is no action.", field="action")
+            raise ServerError(ProblemCode.INVALID_FIELD, f"{request.action!r} is no action.", field="action")
         if settlement.record is None and not _UNKNOWN_HERE.isdisjoint(settlement.results):
             self._delivery.check_sure()  # a record that gets committed shows that nobody else leads
         if settlement.record is not None:
@@ -327,7 +327,7 @@ class PartitionGroups:
         """Set the group's progress, durably; returns what it was. Every older receipt is stale from then on."""
         state = self._state.group(group.id)
         if state is None:
-            raise AcklogError(ProblemCode.UNAVAILABLE, "The group has no state in the partition yet.")
+            raise ServerError(ProblemCode.UNAVAILABLE, "The group has no state in the partition yet.")
         previous = state.progress
         if not dry_run:
             await self._delivery.commit(state.seek(offset))

@@ -14,14 +14,14 @@ import msgspec
 from acklog.wire.batch import BatchHeader, Buffer, decode_records
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.log.keys import LogKey
 
 BATCH_OVERHEAD_BYTES = 768
 """Header, places in the cache and the allocator's rounding: of single messages more than their batches take."""
 
 
-class UndecodableError(AcklogError):
+class UndecodableError(ServerError):
     """A batch as its leader took it, whose messages nobody can make out: neither rot nor to be mended by a replica."""
 
     def __init__(self, key: LogKey, header: BatchHeader, reason: str) -> None:

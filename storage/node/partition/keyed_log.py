@@ -17,7 +17,7 @@ _READ_BYTES = 4 * 1024 * 1024
 async def read_keys(log: PartitionLog, window: DedupWindow, clock: Clock) -> None:
     """Fill `window`, which is empty, with the keys of the batches that were appended within it (rule R19).
 
-    What cannot be read is stepped over, and the window told of it (rule R40). Raises AcklogError: STORAGE_FAILED, and
+    What cannot be read is stepped over, and the window told of it (rule R40). Raises ServerError: STORAGE_FAILED, and
     RECORDS_CORRUPT where the whole log is not served.
     """
     reading = _Reading(log, window, clock)

@@ -4,7 +4,7 @@ import asyncio
 
 from acklog.wire.batch import DedupKey
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from storage.produce.dedup_window import DedupWindow, check_runs
 from storage.replication.leadership import Leadership
@@ -27,12 +27,12 @@ class KeyedRuns:
 
     async def known(self, keys: list[DedupKey], count: int, timeout_ms: int) -> list[KeyedResult]:
         """What the window knows of the keys of a batch with `count` records, after those that are being written have
-        got their outcome. Raises AcklogError INVALID_FIELD, and TimeoutError."""
+        got their outcome. Raises ServerError INVALID_FIELD, and TimeoutError."""
         try:
             check_runs(keys, count)
             verdict = self._window.check(keys, self._clock.monotonic_ms())
         except ValueError as error:
-            raise AcklogError(ProblemCode.INVALID_FIELD, f"{error}.", field="batch") from error
+            raise ServerError(ProblemCode.INVALID_FIELD, f"{error}.", field="batch") from error
         if verdict.pending:
             async with asyncio.timeout(timeout_ms / 1000):
                 while verdict.pending:
@@ -44,13 +44,13 @@ class KeyedRuns:
         ]
 
     async def known_or_new(self, request: KnownKeysRequest) -> list[KeyedResult]:
-        """As `known`, for keys of which those that are not known are taken for new elsewhere. Raises AcklogError
+        """As `known`, for keys of which those that are not known are taken for new elsewhere. Raises ServerError
         INVALID_FIELD, TIMED_OUT, DEDUP_WINDOW_DAMAGED."""
         try:
             known = await self.known(request.keys, request.count, request.timeout_ms)
         except TimeoutError:
             detail = f"Messages with the same keys were still being written after {request.timeout_ms} ms."
-            raise AcklogError(ProblemCode.TIMED_OUT, detail) from None
+            raise ServerError(ProblemCode.TIMED_OUT, detail) from None
         if len(known) < len(request.keys):
             self._window.window_ms = self._leadership.topic.config.dedup_window_ms
             self._window.check_complete(self._clock.monotonic_ms())
@@ -58,7 +58,7 @@ class KeyedRuns:
 
     def reserve(self, keys: list[DedupKey]) -> int:
         """The keys, which are not known, are being written; the token by which they are stored or released. Raises
-        AcklogError DEDUP_WINDOW_FULL, DEDUP_WINDOW_DAMAGED."""
+        ServerError DEDUP_WINDOW_FULL, DEDUP_WINDOW_DAMAGED."""
         self._window.window_ms = self._leadership.topic.config.dedup_window_ms
         return self._window.reserve(keys, self._clock.monotonic_ms())
 

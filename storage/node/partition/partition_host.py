@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 from acklog.wire.batch import NO_PRODUCER, BatchHeader, stamped_header
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import Topic
 from cluster.ports.clock import Clock
 from storage.log.log_table import LogKind
@@ -20,9 +20,9 @@ from storage.log.round import Appended
 from storage.node.partition.batch_cache import BatchCache
 from storage.node.partition.commit_waiters import CommitWaiters
 from storage.node.partition.keyed_runs import KeyedRuns
+from storage.node.partition.node_settings import NodeSettings
 from storage.node.partition.produce_outcome import OVERLOADED_RETRY_MS, ProduceOutcome, unconfirmed
 from storage.node.partition.sent_batches import SentBatches, SourceKey
-from storage.node.partition.settings import NodeSettings
 from storage.produce.dedup_window import DedupWindow
 from storage.produce.produce_check import check_mapping, checked_header, checked_keys
 from storage.produce.producer_window import Known, ProducerWindow
@@ -117,7 +117,7 @@ class PartitionHost:
     # --- produce -------------------------------------------------------------------------------------------------
 
     async def produce(self, request: ProduceRequest) -> ProduceResponse:
-        """Raises AcklogError: UNAVAILABLE (nothing was done), INVALID_FIELD, NOT_ENOUGH_REPLICAS, OVERLOADED,
+        """Raises ServerError: UNAVAILABLE (nothing was done), INVALID_FIELD, NOT_ENOUGH_REPLICAS, OVERLOADED,
         DEDUP_WINDOW_FULL, DEDUP_WINDOW_DAMAGED, STORAGE_*, OUTCOME_UNKNOWN.
 
         After OUTCOME_UNKNOWN (the time was up) and cancellation the batch may be appended all the same.
@@ -173,13 +173,13 @@ class PartitionHost:
         return []
 
     async def known_keys(self, request: KnownKeysRequest) -> list[KeyedResult]:
-        """Raises AcklogError UNAVAILABLE, INVALID_FIELD, TIMED_OUT, STORAGE_FAILED, RECORDS_CORRUPT,
+        """Raises ServerError UNAVAILABLE, INVALID_FIELD, TIMED_OUT, STORAGE_FAILED, RECORDS_CORRUPT,
         DEDUP_WINDOW_DAMAGED."""
         self._check_serves()
         check_sure(self._leadership)  # another leader may know keys that are not known here
         if self.topic.mapping < request.mapping:
             detail = f"This node has not heard yet of how the partitions of {self.topic.name} have changed."
-            raise AcklogError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=UNAVAILABLE_RETRY_MS)
+            raise ServerError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=UNAVAILABLE_RETRY_MS)
         known = await self._keyed.known_or_new(request)
         self._check_serves()  # what was being written is forgotten here where it has ended badly
         return known
@@ -187,7 +187,7 @@ class PartitionHost:
     def _validate(self, request: ProduceRequest) -> BatchHeader:
         header = checked_header(request, self.topic)
         if self._inbox_bytes + header.length > self._settings.partition_inbox_bytes_max:
-            raise AcklogError(
+            raise ServerError(
                 ProblemCode.OVERLOADED,
                 f"The partition has {self._inbox_bytes} bytes waiting to be written, "
                 f"the limit is {self._settings.partition_inbox_bytes_max}.",
@@ -198,22 +198,22 @@ class PartitionHost:
     def _check_leadership(self, acks: int) -> None:
         if self.partition in self.topic.decommissioned:
             detail = f"Partition {self.partition} of {self.topic.name} is decommissioned and takes no new messages."
-            raise AcklogError(ProblemCode.PARTITION_DECOMMISSIONED, detail, field="partition")
+            raise ServerError(ProblemCode.PARTITION_DECOMMISSIONED, detail, field="partition")
         refusal = self._refusal(acks)
         if refusal is Refusal.NOT_ENOUGH_REPLICAS:
             needed = self.topic.config.min_insync_replicas
             detail = f"Fewer than {needed} replicas of partition {self.partition} of {self.topic.name} keep up now."
-            raise AcklogError(ProblemCode.NOT_ENOUGH_REPLICAS, detail, retry_after_ms=OVERLOADED_RETRY_MS)
+            raise ServerError(ProblemCode.NOT_ENOUGH_REPLICAS, detail, retry_after_ms=OVERLOADED_RETRY_MS)
         if refusal is not None or len(self._uncommitted) >= self._settings.uncommitted_appends_max:
             detail = f"{len(self._uncommitted)} appends of partition {self.partition} wait for replicas."
-            raise AcklogError(ProblemCode.OVERLOADED, detail, retry_after_ms=OVERLOADED_RETRY_MS)
+            raise ServerError(ProblemCode.OVERLOADED, detail, retry_after_ms=OVERLOADED_RETRY_MS)
 
     def _refusal(self, acks: int) -> Refusal | None:
-        """Why nothing can be appended with `acks` now, though this is the leader. Raises AcklogError UNAVAILABLE."""
+        """Why nothing can be appended with `acks` now, though this is the leader. Raises ServerError UNAVAILABLE."""
         refusal = None if self._has_ended else self._leadership.refusal(acks)
         if self._has_ended or refusal is Refusal.NOT_SERVING:
             detail = f"Partition {self.partition} of {self.topic.name} is not served here now."
-            raise AcklogError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=UNAVAILABLE_RETRY_MS)
+            raise ServerError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=UNAVAILABLE_RETRY_MS)
         return refusal
 
     def _check_serves(self) -> None:
@@ -290,7 +290,7 @@ class PartitionHost:
     async def _sent_before(self, request: ProduceRequest, header: BatchHeader) -> ProduceResponse | None:
         """The answer for a batch that is here already, or may be; None: it has to be appended (rule R19).
 
-        Raises AcklogError OUTCOME_UNKNOWN.
+        Raises ServerError OUTCOME_UNKNOWN.
         """
         deadline_ms = self._clock.monotonic_ms() + request.timeout_ms
         try:
@@ -306,7 +306,7 @@ class PartitionHost:
     async def _confirm(self, found: Known, next_offset: int, acks: int, timeout_ms: int) -> ProduceResponse:
         """The answer for a batch that is here, once as many copies are durable as `acks` asks for.
 
-        Raises AcklogError OUTCOME_UNKNOWN.
+        Raises ServerError OUTCOME_UNKNOWN.
         """
         if acks == 0:
             return ProduceResponse(-1, found.leader_epoch, -1)
@@ -372,9 +372,9 @@ class PartitionHost:
         if outcome is not None and not outcome.done():
             outcome.set_exception(self._unknown())
 
-    def _unknown(self) -> AcklogError:
+    def _unknown(self) -> ServerError:
         detail = f"Partition {self.partition} of {self.topic.name} has got another leader; the append may be kept."
-        return AcklogError(ProblemCode.OUTCOME_UNKNOWN, detail, retry_after_ms=OVERLOADED_RETRY_MS)
+        return ServerError(ProblemCode.OUTCOME_UNKNOWN, detail, retry_after_ms=OVERLOADED_RETRY_MS)
 
     @property
     def dedup_bytes(self) -> int:

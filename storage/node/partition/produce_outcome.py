@@ -3,7 +3,7 @@
 import asyncio
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.log.round import Appended
 from storage.rpc.messages import ProduceResponse
 from storage.rpc.node_api import ProduceWaiter
@@ -48,6 +48,6 @@ class ProduceOutcome:
             self.set_exception(unconfirmed(timeout_ms))
 
 
-def unconfirmed(timeout_ms: int) -> AcklogError:
+def unconfirmed(timeout_ms: int) -> ServerError:
     detail = f"The append was not confirmed within {timeout_ms} ms; it may still be stored."
-    return AcklogError(ProblemCode.OUTCOME_UNKNOWN, detail, retry_after_ms=OVERLOADED_RETRY_MS)
+    return ServerError(ProblemCode.OUTCOME_UNKNOWN, detail, retry_after_ms=OVERLOADED_RETRY_MS)

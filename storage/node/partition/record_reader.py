@@ -2,7 +2,7 @@
 
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.log.partition_log import PartitionLog
 from storage.node.partition.batch_cache import BatchCache, CachedBatch
 
@@ -19,7 +19,7 @@ class RecordReader:
         return self._cache.find(self._log.key, offset)
 
     async def batch_at(self, offset: int, *, high_watermark: int) -> CachedBatch:
-        """The batch that holds `offset`. Raises AcklogError: OFFSET_OUT_OF_RANGE, RECORDS_CORRUPT, STORAGE_FAILED."""
+        """The batch that holds `offset`. Raises ServerError: OFFSET_OUT_OF_RANGE, RECORDS_CORRUPT, STORAGE_FAILED."""
         batch = self.cached(offset)
         if batch is not None:
             return batch
@@ -29,7 +29,7 @@ class RecordReader:
             if stored.header.base_offset <= offset < stored.header.next_offset:
                 found = cached
         if found is None:
-            raise AcklogError(
+            raise ServerError(
                 ProblemCode.OFFSET_OUT_OF_RANGE, f"No record has the offset {offset}.", extra={"offset": offset}
             )
         return found

@@ -3,7 +3,7 @@
 import asyncio
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from storage.log.round import Appended
 from storage.produce.producer_window import Known, ProducerWindow, Standing
@@ -21,7 +21,7 @@ class SentBatches:
 
     async def find(self, source: SourceKey, *, is_retry: bool) -> Known | None:
         """Where the batch is, committed or not, after an append of it that is under way has ended. None: it is not
-        here, and has to be appended. Raises AcklogError OUTCOME_UNKNOWN. The caller bounds the time."""
+        here, and has to be appended. Raises ServerError OUTCOME_UNKNOWN. The caller bounds the time."""
         while True:
             found = self._window.check(*source, is_retry=is_retry, now_ms=self._clock.monotonic_ms())
             if isinstance(found, Known):
@@ -30,7 +30,7 @@ class SentBatches:
                 return None
             if found is Standing.TOO_OLD:
                 detail = "The batch was sent before, and nobody knows any more whether it is stored."
-                raise AcklogError(ProblemCode.OUTCOME_UNKNOWN, detail)
+                raise ServerError(ProblemCode.OUTCOME_UNKNOWN, detail)
             waiter = self._waiters.get(source)
             if waiter is None:
                 waiter = self._waiters[source] = asyncio.get_running_loop().create_future()

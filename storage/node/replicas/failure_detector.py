@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.life.eviction import declared_dead
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
@@ -31,7 +31,7 @@ from storage.node.replicas.suspicion import (
 )
 from storage.rpc.peer_api import ProbeRequest
 from storage.rpc.peer_client import RemotePeer
-from storage.rpc.settings import RpcClientSettings
+from storage.rpc.rpc_settings import RpcClientSettings
 from storage.rpc.transport import Transport
 
 logger = structlog.get_logger(__name__)
@@ -142,7 +142,7 @@ class FailureDetector:
         """Node id and incarnation; None where nobody answers."""
         try:
             answer = await peer.probe(ProbeRequest(self._node_id))
-        except AcklogError:
+        except ServerError:
             return None
         return answer.node_id, answer.incarnation
 

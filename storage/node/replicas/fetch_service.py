@@ -6,14 +6,14 @@ from typing import Protocol
 import structlog
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from storage.node.replicas.served_follower import ServedFollower
 from storage.replication.fetch_answer import AnswerInMaking, Read
 from storage.replication.leader_events import FetchVerdict, FollowerFetched
 from storage.replication.messages import FetchAnswer, FetchMode, FetchRequest, PartitionFetch, PartitionId
+from storage.replication.replication_settings import ReplicationSettings
 from storage.replication.served_session import LogView
-from storage.replication.settings import ReplicationSettings
 
 logger = structlog.get_logger(__name__)
 
@@ -34,7 +34,7 @@ class LeadReplicas(Protocol):
         ...
 
     async def read(self, read: Read) -> bytes:
-        """Raises AcklogError; then the follower is given nothing of it for a moment."""
+        """Raises ServerError; then the follower is given nothing of it for a moment."""
         ...
 
 
@@ -61,7 +61,7 @@ class FetchService:
     # --- what followers ask ------------------------------------------------------------------------------------------
 
     async def fetch(self, request: FetchRequest) -> FetchAnswer:
-        """Raises AcklogError: SHUTTING_DOWN, UNSUPPORTED for a mode that is not known."""
+        """Raises ServerError: SHUTTING_DOWN, UNSUPPORTED for a mode that is not known."""
         await self._follower_of(request).wait_for_predecessor(request)
         follower = self._follower_of(request)
         served, heard_ms = follower.served, follower.heard_ms
@@ -92,7 +92,7 @@ class FetchService:
         try:
             place = (request.follower.node_id, FetchMode(request.mode))
         except ValueError as error:
-            raise AcklogError(ProblemCode.UNSUPPORTED, f"fetch mode {request.mode} is not known here") from error
+            raise ServerError(ProblemCode.UNSUPPORTED, f"fetch mode {request.mode} is not known here") from error
         follower = self._followers.get(place)
         if follower is None:
             follower = self._followers[place] = ServedFollower(place, self._settings)
@@ -200,7 +200,7 @@ class FetchService:
         """Nothing where reading fails; it is tried again in a moment, or when the log changes."""
         try:
             return await self._replicas.read(read)
-        except AcklogError as error:
+        except ServerError as error:
             logger.warning(
                 "fetch_read_failed", topic_id=read.id.topic_id, partition=read.id.partition, reason=str(error)
             )
@@ -244,5 +244,5 @@ class FetchService:
         follower.fail(error)
 
 
-def _shutting_down() -> AcklogError:
-    return AcklogError(ProblemCode.SHUTTING_DOWN, "the node is shutting down")
+def _shutting_down() -> ServerError:
+    return ServerError(ProblemCode.SHUTTING_DOWN, "the node is shutting down")

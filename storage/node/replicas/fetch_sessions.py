@@ -9,14 +9,14 @@ from typing import NamedTuple
 import structlog
 
 from cluster.backoff import Backoff
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from storage.node.replicas.peer_directory import Peers
 from storage.replication.assignment import ReplicaIdentity
 from storage.replication.fetch_client import FetchClient
 from storage.replication.follower_events import Answered
 from storage.replication.messages import FetchAnswer, FetchMode, FetchRequest, PartitionFetch, PartitionId
-from storage.replication.settings import ReplicationSettings
+from storage.replication.replication_settings import ReplicationSettings
 
 logger = structlog.get_logger(__name__)
 
@@ -185,7 +185,7 @@ class FetchSessions:
         """Raises what nobody expects."""
         try:
             answer = call.result()
-        except AcklogError as error:
+        except ServerError as error:
             self._failed(session, error)
             return
         except Exception:
@@ -202,7 +202,7 @@ class FetchSessions:
             if each.answer.id in self._places:
                 self._on_answered(each)
 
-    def _failed(self, session: _Session, error: AcklogError | None) -> None:
+    def _failed(self, session: _Session, error: ServerError | None) -> None:
         session.client.begin_anew()
         self._give_up_calls(session)
         session.failures += 1

@@ -1,10 +1,10 @@
 """What readers may have of a follower."""
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.log.partition_log import PartitionLog
 from storage.node.partition.commit_waiters import CommitWaiters
-from storage.node.replicas.tools import ReplicaTools
+from storage.node.replicas.replica_context import ReplicaContext
 from storage.replication.leadership import UNAVAILABLE_RETRY_MS
 from storage.replication.messages import PartitionId
 
@@ -17,13 +17,13 @@ class FollowerReads:
     """
 
     def __init__(
-        self, partition: PartitionId, log: PartitionLog, high_watermark: int, leader_epoch: int, tools: ReplicaTools
+        self, partition: PartitionId, log: PartitionLog, high_watermark: int, leader_epoch: int, context: ReplicaContext
     ) -> None:
         self.log = log
         self.leader_epoch = leader_epoch
         self._partition = partition
-        self._tools = tools
-        self._waiters = CommitWaiters(high_watermark, tools.clock)
+        self._context = context
+        self._waiters = CommitWaiters(high_watermark, context.clock)
 
     @property
     def high_watermark(self) -> int:
@@ -33,13 +33,13 @@ class FollowerReads:
         return await self._waiters.wait_beyond(offset, timeout_ms)
 
     def check_sure(self) -> None:
-        """Raises AcklogError UNAVAILABLE where others may long have more."""
-        silent_ms = self._tools.clock.monotonic_ms() - self._tools.sessions.answered_ms(self._partition)
-        if silent_ms >= self._tools.settings.contact_ms or not self._tools.is_registered():
+        """Raises ServerError UNAVAILABLE where others may long have more."""
+        silent_ms = self._context.clock.monotonic_ms() - self._context.sessions.answered_ms(self._partition)
+        if silent_ms >= self._context.settings.contact_ms or not self._context.is_registered():
             raise _ask_the_leader("This replica does not hear its leader, or the coordination store.")
 
     async def confirm(self) -> None:
-        """Raises AcklogError UNAVAILABLE."""
+        """Raises ServerError UNAVAILABLE."""
         raise _ask_the_leader("Only the partition's leader can say what is outside the log.")
 
     def learn(self, high_watermark: int) -> None:
@@ -50,5 +50,5 @@ class FollowerReads:
         self._waiters.end()
 
 
-def _ask_the_leader(detail: str) -> AcklogError:
-    return AcklogError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=UNAVAILABLE_RETRY_MS)
+def _ask_the_leader(detail: str) -> ServerError:
+    return ServerError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=UNAVAILABLE_RETRY_MS)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.projected_offsets import ProjectedPartition
 from cluster.model.values import Group
 from storage.log.log_table import LogKind
@@ -64,7 +64,7 @@ class Partition:
         self.steps.arm()
         try:
             await self.groups.advance_log_start()
-        except AcklogError as error:  # the next retention tries again
+        except ServerError as error:  # the next retention tries again
             logger.warning("group_jump_delayed", topic=self.host.topic.name, partition=self.number, reason=str(error))
 
     def end_leadership(self) -> None:

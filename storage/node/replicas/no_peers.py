@@ -1,7 +1,7 @@
 """The peers of a node that is alone."""
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.rpc.peer_api import PeerApi
 
 
@@ -9,4 +9,4 @@ class NoPeers:
     """Peers of the embedded server: nobody is ever asked."""
 
     def peer(self, node_id: int) -> PeerApi:
-        raise AcklogError(ProblemCode.UNAVAILABLE, f"There is no node {node_id}.")
+        raise ServerError(ProblemCode.UNAVAILABLE, f"There is no node {node_id}.")

@@ -8,7 +8,7 @@ import msgspec
 
 from acklog.wire.batch import BatchCorruptError
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model.values import Topic
 from cluster.ports.clock import Clock
@@ -27,9 +27,9 @@ from storage.node.groups.delivery_steps import DeliverySteps
 from storage.node.groups.partition_groups import PartitionGroups
 from storage.node.partition.batch_cache import BatchCache
 from storage.node.partition.keyed_log import read_keys
+from storage.node.partition.node_settings import NodeSettings
 from storage.node.partition.partition_host import PartitionHost
 from storage.node.partition.record_reader import RecordReader
-from storage.node.partition.settings import NodeSettings
 from storage.node.replicas.led_partition import Partition
 from storage.produce.dedup_window import DedupWindow
 from storage.produce.producer_window import ProducerWindow
@@ -80,7 +80,7 @@ class PartitionOpener:
         self._on_crashed = on_crashed
 
     async def open(self, replica: "LedReplica") -> Partition:
-        """Raises AcklogError when the partition's logs cannot be served: RECORDS_CORRUPT, STORAGE_FULL,
+        """Raises ServerError when the partition's logs cannot be served: RECORDS_CORRUPT, STORAGE_FULL,
         OVERLOADED, STORAGE_FAILED.
 
         A damaged snapshot or delivery log refuses this partition and no other: to go on without it would deliver
@@ -91,7 +91,7 @@ class PartitionOpener:
         except (CheckpointDamagedError, DeliveryFormatError, BatchCorruptError, msgspec.DecodeError) as error:
             raise _state_damaged(error) from error
         except DiskFailedError as error:  # of a read: a failed write has ended the store
-            raise AcklogError(ProblemCode.RECORDS_CORRUPT, f"The partition's state cannot be read: {error}") from error
+            raise ServerError(ProblemCode.RECORDS_CORRUPT, f"The partition's state cannot be read: {error}") from error
         except DiskRefusedError as error:
             raise refusal_of(error, retry_after_ms=self._settings.open_retry_ms) from error
 
@@ -147,7 +147,7 @@ class PartitionOpener:
         )
         try:
             await delivery.recover()
-        except AcklogError as error:
+        except ServerError as error:
             if error.code is not ProblemCode.RECORDS_CORRUPT:
                 raise
             raise _state_damaged(error) from error
@@ -160,10 +160,10 @@ class PartitionOpener:
         return window
 
 
-def _state_damaged(error: Exception) -> AcklogError:
+def _state_damaged(error: Exception) -> ServerError:
     detail = (
         "What the groups of the partition have done is damaged, so it is not served. Stop the server: "
         "`acklog fsck --repair` says what can be restored, and does it with --yes; a node of a cluster takes it from "
         f"the other replicas. {error}"
     )
-    return AcklogError(ProblemCode.RECORDS_CORRUPT, detail)
+    return ServerError(ProblemCode.RECORDS_CORRUPT, detail)

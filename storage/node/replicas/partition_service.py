@@ -3,9 +3,9 @@
 import asyncio
 from typing import Protocol
 
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.node.partition.batch_cache import BatchCache
-from storage.node.replicas.errand_tasks import ErrandTasks
+from storage.node.replicas.background_tasks import BackgroundTasks
 from storage.node.replicas.led_partition import Partition
 from storage.node.replicas.opening import LedReplica, PartitionOpener
 
@@ -29,7 +29,7 @@ class ServiceListener(Protocol):
 
     def closed(self, partition: Partition) -> None: ...
 
-    def not_opened(self, replica: ServingReplica, error: AcklogError) -> None: ...
+    def not_opened(self, replica: ServingReplica, error: ServerError) -> None: ...
 
 
 class PartitionService:
@@ -40,7 +40,7 @@ class PartitionService:
         replica: ServingReplica,
         opener: PartitionOpener,
         cache: BatchCache,
-        tasks: ErrandTasks,
+        tasks: BackgroundTasks,
         listener: ServiceListener,
     ) -> None:
         self.partition: Partition | None = None
@@ -68,7 +68,7 @@ class PartitionService:
     async def _open(self, leader_epoch: int) -> None:
         try:
             partition = await self._opener.open(self._replica)
-        except AcklogError as error:
+        except ServerError as error:
             if self._is_still_served(leader_epoch):
                 self._listener.not_opened(self._replica, error)
             return
@@ -90,7 +90,7 @@ class PartitionService:
         leadership has ended, or cannot begin."""
         try:
             await partition.follow_cut_log()
-        except AcklogError as error:
+        except ServerError as error:
             if self.partition is partition:
                 self.partition = None
                 partition.end_leadership()

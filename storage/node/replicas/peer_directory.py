@@ -8,7 +8,7 @@ from cluster.ports.entropy import Entropy
 from storage.rpc.node_connections import NodeConnections
 from storage.rpc.peer_api import PeerApi
 from storage.rpc.peer_client import RemotePeer
-from storage.rpc.settings import RpcClientSettings
+from storage.rpc.rpc_settings import RpcClientSettings
 from storage.rpc.transport import Transport
 
 PEER_CLIENT = RpcClientSettings(request_timeout_ms=4_000, dial_timeout_ms=1_000, backoff_max_ms=1_000, is_node=True)
@@ -18,7 +18,7 @@ session is; and soon back at a node that was away."""
 
 class Peers(Protocol):
     def peer(self, node_id: int) -> PeerApi:
-        """Raises AcklogError UNAVAILABLE for a node that is not known."""
+        """Raises ServerError UNAVAILABLE for a node that is not known."""
         ...
 
 
@@ -41,7 +41,7 @@ class PeerDirectory:
         self._connections = NodeConnections(metadata, connect)
 
     def peer(self, node_id: int) -> PeerApi:
-        """Raises AcklogError UNAVAILABLE for a node that never registered as long as this process lives."""
+        """Raises ServerError UNAVAILABLE for a node that never registered as long as this process lives."""
         return self._connections.to(node_id)
 
     async def close(self) -> None:

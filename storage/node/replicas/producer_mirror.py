@@ -3,7 +3,7 @@
 import structlog
 
 from acklog.wire.batch import producers_of
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from storage.disk.port import Buffer
 from storage.log.log_walk import LogWalk, Unreadable
@@ -34,7 +34,7 @@ class ProducerMirror:
         is in it."""
         try:
             is_complete = await self._read(log, bytes_max)
-        except AcklogError as error:
+        except ServerError as error:
             logger.warning("producers_not_read", log=str(log.key), reason=str(error))
             is_complete = False
         if not is_complete:

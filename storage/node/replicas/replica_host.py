@@ -12,26 +12,26 @@ from collections.abc import Sequence
 import structlog
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import Topic
 from storage.disk.port import DiskFailedError, DiskRefusedError
 from storage.log.checkpoint import CheckpointDamagedError
 from storage.log.log_table import LogKind
 from storage.log.partition_log import PartitionLog
 from storage.log.refusal import refusal_of
+from storage.node.replicas.background_tasks import BackgroundTasks
 from storage.node.replicas.damaged_logs import DamagedLogs
 from storage.node.replicas.deadline_timer import DeadlineTimer
-from storage.node.replicas.errand_tasks import ErrandTasks
-from storage.node.replicas.follower_errands import FollowerErrands
+from storage.node.replicas.follower_effects import FollowerEffects
 from storage.node.replicas.follower_reads import FollowerReads
 from storage.node.replicas.led_partition import Partition
 from storage.node.replicas.partition_service import PartitionService, ServiceListener
 from storage.node.replicas.producer_mirror import ProducerMirror
+from storage.node.replicas.replica_context import ReplicaContext
 from storage.node.replicas.replica_logs import ReplicaPartitionLog
 from storage.node.replicas.served_logs import ServedLogs
 from storage.node.replicas.standing import Standing
-from storage.node.replicas.store_errands import StoreErrand, StoreErrands
-from storage.node.replicas.tools import ReplicaTools
+from storage.node.replicas.store_effects import StoreEffect, StoreEffects
 from storage.replication import follower_events, leader_events
 from storage.replication.assignment import Assignment
 from storage.replication.fetch_answer import Read
@@ -47,8 +47,8 @@ from storage.replication.partition_replica import (
     Role,
     RoleTaken,
 )
+from storage.replication.replication_settings import TopicReplication
 from storage.replication.served_session import LogView
-from storage.replication.settings import TopicReplication
 
 logger = structlog.get_logger(__name__)
 
@@ -64,7 +64,7 @@ class ReplicaHost:
         logs: Sequence[PartitionLog],
         high_watermarks: Sequence[int],
         producers: ProducerMirror,
-        tools: ReplicaTools,
+        context: ReplicaContext,
         listener: ServiceListener,
     ) -> None:
         self.topic = topic
@@ -73,25 +73,25 @@ class ReplicaHost:
         self.logs = tuple(logs)
         self.producers = producers.window
         self.seen_revision = -1
-        self._tools = tools
+        self._context = context
         self._replica = PartitionReplica(
-            tools.me,
+            context.me,
             logs=[ReplicaPartitionLog(log) for log in self.logs],
             high_watermarks=high_watermarks,
             topic=TopicReplication.of(topic.config),
-            settings=tools.settings,
+            settings=context.settings,
         )
-        self.standing = Standing(self.id, self._replica, tools, ask_who_is_heard=self.tell_who_is_heard)
-        self._errands = FollowerErrands(self.id, self.logs, producers, tools, self.step)
-        self._served = ServedLogs(self.logs, tools.cache)
+        self.standing = Standing(self.id, self._replica, context, ask_who_is_heard=self.tell_who_is_heard)
+        self._follower_effects = FollowerEffects(self.id, self.logs, producers, context, self.step)
+        self._served = ServedLogs(self.logs, context.cache)
         self._replicas = 1  # of the last assignment
-        self._tasks = ErrandTasks(tools.on_crashed)
-        self._store_errands = StoreErrands(topic, self.id, tools, self._tasks, self.step)
+        self._tasks = BackgroundTasks(context.on_crashed)
+        self._store_effects = StoreEffects(topic, self.id, context, self._tasks, self.step)
         self.reads: FollowerReads | None = None  # what readers may have of it while it follows
-        self._service = PartitionService(self, tools.opener, tools.cache, self._tasks, listener)
+        self._service = PartitionService(self, context.opener, context.cache, self._tasks, listener)
         self._resting: asyncio.Task[None] | None = None
         self._rest_serial = 0
-        self._timer = DeadlineTimer(self._replica.next_deadline, self._time_passed, clock=tools.clock)
+        self._timer = DeadlineTimer(self._replica.next_deadline, self._time_passed, clock=context.clock)
         self._is_closed = False
         self._events: deque[Event] = deque()
         self._is_stepping = False
@@ -156,7 +156,7 @@ class ReplicaHost:
 
     def tell_who_is_heard(self) -> None:
         """Fetches that bring nothing new for this partition are not told to its machine otherwise."""
-        self.step(leader_events.FollowersHeard(self._tools.service.followers_heard(self.id)))
+        self.step(leader_events.FollowersHeard(self._context.service.followers_heard(self.id)))
 
     def log_moved(self) -> None:
         self._has_news = True
@@ -187,7 +187,7 @@ class ReplicaHost:
         self._is_stepping = True
         try:
             while self._events:
-                for effect in self._replica.step(self._events.popleft(), self._tools.clock.monotonic_ms()):
+                for effect in self._replica.step(self._events.popleft(), self._context.clock.monotonic_ms()):
                     self._do(effect)
         finally:
             self._is_stepping = False
@@ -196,7 +196,7 @@ class ReplicaHost:
     def judge(self, event: FollowerFetched) -> FetchVerdict:
         """The answer to a fetch. What else comes of it is done as well."""
         verdict: FetchVerdict | None = None
-        for effect in self._replica.step(event, self._tools.clock.monotonic_ms()):
+        for effect in self._replica.step(event, self._context.clock.monotonic_ms()):
             if isinstance(effect, FetchVerdict):
                 verdict = effect
             else:
@@ -209,7 +209,7 @@ class ReplicaHost:
         has_news, self._has_news = self._has_news, False
         if self._replicas > 1:  # who is alone waits for nobody
             if has_news:
-                self._tools.service.changed(self.id)
+                self._context.service.changed(self.id)
             self._timer.arm()
 
     def _time_passed(self, now_ms: int) -> None:
@@ -239,8 +239,8 @@ class ReplicaHost:
                 self._service_changed(effect.service)
             case leader_events.AskWhoIsHeard():
                 self.tell_who_is_heard()
-            case _ if isinstance(effect, StoreErrand):
-                self._store_errands.begin(effect)
+            case _ if isinstance(effect, StoreEffect):
+                self._store_effects.begin(effect)
             case ComeToRest():
                 self._come_to_rest(effect.serial)
             case RoleTaken():
@@ -253,20 +253,20 @@ class ReplicaHost:
             case follower_events.FetchFrom():
                 fetch = PartitionFetch(self.id, effect.leader_epoch, list(effect.positions))
                 assert self._replica.follower is not None
-                self._tools.sessions.offer(effect.leader, self._replica.follower.mode, fetch)
+                self._context.sessions.offer(effect.leader, self._replica.follower.mode, fetch)
             case follower_events.AppendBatches():
-                self._errands.append(effect)
+                self._follower_effects.append(effect)
             case follower_events.TruncateLog():
                 assert self._replica.follower is not None
-                self._errands.truncate(effect, self._replica.follower.leader, self.leader_epoch)
+                self._follower_effects.truncate(effect, self._replica.follower.leader, self.leader_epoch)
             case follower_events.RestartLog():
                 assert self._replica.follower is not None
-                self._errands.restart(effect, self._replica.follower.leader, self.leader_epoch)
+                self._follower_effects.restart(effect, self._replica.follower.leader, self.leader_epoch)
             case follower_events.HighWatermarkLearned():
                 if self.reads is not None and effect.log == LogKind.MESSAGES:
                     self.reads.learn(effect.high_watermark)
             case follower_events.RaiseLogStart():
-                self._errands.raise_log_start(effect)
+                self._follower_effects.raise_log_start(effect)
             case follower_events.Contradiction():
                 logger.error(
                     "replica_stands_still",
@@ -290,7 +290,7 @@ class ReplicaHost:
         self._rest_serial = serial
         self._end_service()
         self._end_reads()
-        self._tools.sessions.withdraw(self.id)
+        self._context.sessions.withdraw(self.id)
         if self._resting is None:
             self._resting = self._tasks.start(self._rest())
 
@@ -299,7 +299,7 @@ class ReplicaHost:
             while True:
                 serial = self._rest_serial
                 await self._service.close_ended()
-                await self._errands.come_to_rest()
+                await self._follower_effects.come_to_rest()
                 for log in self.logs:
                     await log.come_to_rest(self._not_led())
                 if serial == self._rest_serial:
@@ -316,7 +316,7 @@ class ReplicaHost:
     def _role_taken(self, effect: RoleTaken) -> None:
         if effect.role is Role.FOLLOWER:
             log, high_watermark = self.logs[LogKind.MESSAGES], self.high_watermarks[LogKind.MESSAGES]
-            self.reads = FollowerReads(self.id, log, high_watermark, effect.leader_epoch, self._tools)
+            self.reads = FollowerReads(self.id, log, high_watermark, effect.leader_epoch, self._context)
         if effect.role is not Role.NONE and self._replicas > 1:
             logger.info(
                 "replica_role_taken",
@@ -342,7 +342,9 @@ class ReplicaHost:
             self._high_watermark_advanced(log, high_watermark)
 
     def _end_service(self) -> None:
-        self._tools.service.refused(self.id, FetchVerdict(self._tools.me, self.leader_epoch, FetchRefusal.NOT_LEADER))
+        self._context.service.refused(
+            self.id, FetchVerdict(self._context.me, self.leader_epoch, FetchRefusal.NOT_LEADER)
+        )
         self._service.end()
 
     async def settled(self) -> None:
@@ -350,25 +352,25 @@ class ReplicaHost:
         while (task := self._resting or self._service.opening) is not None:
             await task
 
-    def _not_led(self) -> AcklogError:
+    def _not_led(self) -> ServerError:
         detail = f"Partition {self.number} of {self.topic.name} is led elsewhere now."
-        return AcklogError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=UNAVAILABLE_RETRY_MS)
+        return ServerError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=UNAVAILABLE_RETRY_MS)
 
     async def close(self) -> None:
         """Finish what is under way, with followers as long as they come, and leave everything at rest."""
         if self._resting is not None:
             await asyncio.gather(self._resting, return_exceptions=True)
-        await self._service.close(self._tools.close_timeout_ms)
+        await self._service.close(self._context.close_timeout_ms)
         self._is_closed = True
         self._end_reads()
         self._timer.close()
-        self._tools.sessions.withdraw(self.id)
-        await self._errands.come_to_rest()
+        self._context.sessions.withdraw(self.id)
+        await self._follower_effects.come_to_rest()
         await self._tasks.cancel()
         for log in self.logs:
             await log.come_to_rest(self._not_led())
 
-    # --- the leader's errands -----------------------------------------------------------------------------------------
+    # --- what followers get of a leader ----------------------------------------------------------------------------
 
     async def read(self, read: Read) -> bytes:
         """Whole batches for a follower."""
@@ -382,16 +384,16 @@ class ReplicaHost:
             offset, state = self.partition.delivery.committed_state()
         else:
             try:
-                offset, state = await self._tools.snapshots.read(self.logs[LogKind.DELIVERY])
+                offset, state = await self._context.snapshots.read(self.logs[LogKind.DELIVERY])
             except DiskRefusedError as error:
                 raise refusal_of(error, retry_after_ms=UNAVAILABLE_RETRY_MS) from error
             except (CheckpointDamagedError, DiskFailedError) as error:
                 self.damaged_logs.state_is_unreadable()
-                raise AcklogError(ProblemCode.RECORDS_CORRUPT, str(error)) from error
+                raise ServerError(ProblemCode.RECORDS_CORRUPT, str(error)) from error
         return SnapshotAnswer(self.leader_epoch, offset, state)
 
     async def compact_delivery(self) -> None:
         """Trim a follower's delivery log: its committed part becomes a snapshot, as a leader's does."""
-        if self.role is Role.FOLLOWER and self._errands.is_idle:
+        if self.role is Role.FOLLOWER and self._follower_effects.is_idle:
             high_watermark = self.high_watermarks[LogKind.DELIVERY]
-            await self._errands.compact(high_watermark=high_watermark, leader_epoch=self.leader_epoch)
+            await self._follower_effects.compact(high_watermark=high_watermark, leader_epoch=self.leader_epoch)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 import structlog
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
 from cluster.model.values import PartitionLife, PartitionState, Topic
@@ -19,19 +19,19 @@ from storage.disk.port import DiskFailedError, DiskRefusedError
 from storage.log.checkpoint import CheckpointDamagedError
 from storage.log.high_watermarks import HighWatermarks
 from storage.log.keys import LogKey
+from storage.log.log_settings import LogSettings
 from storage.log.log_table import LOGS, LogKind, LogSpec
 from storage.log.partition_log import PartitionLog
 from storage.log.refusal import refusal_of
-from storage.log.settings import LogSettings
 from storage.log.store import LogStore
-from storage.node.partition.settings import NodeSettings
+from storage.node.partition.node_settings import NodeSettings
 from storage.node.replicas.follower_reads import FollowerReads
 from storage.node.replicas.led_partition import Partition
-from storage.node.replicas.leftovers import Leftovers
+from storage.node.replicas.orphaned_logs import OrphanedLogs
 from storage.node.replicas.partition_service import ServingReplica
 from storage.node.replicas.producer_mirror import ProducerMirror
+from storage.node.replicas.replica_context import ReplicaContext
 from storage.node.replicas.replica_host import ReplicaHost
-from storage.node.replicas.tools import ReplicaTools
 from storage.replication import leader_events
 from storage.replication.assignment import NO_EPOCH, assignment_of
 from storage.replication.fetch_answer import Read
@@ -54,7 +54,7 @@ class Replicas:
     def __init__(
         self,
         logs: LogStore,
-        tools: Callable[["Replicas"], ReplicaTools],
+        context: Callable[["Replicas"], ReplicaContext],
         *,
         high_watermarks: HighWatermarks,
         store: CoordinationStore,
@@ -63,12 +63,12 @@ class Replicas:
         on_changed: Callable[[], None],
         on_topic_gone: Callable[[str], None],
     ) -> None:
-        self.failures: dict[PartitionKey, AcklogError] = {}
+        self.failures: dict[PartitionKey, ServerError] = {}
         """Why partitions that this node should hold are not served."""
         self._logs = logs
-        self._tools = tools(self)
-        self._node_id = self._tools.me.node_id
-        self._incarnation = self._tools.me.incarnation
+        self._context = context(self)
+        self._node_id = self._context.me.node_id
+        self._incarnation = self._context.me.incarnation
         self._high_watermarks = high_watermarks
         self._metadata = metadata
         self._settings = settings
@@ -78,7 +78,7 @@ class Replicas:
         self._told_of: dict[PartitionId, tuple[Topic, PartitionState]] = {}
         self._topics: dict[str, dict[int, Partition]] = {}
         self._opened: dict[PartitionKey, asyncio.Future[None]] = {}
-        self._leftovers = Leftovers(logs, store, self._node_id)
+        self._leftovers = OrphanedLogs(logs, store, self._node_id)
         self._is_coordinated = True
 
     # --- finding ---------------------------------------------------------------------------------------------------
@@ -116,14 +116,14 @@ class Replicas:
     async def get(self, topic_id: str, number: int) -> Partition:
         """The partition, waiting while it is being opened.
 
-        Raises AcklogError: UNAVAILABLE for one that is led elsewhere, and why one of its own could not be opened.
+        Raises ServerError: UNAVAILABLE for one that is led elsewhere, and why one of its own could not be opened.
         """
         partition = self.find(topic_id, number)
         if partition is None:
             await self._wait_until_open(topic_id, number)
             partition = self.find(topic_id, number)
         if partition is None:
-            raise self.failures.get((topic_id, number)) or AcklogError(
+            raise self.failures.get((topic_id, number)) or ServerError(
                 ProblemCode.UNAVAILABLE,
                 f"Node {self._node_id} does not lead partition {number} of the topic {topic_id}.",
                 retry_after_ms=UNAVAILABLE_RETRY_MS,
@@ -157,7 +157,7 @@ class Replicas:
             metadata_changed.clear()
             try:
                 await self.reconcile()
-            except (AcklogError, CoordinationError) as error:
+            except (ServerError, CoordinationError) as error:
                 logger.error("replicas_not_reconciled", reason=str(error))
 
     def _is_retry_due(self) -> bool:
@@ -197,10 +197,10 @@ class Replicas:
         async with permits:
             try:
                 replica = await self._make(topic, state)
-            except AcklogError as error:
+            except ServerError as error:
                 self._not_held(topic, state.partition, error)
             except (CheckpointDamagedError, DiskFailedError) as error:
-                self._not_held(topic, state.partition, AcklogError(ProblemCode.RECORDS_CORRUPT, str(error)))
+                self._not_held(topic, state.partition, ServerError(ProblemCode.RECORDS_CORRUPT, str(error)))
             except DiskRefusedError as error:
                 self._not_held(topic, state.partition, refusal_of(error, retry_after_ms=self._settings.open_retry_ms))
             else:
@@ -214,10 +214,10 @@ class Replicas:
         is_state_readable = True
         if len(state.replicas) > 1:
             try:
-                await self._tools.snapshots.finish_restart(logs[LogKind.DELIVERY])
+                await self._context.snapshots.finish_restart(logs[LogKind.DELIVERY])
             except (CheckpointDamagedError, DiskFailedError):  # others have it, too
                 is_state_readable = False
-        producers = ProducerMirror(self._tools.producers, self._tools.clock)
+        producers = ProducerMirror(self._context.producers, self._context.clock)
         await producers.rebuild(logs[LogKind.MESSAGES], bytes_max=self._settings.producers_read_bytes_max)
         replica = ReplicaHost(
             topic,
@@ -225,7 +225,7 @@ class Replicas:
             logs=logs,
             high_watermarks=[self._known_of(log) for log in logs],
             producers=producers,
-            tools=self._tools,
+            context=self._context,
             listener=self,
         )
         if not is_state_readable:
@@ -267,7 +267,7 @@ class Replicas:
         topic_id = replica.topic.id
         await replica.close()
         for log in replica.logs:  # what was never committed must not be read in a later life of the log
-            self._tools.cache.drop(log.key)
+            self._context.cache.drop(log.key)
         del self._hosts[replica.id]
         self._told_of.pop(replica.id, None)
         self._leftovers.add(replica.id)
@@ -291,13 +291,13 @@ class Replicas:
                 del self._topics[partition.topic_id]
             self._on_changed()
 
-    def not_opened(self, replica: ServingReplica, error: AcklogError) -> None:
+    def not_opened(self, replica: ServingReplica, error: ServerError) -> None:
         self._not_held(replica.topic, replica.number, error)
         host = self._hosts.get(PartitionId(replica.topic.id, replica.number))
         if host is not None and isinstance(error.__cause__, CheckpointDamagedError | DiskFailedError):
             host.damaged_logs.state_is_unreadable()  # damage in the logs was told where it was found
 
-    def _not_held(self, topic: Topic, number: int, error: AcklogError) -> None:
+    def _not_held(self, topic: Topic, number: int, error: ServerError) -> None:
         logger.error("partition_not_opened", topic=topic.name, partition=number, reason=str(error))
         self.failures[topic.id, number] = error
         self._tell_opened((topic.id, number))
@@ -380,7 +380,7 @@ class Replicas:
                 await replica.compact_delivery()
             except (CheckpointDamagedError, DiskFailedError):
                 replica.damaged_logs.state_is_unreadable()
-            except (AcklogError, DiskRefusedError) as error:
+            except (ServerError, DiskRefusedError) as error:
                 logger.warning(
                     "delivery_not_compacted", topic=replica.topic.name, partition=replica.number, reason=str(error)
                 )

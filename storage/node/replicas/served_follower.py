@@ -7,8 +7,8 @@ from storage.replication.fetch_answer import AnswerInMaking
 from storage.replication.fetch_server import FetchServer
 from storage.replication.leader_events import FetchVerdict
 from storage.replication.messages import FetchAnswer, FetchMode, FetchRequest, PartitionId
+from storage.replication.replication_settings import ReplicationSettings
 from storage.replication.served_session import LogView
-from storage.replication.settings import ReplicationSettings
 
 _Waiter = asyncio.Future[FetchAnswer]
 _NO_PLACE = (-1, -1)

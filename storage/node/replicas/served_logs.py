@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import structlog
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.disk.port import Buffer
 from storage.log.log_table import LogKind
 from storage.log.partition_log import PartitionLog
@@ -31,7 +31,7 @@ class ServedLogs:
                 return cached
         try:
             found = await log.read(read.position.offset, max_bytes=read.bytes_max, until=read.until)
-        except AcklogError as error:
+        except ServerError as error:
             if error.code is not ProblemCode.OFFSET_OUT_OF_RANGE:
                 logger.warning("follower_not_served", log=str(log.key), reason=str(error))
             return b""

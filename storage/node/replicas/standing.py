@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from storage.node.replicas.tools import ReplicaTools
+from storage.node.replicas.replica_context import ReplicaContext
 from storage.replication.messages import PartitionId
 from storage.replication.partition_replica import PartitionReplica
 
@@ -18,30 +18,30 @@ class Standing:
         self,
         partition: PartitionId,
         replica: PartitionReplica,
-        tools: ReplicaTools,
+        context: ReplicaContext,
         *,
         ask_who_is_heard: Callable[[], None],
     ) -> None:
         self._partition = partition
         self._replica = replica
-        self._tools = tools
+        self._context = context
         self._ask_who_is_heard = ask_who_is_heard
 
     def is_sure(self) -> bool:
         """Whether nobody else can have had anything committed but within the last `contact_ms`."""
-        return self._is_sure_since(self._tools.clock.monotonic_ms() - self._tools.settings.contact_ms + 1)
+        return self._is_sure_since(self._context.clock.monotonic_ms() - self._context.settings.contact_ms + 1)
 
     async def is_confirmed(self) -> bool:
         """Whether nobody else had anything committed when this was called: followers are answered, so that they fetch
         again, and that is waited for; `contact_ms` at most, and where they have been silent for so long already,
         `fetch_wait_ms`."""
-        clock, leader, pause_ms = self._tools.clock, self._replica.leader, LOOK_MS_MIN
+        clock, leader, pause_ms = self._context.clock, self._replica.leader, LOOK_MS_MIN
         asked_ms = clock.monotonic_ms()
         if self._is_sure_since(asked_ms):
             return True
-        settings = self._tools.settings
+        settings = self._context.settings
         patience_ms = settings.contact_ms if self.is_sure() else settings.fetch_wait_ms
-        self._tools.service.hurry(self._partition)
+        self._context.service.hurry(self._partition)
         while clock.monotonic_ms() - asked_ms < patience_ms:
             await clock.sleep(pause_ms)
             pause_ms = min(2 * pause_ms, LOOK_MS_MAX)
@@ -52,7 +52,7 @@ class Standing:
         return False
 
     def _is_sure_since(self, since_ms: int) -> bool:
-        leader, is_registered = self._replica.leader, self._tools.is_registered()
+        leader, is_registered = self._replica.leader, self._context.is_registered()
         if leader is None or leader.is_sure(since_ms, is_registered=is_registered):
             return leader is not None
         self._ask_who_is_heard()

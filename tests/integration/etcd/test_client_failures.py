@@ -9,10 +9,10 @@ import pytest
 
 from cluster.backoff import Backoff
 from cluster.etcd import acklog_etcd_pb2 as messages
+from cluster.etcd.etcd_settings import EtcdUser
 from cluster.etcd.etcd_store import EtcdStore
 from cluster.etcd.failures import AccessDeniedError
 from cluster.etcd.methods import AUTHENTICATE, LEASE_GRANT, LEASE_KEEP_ALIVE, LEASE_REVOKE, RANGE, TXN, WATCH
-from cluster.etcd.settings import EtcdUser
 from cluster.ports.coordination import (
     CoordinationError,
     CoordinationUnavailableError,

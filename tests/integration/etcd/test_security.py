@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import trustme
 
+from cluster.etcd.etcd_settings import EtcdTls, EtcdUser
 from cluster.etcd.failures import AccessDeniedError
-from cluster.etcd.settings import EtcdTls, EtcdUser
 from cluster.ports.coordination import CoordinationUnavailableError, Put
 from tests.integration.etcd.conftest import StoreMaker
 from tests.support.etcd_process import EtcdProcess, TlsFiles, running_etcd

@@ -9,8 +9,8 @@ import pytest
 
 from cluster.ports.runtime import SteadyClock, SystemEntropy
 from storage.rpc.client import RemoteNode
+from storage.rpc.rpc_settings import RpcClientSettings, RpcServerSettings
 from storage.rpc.server import NodeServer
-from storage.rpc.settings import RpcClientSettings, RpcServerSettings
 from storage.rpc.tcp_transport import TcpTransport
 from tests.support.fake_node import ANSWERS, REQUESTS, FakeNode
 from tests.support.server_process import REPOSITORY

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from random import Random
 
-from storage.replication.settings import ReplicationSettings, TopicReplication
+from storage.replication.replication_settings import ReplicationSettings, TopicReplication
 
 
 @dataclass(frozen=True)

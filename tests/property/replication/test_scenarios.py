@@ -8,7 +8,7 @@ from storage.replication.follower_replica import FollowerReplica
 from storage.replication.leader_events import FollowerFetched
 from storage.replication.leader_replica import LeaderReplica
 from storage.replication.messages import LogAnswer, PartitionAnswer
-from storage.replication.settings import TopicReplication
+from storage.replication.replication_settings import TopicReplication
 from tests.property.replication.model_log import ModelLog
 from tests.property.replication.mutants import answers_of_any_epoch, cut_where_the_leader_says
 from tests.unit.storage.replication.support import PARTITION, SETTINGS, assignment, identity, log_of, members

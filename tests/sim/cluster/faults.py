@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model import keys
 from cluster.model.codec import encode
 from cluster.model.steering import NodeSteering, OrderKind, PartitionOrder
@@ -294,7 +294,7 @@ class Misfortune:
         if machine.gateway is None or machine.process is None or topic.partitions >= PARTITIONS_MAX:
             return
         growing = machine.gateway.gateway.topics.update(topic.name, partitions=topic.partitions + 1)
-        with contextlib.suppress(AcklogError, CoordinationError, ProcessDiedError):
+        with contextlib.suppress(ServerError, CoordinationError, ProcessDiedError):
             await machine.process.call(growing)
 
     async def _move(self) -> None:

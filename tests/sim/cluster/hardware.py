@@ -4,7 +4,7 @@ import asyncio
 import random
 
 from app.processes.node_end import StorageFailedError
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.life.node_id import DirectoryConflictError
 from cluster.life.registration import ReplacedError
 from cluster.model.values import NO_LEADER, PartitionState
@@ -17,7 +17,7 @@ from tests.sim.process import ProcessDiedError
 
 LOOK_INTERVAL_S = 0.05
 START_FAILURES = (
-    AcklogError,
+    ServerError,
     OSError,
     CoordinationError,
     DirectoryConflictError,

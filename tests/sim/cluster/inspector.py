@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from app.processes.cluster_node import ClusterNode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.disk.port import Buffer
 from storage.log.log_table import LOGS, LogKind
 from storage.log.partition_log import PartitionLog
@@ -80,7 +80,7 @@ class Inspector:
             for kind in LOGS:
                 try:
                     await process.call(self._compare(machine, host, kind))
-                except (ProcessDiedError, AcklogError) as error:
+                except (ProcessDiedError, ServerError) as error:
                     self._coverage[f"inspection {type(error).__name__}"] += 1
 
     async def read_everything(self, machine: NodeMachine) -> None:
@@ -92,7 +92,7 @@ class Inspector:
             for log in host.logs:
                 try:
                     await process.call(_read_to_the_end(log))
-                except (ProcessDiedError, AcklogError) as error:
+                except (ProcessDiedError, ServerError) as error:
                     self._coverage[f"inspection {type(error).__name__}"] += 1
 
     async def _compare(self, machine: NodeMachine, host: ReplicaHost, kind: int) -> None:

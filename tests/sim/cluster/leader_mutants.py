@@ -3,7 +3,7 @@
 import pytest
 
 from storage.node.replicas.standing import Standing
-from storage.node.replicas.store_errands import StoreErrands
+from storage.node.replicas.store_effects import StoreEffects
 from storage.replication.leader_events import HandOver
 
 
@@ -20,7 +20,7 @@ def deposed_leaders_answer_readers(patch: pytest.MonkeyPatch) -> None:
 def leaders_that_cannot_commit_stay(patch: pytest.MonkeyPatch) -> None:
     """R36: whoever leads does so until its registration ends."""
 
-    async def hand_over(self: StoreErrands, effect: HandOver) -> None:
+    async def hand_over(self: StoreEffects, effect: HandOver) -> None:
         return
 
-    patch.setattr(StoreErrands, "_hand_over", hand_over)
+    patch.setattr(StoreEffects, "_hand_over", hand_over)

@@ -12,17 +12,17 @@ from app.http.application import create_server_app
 from app.processes.cluster_gateway import ClusterGateway, start_cluster_gateway
 from app.processes.cluster_node import ClusterNode, start_cluster_node
 from app.processes.node_end import StorageFailedError
+from cluster.controller.controller_settings import ControllerSettings
 from cluster.controller.planner_settings import PlannerSettings
-from cluster.controller.settings import ControllerSettings
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.life.election import ElectionSettings
 from cluster.life.registration_settings import RegistrationSettings
 from cluster.ports.coordination import CoordinationError
 from storage.log.keys import PARTITIONS_DIRECTORY
 from storage.log.segment import SEGMENT_SUFFIX
 from storage.node.groups.delivery_snapshots import SNAPSHOT_NAME
-from storage.node.partition.settings import NodeSettings
-from storage.replication.settings import ReplicationSettings
+from storage.node.partition.node_settings import NodeSettings
+from storage.replication.replication_settings import ReplicationSettings
 from tests.sim.cluster.coordination import Coordination, StoreConnection
 from tests.sim.cluster.network import Network
 from tests.sim.cluster.options import ClusterOptions
@@ -43,7 +43,7 @@ from tests.sim.sim_disk import SimDisk, SimulatedPowerLoss
 
 STOP_TIMEOUT_S = 90
 STOP_FAILURES = (
-    AcklogError,
+    ServerError,
     OSError,
     CoordinationError,
     StorageFailedError,

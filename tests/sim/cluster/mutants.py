@@ -21,7 +21,7 @@ from cluster.model import keys
 from cluster.model.values import Group, PartitionState, Topic
 from cluster.ports.coordination import Compare, CompareTarget
 from storage.delivery import group_delivery
-from storage.delivery.group_state import GroupState
+from storage.delivery.group_state import PartitionGroupState
 from storage.delivery.records import Sought as SoughtRecord
 from storage.delivery.states import Event
 from storage.log import opening, recovery
@@ -36,8 +36,8 @@ from storage.node.groups.partition_groups import PartitionGroups
 from storage.node.partition import partition_host
 from storage.node.replicas import isr_writer
 from storage.node.replicas import replicas as node_replicas
-from storage.node.replicas.leftovers import Leftovers
 from storage.node.replicas.opening import PartitionOpener
+from storage.node.replicas.orphaned_logs import OrphanedLogs
 from storage.node.replicas.producer_mirror import ProducerMirror
 from storage.node.replicas.replica_host import ReplicaHost
 from storage.node.replicas.replicas import Replicas
@@ -336,7 +336,7 @@ def receipts_outlive_seeks(patch: pytest.MonkeyPatch) -> None:
     """R22: what was handed out before a seek may be settled after it."""
     original = group_delivery.judge
 
-    def judge(item: SettleItem, event: Event, state: GroupState, **options: int) -> ProblemCode | None:
+    def judge(item: SettleItem, event: Event, state: PartitionGroupState, **options: int) -> ProblemCode | None:
         present = SettleItem(item.offset, state.progress.generation, item.leader_epoch, item.attempt)
         return original(present, event, state, **options)
 
@@ -362,10 +362,10 @@ def logs_go_by_name(patch: pytest.MonkeyPatch) -> None:
 def deleted_topics_stay(patch: pytest.MonkeyPatch) -> None:
     """Their data is on the disks for ever."""
 
-    async def remove(self: Leftovers, held: set[PartitionId]) -> None:
+    async def remove(self: OrphanedLogs, held: set[PartitionId]) -> None:
         return
 
-    patch.setattr(Leftovers, "remove", remove)
+    patch.setattr(OrphanedLogs, "remove", remove)
 
 
 MUTANTS: tuple[Mutant, ...] = (

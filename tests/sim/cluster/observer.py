@@ -7,7 +7,7 @@ import asyncio
 import random
 from collections.abc import Callable
 
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import PartitionState
 from storage.rpc.messages import PositionsRequest, PositionsResponse, RecordsRequest
 from tests.sim.clients import Surroundings
@@ -57,7 +57,7 @@ class ClusterObserver:
             async with asyncio.timeout(PATIENCE_S):
                 found = await self.read_progress(state, is_final=False)
                 await self._read_log(state, is_final=False)
-        except (ProcessDiedError, AcklogError, NobodyLeadsError, TimeoutError) as error:
+        except (ProcessDiedError, ServerError, NobodyLeadsError, TimeoutError) as error:
             self._around.coverage[f"look {type(error).__name__}"] += 1
         return found
 
@@ -70,7 +70,7 @@ class ClusterObserver:
             try:
                 found = await self.read_progress(state, is_final=True)
                 await self._read_log(state, is_final=True)
-            except (AcklogError, NobodyLeadsError):
+            except (ServerError, NobodyLeadsError):
                 if self._around.now_ms() >= until_ms:
                     raise
                 await asyncio.sleep(PAUSE_S)

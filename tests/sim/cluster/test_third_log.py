@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.node.replicas.replica_host import ReplicaHost
 from storage.replication.acks import ACKS_ALL
 from storage.replication.partition_replica import Role
@@ -48,7 +48,7 @@ class WorldWithAToyLog(world.ClusterWorld):
                         try:
                             async with asyncio.timeout(COMMIT_TIMEOUT_S):
                                 await machine.process.call(self._write_toy(host))
-                        except (ProcessDiedError, AcklogError, TimeoutError) as error:
+                        except (ProcessDiedError, ServerError, TimeoutError) as error:
                             self.coverage[f"toy {type(error).__name__}"] += 1
 
     async def _write_toy(self, host: ReplicaHost) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import structlog
 
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import GroupMode, GroupSettings, Topic, TopicConfig
 from tests.sim.checkers import check_all
 from tests.sim.clients import Surroundings
@@ -396,7 +396,7 @@ class ClusterWorld:
         try:
             for place in sorted(self.store.partitions):
                 await self.observer.read_progress(self.store.partitions[place], is_final=False)
-        except (AcklogError, ProcessDiedError, NobodyLeadsError):
+        except (ServerError, ProcessDiedError, NobodyLeadsError):
             return False
         return True
 

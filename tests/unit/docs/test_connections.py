@@ -5,9 +5,9 @@ import re
 from storage.node.replicas.failure_detector import FailureDetectorSettings
 from storage.node.replicas.fetch_sessions import RETRY_GROWTH_MAX
 from storage.node.replicas.peer_directory import PEER_CLIENT
-from storage.replication.settings import ReplicationSettings
+from storage.replication.replication_settings import ReplicationSettings
 from storage.rpc import framing, handshake, methods
-from storage.rpc.settings import RpcClientSettings, RpcServerSettings
+from storage.rpc.rpc_settings import RpcClientSettings, RpcServerSettings
 from tests.unit.docs.documents import REPOSITORY
 
 DOCUMENT = re.sub(r"\s+", " ", (REPOSITORY / "docs/connections.md").read_text())

@@ -3,8 +3,8 @@
 import re
 from dataclasses import fields
 
+from cluster.controller.controller_settings import ControllerSettings
 from cluster.controller.planner_settings import PlannerSettings
-from cluster.controller.settings import ControllerSettings
 from tests.unit.docs.documents import REPOSITORY
 
 

@@ -6,8 +6,8 @@ from acklog.wire.problems import ProblemCode
 from app.configuration.node_settings import numeric_settings
 from app.configuration.server_settings import Settings, option_of
 from docs import generate
-from storage.log.settings import LogStoreSettings
-from storage.node.partition.settings import NodeSettings
+from storage.log.log_settings import LogStoreSettings
+from storage.node.partition.node_settings import NodeSettings
 from tests.unit.docs.documents import REPOSITORY, read_document, section, table
 
 

@@ -14,9 +14,9 @@ from app.configuration.node_options import NodeOptions
 from app.configuration.node_settings import numeric_settings
 from app.configuration.server_settings import ENVIRONMENT_PREFIX, NODE_PREFIX, Settings
 from app.http.exchange.problems import problem_document
-from cluster.errors import AcklogError
-from storage.log.settings import LogStoreSettings
-from storage.node.partition.settings import NodeSettings
+from cluster.errors import ServerError
+from storage.log.log_settings import LogStoreSettings
+from storage.node.partition.node_settings import NodeSettings
 from tests.architecture.source_tree import product_modules, text_files
 from tests.unit.docs.documents import read_document, section, table
 
@@ -76,7 +76,7 @@ def test_variables_that_documents_name_are_settings() -> None:
 def test_the_example_of_a_problem_is_one() -> None:
     [example] = re.findall(r"^```json\n(.*?)^```", read_document("errors.md"), re.MULTILINE | re.DOTALL)
     document = msgspec.json.decode(example)
-    error = AcklogError(
+    error = ServerError(
         ProblemCode[document["code"]], document["detail"], field=document["field"], extra={"near": document["near"]}
     )
     assert problem_document(error) == document

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from acklog.errors import ClientClosed
 from acklog.producer.accumulator import Accumulator
 from acklog.producer.batch import MESSAGE_OVERHEAD_BYTES, Batch
-from acklog.producer.settings import ProducerSettings
+from acklog.producer.producer_settings import ProducerSettings
 
 MIB = 1024 * 1024
 

@@ -2,8 +2,8 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acklog.consumer.consumer_settings import ConsumerSettings
 from acklog.consumer.inbox import FIRST_TARGET, Inbox
-from acklog.consumer.settings import ConsumerSettings
 from acklog.messages import Message
 
 FIELDS = {"messageId": "m", "queue": "t", "partition": 0, "timestamp": 1, "appendTime": 1, "receipt": "r"}

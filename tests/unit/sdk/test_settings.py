@@ -3,9 +3,9 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from acklog.consumer.settings import ConsumerOptions, ConsumerSettings
+from acklog.consumer.consumer_settings import ConsumerOptions, ConsumerSettings
 from acklog.errors import InvalidArgument
-from acklog.producer.settings import ProducerOptions, ProducerSettings
+from acklog.producer.producer_settings import ProducerOptions, ProducerSettings
 from acklog.wire.limits import DEDUP_WINDOW_MS_DEFAULT
 
 

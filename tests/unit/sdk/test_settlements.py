@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acklog.consumer.settings import ConsumerSettings
+from acklog.consumer.consumer_settings import ConsumerSettings
 from acklog.consumer.settlements import Settlements, Step
 from acklog.errors import DeadlineExceeded, Overloaded, ReceiptStale, Unauthenticated
 from acklog.messages import Settled

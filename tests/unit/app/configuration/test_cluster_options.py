@@ -13,7 +13,7 @@ from app.configuration.node_options import NODE, NodeOptions
 from app.configuration.server_settings import Settings
 from app.configuration.setting_fields import SettingsError
 from app.processes.etcd_connection import EtcdStartError, connect_to_etcd
-from cluster.etcd.settings import EtcdTls, EtcdUser
+from cluster.etcd.etcd_settings import EtcdTls, EtcdUser
 from tests.support.counting_entropy import CountingEntropy
 from tests.support.manual_clock import ManualClock
 

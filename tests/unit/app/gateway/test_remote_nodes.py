@@ -4,15 +4,15 @@ import pytest
 
 from acklog.wire.problems import ProblemCode
 from app.gateway.remote_nodes import RemoteNodes
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
 from cluster.model.codec import encode
 from cluster.model.values import NodeRegistration
 from cluster.ports.coordination import Delete, Put
 from cluster.stores.memory_store import MemoryStore
+from storage.rpc.rpc_settings import RpcClientSettings, RpcServerSettings
 from storage.rpc.server import NodeServer
-from storage.rpc.settings import RpcClientSettings, RpcServerSettings
 from tests.sim.environment import MachineClock, SimClock, SimEntropy
 from tests.sim.loop import SimLoop, simulate
 from tests.support.fake_node import ANSWERS, REQUESTS, FakeNode
@@ -68,7 +68,7 @@ async def ask(world: World, node_id: int) -> object:
 
 
 async def code_of_asking(world: World, node_id: int) -> ProblemCode:
-    with pytest.raises(AcklogError) as caught:
+    with pytest.raises(ServerError) as caught:
         await ask(world, node_id)
     return caught.value.code
 

@@ -8,15 +8,15 @@ from acklog.wire.limits import PRODUCE_RETRIES_MS
 from acklog.wire.problems import ProblemCode
 from app.gateway.leader_watch import CHECK_DELAY_MS
 from app.gateway.routing import RETRY_PAUSE_MAX_MS, PartitionLeaders, Try
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from tests.support.led_cluster import TOPIC_ID, LedCluster, with_led_cluster
 
 _P = ProblemCode
-Answer = str | AcklogError | Callable[[], Awaitable[str]]
+Answer = str | ServerError | Callable[[], Awaitable[str]]
 
 
-def fault(code: ProblemCode, **extra: object) -> AcklogError:
-    return AcklogError(code, "so it is", extra=dict(extra))
+def fault(code: ProblemCode, **extra: object) -> ServerError:
+    return ServerError(code, "so it is", extra=dict(extra))
 
 
 class Node:
@@ -48,7 +48,7 @@ class Asked:
         number = next(number for number, each in self.nodes.items() if each is node)
         self.tries.append((self.cluster.clock.monotonic_ms(), number, attempt.is_retry))
         answer = node.answers.pop(0) if len(node.answers) > 1 else node.answers[0]
-        if isinstance(answer, AcklogError):
+        if isinstance(answer, ServerError):
             raise answer
         return answer if isinstance(answer, str) else await answer()
 
@@ -74,7 +74,7 @@ class Asked:
 
 
 async def code_of(call: Awaitable[object]) -> ProblemCode:
-    with pytest.raises(AcklogError) as caught:
+    with pytest.raises(ServerError) as caught:
         await call
     return caught.value.code
 

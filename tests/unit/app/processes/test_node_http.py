@@ -9,7 +9,7 @@ from app.gateway.nodes_with_self import NodesWithSelf
 from app.processes.cluster_node import ClusterNode
 from app.processes.cluster_node_metrics import ClusterNodeCollector
 from app.processes.node_http import create_node_app
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model import keys
 from cluster.model.codec import encode
 from cluster.model.values import UncleanElection
@@ -102,7 +102,7 @@ def test_unclean_elections_are_counted() -> None:
 class _Directory:
     def client(self, node_id: int) -> str:
         if node_id == 9:
-            raise AcklogError(ProblemCode.UNAVAILABLE, "no")
+            raise ServerError(ProblemCode.UNAVAILABLE, "no")
         return f"connection to {node_id}"
 
 
@@ -111,5 +111,5 @@ def test_a_node_reaches_itself_without_a_connection() -> None:
     assert nodes.client(1) == "connection to 1", "not attached yet"  # type: ignore[comparison-overlap]
     nodes.attach("itself")  # type: ignore[arg-type]
     assert [nodes.client(1), nodes.client(2)] == ["itself", "connection to 2"]  # type: ignore[comparison-overlap]
-    with pytest.raises(AcklogError):
+    with pytest.raises(ServerError):
         nodes.client(9)

@@ -11,20 +11,20 @@ from app.gateway.batching.batch_numbers import BatchNumbers
 from app.gateway.batching.coalescer import ANY_PARTITION
 from app.gateway.routing import PartitionLeaders
 from app.services.appends import LocalAppends, NumberedAppends
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.rpc.messages import ACKS_ALL, ProduceRequest, ProduceResponse
 from storage.rpc.node_api import ProduceWaiter
 from tests.support.counting_entropy import CountingEntropy
 from tests.support.led_cluster import TOPIC_ID, LedCluster, with_led_cluster
 
 RESPONSE = ProduceResponse(7, 3, 1_000)
-NOT_OPEN = AcklogError(ProblemCode.UNAVAILABLE, "the partition is not open")
+NOT_OPEN = ServerError(ProblemCode.UNAVAILABLE, "the partition is not open")
 
 
 class Node:
     """`refusals` come first, at `begin_produce`; `declines` leaves it to `produce`. What has begun is in `begun`."""
 
-    def __init__(self, *refusals: AcklogError, declines: bool = False) -> None:
+    def __init__(self, *refusals: ServerError, declines: bool = False) -> None:
         self.refusals = list(refusals)
         self.declines = declines
         self.begun: list[tuple[ProduceRequest, ProduceWaiter]] = []
@@ -60,9 +60,9 @@ class Waiting:
     def set_exception(self, error: BaseException, /) -> None:
         self.told.append(error)
 
-    def error(self) -> AcklogError:
+    def error(self) -> ServerError:
         (error,) = self.told
-        assert isinstance(error, AcklogError)
+        assert isinstance(error, ServerError)
         return error
 
 
@@ -146,7 +146,7 @@ def test_what_was_begun_and_not_done_is_done_again() -> None:
         node = cluster.nodes[1] = Node()
         waiting = Waiting()
         begin(cluster, waiting)
-        node.begun[0][1].set_exception(AcklogError(ProblemCode.UNAVAILABLE, "led elsewhere now"))
+        node.begun[0][1].set_exception(ServerError(ProblemCode.UNAVAILABLE, "led elsewhere now"))
         await cluster.pass_ms(500)
         assert waiting.told == [RESPONSE]
         assert bytes(node.produced[0].batch) == bytes(node.begun[0][0].batch)
@@ -159,7 +159,7 @@ def test_what_may_have_been_done_is_not_done_again() -> None:
         node = cluster.nodes[1] = Node()
         waiting = Waiting()
         begin(cluster, waiting)
-        node.begun[0][1].set_exception(AcklogError(ProblemCode.OUTCOME_UNKNOWN, "not confirmed within 2000 ms"))
+        node.begun[0][1].set_exception(ServerError(ProblemCode.OUTCOME_UNKNOWN, "not confirmed within 2000 ms"))
         await cluster.pass_ms(500)
         assert waiting.error().code is ProblemCode.OUTCOME_UNKNOWN
         assert "may be stored all the same" in waiting.error().detail
@@ -173,7 +173,7 @@ def test_a_partition_that_was_just_decommissioned_is_said_to_be_unavailable() ->
         node = cluster.nodes[1] = Node()
         waiting = Waiting()
         begin(cluster, waiting)
-        node.begun[0][1].set_exception(AcklogError(ProblemCode.PARTITION_DECOMMISSIONED, "no more"))
+        node.begun[0][1].set_exception(ServerError(ProblemCode.PARTITION_DECOMMISSIONED, "no more"))
         await _turn()
         assert waiting.error().code is ProblemCode.UNAVAILABLE
 

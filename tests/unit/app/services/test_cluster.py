@@ -14,7 +14,7 @@ from app.auth.tokens import parse_token_table
 from app.calls.cluster import LISTED_MAX, NODE_ID_MAX, NODES_NAMED_MAX
 from app.configuration.server_settings import Settings
 from app.http.application import create_app
-from cluster.catalog.steering_desk import SteeringDesk
+from cluster.catalog.cluster_admin import ClusterAdmin
 from cluster.model import keys
 from cluster.ports.coordination import CoordinationUnavailableError, KeyValue
 from tests.support.flaky_store import FlakyStore
@@ -126,10 +126,10 @@ async def test_a_store_that_does_not_answer_counts_as_away(cluster: OperatedClus
             await asyncio.Event().wait()
             raise AssertionError
 
-    desk = SteeringDesk(
+    admin = ClusterAdmin(
         SilentStore(cluster.controlled.store), cluster.controlled.metadata, clock=cluster.controlled.clock
     )
-    assert not await desk.store_answers(within_ms=1)
+    assert not await admin.store_answers(within_ms=1)
 
 
 class TestPlans:

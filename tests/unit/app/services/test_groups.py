@@ -2,7 +2,7 @@ import httpx2
 import pytest
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from tests.support.memory_gateway import MemoryWorld
 
 
@@ -53,7 +53,7 @@ async def test_dead_letters_do_not_go_to_a_topic_that_the_group_reads(
     assert refused.json()["field"] == "settings.deadLetterTopic"
     assert "the group reads 'orders'" in refused.json()["detail"]
     assert (await client.get("/groups/mail")).json()["settings"]["deadLetterTopic"] is None
-    world.node.fail("positions", AcklogError(ProblemCode.STORAGE_FAILED, "broken"))
+    world.node.fail("positions", ServerError(ProblemCode.STORAGE_FAILED, "broken"))
     assert (await client.patch("/groups/mail", json=target)).status_code == 200
 
 
@@ -149,7 +149,7 @@ async def test_seek(client: httpx2.AsyncClient, world: MemoryWorld, method: str)
     ]
     beyond = await seek(to={"offset": 4}, partition=1)
     assert (beyond.status_code, beyond.json()["code"]) == (416, "OFFSET_OUT_OF_RANGE")
-    world.node.fail("seek", AcklogError(ProblemCode.STORAGE_FULL, "the disk is full"))
+    world.node.fail("seek", ServerError(ProblemCode.STORAGE_FULL, "the disk is full"))
     part = await seek(to="earliest")
     assert (part.status_code, part.json()["failed"]) == (207, 1)
     assert part.json()["partitions"][0]["problem"]["code"] == "STORAGE_FULL"
@@ -159,8 +159,8 @@ async def test_seek(client: httpx2.AsyncClient, world: MemoryWorld, method: str)
 async def test_a_seek_that_may_have_been_done_somewhere_says_so(client: httpx2.AsyncClient, world: MemoryWorld) -> None:
     await world.topic(partitions=2)
     await client.put("/groups/mail")
-    world.node.fail("seek", AcklogError(ProblemCode.STORAGE_FULL, "the disk is full"))
-    world.node.fail("seek", AcklogError(ProblemCode.OUTCOME_UNKNOWN, "no answer came"))
+    world.node.fail("seek", ServerError(ProblemCode.STORAGE_FULL, "the disk is full"))
+    world.node.fail("seek", ServerError(ProblemCode.OUTCOME_UNKNOWN, "no answer came"))
     answer = await client.put("/groups/mail/offsets", json={"topic": "orders", "to": "earliest"})
     assert (answer.status_code, answer.json()["failed"]) == (207, 2)
     codes = [item["problem"]["code"] for item in answer.json()["partitions"]]

@@ -13,9 +13,9 @@ from acklog.wire.partitioner import partition_for_key
 from acklog.wire.problems import ProblemCode
 from app.calls.send import PlainBatch
 from app.http.parsing.send import PLAIN_BATCH_BYTES_MIN, parse_send
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import Topic
-from storage.node.partition.settings import NodeSettings
+from storage.node.partition.node_settings import NodeSettings
 from tests.support.memory_gateway import MemoryWorld
 
 PAD = "x" * 100
@@ -134,7 +134,7 @@ async def test_a_retry_after_a_partial_outcome_stores_what_was_missing_and_nothi
 ) -> None:
     topic = await world.topic()
     messages: list[Message] = [{"body": f"{number}{pad}", "key": f"customer-{number % 2}"} for number in range(6)]
-    world.node.fail("produce", AcklogError(ProblemCode.OVERLOADED, "its inbox is full"))
+    world.node.fail("produce", ServerError(ProblemCode.OVERLOADED, "its inbox is full"))
     status, first = await send(client, "k1", messages)
     assert (status, first["failed"]) == (207, 3)
     stored = [index for index, code in enumerate(codes(first)) if code is None]

@@ -12,7 +12,7 @@ from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from app.calls.send import Outgoing
 from app.services.keyed_batch import StoredRuns, runs_without
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.topic_mapping import CLOCK_MARGIN_MS
 from cluster.model.values import Topic
 from storage.rpc.messages import KnownKeysRequest, KnownKeysResponse
@@ -91,7 +91,7 @@ async def test_what_was_missing_is_stored_and_stays_stored_once(client: httpx2.A
     """Its messages meet others in partitions that hold a part of the request under its key already."""
     topic = await world.topic(partitions=2)
     messages = numbered(40)
-    world.node.fail("produce", AcklogError(ProblemCode.OVERLOADED, "full"))
+    world.node.fail("produce", ServerError(ProblemCode.OVERLOADED, "full"))
     status, partial = await send(client, messages)
     failed = [number for number, result in enumerate(partial["results"]) if "code" in result]
     assert (status, 0 < len(failed) < 40) == (207, True)
@@ -133,7 +133,7 @@ async def test_nothing_is_stored_while_a_place_cannot_be_asked(client: httpx2.As
     """Else a further try would find less missing, and make other runs of it than this one."""
     topic = await world.topic(partitions=2)
     await change(world, "grow")
-    world.node.fail("known_keys", AcklogError(ProblemCode.STORAGE_FAILED, "broken"))
+    world.node.fail("known_keys", ServerError(ProblemCode.STORAGE_FAILED, "broken"))
     status, answer = await send(client, numbered(20))
     assert (status, answer["code"]) == (503, "STORAGE_FAILED")
     assert not stored(world, topic)
@@ -144,7 +144,7 @@ async def test_nothing_is_stored_while_a_place_cannot_be_asked(client: httpx2.As
 async def test_nodes_of_an_earlier_version_are_not_asked(client: httpx2.AsyncClient, world: MemoryWorld) -> None:
     topic = await world.topic(partitions=1)
     await change(world, "grow")
-    world.node.fail("known_keys", AcklogError(ProblemCode.UNSUPPORTED, "no such call"))
+    world.node.fail("known_keys", ServerError(ProblemCode.UNSUPPORTED, "no such call"))
     assert (await send(client, numbered(1)))[0] == 201
     assert stored(world, topic) == once(numbered(1))
 

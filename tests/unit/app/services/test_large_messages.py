@@ -5,7 +5,7 @@ import pytest
 from acklog.wire.record import Record
 from app.calls.send import PlainBatch
 from app.http.parsing.send import parse_send
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 SMALL = "x"
 LARGE = "x" * 200_000
@@ -47,14 +47,14 @@ def read(frame: str, beside: str, body: str) -> list[Record | tuple[str, str | N
     kind, query = (LINES, b"queue=q") if is_line else ("application/json", b"")
     try:
         command = parse_send(text.encode(), content_type=kind, query_string=query)
-    except AcklogError as fault:
+    except ServerError as fault:
         return [told(fault)]
     if isinstance(command, PlainBatch):
         command = command.spelled_out()
-    return [told(each) if isinstance(each, AcklogError) else without_body(each.record) for each in command.messages]
+    return [told(each) if isinstance(each, ServerError) else without_body(each.record) for each in command.messages]
 
 
-def told(fault: AcklogError) -> tuple[str, str | None]:
+def told(fault: ServerError) -> tuple[str, str | None]:
     return fault.code.name, fault.field
 
 

@@ -9,7 +9,7 @@ from acklog.wire.problems import ProblemCode
 from app.gateway.routing import PartitionLeaders
 from app.services.log_ends import LogEnds
 from app.services.shown_ends import ShownEnds
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.rpc.messages import PositionsRequest, PositionsResponse
 from tests.support.led_cluster import TOPIC_ID, LedCluster, with_led_cluster
 
@@ -21,7 +21,7 @@ def show(ends: ShownEnds, leader_epoch: int, high_watermark: int, partition: int
 def is_behind(ends: ShownEnds, leader_epoch: int, high_watermark: int) -> bool:
     try:
         ends.check_not_behind("t", 0, leader_epoch=leader_epoch, high_watermark=high_watermark)
-    except AcklogError as error:
+    except ServerError as error:
         return error.code is ProblemCode.UNAVAILABLE
     return False
 

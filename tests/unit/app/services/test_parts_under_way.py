@@ -5,7 +5,7 @@ import pytest
 from acklog.wire.problems import ProblemCode
 from app.calls.send_result import Run, SendResult
 from app.services.parts_under_way import PartsUnderWay
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import Topic
 from storage.rpc.messages import ACKS_ALL, ProduceResponse
 
@@ -20,7 +20,7 @@ async def test_it_is_done_when_each_part_has_its_outcome() -> None:
     first, second = parts.add(0, [0, 2]), parts.add(1, [1])
     first.set_result(ProduceResponse(10, 4, 1_000))
     assert not parts.all_done.done()
-    fault = AcklogError(ProblemCode.OVERLOADED, "full")
+    fault = ServerError(ProblemCode.OVERLOADED, "full")
     second.set_exception(fault)
     await parts.all_done
     assert result.runs == [Run(0, 4, 10, [0, 2])]

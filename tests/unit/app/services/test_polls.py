@@ -11,7 +11,7 @@ from acklog.wire.record import Record
 from app.gateway.leader_watch import CHECK_DELAY_MS
 from app.gateway.routing import PartitionLeaders
 from app.services.polls import ANSWER_MARGIN_MS, PATIENCE_MS, SUSPICION_MS, Polls
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.rpc.messages import DeliveredMessage, ReceiveRequest, ReceiveResponse
 from tests.support.led_cluster import TOPIC_ID, LedCluster, with_led_cluster
 
@@ -26,7 +26,7 @@ class Node:
         self._number = number
         self.waiting: list[DeliveredMessage] = []
         self.leased = 0
-        self.faults: list[AcklogError | None] = []
+        self.faults: list[ServerError | None] = []
         self.requests: list[ReceiveRequest] = []
         self.given_up = 0
         self.reason = "EMPTY"
@@ -99,8 +99,8 @@ def with_world(main: Callable[[World], "asyncio.Future[None] | object"], *, node
     with_led_cluster(run, partitions=nodes)
 
 
-def unavailable() -> AcklogError:
-    return AcklogError(_P.UNAVAILABLE, "moved")
+def unavailable() -> ServerError:
+    return ServerError(_P.UNAVAILABLE, "moved")
 
 
 # --- without waiting -------------------------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ def test_the_last_reason_is_told_when_nobody_answers_until_the_deadline() -> Non
     async def main(world: World) -> None:
         for node in world.nodes.values():
             node.faults = [unavailable()]
-        with pytest.raises(AcklogError) as caught:
+        with pytest.raises(ServerError) as caught:
             await world.ask()
         assert caught.value.code is _P.UNAVAILABLE
         assert 9_000 < world.now_ms() <= 10_000
@@ -174,7 +174,7 @@ def test_the_last_reason_is_told_when_nobody_answers_until_the_deadline() -> Non
 @pytest.mark.parametrize("wait_ms", [0, 5_000])
 def test_a_damaged_replica_is_waited_out_where_another_can_take_its_place(wait_ms: int) -> None:
     async def main(world: World) -> None:
-        world.nodes[1].faults = [AcklogError(_P.RECORDS_CORRUPT, "a batch is damaged")]
+        world.nodes[1].faults = [ServerError(_P.RECORDS_CORRUPT, "a batch is damaged")]
         world.nodes[2].put()
         world.cluster.metadata.lead(1, 1, 1)
         world.cluster.metadata.lead(2, 1, 1)
@@ -189,8 +189,8 @@ def test_a_damaged_replica_is_waited_out_where_another_can_take_its_place(wait_m
 def test_what_will_not_pass_is_told_at_once(wait_ms: int) -> None:
     async def main(world: World) -> None:
         for node in world.nodes.values():
-            node.faults = [AcklogError(_P.WRONG_GROUP_MODE, "exclusive")]
-        with pytest.raises(AcklogError) as caught:
+            node.faults = [ServerError(_P.WRONG_GROUP_MODE, "exclusive")]
+        with pytest.raises(ServerError) as caught:
             await (world.wait(wait_ms) if wait_ms else world.ask())
         assert caught.value.code is _P.WRONG_GROUP_MODE
         assert world.now_ms() == 0
@@ -311,7 +311,7 @@ def test_whoever_goes_away_leaves_nothing_leased() -> None:
 
 def test_one_node_in_trouble_does_not_end_a_wait_at_the_others() -> None:
     async def main(world: World) -> None:
-        world.nodes[1].faults = [AcklogError(_P.RECORDS_CORRUPT, "a batch is damaged")]
+        world.nodes[1].faults = [ServerError(_P.RECORDS_CORRUPT, "a batch is damaged")]
         world.cluster.later(500, world.nodes[3].put)
         assert len((await world.wait()).messages) == 1
         assert (await world.wait(500)).reason == "UNAVAILABLE"
@@ -329,9 +329,9 @@ def test_what_may_have_been_acknowledged_unseen_is_told_and_no_more_is_asked_for
     async def main(world: World) -> None:
         in_turn = [world.nodes[number] for number in (2, 3, 1)]
         for node in in_turn[answered_before:]:
-            node.faults = [AcklogError(_P.OUTCOME_UNKNOWN, "it broke")]
+            node.faults = [ServerError(_P.OUTCOME_UNKNOWN, "it broke")]
         request = world.request(3, auto_ack=True)
-        with pytest.raises(AcklogError) as caught:
+        with pytest.raises(ServerError) as caught:
             await (world.polls.wait(request, wait_ms) if wait_ms else world.polls.ask(request))
         assert caught.value.code is _P.OUTCOME_UNKNOWN
         assert [len(node.requests) for node in in_turn] == ([1] * (answered_before + 1) + [0, 0])[:3]
@@ -343,7 +343,7 @@ def test_a_node_that_is_silent_while_it_acknowledges_what_it_sends_may_have_done
     async def main(world: World) -> None:
         for node in world.nodes.values():
             node.faults = [None]
-        with pytest.raises(AcklogError) as caught:
+        with pytest.raises(ServerError) as caught:
             await world.polls.ask(world.request(3, auto_ack=True))
         assert caught.value.code is _P.OUTCOME_UNKNOWN
         assert sum(len(node.requests) for node in world.nodes.values()) == 1
@@ -354,7 +354,7 @@ def test_a_node_that_is_silent_while_it_acknowledges_what_it_sends_may_have_done
 def test_what_was_acknowledged_is_handed_out_when_the_next_node_may_have_lost_some() -> None:
     async def main(world: World) -> None:
         world.nodes[2].put(2)
-        world.nodes[3].faults = [AcklogError(_P.OUTCOME_UNKNOWN, "it broke")]
+        world.nodes[3].faults = [ServerError(_P.OUTCOME_UNKNOWN, "it broke")]
         with capture_logs() as logs:
             found = await world.polls.ask(world.request(3, auto_ack=True))
         assert len(found.messages) == 2

@@ -12,7 +12,7 @@ from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from app.configuration.server_settings import Settings
 from app.http.parsing.message import OCTETS
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import PartitionState
 from tests.support.manual_clock import settle
 from tests.support.memory_gateway import MemoryWorld
@@ -179,7 +179,7 @@ async def test_no_more_requests_wait_than_allowed(serve: Any) -> None:
 
 async def test_the_nodes_problem_is_the_clients(client: httpx2.AsyncClient, world: MemoryWorld) -> None:
     await world.topic()
-    world.node.fail("receive", AcklogError(ProblemCode.WRONG_GROUP_MODE, "the group is exclusive"))
+    world.node.fail("receive", ServerError(ProblemCode.WRONG_GROUP_MODE, "the group is exclusive"))
     response = await client.get("/messages?queue=orders")
     assert (response.status_code, response.json()["code"]) == (409, "WRONG_GROUP_MODE")
 
@@ -319,7 +319,7 @@ async def test_a_node_that_fails_leaves_the_others_messages(
     await world.topic()
     async with serve(world) as client:
         await client.post("/messages", json={"queue": "orders", "body": 1, "partition": 0})
-        two_nodes.nodes[2].fail("receive", *[AcklogError(ProblemCode.UNAVAILABLE, "moved")] * 2)
+        two_nodes.nodes[2].fail("receive", *[ServerError(ProblemCode.UNAVAILABLE, "moved")] * 2)
         assert len((await client.get("/messages?queue=orders")).json()["messages"]) == 1
         empty = await client.get("/messages?queue=orders")
         assert (empty.status_code, empty.json()) == (200, {"messages": [], "reason": "UNAVAILABLE"})
@@ -330,7 +330,7 @@ async def test_while_no_node_answers_a_receive_asks_again(two_nodes: TwoNodes, w
     async with serve(world) as client:
         await client.post("/messages", json={"queue": "orders", "body": 1, "partition": 0})
         for node in two_nodes.nodes.values():
-            node.fail("receive", AcklogError(ProblemCode.UNAVAILABLE, "moved"))
+            node.fail("receive", ServerError(ProblemCode.UNAVAILABLE, "moved"))
         assert len((await client.get("/messages?queue=orders")).json()["messages"]) == 1
 
 

@@ -8,7 +8,7 @@ import pytest
 from acklog.wire.batch import decode_records, encode_opaque_batch, stamp, verify
 from acklog.wire.problems import ProblemCode
 from app.http.answers import records as records_answer
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model import keys
 from tests.support.manual_clock import settle
 from tests.support.memory_gateway import MemoryWorld
@@ -220,9 +220,9 @@ async def test_a_server_without_the_extra_for_arrow_says_so(
     assert "this call answers in application/json" in unknown.json()["detail"]
 
 
-def behind() -> AcklogError:
+def behind() -> ServerError:
     """What a replica says to a reader of a later leader epoch."""
-    return AcklogError(ProblemCode.UNAVAILABLE, "this replica is of an earlier one", field="epoch")
+    return ServerError(ProblemCode.UNAVAILABLE, "this replica is of an earlier one", field="epoch")
 
 
 @pytest.mark.parametrize("read_from", ["leader", "nearest"])

@@ -10,7 +10,7 @@ from acklog.wire.problems import ProblemCode
 from app.processes.cluster_gateway import ClusterGateway
 from app.processes.cluster_node import ClusterNode
 from app.services.replica_reads import PASSED_OVER_MS
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import TopicConfig
 from storage.rpc.messages import RecordsRequest, RecordsResponse
 from tests.support.memory_cluster import MemoryCluster, client_of, with_cluster
@@ -99,7 +99,7 @@ def test_the_leader_answers_where_no_replica_can() -> None:
         leader = world.leader
 
         async def refuse(request: RecordsRequest) -> RecordsResponse:
-            raise AcklogError(ProblemCode.UNAVAILABLE, "it is behind")
+            raise ServerError(ProblemCode.UNAVAILABLE, "it is behind")
 
         for node_id, node in world.nodes.items():
             if node_id != leader:

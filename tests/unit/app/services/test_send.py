@@ -11,7 +11,7 @@ from acklog.wire.limits import DEDUP_KEY_BYTES_MAX, KEY_BYTES_MAX, MESSAGE_BODY_
 from acklog.wire.partitioner import partition_for_key
 from acklog.wire.problems import ProblemCode
 from app.http.parsing.send import IDEMPOTENCY_KEY_BYTES_MAX
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from tests.support.memory_gateway import MemoryWorld
 
 NDJSON = {"content-type": "application/x-ndjson"}
@@ -356,7 +356,7 @@ async def test_a_failure_of_the_shared_batch_is_each_messages_failure(
     client: httpx2.AsyncClient, world: MemoryWorld
 ) -> None:
     await world.topic(partitions=1)
-    world.node.fail("produce", *[AcklogError(ProblemCode.STORAGE_FULL, "the disk is full", retry_after_ms=2500)] * 3)
+    world.node.fail("produce", *[ServerError(ProblemCode.STORAGE_FULL, "the disk is full", retry_after_ms=2500)] * 3)
     responses = await asyncio.gather(*[send(client, queue="orders", body=number) for number in range(3)])
     failed = [response for response in responses if response.status_code == 503]
     assert failed
@@ -366,7 +366,7 @@ async def test_a_failure_of_the_shared_batch_is_each_messages_failure(
 
 async def test_one_partitions_failure_leaves_the_others(client: httpx2.AsyncClient, world: MemoryWorld) -> None:
     await world.topic()
-    world.node.fail("produce", AcklogError(ProblemCode.OVERLOADED, "its inbox is full"))
+    world.node.fail("produce", ServerError(ProblemCode.OVERLOADED, "its inbox is full"))
     response = await send(
         client,
         queue="orders",
@@ -466,7 +466,7 @@ async def test_idempotency_keys_have_a_limit(client: httpx2.AsyncClient, world: 
 
 async def test_an_unavailable_leader_is_asked_again(client: httpx2.AsyncClient, world: MemoryWorld) -> None:
     await world.topic(partitions=1)
-    world.node.fail("produce", AcklogError(ProblemCode.UNAVAILABLE, "moved"), AcklogError(ProblemCode.UNAVAILABLE, "x"))
+    world.node.fail("produce", ServerError(ProblemCode.UNAVAILABLE, "moved"), ServerError(ProblemCode.UNAVAILABLE, "x"))
     sending = asyncio.create_task(send(client, queue="orders", body=1))
     for _ in range(3):
         await world.clock.advance_ms(100)

@@ -11,7 +11,7 @@ from acklog.wire.batch import read_header
 from acklog.wire.partitioner import partition_for_key
 from acklog.wire.problems import ProblemCode
 from app.gateway.batching.batch_numbers import BatchNumbers
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import Topic
 from tests.support.memory_gateway import MemoryWorld
 
@@ -67,7 +67,7 @@ async def test_a_partition_that_the_leader_knows_to_be_decommissioned_first_can_
     client: httpx2.AsyncClient, world: MemoryWorld
 ) -> None:
     await world.topic(partitions=1)
-    world.node.fail("produce", AcklogError(ProblemCode.PARTITION_DECOMMISSIONED, "no more"))
+    world.node.fail("produce", ServerError(ProblemCode.PARTITION_DECOMMISSIONED, "no more"))
     response = await send(client, queue="orders", body=1)
     answer = response.json()
     assert (response.status_code, answer["code"], answer["retriable"]) == (503, "UNAVAILABLE", True)
@@ -77,7 +77,7 @@ async def test_with_numbers_every_batch_can_be_sent_again(serve: Any) -> None:
     world = MemoryWorld()
     world.gateway = dataclasses.replace(world.gateway, batch_numbers=BatchNumbers(world.gateway.entropy))
     await world.topic(partitions=1)
-    unknown = AcklogError(ProblemCode.OUTCOME_UNKNOWN, "the connection broke")
+    unknown = ServerError(ProblemCode.OUTCOME_UNKNOWN, "the connection broke")
     bodies: list[dict[str, object]] = [
         {"body": 1},
         {"messages": [{"body": 1}, {"body": 2, "dedupId": "a"}]},
@@ -103,7 +103,7 @@ async def test_without_numbers_an_unknown_outcome_is_the_clients(
     client: httpx2.AsyncClient, world: MemoryWorld
 ) -> None:
     await world.topic(partitions=1)
-    world.node.fail("produce", AcklogError(ProblemCode.OUTCOME_UNKNOWN, "not confirmed in time"))
+    world.node.fail("produce", ServerError(ProblemCode.OUTCOME_UNKNOWN, "not confirmed in time"))
     response = await send(client, queue="orders", body=1)
     assert (response.status_code, response.json()["code"]) == (500, "OUTCOME_UNKNOWN")
     [call] = world.node.calls("produce")

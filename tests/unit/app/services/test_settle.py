@@ -7,8 +7,8 @@ from acklog.wire.identifiers import Receipt
 from acklog.wire.limits import RECEIPTS_MAX
 from acklog.wire.problems import ProblemCode
 from app.services.registry import Services
-from app.services.settle import Delivery
-from cluster.errors import AcklogError
+from app.services.settle import PlacedItem
+from cluster.errors import ServerError
 from cluster.model import keys
 from storage.rpc.messages import SettleItem
 from tests.support.memory_gateway import MemoryWorld
@@ -79,7 +79,7 @@ async def test_a_single_item_at_fault_is_named(client: httpx2.AsyncClient, world
 
 async def test_no_item_is_blamed_for_the_server(client: httpx2.AsyncClient, world: MemoryWorld) -> None:
     [message] = await deliver(client, world)
-    world.node.fail("settle", AcklogError(ProblemCode.STORAGE_FAILED, "the disk failed"))
+    world.node.fail("settle", ServerError(ProblemCode.STORAGE_FAILED, "the disk failed"))
     assert "field" not in (await client.post("/ack", json={"receipt": message["receipt"]})).json()
 
 
@@ -115,7 +115,7 @@ async def test_what_may_be_done_twice_is_tried_again_while_its_outcome_is_unknow
     client: httpx2.AsyncClient, world: MemoryWorld, path: str, extra: dict[str, object]
 ) -> None:
     [message] = await deliver(client, world)
-    world.node.fail("settle", AcklogError(ProblemCode.OUTCOME_UNKNOWN, "the connection broke"))
+    world.node.fail("settle", ServerError(ProblemCode.OUTCOME_UNKNOWN, "the connection broke"))
     response = await client.post(f"/{path}", json={"receipt": message["receipt"], **extra})
     assert response.status_code == 200
     assert [call.action for call in world.node.calls("settle")] == [path] * 2
@@ -123,8 +123,8 @@ async def test_what_may_be_done_twice_is_tried_again_while_its_outcome_is_unknow
 
 async def test_a_release_is_not_tried_again_as_it_could_end_the_next_lease(world: MemoryWorld) -> None:
     topic = await world.topic()
-    world.node.fail("settle", AcklogError(ProblemCode.OUTCOME_UNKNOWN, "the connection broke"))
-    delivery = Delivery(topic.id, 0, "g" * 13, SettleItem(0, 0, LEADER_EPOCH, 1))
+    world.node.fail("settle", ServerError(ProblemCode.OUTCOME_UNKNOWN, "the connection broke"))
+    delivery = PlacedItem(topic.id, 0, "g" * 13, SettleItem(0, 0, LEADER_EPOCH, 1))
     [result] = await Services(world.gateway).settle.settle([delivery], "release")
     assert result is not None
     assert result.code is ProblemCode.OUTCOME_UNKNOWN
@@ -172,7 +172,7 @@ async def test_a_partition_that_cannot_answer_fails_only_its_items(
     client: httpx2.AsyncClient, world: MemoryWorld
 ) -> None:
     messages = await deliver(client, world, 2)
-    world.node.fail("settle", AcklogError(ProblemCode.STORAGE_FAILED, "the disk failed"))
+    world.node.fail("settle", ServerError(ProblemCode.STORAGE_FAILED, "the disk failed"))
     response = await client.post("/ack", json={"receipts": [message["receipt"] for message in messages]})
     assert response.status_code == 207
     assert sorted(result.get("code", "") for result in response.json()["results"]) == ["", "STORAGE_FAILED"]

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import Topic
 from cluster.ports.coordination import CoordinationUnavailableError, OutcomeUnknownError
 from tests.support.memory_gateway import MemoryWorld
@@ -161,7 +161,7 @@ async def test_a_description_has_what_the_leaders_say(client: httpx2.AsyncClient
     first, second = answer["partitionStates"]
     assert (first["highWatermark"], second["highWatermark"], second["leader"]) == (0, 1, 1)
     assert second["sizeBytes"] > 0
-    world.node.fail("positions", AcklogError(ProblemCode.STORAGE_FAILED, "the disk failed"))
+    world.node.fail("positions", ServerError(ProblemCode.STORAGE_FAILED, "the disk failed"))
     failed = (await client.get("/topics/orders")).json()["partitionStates"][0]
     assert (failed["highWatermark"], failed["problem"]["code"]) == (None, "STORAGE_FAILED")
     assert answer["id"] == topic.id
@@ -191,7 +191,7 @@ async def test_deleting(client: httpx2.AsyncClient, world: MemoryWorld) -> None:
     [
         (CoordinationUnavailableError("no"), 503, "UNAVAILABLE"),
         (OutcomeUnknownError("?"), 500, "OUTCOME_UNKNOWN"),
-        (AcklogError(ProblemCode.CONFLICT, "changed meanwhile"), 409, "CONFLICT"),
+        (ServerError(ProblemCode.CONFLICT, "changed meanwhile"), 409, "CONFLICT"),
     ],
 )
 async def test_the_coordination_stores_failures(

@@ -7,7 +7,7 @@ from acklog.wire.identifiers import id_from_bits
 from acklog.wire.problems import ProblemCode
 from cluster.catalog.catalog_change import CatalogSettings
 from cluster.catalog.groups import Groups
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model import keys
 from cluster.model.codec import decode
 from cluster.model.values import Group, GroupMode, GroupSettings, Tombstone
@@ -21,8 +21,8 @@ async def create(groups: Groups, name: str = "billing", settings: GroupSettings 
     return await groups.create(name, mode=GroupMode.SHARED, settings=settings)
 
 
-async def refuse(code: ProblemCode, call: object) -> AcklogError:
-    with pytest.raises(AcklogError) as caught:
+async def refuse(code: ProblemCode, call: object) -> ServerError:
+    with pytest.raises(ServerError) as caught:
         await call  # type: ignore[misc]
     assert caught.value.code is code
     return caught.value

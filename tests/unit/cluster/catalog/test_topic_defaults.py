@@ -7,7 +7,7 @@ from cluster.catalog.topic_defaults import (
     default_min_insync_replicas,
     default_replication_factor,
 )
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from tests.unit.cluster.controller.states import members, node
 
 
@@ -30,10 +30,10 @@ def test_nodes_that_count() -> None:
 def test_what_cannot_be() -> None:
     check_replication_factor(3, 3)
     check_replication_factor(1, 0)
-    with pytest.raises(AcklogError, match="there are 3 node") as caught:
+    with pytest.raises(ServerError, match="there are 3 node") as caught:
         check_replication_factor(4, 3)
     assert caught.value.field == "replicationFactor"
     check_min_insync_replicas(2, 2)
-    with pytest.raises(AcklogError, match="the topic has 2 replica") as caught:
+    with pytest.raises(ServerError, match="the topic has 2 replica") as caught:
         check_min_insync_replicas(3, 2)
     assert caught.value.field == "config.minInsyncReplicas"

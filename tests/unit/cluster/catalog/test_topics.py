@@ -6,7 +6,7 @@ from acklog.wire.identifiers import id_from_bits
 from acklog.wire.problems import ProblemCode
 from cluster.catalog.catalog_change import CatalogSettings
 from cluster.catalog.topics import Topics
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model import keys
 from cluster.model.codec import decode, encode
 from cluster.model.values import Tombstone, Topic, TopicConfig
@@ -20,8 +20,8 @@ async def create(topics: Topics, name: str = "orders", partitions: int = 4, conf
     return await topics.create(name, partitions=partitions, config=config, replication_factor=1)
 
 
-async def refuse(code: ProblemCode, call: object) -> AcklogError:
-    with pytest.raises(AcklogError) as caught:
+async def refuse(code: ProblemCode, call: object) -> ServerError:
+    with pytest.raises(ServerError) as caught:
         await call  # type: ignore[misc]
     assert caught.value.code is code
     return caught.value

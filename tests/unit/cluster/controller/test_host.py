@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cluster.catalog.steering_desk import SteeringDesk
+from cluster.catalog.cluster_admin import ClusterAdmin
 from cluster.controller.figures import ControllerFigures
 from cluster.controller.loop import ControllerLoop
 from cluster.controller.progress import progress
@@ -99,7 +99,7 @@ async def test_a_node_is_drained_to_the_end(cluster: ControlledCluster) -> None:
     for node_id in (1, 2, 3, 4):
         await cluster.start_node(node_id)
     topic = await cluster.create("orders", partitions=8, replicas=2)
-    await SteeringDesk(cluster.store, cluster.metadata, clock=cluster.clock).drain(2)
+    await ClusterAdmin(cluster.store, cluster.metadata, clock=cluster.clock).drain(2)
     for _ in range(20):
         await cluster.clock.advance_ms(1_000)
         await catch_up(cluster, topic)

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from cluster.catalog.steering_desk import SteeringDesk
+from cluster.catalog.cluster_admin import ClusterAdmin
 from cluster.controller.dry_run import propose
 from cluster.controller.image import ClusterImage
 from cluster.controller.progress import PartitionTrouble, progress, troubled
@@ -37,7 +37,7 @@ async def check_alike(cluster: ControlledCluster) -> ClusterImage:
 
 
 async def test_both_show_the_same(cluster: ControlledCluster) -> None:
-    desk = SteeringDesk(cluster.store, cluster.metadata, clock=cluster.clock)
+    desk = ClusterAdmin(cluster.store, cluster.metadata, clock=cluster.clock)
     await check_alike(cluster)
     orders = await cluster.create("orders", partitions=4, replicas=2)
     await cluster.create("mail", partitions=2, replicas=3, min_isr=2)

@@ -2,8 +2,8 @@ import pytest
 
 from cluster.backoff import Backoff
 from cluster.etcd.call_tries import Again, CallKind, CallTries, RefusedError
+from cluster.etcd.etcd_settings import EtcdSettings
 from cluster.etcd.failures import AccessDeniedError, Failure
-from cluster.etcd.settings import EtcdSettings
 from cluster.ports.coordination import CoordinationUnavailableError, OutcomeUnknownError
 
 SETTINGS = EtcdSettings(

@@ -1,6 +1,6 @@
 import pytest
 
-from cluster.etcd.settings import EtcdSettings, EtcdTls, EtcdUser
+from cluster.etcd.etcd_settings import EtcdSettings, EtcdTls, EtcdUser
 
 
 @pytest.mark.parametrize(

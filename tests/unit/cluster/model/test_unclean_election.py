@@ -5,7 +5,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.codec import decode, encode
 from cluster.model.unclean_election import (
     LogReach,
@@ -45,7 +45,7 @@ def report(node: int, end: int = 10, epoch: int = 7, *, delivery: int = 4, high_
     ids=["led", "the leader is back", "another member is there", "directories are not known"],
 )
 def test_it_is_refused_while_a_clean_election_is_possible(state: PartitionState, nodes: list[NodeRegistration]) -> None:
-    with pytest.raises(AcklogError) as caught:
+    with pytest.raises(ServerError) as caught:
         refuse_while_clean(state, living(*nodes, registration(3)))
     assert caught.value.code.name == "CLEAN_ELECTION_POSSIBLE"
 

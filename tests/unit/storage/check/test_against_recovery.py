@@ -5,7 +5,7 @@ import contextlib
 
 import pytest
 
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.stores.sqlite_copy import SqliteContent
 from storage.check.directory_check import DirectoryCheck, DirectoryReport
 from storage.check.findings import FindingKind, Severity
@@ -146,7 +146,7 @@ def test_a_log_that_was_beginning_anew_is_judged_as_it_will_be(ending: str) -> N
         harness.run(harness.store.sync())
         harness.run(append(log, 9, leader_epoch=3))
         harness.disk.crash_after_operations(after)
-        with contextlib.suppress(SimulatedPowerLoss, AcklogError):
+        with contextlib.suppress(SimulatedPowerLoss, ServerError):
             harness.run(log.reset_to(2))
             harness.run(append(log, 10, leader_epoch=7))
             harness.run(harness.store.sync())

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from acklog.wire.problems import ProblemCode
 from cluster.model.values import GroupSettings
+from storage.delivery.delivery_settings import DeliverySettings
 from storage.delivery.group_delivery import GroupDelivery, Lease
 from storage.delivery.records import decode_records, encode_records
-from storage.delivery.settings import DeliverySettings
 
 GROUP = "group00000000"
 HIGH_WATERMARK = 1000

@@ -6,8 +6,8 @@ import pytest
 
 from acklog.wire.problems import ProblemCode
 from cluster.model.values import GroupSettings
+from storage.delivery.delivery_settings import DeliverySettings
 from storage.delivery.group_delivery import DeadLetter, Lease, MessageView
-from storage.delivery.settings import DeliverySettings
 from tests.unit.storage.delivery.group import GroupBench
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.log.ballast import BALLAST_PATH, release_ballast, take_ballast
 from storage.log.keys import LogKey
 from storage.log.log_table import LogKind
@@ -90,7 +90,7 @@ def test_without_it_a_start_on_a_full_disk_says_so() -> None:
     harness.open()
     harness.kill()
     harness.disk.capacity_bytes = harness.disk.used_bytes
-    with pytest.raises(AcklogError) as refusal:
+    with pytest.raises(ServerError) as refusal:
         harness.open()
     assert refusal.value.code is ProblemCode.STORAGE_FULL
     harness.dispose()

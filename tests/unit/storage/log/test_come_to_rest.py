@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.disk.executor import Then
 from storage.log.keys import LogKey
 from storage.log.log_table import LogKind
@@ -27,7 +27,7 @@ def harness() -> Iterator[LogHarness]:
     harness.dispose()
 
 
-OVER = AcklogError(ProblemCode.UNAVAILABLE, "the role is over")
+OVER = ServerError(ProblemCode.UNAVAILABLE, "the role is over")
 
 
 class GatedRounds(InlineExecutor):
@@ -133,7 +133,7 @@ def test_at_a_failed_disk_rest_comes_too(harness: LogHarness) -> None:
         await log.come_to_rest(OVER)
         assert begun.done()
         assert harness.store.failure is not None
-        with pytest.raises(AcklogError, match="STORAGE_FAILED"):
+        with pytest.raises(ServerError, match="STORAGE_FAILED"):
             await begun
 
     harness.run(main())

@@ -17,7 +17,7 @@ import structlog
 
 from acklog.wire.batch import encode_opaque_batch, stamp
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.log.checkpoint import write_checkpoint
 from storage.log.data_directory import DataDirectoryError
 from storage.log.keys import LogKey
@@ -97,7 +97,7 @@ async def readable(log: PartitionLog) -> tuple[list[bytes | None], bool]:
     while len(contents) < log.log_end:
         try:
             batches = await log.read(len(contents), max_bytes=500)
-        except AcklogError as error:
+        except ServerError as error:
             if error.code is not ProblemCode.RECORDS_CORRUPT:
                 raise
             refused = True
@@ -126,7 +126,7 @@ def judge(files: Files, *, synced: int, lost_at_most: int) -> str:
         assert store.keys() == [KEY]
         log = harness.run(store.open_log(KEY, SMALL_LOG))
         if store.report.refused:
-            with pytest.raises(AcklogError, match="RECORDS_CORRUPT"):
+            with pytest.raises(ServerError, match="RECORDS_CORRUPT"):
                 harness.run(log.read(0, max_bytes=1))
             return "refused"
         assert log.log_start == 0

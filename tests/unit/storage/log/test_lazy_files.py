@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.log.keys import PARTITIONS_DIRECTORY, LogKey
 from storage.log.log_table import LOGS
 from storage.log.partition_log import PartitionLog
@@ -117,7 +117,7 @@ def test_wherever_the_beginning_is_cut_off_what_was_acknowledged_is_there(
         harness.open()
         acknowledged: list[int] = []
         harness.disk.crash_after_operations(after)
-        with contextlib.suppress(SimulatedPowerLoss, AcklogError):
+        with contextlib.suppress(SimulatedPowerLoss, ServerError):
             harness.run(begin(harness, key, acknowledged))
             has_ended_whole = True
         for serial, end in ((100, ending), (200, second_ending)):
@@ -174,7 +174,7 @@ def test_a_log_that_had_something_durable_is_missed(harness: LogHarness) -> None
     harness.disk.remove_directory(MESSAGES.directory)
     assert [place.next_offset for place in harness.open().report.corrupt_places] == [1]
     assert log_of(harness).log_end == 1
-    with pytest.raises(AcklogError, match="RECORDS_CORRUPT"):
+    with pytest.raises(ServerError, match="RECORDS_CORRUPT"):
         harness.run(log_of(harness).read(0, max_bytes=1))
 
 
@@ -214,7 +214,7 @@ def test_a_partition_goes_without_a_trace_whichever_of_its_logs_has_files(
 def test_a_log_that_finds_no_space_has_files_once_there_is_some(harness: LogHarness) -> None:
     log = log_of(harness)
     harness.disk.capacity_bytes = harness.disk.used_bytes
-    with pytest.raises(AcklogError, match="STORAGE_FULL"):
+    with pytest.raises(ServerError, match="STORAGE_FULL"):
         harness.run(append(log, 0, size=900))  # more than gathers in memory
     harness.disk.capacity_bytes *= 2
     harness.run(append(log, 1))

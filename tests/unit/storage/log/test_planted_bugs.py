@@ -5,7 +5,7 @@ import contextlib
 
 import pytest
 
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.log.keys import LogKey
 from storage.log.log_table import LogKind
 from storage.log.partition_log import PartitionLog
@@ -49,7 +49,7 @@ def what_a_restart_reports_is_durable() -> None:
         log = opened(harness)
         harness.run(appended(log, range(3)))
         harness.disk.crash_after_operations(1)  # the frame is written, and not synced
-        with contextlib.suppress(SimulatedPowerLoss, AcklogError):
+        with contextlib.suppress(SimulatedPowerLoss, ServerError):
             harness.run(appended(log, range(3, 5)))
         harness.kill()
         reported: list[Found] = harness.read_all(opened(harness))
@@ -75,6 +75,6 @@ def test_what_a_restart_reports_is_durable() -> None:
 def test_this_history_finds_its_bug(monkeypatch: pytest.MonkeyPatch) -> None:
     recovery_reports_page_cache(monkeypatch)
     with pytest.raises(
-        (AssertionError, AcklogError), match=r"is lost|durable batches are missing|no batch of the segment is valid"
+        (AssertionError, ServerError), match=r"is lost|durable batches are missing|no batch of the segment is valid"
     ):
         what_a_restart_reports_is_durable()

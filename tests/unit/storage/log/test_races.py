@@ -8,12 +8,12 @@ from typing import TypeVar
 import pytest
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.disk.executor import Then
 from storage.log.keys import LogKey
+from storage.log.log_settings import LogSettings
 from storage.log.log_table import LogKind
 from storage.log.segment_reader import load_index
-from storage.log.settings import LogSettings
 from storage.log.uncancelled import uncancelled
 from tests.support.log_harness import SMALL_LOG, LogHarness, opaque_batch
 
@@ -129,7 +129,7 @@ def test_a_bad_sector_hides_only_the_batch_that_it_is_in(harness: LogHarness) ->
         while offset < log.log_end:
             try:
                 batches = await log.read(offset, max_bytes=10_000)
-            except AcklogError as error:
+            except ServerError as error:
                 problems.append((error.code, error.extra))
                 offset += 1
             else:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.log.keys import LogKey
 from storage.log.log_table import LogKind
 from storage.log.partition_log import PartitionLog
@@ -53,7 +53,7 @@ def test_the_log_is_empty_at_the_offset_and_goes_on_there(harness: LogHarness, o
         assert bounds(log) == (offset, offset + 3, [(2, offset)])
         assert await log.offset_at_time(5) == offset
         for outside in {offset - 1, offset + 4} - {-1}:
-            with pytest.raises(AcklogError, match="OFFSET_OUT_OF_RANGE"):
+            with pytest.raises(ServerError, match="OFFSET_OUT_OF_RANGE"):
                 await log.read(outside, max_bytes=1)
 
     harness.run(main())
@@ -106,7 +106,7 @@ def test_appends_that_wait_go_behind_the_offset_and_stamped_ones_only_if_they_be
         lost = log.append_stamped(stamped_run(3, range(3, 5)))
         own = log.append(opaque_batch(9), leader_epoch=1)
         await resetting
-        with pytest.raises(AcklogError) as caught:
+        with pytest.raises(ServerError) as caught:
             await lost
         assert caught.value.code is ProblemCode.CONFLICT
         assert (await own).base_offset == 50
@@ -120,7 +120,7 @@ def test_a_full_disk_changes_nothing(harness: LogHarness) -> None:
     harness.run(fill(log, range(6)))
     before = bounds(log), harness.read_all(log)
     harness.disk.capacity_bytes = harness.disk.used_bytes
-    with pytest.raises(AcklogError, match="STORAGE_FULL"):
+    with pytest.raises(ServerError, match="STORAGE_FULL"):
         harness.run(log.reset_to(3))
     assert (bounds(log), harness.read_all(log)) == before
     harness.disk.capacity_bytes = CAPACITY_BYTES_DEFAULT
@@ -238,7 +238,7 @@ def test_a_crash_at_any_point_leaves_the_log_as_it_was_or_empty_there(place: str
         steps = Steps(harness.read_bytes(log))
         harness.disk.crash_after_operations(after)
         is_complete = False
-        with contextlib.suppress(SimulatedPowerLoss, AcklogError):
+        with contextlib.suppress(SimulatedPowerLoss, ServerError):
             harness.run(scenario(harness, log, steps, offset))
             is_complete = True
         if ending == "kill":
@@ -248,7 +248,7 @@ def test_a_crash_at_any_point_leaves_the_log_as_it_was_or_empty_there(place: str
         if ending == "power losses during recovery":
             for recovery in range(2):
                 harness.disk.crash_after_operations((after * 7 + recovery * 3) % 23)
-                with contextlib.suppress(SimulatedPowerLoss, AcklogError):
+                with contextlib.suppress(SimulatedPowerLoss, ServerError):
                     harness.open()
                 harness.lose_power()
         report = harness.open().report
@@ -284,7 +284,7 @@ def test_damage_is_told_once_and_ends_with_a_new_beginning(harness: LogHarness) 
 
     async def main() -> None:
         for _ in range(2):
-            with pytest.raises(AcklogError, match="RECORDS_CORRUPT"):
+            with pytest.raises(ServerError, match="RECORDS_CORRUPT"):
                 await log.read(0, max_bytes=1)
         assert told == [log.damage] != [""]
         await log.reset_to(0)
@@ -326,7 +326,7 @@ def test_damage_is_remembered_by_the_next_start_until_the_log_begins_anew(harnes
     rot_first_segment(harness)
     harness.open()
     log = log_of(harness)
-    with pytest.raises(AcklogError, match="RECORDS_CORRUPT"):
+    with pytest.raises(ServerError, match="RECORDS_CORRUPT"):
         harness.run(log.read(0, max_bytes=1))
     harness.close()
     harness.open()
@@ -349,7 +349,7 @@ def test_a_cut_behind_damage_is_refused_and_takes_nothing(harness: LogHarness) -
     harness.disk.bit_rot(path, first_bytes + 90, 1)
     harness.open()
     log = log_of(harness)
-    with pytest.raises(AcklogError, match="RECORDS_CORRUPT"):
+    with pytest.raises(ServerError, match="RECORDS_CORRUPT"):
         harness.run(log.truncate_to(2))
     assert (log.log_end, bool(log.damage)) == (end, True)
     harness.run(fill(log, range(50, 52), leader_epoch=3))

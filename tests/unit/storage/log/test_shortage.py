@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.log.keys import LogKey
 from storage.log.log_table import LogKind
 from storage.log.partition_log import PartitionLog
@@ -24,12 +24,12 @@ def harness_on(disk: ShortDisk) -> LogHarness:
     return harness
 
 
-async def persist(step: Callable[[], Awaitable[object]], refusals: list[AcklogError]) -> None:
+async def persist(step: Callable[[], Awaitable[object]], refusals: list[ServerError]) -> None:
     """Again and again until it is done; only what a client may try again may come in between."""
     for _ in range(TRIES_MAX):
         try:
             await step()
-        except AcklogError as error:
+        except ServerError as error:
             if not error.is_retriable:
                 raise
             refusals.append(error)
@@ -38,7 +38,7 @@ async def persist(step: Callable[[], Awaitable[object]], refusals: list[AcklogEr
     raise AssertionError(f"refused {TRIES_MAX} times: {refusals[-1]}")
 
 
-async def use_everything(harness: LogHarness, refusals: list[AcklogError]) -> list[bytes]:
+async def use_everything(harness: LogHarness, refusals: list[ServerError]) -> list[bytes]:
     """All that a log can do, over several segments. What log KEY has then."""
     store, logs = harness.store, dict[LogKey, PartitionLog]()
     acknowledged: list[tuple[int, int]] = []
@@ -105,7 +105,7 @@ def test_wherever_descriptors_run_out_nothing_is_lost(lasting: int) -> None:
         harness = harness_on(disk)
         first = disk.openings + number
         disk.is_short = lambda count, first=first: first <= count < first + lasting  # type: ignore[misc]
-        refusals: list[AcklogError] = []
+        refusals: list[ServerError] = []
         expected = harness.run(with_time_passing(harness, use_everything(harness, refusals)))
         has_refused = has_refused or bool(refusals)
         disk.is_short = lambda _count: False
@@ -136,9 +136,9 @@ def test_for_as_long_as_it_lasts() -> None:
     for serial in range(1, 40):
         try:
             harness.run(append(serial))
-        except AcklogError as error:
+        except ServerError as error:
             codes.append((error.code.name, error.retry_after_ms))
-    with pytest.raises(AcklogError, match="OVERLOADED"):
+    with pytest.raises(ServerError, match="OVERLOADED"):
         harness.run(append(0, key=OTHER))
     assert set(codes) == {("OVERLOADED", harness.settings.retry_after_ms)}
     assert harness.store.failure is None

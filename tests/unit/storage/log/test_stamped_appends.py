@@ -8,11 +8,11 @@ import pytest
 
 from acklog.wire.batch import BatchCorruptError
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.log.keys import LogKey
+from storage.log.log_settings import LogSettings
 from storage.log.log_table import LogKind, Space
 from storage.log.partition_log import PartitionLog
-from storage.log.settings import LogSettings
 from tests.sim.sim_disk import CAPACITY_BYTES_DEFAULT
 from tests.support.log_harness import (
     SMALL_LOG,
@@ -120,7 +120,7 @@ def test_behind_own_appends_that_wait_a_time_before_theirs_does_not_fit(harness:
         own = log.append(opaque_batch(0), leader_epoch=1)
         lost = log.append_stamped(stamped_run(1, range(1, 2), leader_epoch=1, append_ms=0))
         assert (await own).base_offset == 0
-        with pytest.raises(AcklogError, match="CONFLICT"):
+        with pytest.raises(ServerError, match="CONFLICT"):
             await lost
         now_ms = harness.clock.now_ms()
         assert await append(log, stamped_run(1, range(1, 2), leader_epoch=1, append_ms=now_ms)) == (1, now_ms, 2)
@@ -205,7 +205,7 @@ def test_beyond_the_limit_of_pending_bytes_they_are_refused(harness: LogHarness)
     async def main() -> None:
         calls = SMALL_STORE.pending_bytes_max // length
         waiting = [log.append_stamped(stamped_run(n * 10, range(10))) for n in range(calls)]
-        with pytest.raises(AcklogError) as caught:
+        with pytest.raises(ServerError) as caught:
             log.append_stamped(stamped_run(calls * 10, range(10)))
         assert caught.value.code is ProblemCode.OVERLOADED
         await asyncio.gather(*waiting)
@@ -216,7 +216,7 @@ def test_beyond_the_limit_of_pending_bytes_they_are_refused(harness: LogHarness)
 
 def test_more_than_a_journal_file_holds_is_refused(harness: LogHarness) -> None:
     size = SMALL_STORE.journal_file_bytes
-    with pytest.raises(AcklogError, match="REQUEST_TOO_LARGE"):
+    with pytest.raises(ServerError, match="REQUEST_TOO_LARGE"):
         harness.run(append(log_of(harness), stamped_run(0, range(2), size=size // 2)))
 
 
@@ -225,12 +225,12 @@ def test_a_closing_or_removed_log_refuses_them(harness: LogHarness) -> None:
         log = await harness.store.open_log(KEY, SMALL_LOG)
         other = await harness.store.open_log(OTHER, SMALL_LOG)
         await harness.store.remove_log(OTHER)
-        with pytest.raises(AcklogError, match="TOPIC_NOT_FOUND"):
+        with pytest.raises(ServerError, match="TOPIC_NOT_FOUND"):
             other.append_stamped(stamped_run(0, range(1)))
         stored = log.append_stamped(stamped_run(0, range(1)))
         await harness.store.close()
         assert (await stored).next_offset == 1
-        with pytest.raises(AcklogError):
+        with pytest.raises(ServerError):
             log.append_stamped(stamped_run(1, range(1)))
 
     harness.run(main())
@@ -249,7 +249,7 @@ def test_a_full_disk_stores_nothing_of_them_nor_of_those_behind_them(harness: Lo
         ]
         full, behind, stored = await asyncio.gather(*waiting, return_exceptions=True)
         for error in (full, behind):
-            assert isinstance(error, AcklogError)
+            assert isinstance(error, ServerError)
             assert error.code in (ProblemCode.STORAGE_FULL, ProblemCode.CONFLICT)
         assert stored == (0, 0, 1)
         harness.disk.capacity_bytes = CAPACITY_BYTES_DEFAULT
@@ -272,7 +272,7 @@ def test_below_the_reserve_only_reserved_ones_are_taken() -> None:
         normal = log.append_stamped(stamped_run(0, range(1)))
         behind = log.append_stamped(stamped_run(1, range(1, 2)), space=Space.RESERVED)
         for waiting, code in ((normal, ProblemCode.STORAGE_FULL), (behind, ProblemCode.CONFLICT)):
-            with pytest.raises(AcklogError) as caught:
+            with pytest.raises(ServerError) as caught:
                 await waiting
             assert caught.value.code is code
         assert (await log.append_stamped(stamped_run(0, range(1)), space=Space.RESERVED)).next_offset == 1
@@ -334,7 +334,7 @@ def test_a_cut_refuses_those_that_wait_behind_it(harness: LogHarness) -> None:
         await asyncio.sleep(0)
         lost = log.append_stamped(stamped_run(5, range(5, 6), leader_epoch=1))
         await cutting
-        with pytest.raises(AcklogError, match="CONFLICT"):
+        with pytest.raises(ServerError, match="CONFLICT"):
             await lost
         await log.append_stamped(stamped_run(3, range(5, 6), leader_epoch=1))
         assert log.log_end == 4

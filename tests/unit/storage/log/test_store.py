@@ -9,14 +9,14 @@ import pytest
 
 from acklog.wire.batch import BatchCorruptError
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.disk.port import FileLockedError
 from storage.log.data_directory import DataDirectoryError
 from storage.log.journal_files import found_files
 from storage.log.keys import LogKey
+from storage.log.log_settings import LogSettings
 from storage.log.log_table import LogKind, Space
 from storage.log.partition_log import PartitionLog
-from storage.log.settings import LogSettings
 from storage.log.store import LogStore
 from tests.sim.environment import SimEntropy
 from tests.sim.inline_executor import InlineExecutor
@@ -104,7 +104,7 @@ def test_a_read_takes_whole_batches_up_to_its_limits(harness: LogHarness) -> Non
     assert [batch.header.base_offset for batch in harness.run(log.read(3, max_bytes=10**6, until=6))] == [3, 4, 5]
     assert harness.run(log.read(20, max_bytes=100)) == []
     for offset in (-1, 21):
-        with pytest.raises(AcklogError) as caught:
+        with pytest.raises(ServerError) as caught:
             harness.run(log.read(offset, max_bytes=100))
         assert caught.value.code is ProblemCode.OFFSET_OUT_OF_RANGE
         assert caught.value.extra == {"log_start": 0, "log_end": 20}
@@ -161,7 +161,7 @@ def test_beyond_the_limit_of_pending_bytes_appends_are_refused_and_the_rest_is_k
 
     async def work() -> None:
         waiting = [log.append(opaque_batch(n, size=1000), leader_epoch=0) for n in range(limit // length)]
-        with pytest.raises(AcklogError) as caught:
+        with pytest.raises(ServerError) as caught:
             log.append(opaque_batch(0, size=1000), leader_epoch=0)
         assert caught.value.code is ProblemCode.OVERLOADED
         assert caught.value.retry_after_ms
@@ -176,7 +176,7 @@ def test_beyond_the_limit_of_pending_bytes_appends_are_refused_and_the_rest_is_k
 def test_a_batch_that_no_journal_file_can_hold_is_refused(harness: LogHarness) -> None:
     log = log_of(harness)
     fill(harness, log, range(1), size=SMALL_STORE.journal_file_bytes - 4096 - 100)
-    with pytest.raises(AcklogError, match="REQUEST_TOO_LARGE"):
+    with pytest.raises(ServerError, match="REQUEST_TOO_LARGE"):
         fill(harness, log, range(1), size=SMALL_STORE.journal_file_bytes)
 
 
@@ -210,7 +210,7 @@ def test_below_the_reserve_only_reserved_appends_are_taken_until_there_is_space_
     log = log_of(harness)
     harness.disk.capacity_bytes = harness.disk.used_bytes + 40_000
     operations = harness.disk.operations
-    with pytest.raises(AcklogError) as caught:
+    with pytest.raises(ServerError) as caught:
         fill(harness, log, range(1))
     assert harness.disk.operations == operations, "a round of nothing writes nothing"
     assert caught.value.code is ProblemCode.STORAGE_FULL
@@ -237,7 +237,7 @@ def test_a_full_disk_fails_one_log_and_leaves_no_hole(harness: LogHarness) -> No
         return await asyncio.gather(*waiting, return_exceptions=True)
 
     failed, stored = harness.run(work())
-    assert isinstance(failed, AcklogError)
+    assert isinstance(failed, ServerError)
     assert failed.code is ProblemCode.STORAGE_FULL
     assert not isinstance(stored, BaseException)
     harness.disk.capacity_bytes = CAPACITY_BYTES_DEFAULT
@@ -253,11 +253,11 @@ def test_after_a_failed_sync_nothing_is_served(harness: LogHarness) -> None:
     log = log_of(harness)
     fill(harness, log, range(3))
     harness.disk.fail_next_sync()
-    with pytest.raises(AcklogError, match="STORAGE_FAILED"):
+    with pytest.raises(ServerError, match="STORAGE_FAILED"):
         fill(harness, log, range(3, 4))
     assert harness.store.failure is not None
     for work in (log.read(0, max_bytes=1), harness.store.open_log(OTHER, SMALL_LOG), log.truncate_to(1)):
-        with pytest.raises(AcklogError, match="STORAGE_FAILED"):
+        with pytest.raises(ServerError, match="STORAGE_FAILED"):
             harness.run(work)
     harness.lose_power()
     harness.open()
@@ -328,7 +328,7 @@ def test_retention_by_size_and_what_holds_it_back(harness: LogHarness) -> None:
     retained = harness.run(log.retain(retention_ms=-1, retention_bytes=1000))
     assert 1000 <= log.size_bytes < 2000
     assert retained.log_start == log.log_start
-    with pytest.raises(AcklogError, match="OFFSET_OUT_OF_RANGE"):
+    with pytest.raises(ServerError, match="OFFSET_OUT_OF_RANGE"):
         harness.run(log.read(0, max_bytes=1))
 
 
@@ -353,7 +353,7 @@ def test_a_removed_log_does_not_come_back_and_may_be_made_again(harness: LogHarn
     log = log_of(harness)
     fill(harness, log, range(5))
     harness.run(harness.store.remove_log(KEY))
-    with pytest.raises(AcklogError, match="TOPIC_NOT_FOUND"):
+    with pytest.raises(ServerError, match="TOPIC_NOT_FOUND"):
         harness.run(log.read(0, max_bytes=1))
     log = log_of(harness)
     fill(harness, log, range(50, 52))
@@ -399,7 +399,7 @@ def test_closed_logs_take_nothing_more(harness: LogHarness) -> None:
         done = log.append(opaque_batch(1), leader_epoch=0)
         await harness.store.close()
         assert (await done).base_offset == 0
-        with pytest.raises(AcklogError):
+        with pytest.raises(ServerError):
             log.append(opaque_batch(2), leader_epoch=0)
 
     harness.run(work())
@@ -427,7 +427,7 @@ def test_a_rotten_batch_is_refused_and_its_neighbours_are_not(harness: LogHarnes
     fill(harness, log, range(30))
     length = harness.run(log.read(0, max_bytes=1))[0].header.length
     harness.disk.bit_rot(f"{KEY.directory}/{0:020d}.log", 10 * length + 150, 1)
-    with pytest.raises(AcklogError) as caught:
+    with pytest.raises(ServerError) as caught:
         harness.run(log.read(10, max_bytes=1))
     assert caught.value.code is ProblemCode.RECORDS_CORRUPT
     assert caught.value.extra == {"offset": 10, "next_offset": 11}
@@ -448,6 +448,6 @@ def test_a_journal_with_a_hole_is_not_served_and_not_touched() -> None:
     assert store.failure is not None
     assert "journal frame" in store.failure
     assert harness.disk.files() == before
-    with pytest.raises(AcklogError, match="STORAGE_FAILED"):
+    with pytest.raises(ServerError, match="STORAGE_FAILED"):
         log_of(harness)
     harness.dispose()

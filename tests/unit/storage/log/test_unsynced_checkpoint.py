@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.disk.port import DiskFailedError
 from storage.log.keys import LogKey
 from storage.log.log_table import LogKind
@@ -49,11 +49,11 @@ def test_what_recovery_removes_is_removed_for_good(change: Callable[[LogHarness,
         for operations in CRASHES:
             harness, log = filled(seed)
             harness.disk.fail_next_sync_directory()
-            with pytest.raises(AcklogError):
+            with pytest.raises(ServerError):
                 change(harness, log)
             harness.kill()
             harness.disk.crash_after_operations(operations)
-            with contextlib.suppress(SimulatedPowerLoss, DiskFailedError, AcklogError):
+            with contextlib.suppress(SimulatedPowerLoss, DiskFailedError, ServerError):
                 harness.open()
             harness.lose_power()
             store = harness.open()

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import RetentionMode
 from storage.rpc import messages
 from tests.support.simulated_node import SimulatedNode, with_node
@@ -26,7 +26,7 @@ def test_retention_beats_what_is_not_acknowledged_and_the_jump_is_visible() -> N
         assert (position.groups[0].progress, position.groups[0].lost) == (10, 10)
         assert [message.record.body for message in (await sim.receive(topic, group)).messages] == [b"new"]
         assert await sim.settle("ack", topic, group, [old]) == [""]
-        with pytest.raises(AcklogError) as gone:
+        with pytest.raises(ServerError) as gone:
             await sim.node.inspect(messages.InspectRequest(topic.id, 0, 0, 1))
         assert gone.value.code is ProblemCode.MESSAGE_EXPIRED
 

@@ -5,9 +5,9 @@ import dataclasses
 import pytest
 
 from cluster.model.values import Topic
+from storage.log.log_settings import LogStoreSettings
 from storage.log.scrub import SCRUB_PATH
 from storage.log.scrub_schedule import ScrubPosition
-from storage.log.settings import LogStoreSettings
 from storage.rpc import messages
 from tests.sim.sim_disk import DiskOperation, OperationKind
 from tests.support.simulated_node import SMALL, SimulatedNode, with_node

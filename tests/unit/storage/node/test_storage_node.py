@@ -10,7 +10,7 @@ import pytest
 from acklog.wire.batch import encode_batch
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model import keys
 from cluster.model.projected_offsets import ProjectedOffsets
 from cluster.model.values import StartPosition
@@ -271,7 +271,7 @@ def test_a_damaged_snapshot_refuses_its_partition_and_no_other() -> None:
         await sim.stop()
         sim.disk.bit_rot(f"partitions/{topic.id}-0/delivery/snapshot", 20, 3)
         await sim.start()
-        with pytest.raises(AcklogError) as refused:
+        with pytest.raises(ServerError) as refused:
             await sim.positions(topic, 0)
         assert refused.value.code is ProblemCode.RECORDS_CORRUPT
         assert (await sim.positions(topic, 1)).high_watermark == 1
@@ -368,7 +368,7 @@ def test_a_seek_replays_and_makes_older_receipts_stale() -> None:
 def test_a_seek_outside_the_log_is_refused() -> None:
     async def main(sim: SimulatedNode) -> None:
         topic, group = await sim.topic(), await sim.group()
-        with pytest.raises(AcklogError) as refused:
+        with pytest.raises(ServerError) as refused:
             await sim.node.seek(messages.SeekRequest(topic.id, 0, group.id, "offset", 5))
         assert refused.value.code is ProblemCode.OFFSET_OUT_OF_RANGE
 
@@ -405,7 +405,7 @@ def test_more_waiting_receives_than_the_limit_are_refused() -> None:
         topic, group = await sim.topic(), await sim.group()
         polls = [asyncio.create_task(sim.receive(topic, group, wait_ms=1000)) for _ in range(2)]
         await sim.clock.sleep(100)
-        with pytest.raises(AcklogError) as refused:
+        with pytest.raises(ServerError) as refused:
             await sim.receive(topic, group, wait_ms=1000)
         assert refused.value.code is ProblemCode.TOO_MANY_WAITING
         assert refused.value.retry_after_ms
@@ -419,7 +419,7 @@ def test_more_waiting_reads_of_records_than_the_limit_are_refused() -> None:
         topic = await sim.topic()
         read = asyncio.create_task(sim.node.records(messages.RecordsRequest(topic.id, 0, 0, wait_ms=1000)))
         await sim.clock.sleep(100)
-        with pytest.raises(AcklogError) as refused:
+        with pytest.raises(ServerError) as refused:
             await sim.node.records(messages.RecordsRequest(topic.id, 0, 0, wait_ms=1000))
         assert refused.value.code is ProblemCode.TOO_MANY_WAITING
         await read
@@ -444,7 +444,7 @@ def test_a_full_inbox_answers_overloaded_and_loses_nothing() -> None:
         topic = await sim.topic()
         sends = [asyncio.create_task(sim.send(topic, b"x" * 1000)) for _ in range(20)]
         outcomes = await asyncio.gather(*sends, return_exceptions=True)
-        refused = [outcome for outcome in outcomes if isinstance(outcome, AcklogError)]
+        refused = [outcome for outcome in outcomes if isinstance(outcome, ServerError)]
         assert refused
         assert {error.code for error in refused} == {ProblemCode.OVERLOADED}
         assert len(await sim.bodies_in_log(topic)) == 20 - len(refused)
@@ -457,7 +457,7 @@ def test_more_groups_than_the_limit_are_refused() -> None:
         topic = await sim.topic()
         for number in range(2):
             await sim.receive(topic, await sim.group(f"group{number}"))
-        with pytest.raises(AcklogError) as refused:
+        with pytest.raises(ServerError) as refused:
             await sim.receive(topic, await sim.group("one-too-many"))
         assert refused.value.code is ProblemCode.OVERLOADED
 
@@ -469,12 +469,12 @@ def test_a_failed_sync_stops_the_serving_and_says_why() -> None:
         topic, group = await sim.topic(), await sim.group()
         await sim.send(topic, b"1")
         sim.disk.fail_next_sync()
-        with pytest.raises(AcklogError) as failed:
+        with pytest.raises(ServerError) as failed:
             await sim.send(topic, b"2")
         assert failed.value.code is ProblemCode.STORAGE_FAILED
         assert sim.node.failure
         for later in (sim.send(topic, b"3"), sim.receive(topic, group), sim.bodies_in_log(topic)):
-            with pytest.raises(AcklogError) as refused:
+            with pytest.raises(ServerError) as refused:
                 await later
             assert refused.value.code is ProblemCode.STORAGE_FAILED
 
@@ -490,7 +490,7 @@ def test_a_crashed_background_task_stops_the_serving() -> None:
 
         sim.node._projection.flush_if_due = broken  # type: ignore[method-assign, assignment]
         await sim.clock.sleep(5_000)
-        with pytest.raises(AcklogError) as refused:
+        with pytest.raises(ServerError) as refused:
             await sim.send(topic, b"1")
         assert refused.value.code is ProblemCode.STORAGE_FAILED
         assert "a bug" in refused.value.detail
@@ -504,7 +504,7 @@ def test_a_batch_that_is_no_batch_is_refused() -> None:
         damaged = encode_batch([Record(b"1")])
         damaged[-1] ^= 1
         for batch in (b"", b"AKB1" + bytes(100), damaged):
-            with pytest.raises(AcklogError) as refused:
+            with pytest.raises(ServerError) as refused:
                 await sim.node.produce(messages.ProduceRequest(topic.id, 0, batch))
             assert refused.value.code is ProblemCode.INVALID_FIELD
         assert await sim.bodies_in_log(topic) == []
@@ -515,7 +515,7 @@ def test_a_batch_that_is_no_batch_is_refused() -> None:
 def test_more_replicas_than_there_are_cannot_be_asked_for() -> None:
     async def main(sim: SimulatedNode) -> None:
         topic = await sim.topic()
-        with pytest.raises(AcklogError) as refused:
+        with pytest.raises(ServerError) as refused:
             await sim.node.produce(messages.ProduceRequest(topic.id, 0, encode_batch([Record(b"1")]), acks=2))
         assert refused.value.code is ProblemCode.INVALID_FIELD
 
@@ -525,7 +525,7 @@ def test_more_replicas_than_there_are_cannot_be_asked_for() -> None:
 def test_a_partition_that_is_led_elsewhere_is_unavailable() -> None:
     async def main(sim: SimulatedNode) -> None:
         topic = await sim.topic()
-        with pytest.raises(AcklogError) as refused:
+        with pytest.raises(ServerError) as refused:
             await sim.send(topic, b"1", partition=7)
         assert refused.value.code is ProblemCode.UNAVAILABLE
 
@@ -541,7 +541,7 @@ def test_a_stop_answers_the_long_polls_and_refuses_new_work() -> None:
         sim.node.stop_waiting()
         assert (await poll).reason == "SHUTTING_DOWN"
         assert (await read).next_offset == 0
-        with pytest.raises(AcklogError) as refused:
+        with pytest.raises(ServerError) as refused:
             await sim.send(topic, b"1")
         assert refused.value.code is ProblemCode.SHUTTING_DOWN
         assert sim.clock.monotonic_ms() < 5_000

@@ -4,7 +4,7 @@ import pytest
 
 from acklog.wire.batch import DedupKey
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.produce.dedup_window import ENTRY_OVERHEAD_BYTES, DedupWindow, KnownKey
 
 WINDOW_MS = 300_000
@@ -54,7 +54,7 @@ def test_a_run_takes_the_memory_of_one_message() -> None:
     append(window, key("a", count=10_000), offset=0)
     append(window, key("b", count=1), offset=10_000)
     assert (len(window), window.size_bytes) == (2, 2 * (ENTRY_OVERHEAD_BYTES + 1))
-    with pytest.raises(AcklogError):
+    with pytest.raises(ServerError):
         window.reserve([key("c")], 0)
 
 
@@ -113,13 +113,13 @@ def test_two_equal_keys_in_a_batch_are_refused() -> None:
 def test_a_full_window_refuses_before_anything_changes_and_says_when_to_come_back() -> None:
     window = new_window(limit_bytes=2 * (ENTRY_OVERHEAD_BYTES + 1))
     append(window, key("a"), offset=1, now_ms=100)
-    with pytest.raises(AcklogError) as caught:
+    with pytest.raises(ServerError) as caught:
         window.reserve([key("b"), key("c", index=1)], 1100)
     assert caught.value.code is ProblemCode.DEDUP_WINDOW_FULL
     assert caught.value.retry_after_ms == WINDOW_MS - 1000
     assert len(window) == 1
     append(window, key("b"), offset=2, now_ms=1100)
-    with pytest.raises(AcklogError):
+    with pytest.raises(ServerError):
         window.reserve([key("c")], 1100)
     window.commit(window.reserve([key("c")], 100 + WINDOW_MS), 3, 7, 100 + WINDOW_MS)
 

@@ -6,7 +6,7 @@ from storage.replication.follower_replica import FollowerReplica
 from storage.replication.leader_events import FetchVerdict, FollowerFetched, LogsMoved
 from storage.replication.leader_replica import LeaderReplica
 from storage.replication.messages import LogAnswer, PartitionAnswer, PartitionId
-from storage.replication.settings import ReplicationSettings, TopicReplication
+from storage.replication.replication_settings import ReplicationSettings, TopicReplication
 from tests.property.replication.model_log import Batch, ModelLog
 
 PARTITION = PartitionId("t", 0)

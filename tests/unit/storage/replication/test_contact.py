@@ -17,7 +17,7 @@ from storage.replication.leader_events import (
     TimePassed,
 )
 from storage.replication.leader_replica import LeaderReplica
-from storage.replication.settings import TopicReplication
+from storage.replication.replication_settings import TopicReplication
 from tests.unit.storage.replication.support import SETTINGS, Leader, assignment, identity, members
 
 SILENCE_MS, GRACE_MS = SETTINGS.silence_ms, SETTINGS.silence_grace_ms

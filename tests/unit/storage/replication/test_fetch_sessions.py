@@ -11,8 +11,8 @@ from storage.replication.fetch_client import FetchClient
 from storage.replication.fetch_server import FetchServer
 from storage.replication.leader_events import FetchRefusal, FetchVerdict, LogVerdict
 from storage.replication.messages import FetchAnswer, FetchMode, FetchRequest, PartitionFetch, PartitionId
+from storage.replication.replication_settings import ReplicationSettings
 from storage.replication.served_session import LogView
-from storage.replication.settings import ReplicationSettings
 from tests.unit.storage.replication.support import identity
 
 SETTINGS = ReplicationSettings(fetch_bytes_max=100, partition_fetch_bytes_max=40, fetch_partitions_max=50)

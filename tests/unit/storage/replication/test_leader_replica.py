@@ -26,7 +26,7 @@ from storage.replication.leader_events import (
     TimePassed,
     TopicChanged,
 )
-from storage.replication.settings import TopicReplication
+from storage.replication.replication_settings import TopicReplication
 from tests.unit.storage.replication.support import LAG_MS, SETTINGS, Leader, assignment, identity, log_of, members
 
 

@@ -13,7 +13,7 @@ from storage.replication.leader_events import (
     LogsMoved,
 )
 from storage.replication.partition_replica import ComeToRest, LogsAtRest, PartitionReplica, Role, RoleTaken
-from storage.replication.settings import TopicReplication
+from storage.replication.replication_settings import TopicReplication
 from tests.property.replication.model_log import ModelLog
 from tests.unit.storage.replication.support import SETTINGS, identity, log_of, members
 

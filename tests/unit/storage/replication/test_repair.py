@@ -5,7 +5,7 @@ from storage.replication.divergence import LogPosition
 from storage.replication.follower_events import FetchFrom, LogChanged, LogUnchanged, RestartLog
 from storage.replication.leader_events import AssignmentSeen, CoordinationChanged
 from storage.replication.partition_replica import ComeToRest, GiveUpPlace, LogDamaged, LogsAtRest, PartitionReplica
-from storage.replication.settings import TopicReplication
+from storage.replication.replication_settings import TopicReplication
 from tests.property.replication.model_log import ModelLog
 from tests.unit.storage.replication.support import SETTINGS, identity, log_of, members
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.rpc.settings import RpcServerSettings
+from storage.rpc.rpc_settings import RpcServerSettings
 
 
 @pytest.mark.parametrize("connections", [16, 100, 700, 1663])

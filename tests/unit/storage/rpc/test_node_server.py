@@ -12,8 +12,8 @@ from storage.rpc import messages, methods
 from storage.rpc.framing import HELLO_FRAME_BYTES_MAX, Buffer, Frame, FrameDecoder, FrameKind, encode_frame
 from storage.rpc.handshake import NEWEST_VERSION, OLDEST_VERSION, Hello, ProtocolVersions, Welcome
 from storage.rpc.peer_api import ProbeRequest
+from storage.rpc.rpc_settings import RpcServerSettings
 from storage.rpc.server import NodeServer
-from storage.rpc.settings import RpcServerSettings
 from storage.rpc.transport import Stream
 from tests.sim.loop import SimLoop, simulate
 from tests.support.fake_node import ANSWERS, REQUESTS, FakeNode

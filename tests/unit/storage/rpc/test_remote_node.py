@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.rpc import messages, methods
 from storage.rpc.client import RemoteNode
 from storage.rpc.framing import FrameDecoder, FrameKind, encode_frame
 from storage.rpc.handshake import NEWEST_VERSION, OLDEST_VERSION, ProtocolVersions, Welcome
+from storage.rpc.rpc_settings import RpcClientSettings, RpcServerSettings
 from storage.rpc.server import NodeServer
-from storage.rpc.settings import RpcClientSettings, RpcServerSettings
 from storage.rpc.transport import Stream
 from tests.sim.environment import MachineClock, SimClock, SimEntropy
 from tests.sim.loop import SimLoop, simulate
@@ -60,8 +60,8 @@ def run(
         simulate(seed, main)
 
 
-async def fails_with(code: ProblemCode, call: Coroutine[Any, Any, object]) -> AcklogError:
-    with pytest.raises(AcklogError) as caught:
+async def fails_with(code: ProblemCode, call: Coroutine[Any, Any, object]) -> ServerError:
+    with pytest.raises(ServerError) as caught:
         await call
     assert caught.value.code is code
     return caught.value

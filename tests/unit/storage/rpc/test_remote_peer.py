@@ -9,7 +9,7 @@ import pytest
 
 from acklog.wire.limits import BATCH_BYTES_MAX
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.replication.assignment import ReplicaIdentity
 from storage.replication.divergence import Diverged, LogPosition, Restart
 from storage.replication.messages import (
@@ -23,13 +23,13 @@ from storage.replication.messages import (
     SnapshotAnswer,
     SnapshotRequest,
 )
-from storage.replication.settings import ReplicationSettings
+from storage.replication.replication_settings import ReplicationSettings
 from storage.rpc import methods
 from storage.rpc.framing import FRAME_BYTES_MAX, FrameKind, encode_frame
 from storage.rpc.peer_api import ProbeAnswer, ProbeRequest
 from storage.rpc.peer_client import RemotePeer
+from storage.rpc.rpc_settings import RpcClientSettings, RpcServerSettings
 from storage.rpc.server import NodeServer
-from storage.rpc.settings import RpcClientSettings, RpcServerSettings
 from tests.sim.environment import MachineClock, SimClock, SimEntropy
 from tests.sim.loop import SimLoop, simulate
 from tests.support.fake_node import FakeNode
@@ -145,7 +145,7 @@ def test_bulk_has_a_connection_of_its_own() -> None:
 def test_a_fetch_may_wait_at_the_leader_and_then_be_late() -> None:
     async def scenario(world: _World) -> None:
         world.peer.hold("fetch")
-        with pytest.raises(AcklogError) as caught:
+        with pytest.raises(ServerError) as caught:
             await world.client.fetch(REQUEST)
         assert caught.value.code is ProblemCode.TIMED_OUT
         assert world.loop.time() == pytest.approx(1.5)
@@ -162,7 +162,7 @@ def test_every_broken_connection_is_told_and_a_closed_one_is_not() -> None:
         await asyncio.sleep(0.1)
         assert world.lost == 1
         world.transport.is_cut = True
-        with pytest.raises(AcklogError):
+        with pytest.raises(ServerError):
             await world.client.probe(ProbeRequest(2))
         assert world.lost == 1  # there was none
         world.transport.is_cut = False

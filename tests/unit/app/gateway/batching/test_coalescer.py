@@ -11,7 +11,7 @@ from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from app.configuration.server_settings import Settings
 from app.gateway.batching.coalescer import Coalescer, Placed
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.rpc.messages import ACKS_ALL, ProduceResponse
 from tests.support.coalescing import coalescer_of
 from tests.support.manual_clock import settle
@@ -111,13 +111,13 @@ def test_the_largest_headers_cannot_make_a_batch_too_large() -> None:
 
 
 async def test_a_failure_is_each_messages_own(coalescer: Coalescer, appends: Appends) -> None:
-    appends.failures.append(AcklogError(ProblemCode.OVERLOADED, "full", retry_after_ms=5))
+    appends.failures.append(ServerError(ProblemCode.OVERLOADED, "full", retry_after_ms=5))
     results = await asyncio.gather(
         *[coalescer.add(TOPIC, 0, ACKS_ALL, Record(b"")) for _ in range(2)], return_exceptions=True
     )
     assert results[0] is not results[1]
     for result in results:
-        assert isinstance(result, AcklogError)
+        assert isinstance(result, ServerError)
         assert (result.code, result.retry_after_ms) == (ProblemCode.OVERLOADED, 5)
 
 
@@ -128,7 +128,7 @@ async def test_a_message_that_nobody_waits_for_any_more_does_not_disturb_the_oth
     other = coalescer.add(TOPIC, 0, ACKS_ALL, Record(b"other"))
     gone.cancel()
     assert await other == Placed(0, 5, 1)
-    appends.failures.append(AcklogError(ProblemCode.OVERLOADED, "full"))
+    appends.failures.append(ServerError(ProblemCode.OVERLOADED, "full"))
     coalescer.add(TOPIC, 0, ACKS_ALL, Record(b"gone")).cancel()
     await settle()
 
@@ -170,7 +170,7 @@ async def test_what_waited_for_a_batch_that_fails_is_tried_all_the_same() -> Non
     ) -> ProduceResponse:
         if records[0].body == b"fails":
             await gate.wait()
-            raise AcklogError(ProblemCode.OVERLOADED, "full")
+            raise ServerError(ProblemCode.OVERLOADED, "full")
         return ProduceResponse(0, 5, 1)
 
     coalescer = coalescer_of(append, messages_max=3, bytes_max=2000, in_flight_max=1)
@@ -181,7 +181,7 @@ async def test_what_waited_for_a_batch_that_fails_is_tried_all_the_same() -> Non
     assert not waiting.done()
     gate.set()
     assert await waiting == Placed(0, 5, 0)
-    with pytest.raises(AcklogError, match="full"):
+    with pytest.raises(ServerError, match="full"):
         await failing
 
 

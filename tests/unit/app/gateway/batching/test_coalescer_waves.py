@@ -10,7 +10,7 @@ import pytest
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from app.gateway.batching.coalescer import ANY_PARTITION, Destination, Placed
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.rpc.messages import ACKS_ALL, ProduceResponse
 from tests.sim.loop import SimLoop, simulate
 from tests.support.coalescing import coalescer_of
@@ -57,7 +57,7 @@ class Nodes:
 
     def _choose(self, topic_id: str, size_bytes: int, is_busy: Callable[[int], bool]) -> int:
         if not self.next_choices:
-            raise AcklogError(ProblemCode.TOPIC_NOT_FOUND, "the topic was deleted")
+            raise ServerError(ProblemCode.TOPIC_NOT_FOUND, "the topic was deleted")
         chosen = next((choice for choice in self.next_choices if not is_busy(choice)), self.next_choices[0])
         self.next_choices.remove(chosen)
         return chosen
@@ -76,7 +76,7 @@ class Nodes:
         self._offsets[partition] = offset + len(records)
         await self.pass_ms(self._duration_ms * (10 if partition == SLOW else 1))
         if partition == FAILING:
-            raise AcklogError(ProblemCode.OVERLOADED, "full")
+            raise ServerError(ProblemCode.OVERLOADED, "full")
         return ProduceResponse(offset, 5, 1)
 
 
@@ -165,7 +165,7 @@ def test_a_wave_that_fails_is_back_all_the_same() -> None:
         failing = nodes.add(FAILING)
         await nodes.pass_ms(1)
         waiting = nodes.add(5)
-        with pytest.raises(AcklogError, match="full"):
+        with pytest.raises(ServerError, match="full"):
             await failing
         await waiting
         assert nodes.now_ms == 10
@@ -257,7 +257,7 @@ def test_no_more_of_their_batches_are_under_way_than_allowed() -> None:
 
 def test_where_nothing_can_be_chosen_they_are_told_why() -> None:
     async def test(nodes: Nodes) -> None:
-        with pytest.raises(AcklogError, match="deleted"):
+        with pytest.raises(ServerError, match="deleted"):
             await nodes.add(ANY_PARTITION)
         assert nodes.sent == []
 

@@ -5,7 +5,7 @@ import pytest
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import ANYONE, EVERY_TOPIC, Principal, Scope
 from app.http.exchange.bytes_in_flight import BytesInFlight, Hold
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 ALICE = Principal("alice", frozenset(Scope), EVERY_TOPIC)
 BOB = Principal("bob", frozenset(Scope), EVERY_TOPIC)
@@ -24,7 +24,7 @@ def whole(of: BytesInFlight, principal: Principal, size_bytes: int) -> Hold:
 
 def refused(hold: Hold, size_bytes: int) -> None:
     before = hold.size_bytes
-    with pytest.raises(AcklogError) as caught:
+    with pytest.raises(ServerError) as caught:
         hold.grow_to(size_bytes)
     assert caught.value.code is ProblemCode.OVERLOADED
     assert caught.value.retry_after_ms

@@ -5,19 +5,19 @@ from acklog.wire.problems import ProblemCode
 from app.http.application import create_app
 from app.http.description.operations import OPERATIONS
 from app.http.exchange.problems import problem_document, problem_response
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from tests.support.memory_gateway import MemoryWorld
 
 
 @pytest.mark.parametrize("code", list(ProblemCode))
 def test_every_code_makes_a_problem_document(code: ProblemCode) -> None:
-    response = problem_response(AcklogError(code, "what happened", field="key", retry_after_ms=1001))
+    response = problem_response(ServerError(code, "what happened", field="key", retry_after_ms=1001))
     assert response.status_code == code.status
     headers = {name.decode(): value.decode() for name, value in response.raw_headers}
     assert headers["content-type"] == "application/problem+json"
     assert headers.get("retry-after") == ("2" if code.retriable else None)
     assert response.body.endswith(b"}\n")
-    assert problem_document(AcklogError(code, "what happened", field="key")) == {
+    assert problem_document(ServerError(code, "what happened", field="key")) == {
         "type": f"urn:acklog:problem:{code.name}",
         "title": code.title,
         "status": code.status,
@@ -55,7 +55,7 @@ async def test_other_methods_are_told_which_ones_there_are(
 
 
 async def test_a_type_that_needs_a_token_says_so() -> None:
-    response = problem_response(AcklogError(ProblemCode.UNAUTHENTICATED, "no token"))
+    response = problem_response(ServerError(ProblemCode.UNAUTHENTICATED, "no token"))
     assert response.headers["www-authenticate"].startswith("Bearer")
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from acklog.wire.problems import ProblemCode
 from app.http.parsing.accept import chosen_type
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 
 JSON = "application/json"
 LINES = "application/x-ndjson"
@@ -31,6 +31,6 @@ def test_the_best_liked_type_is_chosen(accept: str | None, chosen: str) -> None:
 
 @pytest.mark.parametrize("accept", ["text/html", f"{JSON};q=0", "application", ";;;"])
 def test_nothing_that_can_be_made(accept: str) -> None:
-    with pytest.raises(AcklogError) as caught:
+    with pytest.raises(ServerError) as caught:
         chosen_type(accept, (JSON,))
     assert caught.value.code is ProblemCode.NOT_ACCEPTABLE

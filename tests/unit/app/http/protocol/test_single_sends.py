@@ -13,7 +13,7 @@ from app.configuration.server_settings import Settings
 from app.http.application import create_server_app
 from app.http.protocol.single_send_protocol import SingleSendProtocol
 from app.http.protocol.single_sends import BODY_BYTES_MAX
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from tests.support.http_protocol_client import MemoryServer, MemoryTransport
 from tests.support.manual_clock import settle
 from tests.support.memory_gateway import MemoryWorld
@@ -193,7 +193,7 @@ async def test_a_body_that_does_not_arrive_in_time(rig: Rig) -> None:
 
 
 async def test_a_failure_is_a_problem_and_is_counted(rig: Rig) -> None:
-    rig.world.node.fail("produce", AcklogError(ProblemCode.STORAGE_FULL, "no space", retry_after_ms=3000))
+    rig.world.node.fail("produce", ServerError(ProblemCode.STORAGE_FULL, "no space", retry_after_ms=3000))
     answer = await rig.exchange(post())
     assert answer.startswith(b"HTTP/1.1 503 ")
     assert b"\r\nretry-after: 3\r\n" in answer

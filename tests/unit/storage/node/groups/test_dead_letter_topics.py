@@ -8,7 +8,7 @@ import pytest
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from cluster.catalog.topics import Topics
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model.values import Group, GroupMode, GroupSettings, Topic, TopicConfig
 from storage.node.groups.dead_letter_sink import DeadLetter
@@ -49,7 +49,7 @@ async def test_beyond_the_limit_none_is_made_and_those_that_exist_are_used() -> 
     group = Group("g", "g", 0, GroupMode.SHARED, GroupSettings())
     await sink.append(topic("a"), group, [])
     assert dead_letter_topic_name(topic("a"), group) in catalogue.by_name
-    with pytest.raises(AcklogError, match=r"make 'b\.g\.dlq' by hand") as caught:
+    with pytest.raises(ServerError, match=r"make 'b\.g\.dlq' by hand") as caught:
         await sink.append(topic("b"), group, [])
     assert caught.value.code is ProblemCode.TOO_MANY_TOPICS
     await sink.append(topic("a"), group, [])
@@ -174,7 +174,7 @@ def test_who_comes_by_an_earlier_mapping_stores_no_letter_any_more() -> None:
         await letters.change("grow")
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sim.metadata, "topic", lambda _name: before)
-            with pytest.raises(AcklogError) as caught:
+            with pytest.raises(ServerError) as caught:
                 await letters.append([letter(0, "a")])
         assert caught.value.code is ProblemCode.CONFLICT
         assert await letters.stored() == {}
@@ -203,7 +203,7 @@ def test_who_sends_something_else_under_a_letters_name_does_not_keep_it_out(how:
 def test_a_node_that_cannot_be_asked_yet_takes_letters_all_the_same() -> None:
     async def main(sim: SimulatedNode) -> None:
         async def unknown_call(_request: object) -> None:
-            raise AcklogError(ProblemCode.UNSUPPORTED, "no such call")
+            raise ServerError(ProblemCode.UNSUPPORTED, "no such call")
 
         letters = await Letters.made(sim)
         await letters.change("grow")

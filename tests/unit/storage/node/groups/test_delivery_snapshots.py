@@ -11,7 +11,7 @@ import pytest
 from acklog.wire.batch import encode_batch
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import Group, Topic
 from storage.delivery.partition_delivery import encode_snapshot
 from storage.log.checkpoint import CheckpointDamagedError, read_checkpoint, write_checkpoint
@@ -41,7 +41,7 @@ def content_of(sim: SimulatedNode, topic: Topic, partition: int = 0) -> bytes:
 
 
 async def code_of(call: Awaitable[object]) -> ProblemCode:
-    with pytest.raises(AcklogError) as refused:
+    with pytest.raises(ServerError) as refused:
         await call
     assert "acklog fsck --repair" in refused.value.detail
     return refused.value.code
@@ -148,7 +148,7 @@ def test_nobody_is_given_a_state_that_does_not_reach_the_log(change: str) -> Non
     async def main(sim: SimulatedNode) -> None:
         topic, group = await sim.topic(), await sim.group()
         await work(sim, topic, group, rounds=10)
-        snapshots = sim.node.replicas()[0]._tools.snapshots
+        snapshots = sim.node.replicas()[0]._context.snapshots
         log = sim.node.replicas()[0].logs[LogKind.DELIVERY]
         older = content_of(sim, topic)
         await work(sim, topic, group, rounds=40)

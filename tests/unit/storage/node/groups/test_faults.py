@@ -9,7 +9,7 @@ import pytest
 from acklog.wire.limits import NAME_LENGTH_MAX
 from acklog.wire.names import name_fault
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model import keys
 from cluster.ports.coordination import CoordinationUnavailableError, KeyValue
 from storage.node.groups.delivery_snapshots import SNAPSHOT_NAME
@@ -179,7 +179,7 @@ def test_a_sector_that_cannot_be_read_is_corruption_of_that_place_and_no_more() 
         directory = sim.node.partitions_led()[0].host.log.key.directory
         bad = f"{directory}/{0:020d}.log"
         sim.disk.fails = lambda operation: operation.kind is OperationKind.READ and operation.path == bad
-        with pytest.raises(AcklogError) as refused:
+        with pytest.raises(ServerError) as refused:
             await sim.node.records(messages.RecordsRequest(topic.id, 0, 0))
         assert refused.value.code is ProblemCode.RECORDS_CORRUPT
         found: list[messages.DeliveredMessage] = []
@@ -208,7 +208,7 @@ def test_a_snapshot_that_cannot_be_read_refuses_its_partition_and_no_other() -> 
         sim.disk.fails = lambda operation: operation.kind is OperationKind.READ and operation.path == bad
         await sim.start()
         assert (await sim.positions(topic, 1)).high_watermark == 1
-        with pytest.raises(AcklogError) as refused:
+        with pytest.raises(ServerError) as refused:
             await sim.positions(topic, 0)
         assert refused.value.code is ProblemCode.RECORDS_CORRUPT
 
@@ -224,7 +224,7 @@ def test_a_snapshot_that_is_gone_is_damage_and_acknowledged_messages_do_not_come
         await sim.stop()
         sim.disk.remove(f"partitions/{topic.id}-0/delivery/snapshot")
         await sim.start()
-        with pytest.raises(AcklogError) as refused:
+        with pytest.raises(ServerError) as refused:
             await sim.positions(topic)
         assert refused.value.code is ProblemCode.RECORDS_CORRUPT
 
@@ -267,7 +267,7 @@ def test_two_who_meet_a_full_disk_at_a_groups_first_contact_do_not_lose_it_for_g
         await sim.send(topic, b"1")
         capacity_bytes, sim.disk.capacity_bytes = sim.disk.capacity_bytes, sim.disk.used_bytes
         refused = await asyncio.gather(*(sim.receive(topic, group) for _ in range(3)), return_exceptions=True)
-        assert [error.code.name for error in refused if isinstance(error, AcklogError)] == ["STORAGE_FULL"] * 3
+        assert [error.code.name for error in refused if isinstance(error, ServerError)] == ["STORAGE_FULL"] * 3
         sim.disk.capacity_bytes = capacity_bytes
         assert [message.record.body for message in (await sim.receive(topic, group)).messages] == [b"1"]
 

@@ -8,7 +8,7 @@ import pytest
 from acklog.wire.batch import DedupKey, encode_batch
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import Topic
 from storage.rpc.in_process import InProcessNode
 from storage.rpc.messages import ACKS_ALL, ProduceRequest, ProduceResponse
@@ -98,7 +98,7 @@ def test_what_is_wrong_is_said_at_once_and_nothing_is_done() -> None:
         damaged = request(topic)
         damaged.batch[-1] ^= 1
         for wrong in (damaged, request(topic, acks=2)):
-            with pytest.raises(AcklogError) as refused:
+            with pytest.raises(ServerError) as refused:
                 sim.node.begin_produce(wrong, waiter())
             assert refused.value.code is ProblemCode.INVALID_FIELD
         assert await sim.bodies_in_log(topic) == []
@@ -115,7 +115,7 @@ def test_a_full_inbox_answers_overloaded_and_loses_nothing() -> None:
             try:
                 assert sim.node.begin_produce(request(topic, b"x" * 1000), waiting)
                 taken.append(waiting)
-            except AcklogError as error:
+            except ServerError as error:
                 refusals.append(error.code)
         assert set(refusals) == {ProblemCode.OVERLOADED}
         await asyncio.gather(*taken)
@@ -140,7 +140,7 @@ def test_when_the_time_is_up_it_is_told_once_that_nobody_knows() -> None:
         topic = await opened_topic(sim)
         waiting = waiter()
         assert sim.node.begin_produce(request(topic, timeout_ms=0), waiting)
-        with pytest.raises(AcklogError) as late:
+        with pytest.raises(ServerError) as late:
             await waiting
         assert late.value.code is ProblemCode.OUTCOME_UNKNOWN
         await sim.send(topic, b"2")
@@ -168,7 +168,7 @@ def test_a_failed_sync_is_told() -> None:
         sim.disk.fail_next_sync()
         waiting = waiter()
         assert sim.node.begin_produce(request(topic), waiting)
-        with pytest.raises(AcklogError) as failed:
+        with pytest.raises(ServerError) as failed:
             await waiting
         assert failed.value.code is ProblemCode.STORAGE_FAILED
         assert sim.node.failure

@@ -16,7 +16,7 @@ from acklog.wire.batch import (
 from acklog.wire.compression import Codec
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import Group, Topic
 from storage.rpc import messages
 from tests.support.simulated_node import SimulatedNode, with_node
@@ -64,7 +64,7 @@ def places(sim: SimulatedNode, topic: Topic) -> list[tuple[str, int, BatchHeader
     return found
 
 
-def behind_damage(error: AcklogError, offset: int) -> int:
+def behind_damage(error: ServerError, offset: int) -> int:
     """Where readers go on."""
     following = error.extra["next_offset"]
     assert error.code is ProblemCode.RECORDS_CORRUPT
@@ -81,7 +81,7 @@ async def readable(sim: SimulatedNode, topic: Topic) -> dict[int, bytes]:
     while offset < positions.high_watermark:
         try:
             answer = await sim.node.records(messages.RecordsRequest(topic.id, 0, offset))
-        except AcklogError as error:
+        except ServerError as error:
             offset = behind_damage(error, offset)
             continue
         at = 0
@@ -99,7 +99,7 @@ async def received(sim: SimulatedNode, topic: Topic, group: Group) -> dict[int, 
     for _ in range(3):
         try:
             answer = await sim.receive(topic, group, max_messages=100)
-        except AcklogError as error:
+        except ServerError as error:
             behind_damage(error, -1)
             continue
         bodies |= {message.offset: message.record.body for message in answer.messages}
@@ -122,7 +122,7 @@ async def check_keys(sim: SimulatedNode, topic: Topic, rotten: int) -> None:
     if KINDS[rotten % len(KINDS)] == "keyed":
         asked.append(produce(sim, topic, batch_of(rotten)))
     for answer in asked:
-        with pytest.raises(AcklogError) as refused:
+        with pytest.raises(ServerError) as refused:
             await answer
         assert refused.value.code is ProblemCode.DEDUP_WINDOW_DAMAGED
         assert 0 < (refused.value.retry_after_ms or 0) <= WINDOW_MS
@@ -168,7 +168,7 @@ async def with_rot_in_the_window(sim: SimulatedNode) -> Topic:
     path, position, _ = places(sim, topic)[22]
     sim.disk.bit_rot(path, position + HEADER_BYTES + 4, 3)
     await sim.start()
-    with pytest.raises(AcklogError, match="DEDUP_WINDOW_DAMAGED"):
+    with pytest.raises(ServerError, match="DEDUP_WINDOW_DAMAGED"):
         await produce(sim, topic, new_keyed_batch())
     return topic
 
@@ -177,7 +177,7 @@ def test_unknown_keys_are_taken_again_when_the_damage_has_left_the_window() -> N
     async def main(sim: SimulatedNode) -> None:
         topic = await with_rot_in_the_window(sim)
         await sim.clock.sleep(WINDOW_MS - 2_000)
-        with pytest.raises(AcklogError) as refused:
+        with pytest.raises(ServerError) as refused:
             await produce(sim, topic, new_keyed_batch())
         await sim.clock.sleep(refused.value.retry_after_ms or 0)
         assert (await produce(sim, topic, new_keyed_batch())).known == []
@@ -208,7 +208,7 @@ def test_keys_of_a_segment_that_is_gone_count_as_unreadable() -> None:
         sim.disk.remove(before)
         await sim.start()
         assert set(await readable(sim, topic)) == set(range(BATCHES)) - gone
-        with pytest.raises(AcklogError, match="DEDUP_WINDOW_DAMAGED"):
+        with pytest.raises(ServerError, match="DEDUP_WINDOW_DAMAGED"):
             await produce(sim, topic, new_keyed_batch())
 
     with_node(main)
@@ -268,7 +268,7 @@ def test_batches_that_are_sent_again_are_known_beside_damage() -> None:
         sim.disk.bit_rot(path, position + HEADER_BYTES + 4, 3)
         await sim.start()
         assert [await retry(sim, topic, sequence) for sequence in (0, 1, 2, 4, 5)] == [0, 1, 2, 4, 5]
-        with pytest.raises(AcklogError, match="OUTCOME_UNKNOWN"):
+        with pytest.raises(ServerError, match="OUTCOME_UNKNOWN"):
             await retry(sim, topic, 3)
         assert (await produce(sim, topic, sequenced(6))).base_offset == 6, "no retry"
         await sim.clock.sleep(400_000)

@@ -9,7 +9,7 @@ import pytest
 from acklog.wire.batch import DedupKey, encode_batch
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import Topic, TopicConfig
 from storage.produce.dedup_window import ENTRY_OVERHEAD_BYTES
 from storage.rpc import messages
@@ -102,7 +102,7 @@ def test_runs_of_any_length_cost_the_window_the_same() -> None:
             await sim.send(topic, *bodies, run_key=f"{number}\n")
         await sim.stop()
         await sim.start()
-        with pytest.raises(AcklogError) as refused:
+        with pytest.raises(ServerError) as refused:
             await sim.send(topic, b"1", run_key="one more\n")
         assert refused.value.code is ProblemCode.DEDUP_WINDOW_FULL
         for number in range(4):
@@ -119,7 +119,7 @@ def test_a_key_that_covers_records_beyond_its_batch_is_refused(key: DedupKey) ->
     async def main(sim: SimulatedNode) -> None:
         topic = await sim.topic()
         batch = encode_batch([Record(b"1"), Record(b"2")], keys=[key])
-        with pytest.raises(AcklogError, match="there are 2") as refused:
+        with pytest.raises(ServerError, match="there are 2") as refused:
             await sim.node.produce(messages.ProduceRequest(topic.id, 0, batch))
         assert refused.value.code is ProblemCode.INVALID_FIELD
         assert await sim.bodies_in_log(topic) == []
@@ -146,7 +146,7 @@ def test_a_partition_takes_no_keys_by_an_earlier_mapping_and_says_what_it_has() 
         topic = await sim.topic()
         first = await sim.send(topic, b"1", keys=["a"], mapping=0)
         grown = await change_partitions(sim, topic)
-        with pytest.raises(AcklogError) as refused:
+        with pytest.raises(ServerError) as refused:
             await sim.send(grown, b"2", keys=["b"], mapping=0)
         assert (refused.value.code, refused.value.retry_after_ms) == (ProblemCode.CONFLICT, 100)
         again = await sim.send(grown, b"1", keys=["a"], mapping=0)
@@ -166,7 +166,7 @@ def test_a_leader_says_nothing_of_keys_before_it_has_heard_of_the_mapping() -> N
 
     async def main(sim: SimulatedNode) -> None:
         topic = await sim.topic()
-        with pytest.raises(AcklogError) as unheard:
+        with pytest.raises(ServerError) as unheard:
             await sim.node.known_keys(known_request(topic, "a", topic.mapping + 1))
         assert unheard.value.code is ProblemCode.UNAVAILABLE
 
@@ -213,7 +213,7 @@ def test_a_leader_whose_disk_has_failed_does_not_say_that_it_knows_nothing() -> 
         asked = (sim.node.known_keys(known_request(topic, "a", 0)) for _ in range(2))
         outcomes = await asyncio.gather(sending, next(asked), return_exceptions=True)
         outcomes += await asyncio.gather(next(asked), return_exceptions=True)
-        assert [each.code for each in outcomes if isinstance(each, AcklogError)] == [ProblemCode.STORAGE_FAILED] * 3
+        assert [each.code for each in outcomes if isinstance(each, ServerError)] == [ProblemCode.STORAGE_FAILED] * 3
         await sim.stop()
         await sim.start()
         assert await sim.bodies_in_log(topic) == [b"0", b"1"]

@@ -12,7 +12,7 @@ import pytest
 from acklog.wire.batch import DedupKey, encode_batch
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import Topic
 from storage.rpc import messages
 from tests.sim.sim_disk import SimDisk
@@ -76,7 +76,7 @@ def zeroed_without_index(disk: SimDisk, path: str) -> None:
 
 async def check_damaged(sim: SimulatedNode, topic: Topic, name: str) -> int:
     """In how many ms the key may be new again."""
-    with pytest.raises(AcklogError) as refused:
+    with pytest.raises(ServerError) as refused:
         await produce(sim, topic, keyed(name))
     assert refused.value.code is ProblemCode.DEDUP_WINDOW_DAMAGED
     assert 0 < (refused.value.retry_after_ms or 0) <= WINDOW_MS
@@ -123,7 +123,7 @@ def test_the_only_segment_is_lost(lose: Callable[[SimDisk, str], None]) -> None:
         [path] = segments(sim, topic)
         lose(sim.disk, path)
         await sim.start()
-        with pytest.raises(AcklogError, match="DEDUP_WINDOW_DAMAGED"):
+        with pytest.raises(ServerError, match="DEDUP_WINDOW_DAMAGED"):
             await produce(sim, topic, keyed("key-001"))
         await sim.clock.sleep(3_000)
         await sim.stop()
@@ -235,7 +235,7 @@ def test_batches_that_are_sent_again_may_be_in_a_lost_segment(which: int) -> Non
         lost = int(paths[which].rpartition("/")[2].removesuffix(".log"))
         gone(sim.disk, paths[which])
         await sim.start()
-        with pytest.raises(AcklogError, match="OUTCOME_UNKNOWN"):
+        with pytest.raises(ServerError, match="OUTCOME_UNKNOWN"):
             await produce(sim, topic, sequenced(lost), is_retry=True)
 
     with_node(main)

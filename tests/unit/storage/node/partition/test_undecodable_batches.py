@@ -21,9 +21,9 @@ from acklog.wire.batch import (
 from acklog.wire.compression import Codec
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import Topic
-from storage.log.settings import LogStoreSettings
+from storage.log.log_settings import LogStoreSettings
 from storage.rpc import messages
 from tests.support.simulated_node import SMALL, SimulatedNode, with_node
 
@@ -81,7 +81,7 @@ WRONG = {
 def test_what_readers_rely_on_is_checked_before_it_is_appended(name: str) -> None:
     async def main(sim: SimulatedNode) -> None:
         topic = await sim.topic()
-        with pytest.raises(AcklogError) as refused:
+        with pytest.raises(ServerError) as refused:
             await sim.node.produce(messages.ProduceRequest(topic.id, 0, bytearray(WRONG[name])))
         assert refused.value.code is ProblemCode.INVALID_FIELD
         assert refused.value.field == "batch"
@@ -139,7 +139,7 @@ def test_a_receive_steps_over_a_batch_that_cannot_be_decoded(name: str) -> None:
             assert [message.record.body for message in first + second] == [b"before", b"behind"]
             await sim.stop()
             await sim.start()
-        with pytest.raises(AcklogError, match="RECORDS_CORRUPT"):
+        with pytest.raises(ServerError, match="RECORDS_CORRUPT"):
             await sim.node.inspect(messages.InspectRequest(topic.id, 0, 5, 1))
 
     with_node(main)
@@ -153,7 +153,7 @@ def test_a_message_that_cannot_be_decoded_is_done_with_when_its_attempts_are_use
         topic, behind = await poisoned(sim, garbage(25))
         await sim.node.seek(messages.SeekRequest(topic.id, 0, group.id, "earliest"))
         for _ in range(3):
-            with contextlib.suppress(AcklogError):
+            with contextlib.suppress(ServerError):
                 delivered = (await sim.receive(topic, group)).messages
                 assert set(await sim.settle("ack", topic, group, delivered)) <= {""}
             await sim.clock.sleep(2_000)

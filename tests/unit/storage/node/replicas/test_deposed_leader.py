@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import Group, Topic
 from storage.node.storage_node import StorageNode
 from storage.rpc.messages import ReceiveRequest, SettleItem, SettleRequest
@@ -17,7 +17,7 @@ async def refusal_of(leader: StorageNode, topic: Topic, group: Group) -> str:
     """The code; "" when it hands something out."""
     try:
         assert (await leader.receive(receive_of(topic, group))).messages
-    except AcklogError as error:
+    except ServerError as error:
         return error.code.name
     return ""
 
@@ -68,7 +68,7 @@ def test_a_receipt_of_a_later_leader_is_not_called_wrong() -> None:
         later = SettleItem(message.offset, 0, message.leader_epoch + 1, 1)
         for action in ("ack", "nack", "extend"):
             request = SettleRequest(topic.id, 0, group.id, action, [later], visibility_ms=1_000)
-            with pytest.raises(AcklogError) as caught:
+            with pytest.raises(ServerError) as caught:
                 await cluster.leader(topic).settle(request)
             assert caught.value.code.name == "UNAVAILABLE"
         assert await cluster.ack(topic, group, [message]) == [""]

@@ -15,8 +15,8 @@ from cluster.stores.memory_store import MemoryStore
 from storage.node.replicas.failure_detector import FailureDetector, FailureDetectorSettings
 from storage.node.replicas.suspicion import SuspicionSettings
 from storage.rpc.peer_api import ProbeAnswer, ProbeRequest
+from storage.rpc.rpc_settings import RpcServerSettings
 from storage.rpc.server import NodeServer
-from storage.rpc.settings import RpcServerSettings
 from tests.sim.environment import MachineClock, SimClock, SimEntropy
 from tests.sim.loop import SimLoop, simulate
 from tests.support.fake_node import FakeNode

@@ -19,9 +19,9 @@ from storage.node.replicas.peer_directory import PeerDirectory
 from storage.replication.assignment import ReplicaIdentity
 from storage.replication.follower_events import Answered
 from storage.replication.messages import FetchAnswer, FetchMode, FetchRequest, PartitionId
-from storage.replication.settings import ReplicationSettings
+from storage.replication.replication_settings import ReplicationSettings
+from storage.rpc.rpc_settings import RpcServerSettings
 from storage.rpc.server import NodeServer
-from storage.rpc.settings import RpcServerSettings
 from tests.sim.environment import MachineClock, SimClock, SimEntropy
 from tests.sim.loop import SimLoop, simulate
 from tests.support.fake_node import FakeNode

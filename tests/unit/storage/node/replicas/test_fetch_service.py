@@ -8,12 +8,12 @@ import pytest
 import structlog
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.node.replicas.fetch_service import FetchService
 from storage.replication.assignment import ReplicaIdentity
 from storage.replication.leader_events import FetchRefusal, FetchVerdict
 from storage.replication.messages import FetchAnswer, FetchMode, FetchRequest, PartitionFetch, PartitionId
-from storage.replication.settings import ReplicationSettings
+from storage.replication.replication_settings import ReplicationSettings
 from tests.sim.environment import MachineClock, SimClock
 from tests.sim.loop import SimLoop, simulate
 from tests.support.led_logs import EPOCH, LedLogs, content, fetch_from, partition
@@ -211,7 +211,7 @@ def test_more_fetches_than_may_wait_end_the_session() -> None:
 def test_a_mode_that_is_not_known() -> None:
     async def scenario(world: _World) -> None:
         request = FetchRequest(ME, 9, 1, 0, [], [], 1, 1)
-        with pytest.raises(AcklogError) as caught:
+        with pytest.raises(ServerError) as caught:
             await world.service.fetch(request)
         assert caught.value.code is ProblemCode.UNSUPPORTED
 
@@ -378,7 +378,7 @@ def test_a_read_that_found_nothing_is_done_again_when_the_log_changed_meanwhile(
 def test_a_read_that_fails_is_tried_again_after_a_pause() -> None:
     async def scenario(world: _World) -> None:
         world.logs.ends = {partition(0): 2, partition(1): 2}
-        world.logs.read_errors = [AcklogError(ProblemCode.STORAGE_FAILED, "no")]
+        world.logs.read_errors = [ServerError(ProblemCode.STORAGE_FAILED, "no")]
         with structlog.testing.capture_logs() as logs:
             assert await _batches(world.fetch(0, fetch_from(0), fetch_from(1))) == {0: b"", 1: content(1, 0, 2)}
         assert [entry["event"] for entry in logs] == ["fetch_read_failed"]
@@ -431,7 +431,7 @@ def test_a_stop_answers_everybody() -> None:
         world.service.stop()
         tasks.append(world.fetch(1))
         for task in tasks:
-            with pytest.raises(AcklogError) as caught:
+            with pytest.raises(ServerError) as caught:
                 await task
             assert caught.value.code is ProblemCode.SHUTTING_DOWN
         world.grow(0, 3)

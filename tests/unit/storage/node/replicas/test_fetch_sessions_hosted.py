@@ -8,13 +8,13 @@ import pytest
 import structlog
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.node.replicas.fetch_sessions import RETRY_GROWTH_MAX, FetchSessions
 from storage.replication.assignment import ReplicaIdentity
 from storage.replication.divergence import LogPosition
 from storage.replication.follower_events import Answered
 from storage.replication.messages import FetchAnswer, FetchMode, FetchRequest, LogAnswer, PartitionAnswer
-from storage.replication.settings import ReplicationSettings
+from storage.replication.replication_settings import ReplicationSettings
 from storage.rpc.peer_api import PeerApi
 from tests.sim.environment import MachineClock, SimClock
 from tests.sim.loop import SimLoop, simulate
@@ -84,7 +84,7 @@ class _World:
 
     def peer(self, node_id: int) -> PeerApi:
         if node_id in self.unknown_nodes:
-            raise AcklogError(ProblemCode.UNAVAILABLE, "who?")
+            raise ServerError(ProblemCode.UNAVAILABLE, "who?")
         return _Leader(node_id, self.requests)
 
     def take(self, answered: Answered) -> None:
@@ -251,7 +251,7 @@ def test_a_failure_begins_the_session_anew_with_growing_pauses() -> None:
             failed = world.requests[-1]
             assert (failed.place, failed.named) == ((number + 1, 0), [0, 1])
             began = world.loop.time()
-            failed.answer.set_exception(AcklogError(ProblemCode.UNAVAILABLE, "gone"))
+            failed.answer.set_exception(ServerError(ProblemCode.UNAVAILABLE, "gone"))
             while len(world.requests) == number + 1:
                 await asyncio.sleep(0.005)
             pauses.append(world.loop.time() - began)
@@ -260,7 +260,7 @@ def test_a_failure_begins_the_session_anew_with_growing_pauses() -> None:
         await world.settle()
         world.requests[-1].say()  # all is well
         await world.settle()
-        world.requests[-1].answer.set_exception(AcklogError(ProblemCode.UNAVAILABLE, "gone"))
+        world.requests[-1].answer.set_exception(ServerError(ProblemCode.UNAVAILABLE, "gone"))
         began, before = world.loop.time(), len(world.requests)
         while len(world.requests) == before:
             await asyncio.sleep(0.005)
@@ -288,7 +288,7 @@ def test_a_failure_gives_up_the_other_request_of_the_session() -> None:
         world.offer(1)
         await world.settle()
         first, second = sorted(world.requests, key=lambda each: each.place)
-        first.answer.set_exception(AcklogError(ProblemCode.TIMED_OUT, "late"))
+        first.answer.set_exception(ServerError(ProblemCode.TIMED_OUT, "late"))
         await world.settle()
         assert second.answer.cancelled()
         await asyncio.sleep(0.3)
@@ -330,7 +330,7 @@ def test_a_session_that_everybody_left_forgets_its_failures_and_not_its_number()
         world.offer(0)
         for _ in range(5):
             await asyncio.sleep(2)
-            world.requests[-1].answer.set_exception(AcklogError(ProblemCode.UNAVAILABLE, "gone"))
+            world.requests[-1].answer.set_exception(ServerError(ProblemCode.UNAVAILABLE, "gone"))
         await world.settle()
         world.offer(0, leader=3)
         await world.settle()

@@ -7,7 +7,7 @@ from typing import Any, cast
 from storage.log.keys import LogKey
 from storage.log.log_table import LogKind
 from storage.node.partition.batch_cache import BatchCache
-from storage.node.replicas.errand_tasks import ErrandTasks
+from storage.node.replicas.background_tasks import BackgroundTasks
 from storage.node.replicas.led_partition import Partition
 from storage.node.replicas.partition_service import PartitionService, ServingReplica
 
@@ -46,7 +46,7 @@ class Scene:
         self.heard: list[str] = []
         replica = cast(ServingReplica, self)
         self.service = PartitionService(
-            replica, cast(Any, self), BatchCache(bytes_max=1000), ErrandTasks(lambda error: None), cast(Any, self)
+            replica, cast(Any, self), BatchCache(bytes_max=1000), BackgroundTasks(lambda error: None), cast(Any, self)
         )
 
     async def open(self, replica: ServingReplica) -> Partition:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
 from cluster.model.codec import encode
@@ -14,10 +14,10 @@ from cluster.model.values import NodeRegistration
 from cluster.ports.coordination import Delete, Put
 from cluster.stores.memory_store import MemoryStore
 from storage.node.replicas.peer_directory import PEER_CLIENT, PeerDirectory
-from storage.replication.settings import ReplicationSettings
+from storage.replication.replication_settings import ReplicationSettings
 from storage.rpc.peer_api import ProbeAnswer, ProbeRequest
+from storage.rpc.rpc_settings import RpcServerSettings
 from storage.rpc.server import NodeServer
-from storage.rpc.settings import RpcServerSettings
 from tests.sim.environment import MachineClock, SimClock, SimEntropy
 from tests.sim.loop import SimLoop, simulate
 from tests.support.fake_node import FakeNode
@@ -70,7 +70,7 @@ def run(scenario: Callable[[_World], Awaitable[None]]) -> None:
 
 def test_a_node_that_is_not_registered_is_unavailable() -> None:
     async def scenario(world: _World) -> None:
-        with pytest.raises(AcklogError) as caught:
+        with pytest.raises(ServerError) as caught:
             world.directory.peer(1)
         assert caught.value.code is ProblemCode.UNAVAILABLE
         await world.serve("here:1", 1)
@@ -102,7 +102,7 @@ def test_a_node_that_registers_anew_is_dialled_anew_and_calls_to_the_old_one_end
         await asyncio.sleep(0.1)
         await world.serve(address, 2)
         await world.register(2, address)
-        with pytest.raises(AcklogError) as caught:
+        with pytest.raises(ServerError) as caught:
             await call
         assert caught.value.code is ProblemCode.UNAVAILABLE
         assert await world.incarnation() == 2
@@ -133,7 +133,7 @@ def test_a_node_that_was_away_is_found_within_a_second() -> None:
     async def scenario(world: _World) -> None:
         await world.register(1, "here:1")
         for _ in range(100):
-            with pytest.raises(AcklogError):
+            with pytest.raises(ServerError):
                 await world.incarnation()
             await asyncio.sleep(0.1)
         await world.serve("here:1", 1)
@@ -142,7 +142,7 @@ def test_a_node_that_was_away_is_found_within_a_second() -> None:
             try:
                 await world.incarnation()
                 break
-            except AcklogError:
+            except ServerError:
                 await asyncio.sleep(0.01)
         assert world.loop.time() - began <= 1.1
 
@@ -157,9 +157,9 @@ def test_after_close_nobody_is_there() -> None:
         call = asyncio.create_task(world.incarnation())
         await asyncio.sleep(0.1)
         await world.directory.close()
-        with pytest.raises(AcklogError):
+        with pytest.raises(ServerError):
             await call
-        with pytest.raises(AcklogError) as caught:
+        with pytest.raises(ServerError) as caught:
             world.directory.peer(1)
         assert caught.value.code is ProblemCode.UNAVAILABLE
 

@@ -6,16 +6,16 @@ import pytest
 
 from acklog.wire.batch import decode_records, encode_batch, read_header
 from acklog.wire.record import Record
-from cluster.catalog.steering_desk import SteeringDesk
+from cluster.catalog.cluster_admin import ClusterAdmin
 from cluster.catalog.topics import Topics
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model import keys
 from cluster.model.values import PartitionLife
 from cluster.ports.coordination import Put
 from storage.log.log_table import LogKind
-from storage.node.partition.settings import NodeSettings
+from storage.node.partition.node_settings import NodeSettings
 from storage.replication.partition_replica import Role
-from storage.replication.settings import ReplicationSettings
+from storage.replication.replication_settings import ReplicationSettings
 from storage.rpc.messages import ProduceRequest, RecordsRequest
 from tests.sim.environment import SimEntropy
 from tests.support.simulated_cluster import SimulatedCluster, with_cluster
@@ -23,7 +23,7 @@ from tests.support.simulated_node import SMALL
 
 
 def code_of(error: BaseException) -> str:
-    assert isinstance(error, AcklogError)
+    assert isinstance(error, ServerError)
     return error.code.name
 
 
@@ -46,7 +46,7 @@ def test_a_send_waits_for_followers_and_is_unknown_when_they_do_not_come() -> No
         topic = await cluster.topic(min_insync_replicas=2)
         await cluster.send(topic, b"1")
         cluster.cut()
-        with pytest.raises(AcklogError) as caught:
+        with pytest.raises(ServerError) as caught:
             await cluster.send(topic, b"2", timeout_ms=500)
         assert code_of(caught.value) == "OUTCOME_UNKNOWN"
         leader = cluster.state(topic).leader
@@ -67,7 +67,7 @@ def test_too_few_replicas_refuse_acks_all_before_anything_is_written() -> None:
         await cluster.stop(*(number for number in (1, 2, 3) if number != leader))
         await cluster.send(topic, b"2", acks=1)
         await cluster.clock.sleep(15_000)
-        with pytest.raises(AcklogError) as caught:
+        with pytest.raises(ServerError) as caught:
             await cluster.send(topic, b"3")
         assert code_of(caught.value) == "NOT_ENOUGH_REPLICAS"
         assert caught.value.is_retriable
@@ -138,7 +138,7 @@ def test_a_batch_that_is_sent_again_waits_for_as_many_copies_as_it_asks_for() ->
         await cluster.stop(away)
         await cluster.until(lambda: len(cluster.state(topic).isr) == 2)
         for is_retry in (False, True):
-            with pytest.raises(AcklogError) as caught:
+            with pytest.raises(ServerError) as caught:
                 await cluster.send(topic, b"2", acks=3, source=(77, 0), is_retry=is_retry, timeout_ms=500)
             assert code_of(caught.value) == "OUTCOME_UNKNOWN"
         await cluster.start(away)
@@ -156,7 +156,7 @@ def test_batches_that_are_sent_again_and_wait_in_vain_are_bounded() -> None:
         waited_ms = []
         for is_retry in (False, True, True):
             began_ms = cluster.clock.monotonic_ms()
-            with pytest.raises(AcklogError) as caught:
+            with pytest.raises(ServerError) as caught:
                 await cluster.send(topic, b"2", acks=3, source=(77, 0), is_retry=is_retry, timeout_ms=500)
             assert code_of(caught.value) == "OUTCOME_UNKNOWN"
             waited_ms.append(cluster.clock.monotonic_ms() - began_ms)
@@ -228,7 +228,7 @@ def test_a_node_that_does_not_know_what_was_sent_before_its_start_says_so() -> N
         await cluster.stop(1, 2)
         cluster.settings = NodeSettings(log_store=SMALL.log_store, producers_read_bytes_max=1000)
         await cluster.start(1, 2)
-        with pytest.raises(AcklogError) as caught:
+        with pytest.raises(ServerError) as caught:
             await cluster.send(topic, bytes(200), source=(77, 1000), is_retry=True)
         assert code_of(caught.value) == "OUTCOME_UNKNOWN", "not all of the log was read"
         assert (await cluster.send(topic, bytes(200), source=(77, 1001))).base_offset == 200
@@ -315,7 +315,7 @@ def test_leaders_serve_without_the_store_as_long_as_they_hear_their_followers() 
         assert (await cluster.send(topic, b"1")).base_offset == 0
         cluster.cut()
         await cluster.clock.sleep(10_000)
-        with pytest.raises(AcklogError) as caught:
+        with pytest.raises(ServerError) as caught:
             await leader.produce(ProduceRequest(topic.id, 0, encode_batch([Record(b"x")])))
         assert code_of(caught.value) == "UNAVAILABLE"
         cluster.mend()
@@ -331,8 +331,8 @@ def test_a_replica_that_was_moved_away_takes_its_data_along() -> None:
         await cluster.send(topic, b"1")
         state = cluster.state(topic)
         [free] = {1, 2, 3} - set(state.replicas)
-        desk = SteeringDesk(cluster.store, cluster.nodes[1].metadata, clock=cluster.clock)
-        await desk.reassign(topic.name, 0, [state.leader, free])
+        admin = ClusterAdmin(cluster.store, cluster.nodes[1].metadata, clock=cluster.clock)
+        await admin.reassign(topic.name, 0, [state.leader, free])
         gone = next(number for number in state.replicas if number != state.leader)
         await cluster.until(lambda: set(cluster.state(topic).replicas) == {state.leader, free})
         await cluster.until(lambda: not cluster.nodes[gone].node.replicas())
@@ -371,10 +371,10 @@ def test_readers_get_from_a_follower_what_it_knows_to_be_committed() -> None:
         waiting = asyncio.ensure_future(node.records(RecordsRequest(topic.id, 0, 1, wait_ms=5_000, any_replica=True)))
         await cluster.send(topic, b"2")
         assert (await waiting).next_offset == 2
-        with pytest.raises(AcklogError) as caught:
+        with pytest.raises(ServerError) as caught:
             await node.records(RecordsRequest(topic.id, 0, 9, any_replica=True))
         assert code_of(caught.value) == "UNAVAILABLE", "it may only be behind"
-        with pytest.raises(AcklogError) as caught:
+        with pytest.raises(ServerError) as caught:
             await node.records(RecordsRequest(topic.id, 0, 0))
         assert code_of(caught.value) == "UNAVAILABLE"
 
@@ -389,7 +389,7 @@ def test_a_decommissioned_partition_takes_nothing_and_goes_when_it_is_empty() ->
         topics = Topics(cluster.store, node.metadata, clock=cluster.clock, entropy=SimEntropy(97))
         await topics.decommission(topic.name, [1])
         await cluster.until(lambda: cluster.state(topic, 1).life is not PartitionLife.ACTIVE)
-        with pytest.raises(AcklogError) as caught:
+        with pytest.raises(ServerError) as caught:
             await cluster.send(topic, b"2", partition=1)
         assert code_of(caught.value) == "PARTITION_DECOMMISSIONED"
         await cluster.until(lambda: cluster.state(topic, 1).life is PartitionLife.GONE)

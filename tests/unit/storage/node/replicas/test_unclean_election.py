@@ -5,8 +5,8 @@ from functools import partial
 import pytest
 
 from acklog.wire.batch import decode_records, read_header
-from cluster.catalog.steering_desk import SteeringDesk
-from cluster.errors import AcklogError
+from cluster.catalog.cluster_admin import ClusterAdmin
+from cluster.errors import ServerError
 from cluster.model.unclean_election import LogReach, ReplicaReport, longest, loss_by
 from cluster.model.values import NO_LEADER, Topic
 from storage.rpc.messages import ReplicaReportRequest, SettleItem, SettleRequest
@@ -33,9 +33,9 @@ async def elect_unclean(cluster: SimulatedCluster, topic: Topic) -> int:
     revision = node.metadata.revision_of(f"/acklog/partitions/{topic.id}/0000")
     chosen = longest([each for each in reports if each.messages.log_end])
     assert chosen is not None
-    desk = SteeringDesk(cluster.store, node.metadata, clock=cluster.clock)
+    admin = ClusterAdmin(cluster.store, node.metadata, clock=cluster.clock)
     loss = loss_by(chosen, reports, state)
-    await desk.elect_unclean(topic.name, 0, chosen, loss, revision=revision)
+    await admin.elect_unclean(topic.name, 0, chosen, loss, revision=revision)
     return chosen.node
 
 
@@ -200,7 +200,7 @@ def test_it_is_refused_while_somebody_in_sync_can_be_elected() -> None:
     async def main(cluster: SimulatedCluster) -> None:
         topic = await cluster.topic(min_insync_replicas=1)
         await cluster.send(topic, b"1")
-        with pytest.raises(AcklogError) as caught:
+        with pytest.raises(ServerError) as caught:
             await elect_unclean(cluster, topic)
         assert caught.value.code.name == "CLEAN_ELECTION_POSSIBLE"
         assert cluster.state(topic).unclean_election is None

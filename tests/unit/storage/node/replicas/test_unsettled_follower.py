@@ -18,7 +18,7 @@ from storage.replication.follower_events import (
 from storage.replication.leader_events import AssignmentSeen
 from storage.replication.messages import LogAnswer, PartitionAnswer, PartitionId
 from storage.replication.partition_replica import ComeToRest, LogsAtRest, PartitionReplica
-from storage.replication.settings import ReplicationSettings, TopicReplication
+from storage.replication.replication_settings import ReplicationSettings, TopicReplication
 
 ME = ReplicaIdentity(2, 1, "d2")
 UNCLEAN = 7

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model.values import Group, Topic
 from storage.node.storage_node import StorageNode
-from storage.replication.settings import ReplicationSettings
+from storage.replication.replication_settings import ReplicationSettings
 from storage.rpc import messages
 from tests.support.simulated_cluster import SimulatedCluster, with_cluster
 
@@ -20,7 +20,7 @@ async def code_of(call: Awaitable[object]) -> str:
     """ "" for an answer."""
     try:
         await call
-    except AcklogError as error:
+    except ServerError as error:
         return error.code.name
     return ""
 
@@ -228,7 +228,7 @@ def test_a_log_that_was_cut_behind_the_reader_says_where() -> None:
         await cluster.until(lambda: cluster.state(topic).leader not in (-1, first.leader))
         await cluster.send(topic, b"2", b"3", b"4")
         leader, epoch = cluster.leader(topic), cluster.state(topic).leader_epoch
-        with pytest.raises(AcklogError) as caught:
+        with pytest.raises(ServerError) as caught:
             await leader.records(records_from(topic, 4, leader_epoch=first.leader_epoch))
         assert caught.value.code.name == "LOG_DIVERGED"
         assert caught.value.extra == {"divergedAt": 2, "leaderEpoch": epoch}

@@ -8,15 +8,15 @@ from typing import Any, cast
 
 import pytest
 
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.log.high_watermarks import HighWatermarks
 from storage.log.keys import LogKey
 from storage.log.log_table import LogKind
 from storage.log.partition_log import PartitionLog
 from storage.node.groups.delivery_snapshots import DeliverySnapshots
-from storage.node.replicas.follower_errands import FollowerErrands
+from storage.node.replicas.follower_effects import FollowerEffects
 from storage.node.replicas.producer_mirror import ProducerMirror
-from storage.node.replicas.tools import ReplicaTools
+from storage.node.replicas.replica_context import ReplicaContext
 from storage.replication.follower_events import FollowerEvent, LogChanged, RestartLog, TruncateLog
 from storage.replication.messages import PartitionId, SnapshotAnswer, SnapshotRequest
 from tests.sim.inline_executor import InlineExecutor
@@ -46,9 +46,9 @@ class Scene:
     def known(self) -> HighWatermarks:
         return self.harness.run(HighWatermarks.read(self.harness.disk, InlineExecutor()))
 
-    def errands(self, logs: tuple[PartitionLog, PartitionLog], known: HighWatermarks) -> FollowerErrands:
+    def effects(self, logs: tuple[PartitionLog, PartitionLog], known: HighWatermarks) -> FollowerEffects:
         disk, clock = self.harness.disk, self.harness.clock
-        tools = SimpleNamespace(
+        context = SimpleNamespace(
             high_watermarks=known,
             snapshots=DeliverySnapshots(disk, InlineExecutor(), clock, new_state=lambda _epoch: _never()),
             cache=SimpleNamespace(drop=lambda _key: None),
@@ -56,11 +56,11 @@ class Scene:
             on_crashed=lambda _error: None,
         )
         producers = SimpleNamespace(truncated=lambda _end: None, forget=lambda: None)
-        return FollowerErrands(
+        return FollowerEffects(
             PartitionId("alpha", 0),
             logs,
             cast(ProducerMirror, producers),
-            cast(ReplicaTools, tools),
+            cast(ReplicaContext, context),
             self.reported.append,
         )
 
@@ -78,12 +78,12 @@ async def _snapshot(request: SnapshotRequest) -> SnapshotAnswer:
     return SnapshotAnswer(request.leader_epoch, CUT, b"state")
 
 
-async def carried_out(errands: FollowerErrands, effect: TruncateLog | RestartLog) -> None:
+async def carried_out(effects: FollowerEffects, effect: TruncateLog | RestartLog) -> None:
     if isinstance(effect, TruncateLog):
-        errands.truncate(effect, LEADER, EPOCH)
+        effects.truncate(effect, LEADER, EPOCH)
     else:
-        errands.restart(effect, LEADER, EPOCH)
-    await errands.come_to_rest()
+        effects.restart(effect, LEADER, EPOCH)
+    await effects.come_to_rest()
 
 
 @pytest.mark.parametrize("effect", [TruncateLog, RestartLog])
@@ -98,8 +98,8 @@ def test_the_checkpoint_never_vouches_for_what_comes_in_place_of_what_is_cut(
         scene.harness.run(scene.fill(logs, known))
         assert scene.known().get(logs[kind].key) == COMMITTED
         scene.harness.disk.crash_after_operations(operations)
-        with contextlib.suppress(SimulatedPowerLoss, AcklogError):
-            scene.harness.run(carried_out(scene.errands(logs, known), effect(kind, 1, CUT)))
+        with contextlib.suppress(SimulatedPowerLoss, ServerError):
+            scene.harness.run(carried_out(scene.effects(logs, known), effect(kind, 1, CUT)))
         is_done = scene.reported == [LogChanged(kind, 1)]
         scene.harness.kill()
         scene.harness.disk.crash_after_operations(1 << 60)

@@ -5,8 +5,8 @@ import pytest
 from msgspec.structs import replace
 
 from acklog.wire.problems import ProblemCode
-from cluster.catalog.steering_desk import SteeringDesk
-from cluster.errors import AcklogError
+from cluster.catalog.cluster_admin import ClusterAdmin
+from cluster.errors import ServerError
 from cluster.model import keys
 from cluster.model.codec import decode, encode
 from cluster.model.steering import OrderKind, PartitionOrder
@@ -36,8 +36,8 @@ def store(cluster: ControlledCluster) -> FlakyStore:
 
 
 @pytest.fixture
-def desk(cluster: ControlledCluster, store: FlakyStore) -> SteeringDesk:
-    return SteeringDesk(store, cluster.metadata, clock=cluster.clock)
+def admin(cluster: ControlledCluster, store: FlakyStore) -> ClusterAdmin:
+    return ClusterAdmin(store, cluster.metadata, clock=cluster.clock)
 
 
 def orders(cluster: ControlledCluster) -> Topic:
@@ -46,33 +46,33 @@ def orders(cluster: ControlledCluster) -> Topic:
     return topic
 
 
-async def test_draining_and_no_more(cluster: ControlledCluster, desk: SteeringDesk) -> None:
-    await desk.drain(2)
+async def test_draining_and_no_more(cluster: ControlledCluster, admin: ClusterAdmin) -> None:
+    await admin.drain(2)
     first = await cluster.item(keys.node_steering(2))
-    await desk.drain(2)
+    await admin.drain(2)
     assert await cluster.item(keys.node_steering(2)) == first
-    await desk.stop_draining(2)
-    await desk.stop_draining(2)
+    await admin.stop_draining(2)
+    await admin.stop_draining(2)
     assert await cluster.store.get(keys.node_steering(2)) is None
-    with pytest.raises(AcklogError, match="registered are: 1, 2, 3") as caught:
-        await desk.drain(9)
+    with pytest.raises(ServerError, match="registered are: 1, 2, 3") as caught:
+        await admin.drain(9)
     assert (caught.value.code, caught.value.field) == (ProblemCode.INVALID_FIELD, "node")
 
 
 async def test_a_dead_node_can_be_drained_as_long_as_it_holds_something(
-    cluster: ControlledCluster, desk: SteeringDesk
+    cluster: ControlledCluster, admin: ClusterAdmin
 ) -> None:
     held = [node for state in cluster.metadata.partitions(orders(cluster).id) for node in state.replicas]
     await cluster.stop_node(held[0])
-    await desk.drain(held[0])
+    await admin.drain(held[0])
 
 
-async def test_an_order_says_what_is_wanted(cluster: ControlledCluster, desk: SteeringDesk) -> None:
-    order = await desk.reassign("orders", 1, [3, 1])
+async def test_an_order_says_what_is_wanted(cluster: ControlledCluster, admin: ClusterAdmin) -> None:
+    order = await admin.reassign("orders", 1, [3, 1])
     stored = decode(PartitionOrder, (await cluster.item(keys.partition_order(orders(cluster).id, 1))).value)
     assert stored == order
     assert (order.kind, order.replicas) == (OrderKind.MOVE, (3, 1))
-    await desk.cancel("orders", 1)
+    await admin.cancel("orders", 1)
     stored = decode(PartitionOrder, (await cluster.item(keys.partition_order(orders(cluster).id, 1))).value)
     assert stored.kind is OrderKind.CANCEL
 
@@ -89,60 +89,60 @@ async def test_an_order_says_what_is_wanted(cluster: ControlledCluster, desk: St
     ],
 )
 async def test_what_is_refused(
-    desk: SteeringDesk, topic: str, partition: int, replicas: list[int], code: ProblemCode, detail: str
+    admin: ClusterAdmin, topic: str, partition: int, replicas: list[int], code: ProblemCode, detail: str
 ) -> None:
-    with pytest.raises(AcklogError, match=detail) as caught:
-        await desk.reassign(topic, partition, replicas)
+    with pytest.raises(ServerError, match=detail) as caught:
+        await admin.reassign(topic, partition, replicas)
     assert caught.value.code is code
 
 
 async def test_an_order_of_unknown_outcome_is_given_again(
-    cluster: ControlledCluster, desk: SteeringDesk, store: FlakyStore
+    cluster: ControlledCluster, admin: ClusterAdmin, store: FlakyStore
 ) -> None:
     store.after["transact"] = [OutcomeUnknownError("?")]
-    giving = desk.reassign("orders", 0, [3, 1])
+    giving = admin.reassign("orders", 0, [3, 1])
     task = asyncio.ensure_future(giving)
     await cluster.clock.advance_ms(1_000)
     order = await task
     assert decode(PartitionOrder, (await cluster.item(keys.partition_order(orders(cluster).id, 0))).value) == order
 
 
-async def test_pausing_and_resuming(cluster: ControlledCluster, desk: SteeringDesk) -> None:
-    await desk.pause_moves()
+async def test_pausing_and_resuming(cluster: ControlledCluster, admin: ClusterAdmin) -> None:
+    await admin.pause_moves()
     first = await cluster.item(keys.STEERING_CLUSTER)
-    await desk.pause_moves()
+    await admin.pause_moves()
     assert await cluster.item(keys.STEERING_CLUSTER) == first
-    await desk.resume_moves()
-    await desk.resume_moves()
+    await admin.resume_moves()
+    await admin.resume_moves()
     await settle()
     assert await cluster.store.get(keys.STEERING_CLUSTER) is None
 
 
-async def test_one_node_at_least_must_be_able_to_take_replicas(cluster: ControlledCluster, desk: SteeringDesk) -> None:
-    await desk.drain(1)
+async def test_one_node_at_least_must_be_able_to_take_replicas(cluster: ControlledCluster, admin: ClusterAdmin) -> None:
+    await admin.drain(1)
     await cluster.stop_node(2)
-    with pytest.raises(AcklogError, match="no node but node 3 could take replicas now: start another one") as caught:
-        await desk.drain(3)
+    with pytest.raises(ServerError, match="no node but node 3 could take replicas now: start another one") as caught:
+        await admin.drain(3)
     assert (caught.value.code, caught.value.field) == (ProblemCode.INVALID_FIELD, "node")
     assert await cluster.store.get(keys.node_steering(3)) is None
-    await desk.drain(1)
+    await admin.drain(1)
 
 
-async def test_a_partition_that_is_gone_does_not_move(cluster: ControlledCluster, desk: SteeringDesk) -> None:
+async def test_a_partition_that_is_gone_does_not_move(cluster: ControlledCluster, admin: ClusterAdmin) -> None:
     topic = orders(cluster)
     gone = replace(await cluster.state(topic), replicas=(), isr=(), directories=(), life=PartitionLife.GONE)
     await cluster.store.transact([], [Put(keys.partition(topic.id, 0), encode(gone))])
     await settle()
-    with pytest.raises(AcklogError, match="was decommissioned, and is gone"):
-        await desk.reassign("orders", 0, [1, 2])
+    with pytest.raises(ServerError, match="was decommissioned, and is gone"):
+        await admin.reassign("orders", 0, [1, 2])
 
 
-async def test_an_order_is_checked_without_being_given(cluster: ControlledCluster, desk: SteeringDesk) -> None:
-    assert desk.order("orders", 1, [3, 1]).replicas == (3, 1)
+async def test_an_order_is_checked_without_being_given(cluster: ControlledCluster, admin: ClusterAdmin) -> None:
+    assert admin.order("orders", 1, [3, 1]).replicas == (3, 1)
     assert await cluster.store.get(keys.partition_order(orders(cluster).id, 1)) is None
 
 
-async def test_whether_the_store_answers(desk: SteeringDesk, store: FlakyStore) -> None:
-    assert await desk.store_answers(within_ms=1_000)
+async def test_whether_the_store_answers(admin: ClusterAdmin, store: FlakyStore) -> None:
+    assert await admin.store_answers(within_ms=1_000)
     store.before["get"] = [CoordinationUnavailableError("gone")]
-    assert not await desk.store_answers(within_ms=1_000)
+    assert not await admin.store_answers(within_ms=1_000)

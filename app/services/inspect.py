@@ -3,28 +3,28 @@
 from acklog.wire.identifiers import MessageId, parse_message_id
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal, Scope
-from app.calls.look import GroupState, InspectedView
+from app.calls.inspect import GroupState, InspectedView
 from app.calls.message_view import MessageView, view_of
 from app.gateway.dependencies import Gateway
 from app.gateway.routing import PartitionLeaders
 from app.services.catalog import Catalog
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.rpc.messages import GroupView, InspectRequest
 
 
-class LookService:
+class InspectService:
     def __init__(self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders) -> None:
         self._gateway = gateway
         self._catalog = catalog
         self._leaders = leaders
 
     async def look(self, text: str, principal: Principal) -> InspectedView:
-        """Raises AcklogError INVALID_MESSAGE_ID, TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, MESSAGE_NOT_FOUND,
+        """Raises ServerError INVALID_MESSAGE_ID, TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, MESSAGE_NOT_FOUND,
         MESSAGE_EXPIRED."""
         principal.require(Scope.READ)
         message_id = parse_message_id(text)
         if message_id is None:
-            raise AcklogError(ProblemCode.INVALID_MESSAGE_ID, "is not a messageId from Acklog", field="messageId")
+            raise ServerError(ProblemCode.INVALID_MESSAGE_ID, "is not a messageId from Acklog", field="messageId")
         place = message_id.topic_id, message_id.partition
         for fault in (await self._catalog.look_for([place])).values():
             raise fault

@@ -9,15 +9,15 @@ import structlog
 
 from acklog.wire.batch import BatchCorruptError, whole_batches
 from acklog.wire.problems import ProblemCode
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from storage.disk.port import Buffer, DiskFailedError, DiskRefusedError
 from storage.log.checkpoint import CheckpointDamagedError
 from storage.log.log_table import LOGS, LogKind
 from storage.log.partition_log import PartitionLog
 from storage.log.round import Appended
-from storage.node.replicas.errand_tasks import ErrandTasks
+from storage.node.replicas.background_tasks import BackgroundTasks
 from storage.node.replicas.producer_mirror import ProducerMirror
-from storage.node.replicas.tools import ReplicaTools
+from storage.node.replicas.replica_context import ReplicaContext
 from storage.replication.follower_events import (
     AppendBatches,
     FollowerEvent,
@@ -32,7 +32,7 @@ from storage.replication.messages import PartitionId, SnapshotAnswer, SnapshotRe
 logger = structlog.get_logger(__name__)
 
 
-class FollowerErrands:
+class FollowerEffects:
     """Of one replica. `report` hears what came of each; it may be called from within `append`."""
 
     def __init__(
@@ -40,15 +40,15 @@ class FollowerErrands:
         partition: PartitionId,
         logs: Sequence[PartitionLog],
         producers: ProducerMirror,
-        tools: ReplicaTools,
+        context: ReplicaContext,
         report: Callable[[FollowerEvent], None],
     ) -> None:
         self._partition = partition
         self._logs = logs
         self._producers = producers
-        self._tools = tools
+        self._context = context
         self._report = report
-        self._tasks = ErrandTasks(tools.on_crashed)
+        self._tasks = BackgroundTasks(context.on_crashed)
         self._asking: asyncio.Task[SnapshotAnswer] | None = None
 
     @property
@@ -65,7 +65,7 @@ class FollowerErrands:
         try:
             batches = _what_fits(self._logs[effect.log], effect.batches)
             future = self._logs[effect.log].append_stamped(batches, space=LOGS[effect.log].space)
-        except (BatchCorruptError, ValueError, AcklogError) as error:
+        except (BatchCorruptError, ValueError, ServerError) as error:
             self._could_not(effect.log, effect.serial, error)
         else:
             future.add_done_callback(partial(self._appended, effect, batches))
@@ -89,7 +89,7 @@ class FollowerErrands:
     async def _compact(self, done: "asyncio.Future[None]", high_watermark: int, leader_epoch: int) -> None:
         log = self._logs[LogKind.DELIVERY]
         try:
-            await self._tools.snapshots.compact(log, high_watermark, leader_epoch=leader_epoch)
+            await self._context.snapshots.compact(log, high_watermark, leader_epoch=leader_epoch)
         except Exception as error:
             if not done.done():
                 done.set_exception(error)
@@ -105,17 +105,17 @@ class FollowerErrands:
         if LOGS[effect.log].has_state and await self._snapshot_is_beyond(log, effect.offset):
             await self._restart(RestartLog(effect.log, effect.serial, 0), leader, leader_epoch)
             return
-        await self._tools.high_watermarks.lower(log.key, effect.offset)
+        await self._context.high_watermarks.lower(log.key, effect.offset)
         logger.info("log_truncated", log=str(log.key), offset=effect.offset, log_end=log.log_end)
         await log.truncate_to(effect.offset)
-        self._tools.cache.drop(log.key)
+        self._context.cache.drop(log.key)
         if effect.log == LogKind.MESSAGES:
             self._producers.truncated(log.log_end)
 
     async def _snapshot_is_beyond(self, log: PartitionLog, offset: int) -> bool:
         """Its state has what is to be cut: that takes an unclean election, as else only what is committed is in it."""
         try:
-            snapshot_end, _ = await self._tools.snapshots.read(log)
+            snapshot_end, _ = await self._context.snapshots.read(log)
         except CheckpointDamagedError:
             return True
         return snapshot_end > offset
@@ -132,21 +132,21 @@ class FollowerErrands:
             number = effect.log if has_state else LogKind.DELIVERY
             answer = await self._ask(leader, SnapshotRequest(self._partition, number, leader_epoch))
             if answer.refusal or answer.leader_epoch != leader_epoch or answer.offset < 0:
-                raise AcklogError(ProblemCode.UNAVAILABLE, f"the leader gives no snapshot: {answer.refusal}")
+                raise ServerError(ProblemCode.UNAVAILABLE, f"the leader gives no snapshot: {answer.refusal}")
         if has_state:
             if answer.offset < offset:
-                raise AcklogError(ProblemCode.UNAVAILABLE, f"the leader's snapshot ends at {answer.offset}")
+                raise ServerError(ProblemCode.UNAVAILABLE, f"the leader's snapshot ends at {answer.offset}")
             offset = answer.offset
-            await self._tools.snapshots.write(log, offset, answer.snapshot)
-        await self._tools.high_watermarks.lower(log.key, effect.offset)
+            await self._context.snapshots.write(log, offset, answer.snapshot)
+        await self._context.high_watermarks.lower(log.key, effect.offset)
         logger.info("log_begun_anew", log=str(log.key), offset=offset)
         await log.reset_to(offset)
-        self._tools.cache.drop(log.key)
+        self._context.cache.drop(log.key)
         if effect.log == LogKind.MESSAGES:
             self._producers.forget()
 
     async def _ask(self, leader: int, request: SnapshotRequest) -> SnapshotAnswer:
-        peer = self._tools.peers.peer(leader)
+        peer = self._context.peers.peer(leader)
         self._asking = asyncio.ensure_future(peer.snapshot(request))
         try:
             return await self._asking
@@ -162,18 +162,18 @@ class FollowerErrands:
         log = self._logs[effect.log]
         try:
             await log.remove_before(effect.offset)
-        except AcklogError as error:
+        except ServerError as error:
             logger.warning("log_not_trimmed", log=str(log.key), reason=str(error))
 
     # --- pieces ------------------------------------------------------------------------------------------------------
 
-    def _begin(self, log: int, serial: int, errand: Coroutine[Any, Any, None]) -> None:
-        self._tasks.start(self._run(log, serial, errand))
+    def _begin(self, log: int, serial: int, work: Coroutine[Any, Any, None]) -> None:
+        self._tasks.start(self._run(log, serial, work))
 
-    async def _run(self, log: int, serial: int, errand: Coroutine[Any, Any, None]) -> None:
+    async def _run(self, log: int, serial: int, work: Coroutine[Any, Any, None]) -> None:
         try:
-            await errand
-        except (AcklogError, DiskRefusedError, DiskFailedError) as error:
+            await work
+        except (ServerError, DiskRefusedError, DiskFailedError) as error:
             self._could_not(log, serial, error)
         else:
             self._report(LogChanged(log, serial))

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import structlog
 
 from cluster.model.values import Topic
-from storage.node.replicas.errand_tasks import ErrandTasks
-from storage.node.replicas.tools import ReplicaTools
+from storage.node.replicas.background_tasks import BackgroundTasks
+from storage.node.replicas.replica_context import ReplicaContext
 from storage.replication.isr import ChangeOutcome
 from storage.replication.leader_events import ChangeIsr, ForgetHandOvers, HandOver, LeaderEvent, ReadAssignment
 from storage.replication.messages import PartitionId
@@ -14,10 +14,10 @@ from storage.replication.partition_replica import GiveUpPlace
 
 logger = structlog.get_logger(__name__)
 
-StoreErrand = ChangeIsr | ReadAssignment | GiveUpPlace | HandOver | ForgetHandOvers
+StoreEffect = ChangeIsr | ReadAssignment | GiveUpPlace | HandOver | ForgetHandOvers
 
 
-class StoreErrands:
+class StoreEffects:
     """Of one replica. `report` hears what came of each; what becomes of a place that is given up, the assignments
     tell."""
 
@@ -25,20 +25,20 @@ class StoreErrands:
         self,
         topic: Topic,
         partition: PartitionId,
-        tools: ReplicaTools,
-        tasks: ErrandTasks,
+        context: ReplicaContext,
+        tasks: BackgroundTasks,
         report: Callable[[LeaderEvent], None],
     ) -> None:
         self._topic_name = topic.name
         self._partition = partition
-        self._tools = tools
+        self._context = context
         self._tasks = tasks
         self._report = report
         self._has_said_that_it_stays = False
         self._is_handing_over = False
         self._has_said_that_it_leads_on = False
 
-    def begin(self, effect: StoreErrand) -> None:
+    def begin(self, effect: StoreEffect) -> None:
         match effect:
             case ChangeIsr():
                 self._tasks.start(self._change_isr(effect))
@@ -49,10 +49,10 @@ class StoreErrands:
             case HandOver():
                 self._tasks.start(self._hand_over(effect))
             case ForgetHandOvers():
-                self._tasks.start(self._tools.isr_writer.forget_hand_overs(self._partition, self._tools.me))
+                self._tasks.start(self._context.isr_writer.forget_hand_overs(self._partition, self._context.me))
 
     async def _change_isr(self, effect: ChangeIsr) -> None:
-        ended = await self._tools.isr_writer.change(self._partition, effect.change)
+        ended = await self._context.isr_writer.change(self._partition, effect.change)
         log = logger.info if ended.outcome is ChangeOutcome.DONE else logger.debug
         log(
             "isr_change",
@@ -64,15 +64,15 @@ class StoreErrands:
         self._report(ended)
 
     async def _read_assignment(self) -> None:
-        self._report(await self._tools.isr_writer.read(self._partition))
+        self._report(await self._context.isr_writer.read(self._partition))
 
     async def _give_up_place(self, effect: GiveUpPlace) -> None:
-        tools = self._tools
-        heard_ms = tools.service.followers_heard(self._partition)
-        since_ms = tools.clock.monotonic_ms() - tools.settings.contact_ms
-        is_done = await tools.isr_writer.give_up(
+        context = self._context
+        heard_ms = context.service.followers_heard(self._partition)
+        since_ms = context.clock.monotonic_ms() - context.settings.contact_ms
+        is_done = await context.isr_writer.give_up(
             self._partition,
-            tools.me,
+            context.me,
             isr_floor=effect.isr_floor,
             followers={node_id for node_id, at_ms in heard_ms.items() if at_ms > since_ms},
         )
@@ -89,8 +89,8 @@ class StoreErrands:
             return
         self._is_handing_over = True
         try:
-            successor = await self._tools.isr_writer.hand_over(
-                self._partition, self._tools.me, isr_floor=effect.isr_floor, heard=effect.heard
+            successor = await self._context.isr_writer.hand_over(
+                self._partition, self._context.me, isr_floor=effect.isr_floor, heard=effect.heard
             )
         finally:
             self._is_handing_over = False

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from acklog.wire.problems import ProblemCode
 from cluster.catalog.catalog_change import CatalogChanger, CatalogSettings, Settled, Step, Write, not_found
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
 from cluster.model.codec import decode, encode
@@ -30,9 +30,9 @@ READ_AT_ONCE = 64
 """Keys of groups' progress."""
 
 
-class SteeringDesk:
+class ClusterAdmin:
     """Every call returns once its wish is stored and shows in the metadata view; progress is to be looked at
-    (`cluster.controller.progress`). Raises AcklogError: UNAVAILABLE, CONFLICT, OUTCOME_UNKNOWN, TIMED_OUT beside what
+    (`cluster.controller.progress`). Raises ServerError: UNAVAILABLE, CONFLICT, OUTCOME_UNKNOWN, TIMED_OUT beside what
     each names."""
 
     def __init__(
@@ -60,7 +60,7 @@ class SteeringDesk:
     # --- nodes -------------------------------------------------------------------------------------------------------
 
     def check_drain(self, node_id: int) -> None:
-        """Raises AcklogError INVALID_FIELD: the node holds nothing, or no node would be left to take what it holds."""
+        """Raises ServerError INVALID_FIELD: the node holds nothing, or no node would be left to take what it holds."""
         membership = self._metadata.steering.membership
         holds_replicas = any(
             node_id in state.replicas
@@ -78,7 +78,7 @@ class SteeringDesk:
             raise _invalid("node", detail)
 
     async def drain(self, node_id: int) -> None:
-        """Move everything off the node, and nothing onto it. Raises AcklogError as `check_drain` does."""
+        """Move everything off the node, and nothing onto it. Raises ServerError as `check_drain` does."""
         self.check_drain(node_id)
         value = NodeSteering(node_id, self._clock.now_ms())
 
@@ -98,7 +98,7 @@ class SteeringDesk:
     def order(self, topic_name: str, partition: int, replicas: Sequence[int]) -> PartitionOrder:
         """The order that `reassign` would give: the partition's replicas are to be these, the preferred leader first.
 
-        Raises AcklogError TOPIC_NOT_FOUND, INVALID_FIELD (no such partition; nodes that do not exist or are named
+        Raises ServerError TOPIC_NOT_FOUND, INVALID_FIELD (no such partition; nodes that do not exist or are named
         twice; another number of replicas than the topic asks for).
         """
         topic = self._topic(topic_name, partition)
@@ -114,7 +114,7 @@ class SteeringDesk:
         return PartitionOrder(topic.id, partition, self._clock.now_ms(), OrderKind.MOVE, tuple(replicas))
 
     async def reassign(self, topic_name: str, partition: int, replicas: Sequence[int]) -> PartitionOrder:
-        """Have the partition's replicas moved to these nodes. Raises AcklogError as `order` does."""
+        """Have the partition's replicas moved to these nodes. Raises ServerError as `order` does."""
         order = self.order(topic_name, partition, replicas)
         await self._give(order)
         return order
@@ -122,7 +122,7 @@ class SteeringDesk:
     async def cancel(self, topic_name: str, partition: int) -> None:
         """Take back the move of the partition's replicas that is under way, or ordered.
 
-        Raises AcklogError TOPIC_NOT_FOUND, INVALID_FIELD (no such partition). Unless automatic moves are paused, the
+        Raises ServerError TOPIC_NOT_FOUND, INVALID_FIELD (no such partition). Unless automatic moves are paused, the
         controller may find the same move again.
         """
         topic = self._topic(topic_name, partition)
@@ -134,7 +134,7 @@ class SteeringDesk:
         """Have a replica lead that was not in sync, as of `revision` of the partition's key (rule R9): what the
         partition is then. It is done in one transaction, or not at all.
 
-        Raises AcklogError TOPIC_NOT_FOUND, INVALID_FIELD, CLEAN_ELECTION_POSSIBLE, REPLICA_NOT_ELECTABLE, CONFLICT
+        Raises ServerError TOPIC_NOT_FOUND, INVALID_FIELD, CLEAN_ELECTION_POSSIBLE, REPLICA_NOT_ELECTABLE, CONFLICT
         (the partition is not as of that revision any more).
         """
         topic = self._topic(topic_name, partition)
@@ -144,31 +144,31 @@ class SteeringDesk:
         def decide(item: KeyValue | None) -> Step:
             state = None if item is None else decode(PartitionState, item.value)
             if item is None or state is None:
-                raise AcklogError(ProblemCode.CONFLICT, "The partition is gone.")
+                raise ServerError(ProblemCode.CONFLICT, "The partition is gone.")
             mark = state.unclean_election
             if mark is not None and (mark.node, mark.at_ms) == (chosen.node, now_ms) and item.mod_revision != revision:
                 return Settled()
             if item.mod_revision != revision:
                 detail = f"The partition has changed since it was looked at: it is at revision {item.mod_revision}."
-                raise AcklogError(ProblemCode.CONFLICT, detail)
+                raise ServerError(ProblemCode.CONFLICT, detail)
             living = {node.node_id: node for node in self._metadata.nodes()}
             refuse_while_clean(state, living)
             reason = why_not(chosen, state, living)
             if reason is not None:
-                raise AcklogError(ProblemCode.REPLICA_NOT_ELECTABLE, f"Node {chosen.node}: {reason}.")
+                raise ServerError(ProblemCode.REPLICA_NOT_ELECTABLE, f"Node {chosen.node}: {reason}.")
             guards = [unchanged(item), *(self._as_seen(node) for node in sorted({chosen.node, *state.isr}))]
             return Write(guards, [Put(key, encode(elected_unclean(state, chosen, loss, now_ms=now_ms)))])
 
         await self._changer.change(key, decide)
         state = self._metadata.partition(topic.id, partition)
         if state is None:
-            raise AcklogError(ProblemCode.CONFLICT, "The partition is gone.")
+            raise ServerError(ProblemCode.CONFLICT, "The partition is gone.")
         return state
 
     async def progress_of(self, topic_id: str, partition: int) -> dict[str, int]:
         """How far groups were in the partition, by name, as its leaders last said: all below was committed.
 
-        Raises AcklogError UNAVAILABLE.
+        Raises ServerError UNAVAILABLE.
         """
         groups = self._metadata.groups()
         found: dict[str, int] = {}
@@ -182,7 +182,7 @@ class SteeringDesk:
                         found[group.name] = projected.partitions[str(partition)].offset
         except CoordinationError as error:
             detail = f"The coordination store cannot say how far groups were: {error}."
-            raise AcklogError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=1000) from error
+            raise ServerError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=1000) from error
         return found
 
     def _as_seen(self, node_id: int) -> Compare:
@@ -241,5 +241,5 @@ class SteeringDesk:
         return topic
 
 
-def _invalid(field: str, detail: str) -> AcklogError:
-    return AcklogError(ProblemCode.INVALID_FIELD, detail, field=field)
+def _invalid(field: str, detail: str) -> ServerError:
+    return ServerError(ProblemCode.INVALID_FIELD, detail, field=field)

@@ -5,8 +5,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 
-class ErrandTasks:
-    """`on_crashed` hears of an exception that no errand should have let out."""
+class BackgroundTasks:
+    """`on_crashed` hears of an exception that none of them should have let out."""
 
     def __init__(self, on_crashed: Callable[[BaseException], None]) -> None:
         self._on_crashed = on_crashed
@@ -15,8 +15,8 @@ class ErrandTasks:
     def __bool__(self) -> bool:
         return bool(self._tasks)
 
-    def start(self, errand: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(errand)
+    def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
         self._tasks[task] = None
         task.add_done_callback(self._ended)
         return task

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from storage.delivery.settings import DeliverySettings
-from storage.log.settings import LogStoreSettings
+from storage.delivery.delivery_settings import DeliverySettings
+from storage.log.log_settings import LogStoreSettings
 from storage.produce.producer_window import ProducerWindowSettings
 
 

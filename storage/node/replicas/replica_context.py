@@ -14,11 +14,11 @@ from storage.node.replicas.opening import PartitionOpener
 from storage.node.replicas.peer_directory import Peers
 from storage.produce.producer_window import ProducerWindowSettings
 from storage.replication.assignment import ReplicaIdentity
-from storage.replication.settings import ReplicationSettings
+from storage.replication.replication_settings import ReplicationSettings
 
 
 @dataclass(frozen=True, slots=True)
-class ReplicaTools:
+class ReplicaContext:
     """`close_timeout_ms` is how long a stop waits for followers to get what was accepted. `is_registered` goes by the
     clock: whether the node would have heard if somebody else had been made leader of what it leads."""
 

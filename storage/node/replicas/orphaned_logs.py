@@ -3,7 +3,7 @@
 import msgspec
 import structlog
 
-from cluster.errors import AcklogError
+from cluster.errors import ServerError
 from cluster.model import keys
 from cluster.model.codec import decode
 from cluster.model.values import PartitionLife, PartitionState
@@ -16,7 +16,7 @@ from storage.replication.messages import PartitionId
 logger = structlog.get_logger(__name__)
 
 
-class Leftovers:
+class OrphanedLogs:
     """That word is a topic's tombstone, or a partition's key that names other replicas or says that the partition is
     gone. Without it, what is on the disk is kept and reported."""
 
@@ -46,7 +46,7 @@ class Leftovers:
             if partition not in held:
                 try:
                     await self._remove(partition)
-                except (AcklogError, CoordinationError) as error:
+                except (ServerError, CoordinationError) as error:
                     logger.error("partition_data_not_removed", partition=str(partition), reason=str(error))
                     if isinstance(error, CoordinationError) or error.is_retriable:
                         continue
