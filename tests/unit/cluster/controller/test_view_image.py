@@ -37,17 +37,17 @@ async def check_alike(cluster: ControlledCluster) -> ClusterImage:
 
 
 async def test_both_show_the_same(cluster: ControlledCluster) -> None:
-    desk = ClusterAdmin(cluster.store, cluster.metadata, clock=cluster.clock)
+    admin = ClusterAdmin(cluster.store, cluster.metadata, clock=cluster.clock)
     await check_alike(cluster)
     orders = await cluster.create("orders", partitions=4, replicas=2)
     await cluster.create("mail", partitions=2, replicas=3, min_isr=2)
     await check_alike(cluster)
-    await desk.drain(4)
+    await admin.drain(4)
     await cluster.clock.advance_ms(1_100)
     assert progress(await check_alike(cluster)).moves
-    await desk.pause_moves()
+    await admin.pause_moves()
     held = (await cluster.state(orders)).target
-    await desk.reassign("orders", 0, held[::-1])
+    await admin.reassign("orders", 0, held[::-1])
     await check_alike(cluster)
     await cluster.topics.decommission("orders", [3])
     await cluster.stop_node(2)
