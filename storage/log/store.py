@@ -9,23 +9,19 @@ from cluster.ports.entropy import Entropy
 from storage.disk.executor import IoExecutor
 from storage.disk.port import Disk, DiskRefusedError
 from storage.log.ballast import release_ballast
-from storage.log.checkpoint import CheckpointDamagedError, parent_of
 from storage.log.data_directory import DirectoryMeta, open_data_directory
+from storage.log.directory_recovery import Recovered, recover_directory
 from storage.log.engine import Engine
 from storage.log.group_commit import GroupCommit
 from storage.log.journal import Journal
-from storage.log.journal_evidence import find_losses
-from storage.log.journal_scan import JournalCorruptError, scan_journal
 from storage.log.keys import LogKey
 from storage.log.log_directory import remove_log_directory
 from storage.log.log_settings import LogSettings, LogStoreSettings
 from storage.log.log_state import LogState
 from storage.log.maintenance import Maintenance
-from storage.log.opening import begin_evidence, find_logs, replay_frame, take_journal_files
+from storage.log.opening import begin_evidence, take_journal_files
 from storage.log.partition_log import PartitionLog
-from storage.log.recovery import LogRecovery
-from storage.log.recovery_points import RECOVERY_POINTS_PATH, RecoveryPoint, RecoveryPoints, read_recovery_points
-from storage.log.report import RecoveryReport
+from storage.log.recovery_points import RecoveryPoint
 from storage.log.scrub import Scrub
 from storage.log.segment import Segment
 from storage.log.uncancelled import uncancelled
@@ -38,15 +34,29 @@ class LogStore:
     `failure` is why nothing is served, None if all is well.
     """
 
-    def __init__(self, engine: Engine, meta: DirectoryMeta) -> None:
+    def __init__(self, engine: Engine, meta: DirectoryMeta, recovered: Recovered) -> None:
         """For `open` only."""
+        settings = engine.settings
         self._engine = engine
         self._meta = meta
-        self._states: dict[LogKey, LogState] = {}
-        self._logs: dict[LogKey, PartitionLog] = {}
+        self._states = recovered.states
         self._removed: dict[str, int] = {}
-        self._journal: Journal | None = None
-        self.report = RecoveryReport()
+        self._journal = Journal(
+            engine.disk,
+            journal_key=meta.journal_key,
+            sequence=recovered.sequence,
+            life=recovered.life,
+            file_bytes=settings.journal_file_bytes,
+            files_max=settings.journal_files_max,
+        )
+        self._maintenance = Maintenance(engine, self._journal, states=self._states, removed=self._removed)
+        self._commit = GroupCommit(
+            engine, self._journal, sync_now=self._maintenance.sync_now, sync_soon=self._maintenance.wake
+        )
+        self._logs = {
+            key: PartitionLog(engine, self._commit, self._maintenance, state) for key, state in self._states.items()
+        }
+        self.report = recovered.report
         self.scrub = Scrub(engine, self._logs, on_crashed=engine.fail)
 
     @property
@@ -84,7 +94,7 @@ class LogStore:
     @property
     def journal_files(self) -> int:
         """Files that hold entries which are not covered by a checkpoint, the one being written included."""
-        return 0 if self._journal is None else self._journal.full_files + 1
+        return self._journal.full_files + 1
 
     @classmethod
     async def open(
@@ -98,96 +108,25 @@ class LogStore:
         settings = settings or LogStoreSettings()
         meta = await io.run(partial(open_data_directory, disk, entropy))
         await io.run(partial(release_ballast, disk, ballast_bytes=settings.ballast_bytes))
-        store = cls(Engine(disk=disk, io=io, clock=clock, settings=settings), meta)
-        try:
-            await store._open()
-        except DiskRefusedError as error:
-            raise store._engine.refused(error) from error
-        return store
-
-    async def _open(self) -> None:
-        clock = self._engine.clock
+        engine = Engine(disk=disk, io=io, clock=clock, settings=settings)
         started_ms = clock.monotonic_ms()
         try:
-            sequence, life = await self._recover()
-        except (CheckpointDamagedError, JournalCorruptError) as error:
-            self._engine.fail(str(error))
-            sequence = life = 0
-        await self._start(sequence, life=life)
-        self.report.duration_ms = clock.monotonic_ms() - started_ms
+            recovered = await recover_directory(engine, meta)
+            store = cls(engine, meta, recovered)
+            if engine.failure is None:
+                await store._begin(recovered)
+        except DiskRefusedError as error:
+            raise engine.refused(error) from error
+        store.report.duration_ms = clock.monotonic_ms() - started_ms
+        return store
 
-    # --- recovery -----------------------------------------------------------------------------------------------
-
-    async def _recover(self) -> tuple[int, int]:
-        """Load, verify and replay; the sequence of the journal's last frame, and which start this is."""
-        disk, io, key = self._engine.disk, self._engine.io, self._meta.journal_key
-        # Files are removed for what it says, and the process before may have ended between its rename and the sync.
-        await io.run(partial(disk.sync_directory, parent_of(RECOVERY_POINTS_PATH)))
-        points = await io.run(partial(read_recovery_points, disk))
-        scan = await io.run(partial(scan_journal, disk, journal_key=key, covered_sequence=points.covered_sequence))
-        losses = await io.run(partial(find_losses, disk, journal_key=key, points=points, scan=scan))
-        if losses:
-            raise JournalCorruptError("; ".join(f"{loss.path}: {loss.text}" for loss in losses))
-        found = await io.run(partial(find_logs, disk, points))
-        self.report.was_clean = points.is_clean
-        recoveries: dict[str, LogRecovery] = {}
-        for log_key in found.present:
-            recovery = self._recovery(log_key, points)
-            await io.run(recovery.load)
-            recoveries[str(log_key)] = recovery
-        replay = partial(
-            replay_frame,
-            disk,
-            recoveries=recoveries,
-            begin=partial(self._recovery, points=points),
-            points=points,
-            journal_key=key,
-            report=self.report,
+    async def _begin(self, recovered: Recovered) -> None:
+        """Make the journal ready for the first append, and let what runs in the background begin."""
+        engine, settings, sequence = self._engine, self._engine.settings, recovered.sequence
+        evidence = partial(
+            begin_evidence, engine.disk, journal_key=self._meta.journal_key, sequence=sequence, life=recovered.life
         )
-        for place in scan.frames:
-            await io.run(partial(replay, place))
-        for log_key in found.removed:
-            await io.run(partial(remove_log_directory, disk, log_key, has_sibling=False))
-        for recovery in recoveries.values():
-            await io.run(recovery.finish)
-            self._states[recovery.state.key] = recovery.state
-        self.report.logs = len(recoveries)
-        return scan.last_sequence, points.journal_life + 1
-
-    def _recovery(self, key: LogKey, points: RecoveryPoints) -> LogRecovery:
-        return LogRecovery(
-            self._engine.disk,
-            self._engine.files,
-            key,
-            point=points.logs.get(str(key)) or RecoveryPoint(),
-            settings=self._engine.settings.recovery_log,
-            report=self.report,
-        )
-
-    async def _start(self, sequence: int, *, life: int) -> None:
-        engine, settings = self._engine, self._engine.settings
-        journal = Journal(
-            engine.disk,
-            journal_key=self._meta.journal_key,
-            sequence=sequence,
-            life=life,
-            file_bytes=settings.journal_file_bytes,
-            files_max=settings.journal_files_max,
-        )
-        self._journal = journal
-        self._maintenance = Maintenance(engine, journal, states=self._states, removed=self._removed)
-        self._commit = GroupCommit(
-            engine, journal, sync_now=self._maintenance.sync_now, sync_soon=self._maintenance.wake
-        )
-        for state in self._states.values():
-            self._logs[state.key] = PartitionLog(engine, self._commit, self._maintenance, state)
-        if engine.failure is not None:
-            return
-        journal.keep_reach(
-            await engine.io.run(
-                partial(begin_evidence, engine.disk, journal_key=self._meta.journal_key, sequence=sequence, life=life)
-            )
-        )
+        self._journal.keep_reach(await engine.io.run(evidence))
         # From here on every log is covered up to its end, so no file of the journal is needed.
         await self._maintenance.write_points(covered_sequence=sequence)
         spares = await engine.io.run(
@@ -199,7 +138,7 @@ class LogStore:
             )
         )
         for spare in spares:
-            journal.adopt(spare)
+            self._journal.adopt(spare)
         engine.on_failure = self._maintenance.wake
         self._maintenance.start()
         self.scrub.start()

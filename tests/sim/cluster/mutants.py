@@ -24,8 +24,7 @@ from storage.delivery import group_delivery
 from storage.delivery.group_state import PartitionGroupState
 from storage.delivery.records import Sought as SoughtRecord
 from storage.delivery.states import Event
-from storage.log import opening, recovery
-from storage.log import store as log_store
+from storage.log import directory_recovery, opening, recovery
 from storage.log.journal import Frame, Journal
 from storage.log.keys import LogKey
 from storage.log.partition_log import PartitionLog
@@ -114,7 +113,7 @@ def journal_replayed_by_offset(patch: pytest.MonkeyPatch) -> None:
         logs = {key: msgspec.structs.replace(point, journal_floor=0) for key, point in points.logs.items()}
         original(*arguments, points=msgspec.structs.replace(points, logs=logs, removed={}), **options)
 
-    patch.setattr(log_store, "replay_frame", replay)
+    patch.setattr(directory_recovery, "replay_frame", replay)
 
 
 def truncations_are_volatile(patch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.sim.cluster.hunt import SEEDS_MAX, hunt, is_known_to_be_found
-from tests.sim.cluster.mutants import FOUND_ELSEWHERE, MUTANTS
+from tests.sim.cluster.mutants import FOUND_ELSEWHERE, MUTANTS, Mutant
 
 
 @pytest.mark.slow
@@ -19,3 +19,9 @@ def test_who_finds_what_no_seed_finds_is_there() -> None:
     root = Path(__file__).parents[3]
     assert FOUND_ELSEWHERE.keys() <= {mutant.__name__ for mutant in MUTANTS}
     assert all((root / path).exists() for path in FOUND_ELSEWHERE.values())
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
+def test_what_a_planted_bug_replaces_is_there(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hunts are seldom: a name that has changed since would be noticed late."""
+    mutant(monkeypatch)
