@@ -24,7 +24,10 @@ from cluster.errors import ServerError
 BUSY_RETRY_MS = 1000
 _VERSIONS = frozenset({"1.0", "1.1"})
 _OFFERS = frozenset({b"upgrade", b"http2-settings"})
-_SINGLE = frozenset({b"host", b"authorization", b"content-type", b"idempotency-key", b"origin", b"sec-fetch-site"})
+_SINGLE = frozenset(
+    {b"host", b"authorization", b"content-type", b"content-encoding", b"transfer-encoding", b"idempotency-key"}
+    | {b"origin", b"sec-fetch-site"}
+)
 """Headers that decide something by one value: of two, whoever stands between may have judged the other one."""
 _HOST = re.compile(rb"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~%!$&'()*+,;=-]*)(?::[0-9]*)?")
 """RFC 9110, 7.2: a host and a port, without a user before it."""
@@ -203,6 +206,9 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         elif len(headers) < len(self.headers) and (name := self._repeated()):
             detail = f"a request has at most one header {name}"
             self._refuse(ServerError(ProblemCode.MALFORMED_HTTP, detail, field=name))
+        elif headers.get(b"transfer-encoding", b"chunked").strip().lower() != b"chunked":
+            detail = "the only transfer coding is chunked: what is packed says so by Content-Encoding"
+            self._refuse(ServerError(ProblemCode.UNSUPPORTED_MEDIA_TYPE, detail, field="Transfer-Encoding"))
         elif host != self._good_host and not _HOST.fullmatch(host or b""):
             detail = "the header Host is not a host with or without a port"
             self._refuse(ServerError(ProblemCode.MALFORMED_HTTP, detail, field="Host"))

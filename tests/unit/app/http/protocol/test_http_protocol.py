@@ -26,7 +26,7 @@ SETTINGS = Settings(
     connections_max=2,
 )
 NO_HOSTS = (b"localhost:1@evil", b"a@b", b"a/b", b"a:b", b"a:1:2", b"[::1", b"::1", b"[]", b"[::1]x", b"a b")
-SINGLE = (b"authorization", b"content-type", b"idempotency-key", b"origin", b"sec-fetch-site")
+SINGLE = (b"authorization", b"content-type", b"content-encoding", b"idempotency-key", b"origin", b"sec-fetch-site")
 GET = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n"
 
 
@@ -124,6 +124,10 @@ async def test_headers_that_do_not_arrive_end_the_connection(connect: Any, sent:
             for name in SINGLE
         ),
         (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", ProblemCode.MALFORMED_HTTP),
+        (
+            b"POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: gzip, chunked\r\n\r\n",
+            ProblemCode.UNSUPPORTED_MEDIA_TYPE,
+        ),
     ],
 )
 async def test_what_cannot_be_taken_is_refused_once(connect: Any, sent: bytes, code: ProblemCode) -> None:
