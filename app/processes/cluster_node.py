@@ -32,6 +32,7 @@ from storage.disk.port import Disk
 from storage.log.data_directory import read_meta
 from storage.node.disk_health import DiskHealth
 from storage.node.groups.dead_letter_topics import DeadLetterTopics
+from storage.node.node_ports import NodePorts
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.replicas.failure_detector import FailureDetector
 from storage.node.replicas.peer_directory import PeerDirectory
@@ -141,21 +142,22 @@ async def start_cluster_node(
         topics = Topics(store, metadata, clock=clock, entropy=entropy)
         peers = PeerDirectory(metadata, transport, clock=clock, entropy=entropy)
         parts.push_async_callback(peers.close)
-        node = StorageNode(
+        node = await StorageNode.open(
+            NodePorts(
+                store=store,
+                metadata=metadata,
+                dead_letters=DeadLetterTopics(topics, metadata, nodes.client, clock=clock),
+                peers=peers,
+                disk=disk,
+                io=io,
+                clock=clock,
+                entropy=entropy,
+            ),
             node_id=settings.node_id,
             incarnation=await _begin_life(store, disk, io, clock, settings),
-            store=store,
-            metadata=metadata,
-            dead_letters=DeadLetterTopics(topics, metadata, nodes.client, clock=clock),
-            peers=peers,
-            disk=disk,
-            io=io,
-            clock=clock,
-            entropy=entropy,
             settings=node_settings,
             replication=settings.replication,
         )
-        await node.start()
         parts.push_async_callback(node.close)
         if node.failure is not None:
             raise StorageFailedError(node.failure)

@@ -25,6 +25,7 @@ from cluster.ports.entropy import Entropy
 from storage.disk.executor import IoExecutor
 from storage.disk.port import Disk
 from storage.node.groups.dead_letter_topics import DeadLetterTopics
+from storage.node.node_ports import NodePorts
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.replicas.no_peers import NoPeers
 from storage.node.storage_node import StorageNode
@@ -93,23 +94,24 @@ async def start_embedded(
     incarnation = await controller.start()
     topics = Topics(store, metadata, clock=clock, entropy=entropy)
     nodes = LocalNodes()
-    node = StorageNode(
+    # The view has to show this incarnation's elections, or the node would find nothing to open yet.
+    await metadata.wait_for((await store.list(keys.NODES)).revision)
+    node = await StorageNode.open(
+        NodePorts(
+            store=store,
+            metadata=metadata,
+            dead_letters=DeadLetterTopics(topics, metadata, nodes.client, clock=clock),
+            peers=NoPeers(),
+            disk=disk,
+            io=io,
+            clock=clock,
+            entropy=entropy,
+        ),
         node_id=NODE_ID,
         incarnation=incarnation,
-        store=store,
-        metadata=metadata,
-        dead_letters=DeadLetterTopics(topics, metadata, nodes.client, clock=clock),
-        peers=NoPeers(),
-        disk=disk,
-        io=io,
-        clock=clock,
-        entropy=entropy,
         # Only gateways at the other end of a connection send a batch again.
         settings=replace(node_settings, producers_read_bytes_max=0),
     )
-    # The view has to show this incarnation's elections, or the node would find nothing to open yet.
-    await metadata.wait_for((await store.list(keys.NODES)).revision)
-    await node.start()
     nodes.attach(InProcessNode(node))
     registrar = NodeRegistrar(
         store,

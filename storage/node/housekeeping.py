@@ -48,7 +48,7 @@ class Housekeeping:
         next_checkpoint_ms = self._clock.monotonic_ms() + self._settings.high_watermark_checkpoint_ms
         while True:
             await self._clock.sleep(self._settings.projection_interval_ms)
-            await self._projection.flush_if_due(self._replicas.all())
+            await self._projection.flush_if_due(self._replicas.held.led())
             if self._clock.monotonic_ms() >= next_checkpoint_ms:
                 next_checkpoint_ms = self._clock.monotonic_ms() + self._settings.high_watermark_checkpoint_ms
                 await self._replicas.checkpoint_high_watermarks()
@@ -56,7 +56,7 @@ class Housekeeping:
                 continue
             next_retention_ms = self._clock.monotonic_ms() + self._settings.retention_interval_ms
             await self._replicas.compact_followers()
-            for partition in self._replicas.all():
+            for partition in self._replicas.held.led():
                 try:
                     await self.retain(partition)
                     await self._forget_deleted_groups(partition)

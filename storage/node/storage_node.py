@@ -3,26 +3,21 @@
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
-from cluster.metadata.metadata_view import MetadataView
 from cluster.model.values import Group, GroupMode, GroupSettings
-from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationStore
-from cluster.ports.entropy import Entropy
 from storage.delivery.partition_delivery import PartitionDelivery
-from storage.disk.executor import IoExecutor
-from storage.disk.port import Disk
 from storage.log.high_watermarks import HighWatermarks
 from storage.log.store import LogStore
-from storage.node.groups.dead_letter_sink import DeadLetterSink
+from storage.node.group_starts import GroupStarts
 from storage.node.groups.delivery_snapshots import DeliverySnapshots
 from storage.node.housekeeping import Housekeeping
 from storage.node.leader_reads import LeaderReads
 from storage.node.log_calls import LogCalls, positions_of, seek_target
 from storage.node.metadata_lag import wait_for_metadata
+from storage.node.node_ports import NodePorts
 from storage.node.offset_projection import OffsetProjection
 from storage.node.partition.batch_cache import BatchCache
 from storage.node.partition.node_settings import NodeSettings
@@ -30,10 +25,10 @@ from storage.node.receiver import Receiver
 from storage.node.recovery_log import log_recovery
 from storage.node.replicas.fetch_service import FetchService
 from storage.node.replicas.fetch_sessions import FetchSessions
+from storage.node.replicas.held_replicas import HeldReplicas
 from storage.node.replicas.isr_writer import IsrWriter
 from storage.node.replicas.led_partition import Partition
 from storage.node.replicas.opening import PartitionOpener
-from storage.node.replicas.peer_directory import Peers
 from storage.node.replicas.replica_context import ReplicaContext
 from storage.node.replicas.replica_host import ReplicaHost
 from storage.node.replicas.replica_report import report_of
@@ -47,85 +42,156 @@ from storage.rpc import messages
 from storage.rpc.node_api import ProduceWaiter
 from storage.rpc.peer_api import ProbeAnswer, ProbeRequest
 
-_Found = TypeVar("_Found")
-
 
 class StorageNode:
-    """Create, `start`, use, `close`. Implements NodeApi and PeerApi."""
+    """`open` one, use, `close`. Implements NodeApi and PeerApi."""
 
-    def __init__(
-        self,
+    @classmethod
+    async def open(
+        cls,
+        ports: NodePorts,
         *,
         node_id: int,
         incarnation: int,
-        store: CoordinationStore,
-        metadata: MetadataView,
-        dead_letters: DeadLetterSink,
-        peers: Peers,
-        disk: Disk,
-        io: IoExecutor,
-        clock: Clock,
-        entropy: Entropy,
         settings: NodeSettings,
         replication: ReplicationSettings | None = None,
+    ) -> "StorageNode":
+        """Recover the logs, open what this node leads, then follow the metadata. Raises as `LogStore.open`."""
+        logs = await LogStore.open(
+            disk=ports.disk, io=ports.io, clock=ports.clock, entropy=ports.entropy, settings=settings.log_store
+        )
+        log_recovery(logs)
+        me = ReplicaIdentity(node_id, incarnation, logs.directory_id)
+        high_watermarks = await HighWatermarks.read(ports.disk, ports.io)
+        node = cls(ports, me, logs, high_watermarks, settings, replication or ReplicationSettings())
+        await node._begin()
+        return node
+
+    def __init__(
+        self,
+        ports: NodePorts,
+        me: ReplicaIdentity,
+        logs: LogStore,
+        high_watermarks: HighWatermarks,
+        settings: NodeSettings,
+        replication: ReplicationSettings,
     ) -> None:
-        self.node_id = node_id
-        self.incarnation = incarnation
-        self._store, self._metadata = store, metadata
-        self._dead_letters, self._peers = dead_letters, peers
-        self._replication = replication or ReplicationSettings()
-        self._disk, self._io = disk, io
-        self._clock, self._entropy = clock, entropy
-        self._settings = settings
+        """For `open` only."""
+        self.node_id = me.node_id
+        self.incarnation = me.incarnation
+        self.logs = logs
+        self.is_registered: Callable[[], bool] = lambda: True  # nobody else leads where a node is alone
+        self._me, self._metadata, self._clock = me, ports.metadata, ports.clock
+        self._settings, self._replication = settings, replication
         self._cache = BatchCache(bytes_max=settings.batch_cache_bytes_max)
+        self._log_calls = LogCalls(waiting_records_max=settings.waiting_records_max)
+        self._projection = OffsetProjection(ports.store, clock=ports.clock, interval_ms=settings.projection_interval_ms)
+        held = self._held = HeldReplicas()
+        self._service = FetchService(held, clock=ports.clock, settings=replication)
+        self._sessions = FetchSessions(
+            me,
+            ports.peers,
+            clock=ports.clock,
+            settings=replication,
+            on_answered=held.answered,
+            on_crashed=self._crash,
+        )
+        self._replicas = Replicas(
+            logs,
+            held,
+            self._replica_context(ports, high_watermarks),
+            high_watermarks=high_watermarks,
+            store=ports.store,
+            metadata=ports.metadata,
+            settings=settings,
+            on_changed=self._partitions_changed,
+            on_topic_gone=self._forget_topic,
+        )
+        self._starts = GroupStarts(
+            self._replicas,
+            self._projection,
+            ports.metadata,
+            self._partition,
+            metadata_lag_ms_max=settings.metadata_lag_ms_max,
+        )
         self._receiver = Receiver(
-            lambda topic_id: self._replicas.of_topic(topic_id),
+            held.of_topic,
             lambda: self._replicas.failures,
-            self._start_groups,
-            clock=clock,
+            self._starts.start,
+            clock=ports.clock,
             waiting_max=settings.waiting_receives_max,
         )
-        self._projection = OffsetProjection(store, clock=clock, interval_ms=settings.projection_interval_ms)
-        self._started_groups: set[tuple[str, str]] = set()
+        self._housekeeping = self._make_housekeeping(ports.store)
         self._tasks: list[asyncio.Task[None]] = []
-        self._unsubscribe: Callable[[], None] | None = None
-        self._log_calls = LogCalls(waiting_records_max=settings.waiting_records_max)
+        self._unsubscribe: Callable[[], None] = lambda: None
         self._is_closing = self._has_changed = False
-        self.is_registered: Callable[[], bool] = lambda: True  # nobody else leads where a node is alone
+
+    def _replica_context(self, ports: NodePorts, high_watermarks: HighWatermarks) -> ReplicaContext:
+        settings = self._settings
+        snapshots = DeliverySnapshots(ports.disk, ports.io, ports.clock, new_state=self._new_delivery_state)
+        opener = PartitionOpener(
+            self.logs,
+            metadata=ports.metadata,
+            dead_letters=ports.dead_letters,
+            snapshots=snapshots,
+            cache=self._cache,
+            clock=ports.clock,
+            entropy=ports.entropy,
+            settings=settings,
+            on_high_watermark=lambda topic_id, number: self._receiver.readers(topic_id).note_all(number),
+            on_returned=lambda topic_id, group_id, number: self._receiver.readers(topic_id).note(group_id, number),
+            on_crashed=self._crash,
+        )
+        return ReplicaContext(
+            me=self._me,
+            sessions=self._sessions,
+            service=self._service,
+            peers=ports.peers,
+            isr_writer=IsrWriter(ports.store, ports.metadata, changes_at_once=settings.isr_changes_at_once),
+            opener=opener,
+            snapshots=snapshots,
+            high_watermarks=high_watermarks,
+            cache=self._cache,
+            clock=ports.clock,
+            settings=self._replication,
+            producers=settings.producers,
+            close_timeout_ms=settings.partition_close_timeout_ms,
+            is_registered=lambda: self.is_registered(),
+            on_crashed=self._crash,
+        )
+
+    def _make_housekeeping(self, store: CoordinationStore) -> Housekeeping:
+        return Housekeeping(
+            self._replicas,
+            store=store,
+            metadata=self._metadata,
+            clock=self._clock,
+            projection=self._projection,
+            settings=self._settings,
+            on_group_removed=self._forget_group,
+        )
 
     # --- life ----------------------------------------------------------------------------------------------------
 
-    async def start(self) -> None:
-        """Recover the logs, open what this node leads, then follow the metadata."""
-        self.logs = await LogStore.open(
-            disk=self._disk,
-            io=self._io,
-            clock=self._clock,
-            entropy=self._entropy,
-            settings=self._settings.log_store,
-        )
-        log_recovery(self.logs)
-        high_watermarks = await HighWatermarks.read(self._disk, self._io)
-        self._replicas = self._make_replicas(high_watermarks)
+    async def _begin(self) -> None:
         await self._replicas.reconcile()
         await self._replicas.settled()
         await self._replicas.remove_orphans()
         changed = asyncio.Event()
         self._unsubscribe = self._metadata.subscribe(changed.set)
         changed.set()  # for what changed between the first look and the subscription
-        for activity in (self._replicas.follow(changed), self._make_housekeeping().run(), self._watch_followers()):
+        for activity in (self._replicas.follow(changed), self._housekeeping.run(), self._watch_followers()):
             self._tasks.append(asyncio.get_running_loop().create_task(activity))
             self._tasks[-1].add_done_callback(self._task_ended)
 
     async def close(self) -> None:
         """Answer who waits, finish what was accepted, leave snapshots and checkpoints."""
         self.stop_waiting()
-        if self._unsubscribe is not None:
-            self._unsubscribe()
+        self._unsubscribe()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        led = self._replicas.all()
+        led = self._held.led()
         await self._replicas.close()
         self._service.stop()
         await self._sessions.close()
@@ -137,7 +203,7 @@ class StorageNode:
         """The first step of a graceful stop: long polls are answered at once, new work is refused."""
         self._is_closing = True
         self._receiver.stop()
-        for partition in self._replicas.all():
+        for partition in self._held.led():
             partition.host.stop_waiting()
 
     @property
@@ -159,78 +225,21 @@ class StorageNode:
         return len(self._replicas.failures)
 
     def partitions_led(self) -> list[Partition]:
-        return self._replicas.all()
+        return self._held.led()
 
     def replicas(self) -> list[ReplicaHost]:
         """All that the node holds, whatever their role."""
-        return self._replicas.hosts()
+        return list(self._held)
 
     def coordination_changed(self, is_registered: bool) -> None:
         """This node's registration has become valid, or is not any more."""
         self._replicas.coordination_changed(is_registered)
 
     def vital_signs(self) -> VitalSigns:
-        now_ms, waiting, led = self._clock.now_ms(), self.waiting_receives, self._replicas.all()
+        now_ms, waiting, led = self._clock.now_ms(), self.waiting_receives, self._held.led()
         return vital_signs_of(self.logs, led, self._settings, now_ms=now_ms, waiting_receives=waiting)
 
-    # --- parts -----------------------------------------------------------------------------------------------------
-
-    def _make_replicas(self, high_watermarks: HighWatermarks) -> Replicas:
-        return Replicas(
-            self.logs,
-            partial(self._make_tools, high_watermarks),
-            high_watermarks=high_watermarks,
-            store=self._store,
-            metadata=self._metadata,
-            settings=self._settings,
-            on_changed=self._partitions_changed,
-            on_topic_gone=self._forget_topic,
-        )
-
-    def _make_tools(self, high_watermarks: HighWatermarks, replicas: Replicas) -> ReplicaContext:
-        self._me = me = ReplicaIdentity(self.node_id, self.incarnation, self.logs.directory_id)
-        self._service = FetchService(replicas, clock=self._clock, settings=self._replication)
-        self._sessions = FetchSessions(
-            me,
-            self._peers,
-            clock=self._clock,
-            settings=self._replication,
-            on_answered=replicas.answered,
-            on_crashed=self._crash,
-        )
-        snapshots = DeliverySnapshots(self._disk, self._io, self._clock, new_state=self._new_delivery_state)
-        return ReplicaContext(
-            me=me,
-            sessions=self._sessions,
-            service=self._service,
-            peers=self._peers,
-            isr_writer=IsrWriter(self._store, self._metadata, changes_at_once=self._settings.isr_changes_at_once),
-            opener=self._make_opener(snapshots),
-            snapshots=snapshots,
-            high_watermarks=high_watermarks,
-            cache=self._cache,
-            clock=self._clock,
-            settings=self._replication,
-            producers=self._settings.producers,
-            close_timeout_ms=self._settings.partition_close_timeout_ms,
-            is_registered=lambda: self.is_registered(),
-            on_crashed=self._crash,
-        )
-
-    def _make_opener(self, snapshots: DeliverySnapshots) -> PartitionOpener:
-        return PartitionOpener(
-            self.logs,
-            metadata=self._metadata,
-            dead_letters=self._dead_letters,
-            snapshots=snapshots,
-            cache=self._cache,
-            clock=self._clock,
-            entropy=self._entropy,
-            settings=self._settings,
-            on_high_watermark=lambda topic_id, number: self._receiver.readers(topic_id).note_all(number),
-            on_returned=lambda topic_id, group_id, number: self._receiver.readers(topic_id).note(group_id, number),
-            on_crashed=self._crash,
-        )
+    # --- what its parts ask and tell ----------------------------------------------------------------------------------
 
     def _new_delivery_state(self, leader_epoch: int) -> PartitionDelivery:
         return PartitionDelivery(
@@ -244,17 +253,6 @@ class StorageNode:
         group = self._metadata.group_by_id(group_id)
         return group.settings if group is not None else GroupSettings()
 
-    def _make_housekeeping(self) -> Housekeeping:
-        return Housekeeping(
-            self._replicas,
-            store=self._store,
-            metadata=self._metadata,
-            clock=self._clock,
-            projection=self._projection,
-            settings=self._settings,
-            on_group_removed=self._forget_group,
-        )
-
     def _partitions_changed(self) -> None:
         """Many come and go together: whoever waits is woken once."""
         if not self._has_changed:
@@ -263,7 +261,7 @@ class StorageNode:
 
     def _look_anew(self) -> None:
         self._has_changed = False
-        self._started_groups = set()
+        self._starts.look_anew()
         self._receiver.wake_everybody()
 
     async def _watch_followers(self) -> None:
@@ -279,7 +277,7 @@ class StorageNode:
     def _forget_group(self, group_id: str) -> None:
         self._receiver.forget_group(group_id)
         self._projection.forget_group(group_id)
-        self._started_groups = {started for started in self._started_groups if started[0] != group_id}
+        self._starts.forget(group_id)
 
     def _task_ended(self, task: "asyncio.Task[None]") -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
@@ -298,12 +296,9 @@ class StorageNode:
             raise ServerError(ProblemCode.SHUTTING_DOWN, detail, retry_after_ms=UNAVAILABLE_RETRY_MS)
         return partition
 
-    async def _wait_for(self, look: Callable[[], _Found | None]) -> _Found | None:
-        return await wait_for_metadata(self._metadata, look, timeout_ms=self._settings.metadata_lag_ms_max)
-
     async def _group(self, group_id: str) -> Group:
         look = partial(self._metadata.group_by_id, group_id)
-        group = look() or await self._wait_for(look)
+        group = look() or await wait_for_metadata(self._metadata, look, timeout_ms=self._settings.metadata_lag_ms_max)
         if group is None:
             raise ServerError(ProblemCode.GROUP_NOT_FOUND, "There is no group with this id.", field="group")
         if group.mode is not GroupMode.SHARED:
@@ -318,7 +313,7 @@ class StorageNode:
         return await partition.host.produce(request)
 
     def begin_produce(self, request: messages.ProduceRequest, waiter: ProduceWaiter) -> bool:
-        partition = None if self._is_closing else self._replicas.find(request.topic_id, request.partition)
+        partition = None if self._is_closing else self._held.find(request.topic_id, request.partition)
         return partition is not None and partition.host.begin(request, waiter)
 
     async def known_keys(self, request: messages.KnownKeysRequest) -> messages.KnownKeysResponse:
@@ -330,28 +325,6 @@ class StorageNode:
         self._check_health()
         return await self._receiver.receive(request, group)
 
-    async def _start_groups(self, group: Group, topic_ids: list[str]) -> bool:
-        """Before every look: partitions may have come since the last one. False: some came meanwhile, too."""
-        started = self._started_groups  # where partitions come, another set takes its place
-        for topic_id in (each for each in topic_ids if (group.id, each) not in started):
-            await self._start_group(group, topic_id)
-            started.add((group.id, topic_id))
-        return started is self._started_groups
-
-    async def _start_group(self, group: Group, topic_id: str) -> None:
-        """A group's first contact with the topic here: its start positions become durable, in one round."""
-        if await self._wait_for(lambda: self._metadata.topic_by_id(topic_id)) is None:
-            raise ServerError(ProblemCode.TOPIC_NOT_FOUND, "There is no topic with this id.", field="queue")
-        opened = [await self._partition(topic_id, number) for number in self._replicas.numbers_to_lead(topic_id)]
-        projected = await self._projection.read(group.id, topic_id) if opened else {}
-        since_ms = self._reads_since(group, topic_id)
-        await asyncio.gather(*(each.start_group(group, projected.get(each.number), since_ms) for each in opened))
-
-    def _reads_since(self, group: Group, topic_id: str) -> int | None:
-        """When the group was made, if it reads the topic already; None before its first contact."""
-        is_reading = any(partition.groups.knows(group.id) for partition in self._replicas.of_topic(topic_id).values())
-        return group.created_at_ms if is_reading else None
-
     async def settle(self, request: messages.SettleRequest) -> messages.SettleResponse:
         partition = await self._partition(request.topic_id, request.partition)
         group = await self._group(request.group_id)
@@ -361,7 +334,7 @@ class StorageNode:
         return await self._log_calls.inspect(await self._partition(request.topic_id, request.partition), request)
 
     async def records(self, request: messages.RecordsRequest) -> messages.RecordsResponse:
-        reads = self._replicas.followed(request.topic_id, request.partition)
+        reads = self._held.followed(request.topic_id, request.partition)
         if request.any_replica and reads is not None and not self._is_closing:
             return await self._log_calls.follower_records(reads, request, lag_ms_max=self._settings.follower_lag_ms_max)
         leader = LeaderReads(await self._partition(request.topic_id, request.partition))
@@ -374,7 +347,9 @@ class StorageNode:
         partition = await self._partition(request.topic_id, request.partition)
         group, offset = await self._group(request.group_id), await seek_target(partition, request)
         projected = await self._projection.read(group.id, request.topic_id)
-        await partition.start_group(group, projected.get(partition.number), self._reads_since(group, request.topic_id))
+        await partition.start_group(
+            group, projected.get(partition.number), self._starts.reads_since(group, request.topic_id)
+        )
         previous = await partition.groups.seek(group, offset, dry_run=request.dry_run)
         await self._projection.project([partition])
         return messages.SeekResponse(offset, previous)
@@ -390,7 +365,7 @@ class StorageNode:
 
     async def snapshot(self, request: SnapshotRequest) -> SnapshotAnswer:
         self._check_health()
-        return await self._replicas.snapshot(request)
+        return await self._held.snapshot(request)
 
     async def probe(self, request: ProbeRequest) -> ProbeAnswer:
         return ProbeAnswer(self.node_id, self.incarnation)

@@ -15,6 +15,7 @@ from cluster.ports.clock import Clock
 from cluster.stores.memory_store import MemoryStore
 from storage.log.log_settings import LogStoreSettings
 from storage.node.groups.dead_letter_topics import DeadLetterTopics
+from storage.node.node_ports import NodePorts
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.replicas.no_peers import NoPeers
 from storage.node.storage_node import StorageNode
@@ -50,20 +51,21 @@ class SimulatedNode:
         await self.metadata.wait_for((await self.store.list("/")).revision)
         self.topics = Topics(self.store, self.metadata, clock=self.clock, entropy=self.entropy)
         self.groups = Groups(self.store, self.metadata, clock=self.clock, entropy=self.entropy)
-        self.node = StorageNode(
+        self.node = await StorageNode.open(
+            NodePorts(
+                store=self.store,
+                metadata=self.metadata,
+                dead_letters=DeadLetterTopics(self.topics, self.metadata, lambda _: self.node, clock=self.clock),
+                peers=NoPeers(),
+                disk=self.disk,
+                io=SimExecutor(incarnation),
+                clock=self.clock,
+                entropy=self.entropy,
+            ),
             node_id=1,
             incarnation=incarnation,
-            store=self.store,
-            metadata=self.metadata,
-            dead_letters=DeadLetterTopics(self.topics, self.metadata, lambda _: self.node, clock=self.clock),
-            peers=NoPeers(),
-            disk=self.disk,
-            io=SimExecutor(incarnation),
-            clock=self.clock,
-            entropy=self.entropy,
             settings=self.settings,
         )
-        await self.node.start()
 
     async def stop(self) -> None:
         await self.node.close()

@@ -5,7 +5,7 @@ decides what to do about it.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import structlog
 
@@ -25,7 +25,7 @@ from storage.log.partition_log import PartitionLog
 from storage.log.refusal import refusal_of
 from storage.log.store import LogStore
 from storage.node.partition.node_settings import NodeSettings
-from storage.node.replicas.follower_reads import FollowerReads
+from storage.node.replicas.held_replicas import HeldReplicas
 from storage.node.replicas.led_partition import Partition
 from storage.node.replicas.orphaned_logs import OrphanedLogs
 from storage.node.replicas.partition_service import ServingReplica
@@ -33,14 +33,10 @@ from storage.node.replicas.producer_mirror import ProducerMirror
 from storage.node.replicas.replica_context import ReplicaContext
 from storage.node.replicas.replica_host import ReplicaHost
 from storage.replication import leader_events
-from storage.replication.assignment import NO_EPOCH, assignment_of
-from storage.replication.fetch_answer import Read
-from storage.replication.follower_events import Answered
-from storage.replication.leader_events import FetchRefusal, FetchVerdict, FollowerFetched
+from storage.replication.assignment import assignment_of
 from storage.replication.leadership import UNAVAILABLE_RETRY_MS
-from storage.replication.messages import PartitionId, SnapshotAnswer, SnapshotRequest
+from storage.replication.messages import PartitionId
 from storage.replication.partition_replica import Role
-from storage.replication.served_session import LogView
 
 logger = structlog.get_logger(__name__)
 
@@ -49,12 +45,13 @@ PartitionKey = tuple[str, int]
 
 class Replicas:
     """`on_changed` is called after partitions that are served here came or went, `on_topic_gone` with a deleted topic's
-    id. LeadReplicas for the fetch service."""
+    id."""
 
     def __init__(
         self,
         logs: LogStore,
-        context: Callable[["Replicas"], ReplicaContext],
+        held: HeldReplicas,
+        context: ReplicaContext,
         *,
         high_watermarks: HighWatermarks,
         store: CoordinationStore,
@@ -66,39 +63,21 @@ class Replicas:
         self.failures: dict[PartitionKey, ServerError] = {}
         """Why partitions that this node should hold are not served."""
         self._logs = logs
-        self._context = context(self)
-        self._node_id = self._context.me.node_id
-        self._incarnation = self._context.me.incarnation
+        self.held = held
+        self._context = context
+        self._node_id = context.me.node_id
+        self._incarnation = context.me.incarnation
         self._high_watermarks = high_watermarks
         self._metadata = metadata
         self._settings = settings
         self._on_changed = on_changed
         self._on_topic_gone = on_topic_gone
-        self._hosts: dict[PartitionId, ReplicaHost] = {}
         self._told_of: dict[PartitionId, tuple[Topic, PartitionState]] = {}
-        self._topics: dict[str, dict[int, Partition]] = {}
         self._opened: dict[PartitionKey, asyncio.Future[None]] = {}
         self._leftovers = OrphanedLogs(logs, store, self._node_id)
         self._is_coordinated = True
 
     # --- finding ---------------------------------------------------------------------------------------------------
-
-    def of_topic(self, topic_id: str) -> Mapping[int, Partition]:
-        """Those that are led and served here."""
-        return self._topics.get(topic_id, {})
-
-    def all(self) -> list[Partition]:
-        """Those that are led and served here."""
-        return [partition for partitions in self._topics.values() for partition in partitions.values()]
-
-    def hosts(self) -> list[ReplicaHost]:
-        """All that are held here, whatever their role."""
-        return list(self._hosts.values())
-
-    def followed(self, topic_id: str, number: int) -> FollowerReads | None:
-        """What readers may have of a partition that is followed here."""
-        replica = self._hosts.get(PartitionId(topic_id, number))
-        return None if replica is None else replica.reads
 
     def numbers_to_lead(self, topic_id: str) -> list[int]:
         """The topic's partitions that this node should serve and can, open already or not."""
@@ -108,20 +87,15 @@ class Replicas:
             if self._is_mine(state) and (topic_id, state.partition) not in self.failures
         ]
 
-    def find(self, topic_id: str, number: int) -> Partition | None:
-        """The partition, if it is open here."""
-        topic = self._topics.get(topic_id)
-        return None if topic is None else topic.get(number)
-
     async def get(self, topic_id: str, number: int) -> Partition:
         """The partition, waiting while it is being opened.
 
         Raises ServerError: UNAVAILABLE for one that is led elsewhere, and why one of its own could not be opened.
         """
-        partition = self.find(topic_id, number)
+        partition = self.held.find(topic_id, number)
         if partition is None:
             await self._wait_until_open(topic_id, number)
-            partition = self.find(topic_id, number)
+            partition = self.held.find(topic_id, number)
         if partition is None:
             raise self.failures.get((topic_id, number)) or ServerError(
                 ProblemCode.UNAVAILABLE,
@@ -166,23 +140,23 @@ class Replicas:
     async def reconcile(self) -> None:
         """Take up, inform and let go replicas until what is held here is what the metadata says."""
         wanted = self._wanted()
-        for replica in [replica for replica in self._hosts.values() if replica.id not in wanted]:
+        for replica in [replica for replica in self.held if replica.id not in wanted]:
             await self._let_go(replica)
         for key in [key for key in self.failures if PartitionId(*key) not in wanted]:
             del self.failures[key]
         permits = asyncio.Semaphore(self._settings.partitions_opened_at_once)
-        missing = [partition_id for partition_id in wanted if partition_id not in self._hosts]
+        missing = [partition_id for partition_id in wanted if partition_id not in self.held.hosts]
         await asyncio.gather(*(self._take_up(*wanted[partition_id], permits) for partition_id in missing))
         for partition_id, (topic, state) in wanted.items():
-            held = self._hosts.get(partition_id)
+            held = self.held.hosts.get(partition_id)
             if held is not None and (self.failures or not self._was_told_of(held, topic, state)):
                 self._inform(held)
         if self._leftovers:
-            await self._leftovers.remove(set(self._hosts))
+            await self._leftovers.remove(set(self.held.hosts))
 
     async def settled(self) -> None:
         """Until every replica has taken its role, and is open where it serves."""
-        await asyncio.gather(*(replica.settled() for replica in list(self._hosts.values())))
+        await asyncio.gather(*(replica.settled() for replica in self.held))
 
     def _wanted(self) -> dict[PartitionId, tuple[Topic, PartitionState]]:
         return {
@@ -205,7 +179,7 @@ class Replicas:
                 self._not_held(topic, state.partition, refusal_of(error, retry_after_ms=self._settings.open_retry_ms))
             else:
                 self.failures.pop(key, None)
-                self._hosts[replica.id] = replica
+                self.held.hosts[replica.id] = replica
                 self._inform(replica)
 
     async def _make(self, topic: Topic, state: PartitionState) -> ReplicaHost:
@@ -268,7 +242,7 @@ class Replicas:
         await replica.close()
         for log in replica.logs:  # what was never committed must not be read in a later life of the log
             self._context.cache.drop(log.key)
-        del self._hosts[replica.id]
+        del self.held.hosts[replica.id]
         self._told_of.pop(replica.id, None)
         self._leftovers.add(replica.id)
         if self._metadata.topic_by_id(topic_id) is None:
@@ -279,21 +253,17 @@ class Replicas:
     def opened(self, partition: Partition) -> None:
         key = (partition.topic_id, partition.number)
         self.failures.pop(key, None)
-        self._topics.setdefault(partition.topic_id, {})[partition.number] = partition
+        self.held.serve(partition)
         self._tell_opened(key)
         self._on_changed()
 
     def closed(self, partition: Partition) -> None:
-        partitions = self._topics.get(partition.topic_id, {})
-        if partitions.get(partition.number) is partition:
-            del partitions[partition.number]
-            if not partitions:
-                del self._topics[partition.topic_id]
+        if self.held.serve_no_more(partition):
             self._on_changed()
 
     def not_opened(self, replica: ServingReplica, error: ServerError) -> None:
         self._not_held(replica.topic, replica.number, error)
-        host = self._hosts.get(PartitionId(replica.topic.id, replica.number))
+        host = self.held.hosts.get(PartitionId(replica.topic.id, replica.number))
         if host is not None and isinstance(error.__cause__, CheckpointDamagedError | DiskFailedError):
             host.damaged_logs.state_is_unreadable()  # damage in the logs was told where it was found
 
@@ -307,53 +277,20 @@ class Replicas:
         if future is not None and not future.done():
             future.set_result(None)
 
-    # --- LeadReplicas: what followers ask -----------------------------------------------------------------------------
-
-    def judge(self, partition: PartitionId, event: FollowerFetched) -> FetchVerdict:
-        replica = self._hosts.get(partition)
-        if replica is None:
-            return FetchVerdict(event.follower, NO_EPOCH, FetchRefusal.NOT_A_REPLICA)
-        return replica.judge(event)
-
-    def views(self, partition: PartitionId) -> tuple[LogView, ...]:
-        replica = self._hosts.get(partition)
-        return () if replica is None else replica.views()
-
-    def heard_again(self, partition: PartitionId) -> None:
-        replica = self._hosts.get(partition)
-        if replica is not None and replica.role is Role.LEADER:
-            replica.tell_who_is_heard()
-
-    async def read(self, read: Read) -> bytes:
-        replica = self._hosts.get(read.id)
-        return b"" if replica is None else await replica.read(read)
-
-    async def snapshot(self, request: SnapshotRequest) -> SnapshotAnswer:
-        replica = self._hosts.get(request.id)
-        if replica is None:
-            return SnapshotAnswer(NO_EPOCH, -1, refusal=FetchRefusal.NOT_A_REPLICA.value)
-        return await replica.snapshot(request)
-
-    def answered(self, event: Answered) -> None:
-        """A leader's answer."""
-        replica = self._hosts.get(event.answer.id)
-        if replica is not None:
-            replica.step(event)
-
     # --- the coordination store comes and goes ------------------------------------------------------------------------
 
     def coordination_changed(self, is_reachable: bool) -> None:
         """Whether this node's registration is valid."""
         if is_reachable != self._is_coordinated:
             self._is_coordinated = is_reachable
-            for replica in list(self._hosts.values()):
+            for replica in self.held:
                 replica.step(leader_events.CoordinationChanged(is_reachable))
 
     def tell_who_is_heard(self) -> None:
         """Without the store a leader serves as long as it hears enough followers."""
         if self._is_coordinated:
             return
-        for replica in list(self._hosts.values()):
+        for replica in self.held:
             if replica.role is Role.LEADER and replica.is_replicated:
                 replica.tell_who_is_heard()
 
@@ -361,7 +298,7 @@ class Replicas:
 
     async def checkpoint_high_watermarks(self) -> None:
         """Lower ones than the true ones do no harm, so nothing waits for this."""
-        replicated = [replica for replica in self._hosts.values() if replica.is_replicated]
+        replicated = [replica for replica in self.held if replica.is_replicated]
         if not replicated:
             return
         known = {
@@ -373,7 +310,7 @@ class Replicas:
 
     async def compact_followers(self) -> None:
         """Followers' delivery logs are trimmed by what they hold themselves."""
-        for replica in list(self._hosts.values()):
+        for replica in self.held:
             if replica.logs[LogKind.DELIVERY].size_bytes <= 2 * self._settings.delivery_segment_bytes:
                 continue
             try:
@@ -388,11 +325,11 @@ class Replicas:
     async def remove_orphans(self) -> None:
         """Logs that are on the disk and that the metadata does not place here."""
         self._leftovers.find(set(self._wanted()))
-        await self._leftovers.remove(set(self._hosts))
+        await self._leftovers.remove(set(self.held.hosts))
 
     async def close(self) -> None:
         """Nothing new may come; waits for what is under way."""
-        outcomes = await asyncio.gather(*(replica.close() for replica in self._hosts.values()), return_exceptions=True)
+        outcomes = await asyncio.gather(*(replica.close() for replica in self.held), return_exceptions=True)
         for outcome in outcomes:
             if isinstance(outcome, BaseException):
                 logger.error("replica_not_closed", reason=repr(outcome))

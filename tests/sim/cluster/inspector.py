@@ -49,7 +49,7 @@ def checksum_of(batch: Buffer) -> int:
 
 def replicas_of(node: ClusterNode) -> list[ReplicaHost]:
     """All that the node holds, whatever their role."""
-    return node.node._replicas.hosts()
+    return node.node.replicas()
 
 
 async def _read_to_the_end(log: PartitionLog) -> None:

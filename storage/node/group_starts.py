@@ -1,0 +1,66 @@
+"""Groups' first contacts with the partitions that this node leads."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from acklog.wire.problems import ProblemCode
+from cluster.errors import ServerError
+from cluster.metadata.metadata_view import MetadataView
+from cluster.model.values import Group
+from storage.node.metadata_lag import wait_for_metadata
+from storage.node.offset_projection import OffsetProjection
+from storage.node.replicas.led_partition import Partition
+from storage.node.replicas.replicas import Replicas
+
+
+class GroupStarts:
+    """Remembers which groups have been started in which topics. `partition` finds one that is open here, or says why
+    there is none."""
+
+    def __init__(
+        self,
+        replicas: Replicas,
+        projection: OffsetProjection,
+        metadata: MetadataView,
+        partition: Callable[[str, int], Awaitable[Partition]],
+        *,
+        metadata_lag_ms_max: int,
+    ) -> None:
+        self._replicas = replicas
+        self._projection = projection
+        self._metadata = metadata
+        self._partition = partition
+        self._metadata_lag_ms_max = metadata_lag_ms_max
+        self._started: set[tuple[str, str]] = set()
+
+    def look_anew(self) -> None:
+        """Partitions have come or gone."""
+        self._started = set()
+
+    def forget(self, group_id: str) -> None:
+        self._started = {started for started in self._started if started[0] != group_id}
+
+    async def start(self, group: Group, topic_ids: list[str]) -> bool:
+        """Before every look: partitions may have come since the last one. False: some came meanwhile, too."""
+        known = self._started  # where partitions come, another set takes its place
+        for topic_id in (each for each in topic_ids if (group.id, each) not in known):
+            await self._start(group, topic_id)
+            known.add((group.id, topic_id))
+        return known is self._started
+
+    async def _start(self, group: Group, topic_id: str) -> None:
+        """The group's start positions in the topic become durable, in one round."""
+        topic = await wait_for_metadata(
+            self._metadata, lambda: self._metadata.topic_by_id(topic_id), timeout_ms=self._metadata_lag_ms_max
+        )
+        if topic is None:
+            raise ServerError(ProblemCode.TOPIC_NOT_FOUND, "There is no topic with this id.", field="queue")
+        opened = [await self._partition(topic_id, number) for number in self._replicas.numbers_to_lead(topic_id)]
+        projected = await self._projection.read(group.id, topic_id) if opened else {}
+        since_ms = self.reads_since(group, topic_id)
+        await asyncio.gather(*(each.start_group(group, projected.get(each.number), since_ms) for each in opened))
+
+    def reads_since(self, group: Group, topic_id: str) -> int | None:
+        """When the group was made, if it reads the topic already; None before its first contact."""
+        partitions = self._replicas.held.of_topic(topic_id).values()
+        return group.created_at_ms if any(partition.groups.knows(group.id) for partition in partitions) else None

@@ -1,0 +1,26 @@
+"""What a node is given: all that is impure or elsewhere."""
+
+from dataclasses import dataclass
+
+from cluster.metadata.metadata_view import MetadataView
+from cluster.ports.clock import Clock
+from cluster.ports.coordination import CoordinationStore
+from cluster.ports.entropy import Entropy
+from storage.disk.executor import IoExecutor
+from storage.disk.port import Disk
+from storage.node.groups.dead_letter_sink import DeadLetterSink
+from storage.node.replicas.peer_directory import Peers
+
+
+@dataclass(frozen=True, slots=True)
+class NodePorts:
+    """Tests and simulations give others."""
+
+    store: CoordinationStore
+    metadata: MetadataView
+    dead_letters: DeadLetterSink
+    peers: Peers
+    disk: Disk
+    io: IoExecutor
+    clock: Clock
+    entropy: Entropy
