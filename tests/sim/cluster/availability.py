@@ -39,7 +39,12 @@ _Life = tuple[Quorum, frozenset[str]]
 
 
 class AvailabilityJudge:
-    """`run` watches for as long as it goes on. `disturbed` says that something else has gone wrong now."""
+    """`run` watches for as long as it goes on. `disturbed` says that something else has gone wrong now.
+
+    All replicas are asked for but those whose disks are called impaired, unless they are in sync: for 30 s after a disk
+    was full nobody counts on it, so that leaders do not come and go, and a second fault within that time may find too
+    few (seeds 133, 158 and 990).
+    """
 
     def __init__(
         self, queue: str, coordination: Coordination, hardware: Hardware, store: StoreObserver, around: Surroundings
@@ -51,10 +56,6 @@ class AvailabilityJudge:
         self._store = store
         self._around = around
         self._random = random.Random(f"availability {around.options.seed}")
-        self._members: dict[_Place, set[int]] = {}
-        """The ISR when the last fault came, and who has joined it since. Of the other replicas those are asked for,
-        too, whose disks are not called impaired: for 30 s after a disk was full nobody counts on it, so that leaders do
-        not come and go, and a second fault within that time may find too few (seeds 133 and 158)."""
         self._since_ms: dict[_Place, dict[_Life, float]] = defaultdict(dict)
         self._taken_ms: dict[_Place, float] = {}
         self._probes: dict[_Place, asyncio.Task[None]] = {}
@@ -62,7 +63,6 @@ class AvailabilityJudge:
 
     def disturbed(self) -> None:
         self._since_ms.clear()
-        self._members.clear()
 
     async def run(self) -> None:
         try:
@@ -81,10 +81,8 @@ class AvailabilityJudge:
         now_ms = self._around.now_ms()
         minimum = min(topic.config.min_insync_replicas, len(state.replicas))
         known = self._since_ms[place]
-        members = self._members.setdefault(place, set())
-        members |= set(state.isr)
         impaired = {node for node, registration in self._store.nodes.items() if registration.has_impaired_storage}
-        asked = members | (set(state.replicas) - impaired)
+        asked = set(state.isr) | (set(state.replicas) - impaired)
         found = quorums(state, minimum, self._view, members=asked)
         lives = [(quorum, self._processes(quorum)) for quorum in found]
         known = self._since_ms[place] = {life: known.get(life, now_ms) for life in lives}
