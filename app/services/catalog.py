@@ -189,15 +189,25 @@ class Catalog:
 
     def topic_at(self, place: PartitionPlace, principal: Principal, *, field: str | None = None) -> Topic:
         """By what the view shows. Raises ServerError FORBIDDEN, TOPIC_NOT_FOUND, PARTITION_NOT_FOUND."""
+        found = self.topic_or_fault_at(place, principal, field=field)
+        if isinstance(found, ServerError):
+            raise found
+        return found
+
+    def topic_or_fault_at(
+        self, place: PartitionPlace, principal: Principal, *, field: str | None = None
+    ) -> Topic | ServerError:
+        """As `topic_at`, for who asks for thousands and keeps the faults: what is raised keeps its frames, and with
+        them itself, until the garbage collector comes for all of them at once."""
         topic_id, partition = place
         topic = self._metadata.topic_by_id(topic_id)
         if topic is None:
-            raise ServerError(ProblemCode.TOPIC_NOT_FOUND, "the topic was deleted, or never existed", field=field)
+            return ServerError(ProblemCode.TOPIC_NOT_FOUND, "the topic was deleted, or never existed", field=field)
         if not principal.may_see(topic.name):  # an id says nothing of the name, and the answer must not
-            raise ServerError(ProblemCode.FORBIDDEN, "the token is not for the topic that this is of", field=field)
+            return ServerError(ProblemCode.FORBIDDEN, "the token is not for the topic that this is of", field=field)
         if partition >= topic.partitions:
             detail = f"{topic.name!r} has no partition {partition}"
-            raise ServerError(ProblemCode.PARTITION_NOT_FOUND, detail, field=field)
+            return ServerError(ProblemCode.PARTITION_NOT_FOUND, detail, field=field)
         return topic
 
     # --- groups ------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ async def ask_each(
         try:
             return await ask(place)
         except ServerError as error:
-            return error
+            return error.with_traceback(None)  # kept: with its frames it would keep itself
 
     answers: list[_Answer | ServerError] = []
     for start in range(0, len(places), AT_ONCE_MAX):

@@ -27,7 +27,7 @@ class PartsUnderWay:
 
     def failed(self, indexes: list[int], error: BaseException) -> None:
         if isinstance(error, ServerError):
-            self._result.faults.update(dict.fromkeys(indexes, error))
+            self._result.faults.update(dict.fromkeys(indexes, error.with_traceback(None)))
         elif not self.all_done.done():
             self.all_done.set_exception(error)
         self._one_less()

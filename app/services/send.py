@@ -187,7 +187,7 @@ class SendService:
                 result.topic.id, partition, batch, result.acks, deadline_ms=result.deadline_ms
             )
         except ServerError as fault:
-            result.faults.update(dict.fromkeys(indexes, fault))
+            result.faults.update(dict.fromkeys(indexes, fault.with_traceback(None)))  # whose frames hold the result
         else:
             result.runs.append(Run(partition, answer.leader_epoch, answer.base_offset, indexes))
 
@@ -202,7 +202,7 @@ class SendService:
                 return
             placed: Placed = await self._coalescer.add(result.topic.id, partition, result.acks, message.record)
         except ServerError as fault:
-            result.faults[0] = fault
+            result.faults[0] = fault.with_traceback(None)
         else:
             result.runs.append(Run(placed.partition, placed.epoch, placed.offset, [0]))
 
@@ -243,7 +243,7 @@ class SendService:
                 except ServerError as fault:
                     if index not in found:
                         fault.field = f"messages[{index}].{fault.field}"
-                        result.faults[index] = fault
+                        result.faults[index] = fault.with_traceback(None)  # whose frames hold the result
                     continue
             part = parts.get(partition)
             if part is None:

@@ -104,7 +104,7 @@ class SettleService:
         try:
             await self._catalog.confirm_groups()
         except ServerError as unknown:
-            fault = unknown
+            fault = unknown.with_traceback(None)
         left = set(await self._of_unknown_groups(settlement, context)).intersection(indexes)
         for index in left:
             results[index] = _blamed_on(settlement.field_of(index), fault)
@@ -119,11 +119,11 @@ class SettleService:
         for number, index in enumerate(indexes):
             if number % ITEMS_PER_TURN == ITEMS_PER_TURN - 1:
                 await asyncio.sleep(0)  # others get their turn
-            try:
-                place, settle_item = self._placed(settlement.items[index], context)
-            except ServerError as fault:
-                results[index] = fault if fault.field is not None else _blamed_on(settlement.field_of(index), fault)
+            placed = self._placed(settlement.items[index], context)
+            if isinstance(placed, ServerError):
+                results[index] = placed if placed.field is not None else _blamed_on(settlement.field_of(index), placed)
                 continue
+            place, settle_item = placed
             part = places.get(place)
             if part is None:
                 part = places[place] = _Part([], [])
@@ -196,7 +196,8 @@ class SettleService:
                 codes = await self._call(request, deadline_ms)
             except ServerError as error:
                 is_gone = error.code is ProblemCode.MESSAGE_EXPIRED
-                fault = _settled_by_retention(action) if is_gone else error
+                # Without its frames, which hold the fault: thousands of such cycles would be collected in one piece.
+                fault = _settled_by_retention(action) if is_gone else error.with_traceback(None)
                 for index in part.indexes:
                     results[index] = fault
                 return
@@ -249,43 +250,46 @@ class SettleService:
                 principal.require_use_of_group(settlement.group)
                 context.group_id = (await self._catalog.group(settlement.group)).id
             except ServerError as fault:
-                context.group_fault = fault
+                context.group_fault = fault.with_traceback(None)
         return context
 
     def _faults_at(self, places: Iterable[PartitionPlace], principal: Principal) -> dict[PartitionPlace, ServerError]:
         faults = {}
         for place in places:
-            try:
-                self._catalog.topic_at(place, principal)
-            except ServerError as fault:
-                faults[place] = fault
+            found = self._catalog.topic_or_fault_at(place, principal)
+            if isinstance(found, ServerError):
+                faults[place] = found
         return faults
 
-    def _require_group(self, group_id: str, principal: Principal) -> None:
-        """Raises ServerError FORBIDDEN, or UNAVAILABLE for a group that another gateway may just have made."""
+    def _group_fault(self, group_id: str, principal: Principal) -> ServerError | None:
+        """FORBIDDEN, or UNAVAILABLE for a group that another gateway may just have made."""
         name = self._catalog.group_name(group_id)
         if name is None:
-            raise ServerError(ProblemCode.UNAVAILABLE, "the group of this receipt is not known here")
+            return ServerError(ProblemCode.UNAVAILABLE, "the group of this receipt is not known here")
         if not principal.may_use_group(name):
-            raise ServerError(ProblemCode.FORBIDDEN, "the token is not for the group that this receipt is of")
+            return ServerError(ProblemCode.FORBIDDEN, "the token is not for the group that this receipt is of")
+        return None
 
-    def _placed(self, item: Receipt | MessageId | ServerError, context: _Context) -> tuple[Place, SettleItem]:
+    def _placed(
+        self, item: Receipt | MessageId | ServerError, context: _Context
+    ) -> tuple[Place, SettleItem] | ServerError:
+        """Faults are returned: one that many items share would be raised as many times, and its traceback grow."""
         if isinstance(item, ServerError):
-            raise item
+            return item
         if isinstance(item, Receipt):
             topic_id, partition, offset, group_id, generation, leader_epoch, attempt = item
             settle_item = SettleItem(offset, generation, leader_epoch, attempt)
         else:
             topic_id, partition, epoch, offset = item
             settle_item = SettleItem(offset, 0, epoch, 0)
-        if (topic_id, partition) in context.faults:
-            raise context.faults[topic_id, partition]
+        fault = context.faults.get((topic_id, partition))
         if not isinstance(item, Receipt):
-            if context.group_fault is not None:
-                raise context.group_fault
+            fault = fault or context.group_fault
             group_id = context.group_id
-        elif not context.principal.may_use_any_group:
-            self._require_group(group_id, context.principal)
+        elif fault is None and not context.principal.may_use_any_group:
+            fault = self._group_fault(group_id, context.principal)
+        if fault is not None:
+            return fault
         return (topic_id, partition, group_id), settle_item
 
 

@@ -140,6 +140,22 @@ def test_settlements(watched: Watched, name: str) -> None:
     assert watched.longest_stall(lambda: post(watched, body, target="/ack")) < STALL_SECONDS_MAX
 
 
+@pytest.mark.parametrize("target", ["/ack", "/nack", "/extend"])
+def test_receipts_of_many_topics_again_and_again(watched: Watched, target: str) -> None:
+    """Which nobody has made. What each leaves to the garbage collector would hold the loop only now and then."""
+    group_id = watched.server.request("PUT", "/groups/of-many-topics", {}).document["id"]
+    document: dict[str, object] = {"receipts": [f"r-{i:013d}-0-0-{group_id}-0-1-1" for i in range(10_000)]}
+    if target == "/extend":
+        document["visibilitySeconds"] = 3
+    body = json.dumps(document).encode()
+
+    def act() -> None:
+        for _ in range(8):
+            post(watched, body, target=target)
+
+    assert watched.longest_stall(act) < STALL_SECONDS_MAX
+
+
 @pytest.mark.parametrize("size", [1_500, 10])
 def test_ack_of_many(watched: Watched, size: int) -> None:
     queue = f"acked-{size}"

@@ -1,3 +1,4 @@
+import gc
 from typing import Any
 
 import httpx2
@@ -237,3 +238,36 @@ async def test_a_receipt_of_a_leader_that_the_view_has_not_heard_of_is_good(
     later = str(Receipt(topic.id, message["partition"], message["offset"], group.id, 0, LEADER_EPOCH + 1, 1))
     await client.post("/ack", json={"receipt": later})
     assert world.node.calls("settle")
+
+
+@pytest.mark.parametrize("action", ["ack", "nack", "extend"])
+async def test_faults_leave_no_cycles_behind(client: httpx2.AsyncClient, world: MemoryWorld, action: str) -> None:
+    """The garbage collector would hold the event loop for all of them at once."""
+    await deliver(client, world)
+    group = world.metadata.groups()[0]
+    receipts = [str(Receipt(f"{i:013d}", 0, 0, group.id, 0, LEADER_EPOCH, 1)) for i in range(1_000)]
+    body = {"receipts": receipts, "visibilitySeconds": 3} if action == "extend" else {"receipts": receipts}
+    assert await cycles_after(client, action, body) < 1_000
+
+
+async def test_message_ids_of_no_topic_or_group_leave_no_cycles_behind(
+    client: httpx2.AsyncClient, world: MemoryWorld
+) -> None:
+    await deliver(client, world)
+    topic = world.metadata.topics()[0]
+    nowhere = [f"m-{i:013d}-0-1-1" for i in range(1_000)]
+    assert await cycles_after(client, "ack", {"messageIds": nowhere}) < 1_000
+    of_no_group = [f"m-{topic.id}-0-1-{i}" for i in range(1_000)]
+    assert await cycles_after(client, "ack", {"messageIds": of_no_group, "group": "nobody"}) < 1_000
+
+
+async def cycles_after(client: httpx2.AsyncClient, action: str, body: dict[str, Any]) -> int:
+    """Objects that only the garbage collector could free after the request, all of whose items fail."""
+    gc.collect()
+    gc.disable()
+    try:
+        response = await client.post(f"/{action}", json=body)
+        assert response.json()["failed"] == 1_000
+        return gc.collect()
+    finally:
+        gc.enable()
