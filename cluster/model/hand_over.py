@@ -19,10 +19,10 @@ def handed_over(
     """What becomes of a partition whose leader `node_id` hears only `heard` of its replicas; None where nobody else in
     the ISR could commit, as far as is known.
 
-    Members whose copy is damaged are asked last. Those that it does not hear may hear each other: they come first
-    where they are enough. Else one that it hears may hear the rest. Whoever gave the leadership up of late comes
-    last, the one that did so first before the others. The old leader leaves the ISR where `isr_floor` others stay, or
-    the new one would have to wait until it is late.
+    Whose disk takes nothing, or whose copy is damaged, neither leads nor counts. Those that it does not hear may hear
+    each other: they come first where they are enough. Else one that it hears may hear the rest. Whoever gave the
+    leadership up of late comes last, the one that did so first before the others. The old leader leaves the ISR where
+    `isr_floor` others stay, or the new one would have to wait until it is late.
     """
     if state.leader != node_id:
         return None
@@ -36,7 +36,7 @@ def handed_over(
         candidates = [node for node in members if node in heard]
     if not candidates:
         return None
-    successor = min(candidates, key=lambda node: (_unfitness(living, state, node), candidates.index(node)))
+    successor = min(candidates, key=lambda node: (living[node].is_leaving, _turn(state, node), candidates.index(node)))
     isr = tuple(node for node in state.isr if node != node_id) if len(members) >= isr_floor else state.isr
     return replace(
         state,
@@ -57,17 +57,13 @@ def hand_overs_forgotten(state: PartitionState) -> PartitionState | None:
     return replace(state, given_up_by=(), partition_epoch=state.partition_epoch + 1)
 
 
-def _unfitness(living: Mapping[int, NodeRegistration], state: PartitionState, node_id: int) -> tuple[bool, bool, int]:
-    return node_id in state.damaged, living[node_id].is_leaving, _turn(state, node_id)
-
-
 def _turn(state: PartitionState, node_id: int) -> int:
     return state.given_up_by.index(node_id) + 1 if node_id in state.given_up_by else 0
 
 
 def _may_lead(living: Mapping[int, NodeRegistration], state: PartitionState, node_id: int) -> bool:
     """It lives, with the directory that its place was earned with, has a disk that takes something, and a copy that is
-    not known to be damaged: with that it would hand the leadership back."""
+    not known to be damaged: else the controller would take the leadership back at once, or it would hand it back."""
     registration = living.get(node_id)
     if registration is None or registration.has_impaired_storage or node_id in state.damaged:
         return False

@@ -434,3 +434,36 @@ def test_with_a_minimum_of_one_a_leader_that_was_cut_off_hands_out_for_a_moment_
         await stage.all_in_sync()
 
     play(script, min_insync_replicas=1)
+
+
+def test_a_disk_that_was_full_inherits_a_registered_leader_when_it_is_well() -> None:
+    """Its node is the only other one in sync when the leader is cut off. Until its disk has been well for long nothing
+    is handed over, as it would go back at once; then it is, once, and the third node comes back."""
+
+    async def script(stage: Stage) -> None:
+        await stage.send_acknowledged(1)
+        await stage.all_in_sync()
+        first = stage.leader
+        second, third = stage.others(first)
+        stage.kill(third)
+        await stage.until(lambda: third.node_id not in stage.state.isr, "the third is out of sync")
+        capacity_bytes, epoch = second.disk.capacity_bytes, stage.state.leader_epoch
+        second.disk.capacity_bytes = second.disk.used_bytes
+        await stage.until(lambda: has_impaired_disk(stage, second), "the disk is called impaired")
+        second.disk.capacity_bytes = capacity_bytes
+        stage.cut(first.name, second.name)
+        stage.cut(first.name, third.name)
+        stage.start(third)
+        sending = asyncio.create_task(stage.send_acknowledged(1))
+        await stage.until(lambda: stage.leader is not first, "another leads")
+        assert not has_impaired_disk(stage, second)
+        await sending
+        assert (stage.leader, stage.state.leader_epoch) == (second, epoch + 1)
+        stage.heal()
+        await stage.all_in_sync()
+
+    play(script)
+
+
+def has_impaired_disk(stage: Stage, machine: NodeMachine) -> bool:
+    return stage.world.store.nodes[machine.node_id].has_impaired_storage

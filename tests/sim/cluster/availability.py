@@ -41,9 +41,10 @@ _Life = tuple[Quorum, frozenset[str]]
 class AvailabilityJudge:
     """`run` watches for as long as it goes on. `disturbed` says that something else has gone wrong now.
 
-    All replicas are asked for but those whose disks are called impaired, unless they are in sync: for 30 s after a disk
-    was full nobody counts on it, so that leaders do not come and go, and a second fault within that time may find too
-    few (seeds 133, 158 and 990).
+    All replicas are asked for but those whose disks are called impaired: for 30 s after a disk was full nobody counts
+    on it, so that leaders do not come and go, and a second fault within that time may find too few (seeds 133, 158 and
+    990). Those of them that are in sync are asked for as followers, and to lead where the leader's registration ends;
+    a leader that stays registered hands nothing over to them (seed 1189).
     """
 
     def __init__(
@@ -82,8 +83,7 @@ class AvailabilityJudge:
         minimum = min(topic.config.min_insync_replicas, len(state.replicas))
         known = self._since_ms[place]
         impaired = {node for node, registration in self._store.nodes.items() if registration.has_impaired_storage}
-        asked = set(state.isr) | (set(state.replicas) - impaired)
-        found = quorums(state, minimum, self._view, members=asked)
+        found = quorums(state, minimum, self._view, impaired=impaired)
         lives = [(quorum, self._processes(quorum)) for quorum in found]
         known = self._since_ms[place] = {life: known.get(life, now_ms) for life in lives}
         if not known:
@@ -181,6 +181,10 @@ class _World:
             and self._reaches_store(machine.name)
         )
 
+    def stays_registered(self, node: int) -> bool:
+        machine = self._hardware.nodes.get(node)
+        return machine is not None and _runs(machine) and self._reaches_store(machine.name)
+
     def hear_each_other(self, one: int, other: int) -> bool:
         return self._is_open(self._hardware.nodes[one].name, self._hardware.nodes[other].name)
 
@@ -202,8 +206,12 @@ class _World:
         return not any(link.is_blocked or link.extra_ms > CLOGGED_MS for link in links)
 
 
+def _runs(host: Host) -> bool:
+    return host.process is not None and not host.process.is_dead and not host.process.is_paused
+
+
 def _serves(host: NodeMachine | GatewayMachine) -> bool:
-    if host.process is None or host.process.is_dead or host.process.is_paused:
+    if not _runs(host):
         return False
     if isinstance(host, GatewayMachine):
         return host.http is not None

@@ -19,6 +19,10 @@ class View(Protocol):
         """It runs, has room on its disk, and reaches the coordination store."""
         ...
 
+    def stays_registered(self, node: Node) -> bool:
+        """It runs and reaches the coordination store, whatever else is wrong with it."""
+        ...
+
     def hear_each_other(self, one: Node, other: Node) -> bool: ...
 
     def sound_gateways(self) -> Collection[GatewayName]:
@@ -36,18 +40,29 @@ class Quorum:
     members: frozenset[Node]
 
 
-def quorums(state: PartitionState, minimum: int, view: View, *, members: Collection[Node]) -> Iterator[Quorum]:
-    """Every quorum of `members` that could take writes, now or after a change of leader: who is out of the ISR may come
-    back under one that is not.
+def quorums(state: PartitionState, minimum: int, view: View, *, impaired: Collection[Node]) -> Iterator[Quorum]:
+    """Every quorum that could take writes, now or after a change of leader: who is out of the ISR may come back under
+    one that is not, unless its disk is among the `impaired`, as those are called that took nothing of late.
     Where the leader itself could commit there is no reason for a change, so a quorum without it does not count."""
+    members = set(state.isr) | set(state.replicas).difference(impaired)
+    heirs = _heirs(state, view, impaired)
     circles = list(_circles(state, minimum, view, members))
     leads_on = any(state.leader in circle for circle in circles)
     for circle in circles:
-        if leads_on and state.leader not in circle:
+        if state.leader not in circle and (leads_on or heirs.isdisjoint(circle)):
             continue
         for gateway in view.sound_gateways():
-            if not set(circle).isdisjoint(state.isr) and all(view.is_reached(node, gateway) for node in circle):
+            if all(view.is_reached(node, gateway) for node in circle):
                 yield Quorum(gateway, circle)
+
+
+def _heirs(state: PartitionState, view: View, impaired: Collection[Node]) -> set[Node]:
+    """Who may be the next leader. One that is still registered hands nothing over to a disk that is called impaired or
+    a copy that is known to be damaged, and the controller takes nothing away from it for them; of one that is gone,
+    any member of the ISR takes the place."""
+    if not view.stays_registered(state.leader):
+        return set(state.isr)
+    return set(state.isr).difference(impaired, state.damaged)
 
 
 def _circles(state: PartitionState, minimum: int, view: View, members: Collection[Node]) -> Iterator[frozenset[Node]]:

@@ -15,7 +15,10 @@ LEADERSHIP_GOES_HOME = 1658
 LEADER_HEARS_LATE = 361
 """That it leads again: after whoever looks at its log for the last time."""
 
-SEEDS = (*range(50), LOST_BEHIND_AN_ANSWER, LEADERSHIP_GOES_HOME, LEADER_HEARS_LATE)
+ONLY_HEIR_HAD_A_FULL_DISK = 1189
+"""Less than 30 s ago, when the leader was cut off from it and stayed registered: nothing is handed over till then."""
+
+SEEDS = (*range(50), LOST_BEHIND_AN_ANSWER, LEADERSHIP_GOES_HOME, LEADER_HEARS_LATE, ONLY_HEIR_HAD_A_FULL_DISK)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
