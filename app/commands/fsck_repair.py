@@ -48,6 +48,7 @@ def _in_the_way() -> "set[FindingKind]":
     return {
         FindingKind.META_DAMAGED,
         FindingKind.META_MISSING,
+        FindingKind.PARTITIONS_MISSING,
         FindingKind.FORMAT_UNKNOWN,
         FindingKind.RECOVERY_POINTS_DAMAGED,
         FindingKind.JOURNAL_DAMAGED,

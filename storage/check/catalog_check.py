@@ -9,7 +9,7 @@ import msgspec
 from cluster.model import keys
 from cluster.model.codec import decode
 from cluster.model.projected_offsets import ProjectedOffsets
-from cluster.model.values import Group, NodeRegistration, PartitionState, Tombstone, Topic
+from cluster.model.values import Group, NodeRegistration, PartitionLife, PartitionState, Tombstone, Topic
 from cluster.ports.coordination import KeyValue
 from storage.check.figures import LogFigures
 from storage.check.findings import FindingKind, Findings
@@ -91,11 +91,15 @@ class CatalogCheck:
                 self._findings.add(FindingKind.PARTITION_ORPHANED, path, f"{detail}; {size}", topic_id=topic_id)
 
     def check_offsets(self, logs: dict[str, LogFigures]) -> None:
-        """The projected progress of each group lies within the logs."""
+        """The projected progress of each group lies within the logs. That in a freed partition stays as it was, while
+        its log is removed on purpose."""
         for (group_id, topic_id), offsets in self.content.offsets.items():
             if topic_id not in self.content.topics:
                 continue
             for number, projected in offsets.partitions.items():
+                state = self.content.partitions.get((topic_id, int(number)))
+                if state is not None and state.life is PartitionLife.GONE:
+                    continue
                 log = logs.get(str(LogKey(topic_id, int(number), LogKind.MESSAGES)))
                 end = 0 if log is None else log.end_offset
                 if projected.offset > end:

@@ -172,6 +172,8 @@ class DirectoryCheck:
 
     def _find_partitions(self) -> None:
         if not self._disk.exists(PARTITIONS_DIRECTORY):
+            if self._disk.exists(META_PATH):  # which is made after it
+                self._findings.add(FindingKind.PARTITIONS_MISSING, PARTITIONS_DIRECTORY, "there is no such directory")
             return
         for name in self._disk.list_directory(PARTITIONS_DIRECTORY):
             path = f"{PARTITIONS_DIRECTORY}/{name}"

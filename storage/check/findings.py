@@ -46,6 +46,9 @@ class FindingKind(Diagnosis, Enum):
     META_MISSING = Diagnosis(
         Severity.ERROR, "there are partitions but no meta.json: the directory has lost files", _RESTORE
     )
+    PARTITIONS_MISSING = Diagnosis(
+        Severity.ERROR, "the directory with all partitions is gone, and a server refuses to start", _RESTORE
+    )
     FORMAT_UNKNOWN = Diagnosis(
         Severity.ERROR, "a newer version of Acklog wrote the directory", "Use that version, for this check too."
     )
@@ -113,7 +116,9 @@ class FindingKind(Diagnosis, Enum):
         "Remove the index file while the server is stopped; it is rebuilt.",
     )
     EPOCHS_DAMAGED = Diagnosis(
-        Severity.ERROR, "the list of leader epochs cannot be read; the next start rebuilds it from the segments", _KEEP
+        Severity.WARNING,
+        "the list of leader epochs cannot be read; the next start rebuilds it from the segments",
+        _KEEP,
     )
     EPOCHS_MISSING = Diagnosis(
         Severity.WARNING, "the list of leader epochs is gone; the next start rebuilds it from the segments", _NOTHING

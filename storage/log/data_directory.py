@@ -43,7 +43,15 @@ def open_data_directory(disk: Disk, entropy: Entropy) -> DirectoryMeta:
     Raises FileLockedError and DataDirectoryError.
     """
     disk.lock(LOCK_PATH)
-    return read_meta(disk) or _create(disk, entropy)
+    meta = read_meta(disk)
+    if meta is None:
+        return _create(disk, entropy)
+    if not disk.exists(PARTITIONS_DIRECTORY):  # it was durable before the meta file, and is never removed
+        raise DataDirectoryError(
+            f"{PARTITIONS_DIRECTORY}/ is missing, which holds all messages: this directory has lost files. Put it "
+            "back, or restore the whole directory from a backup; a node of a cluster may be given an empty directory"
+        )
+    return meta
 
 
 def read_meta(disk: Disk) -> DirectoryMeta | None:

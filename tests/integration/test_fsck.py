@@ -276,7 +276,7 @@ DAMAGES_OF_A_STOPPED_DIRECTORY: dict[str, tuple[Damage, str]] = {
     "a segment removed": (lambda d: segment(d, 1).unlink(), "LOG_MISSING"),
     "a partition removed": (lambda d: shutil.rmtree(partition(d, 1)), "LOG_MISSING"),
     "a wrong index": (forge_index, "INDEX_WRONG"),
-    "a bit in the leader epochs": (lambda d: flip(partition(d, 0) / "leader-epochs", 18), "EPOCHS_DAMAGED"),
+    "the partitions removed": (lambda d: shutil.rmtree(d / "partitions"), "PARTITIONS_MISSING"),
     "a bit in the snapshot": (lambda d: flip(partition(d, 0) / "delivery" / "snapshot", 30), "SNAPSHOT_DAMAGED"),
     "the delivery log removed": (lambda d: shutil.rmtree(partition(d, 0) / "delivery"), "LOG_MISSING"),
     "a bit in the recovery points": (lambda d: flip(d / "recovery-points", 20), "RECOVERY_POINTS_DAMAGED"),

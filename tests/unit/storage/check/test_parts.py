@@ -10,7 +10,10 @@ import pytest
 
 from acklog.wire.batch import encode_batch, encode_opaque_batch, stamp
 from acklog.wire.record import Record
+from cluster.model.projected_offsets import ProjectedOffsets, ProjectedPartition
+from cluster.model.values import PartitionLife, PartitionState, Topic
 from cluster.stores.sqlite_copy import SqliteContent, read_copy
+from storage.check.catalog_check import CatalogCheck
 from storage.check.delivery_check import DeliveryCheck
 from storage.check.directory_check import DirectoryCheck
 from storage.check.figures import LogFigures
@@ -311,6 +314,38 @@ class TestSqliteCopy:
         content = read_copy(str(tmp_path / "c.sqlite"))
         assert content is not None
         assert content.faults
+
+
+class TestProgress:
+    @staticmethod
+    def kinds(life: PartitionLife) -> set[FindingKind]:
+        """Of a group that has done all below 3 of a partition of which there is no log."""
+        topic = Topic(id="alpha", name="t", partitions=2, replication_factor=1, created_at_ms=0)
+        state = PartitionState("alpha", 1, (1,), (1,), 1, 1, 1, life=life)
+        offsets = ProjectedOffsets({"1": ProjectedPartition(3, 0, 1, 1)})
+        findings = Findings()
+        check = CatalogCheck("coordination.sqlite", findings=findings)
+        check.content.topics["alpha"] = topic
+        check.content.partitions["alpha", 1] = state
+        check.content.offsets["g", "alpha"] = offsets
+        check.check_offsets({})
+        return findings.kinds
+
+    def test_in_a_partition_that_was_freed_is_not_held_against_its_log(self) -> None:
+        assert self.kinds(PartitionLife.GONE) == set()
+
+    @pytest.mark.parametrize("life", [life for life in PartitionLife if life is not PartitionLife.GONE])
+    def test_in_any_other_is(self, life: PartitionLife) -> None:
+        assert self.kinds(life) == {FindingKind.PROGRESS_BEYOND_LOG}
+
+
+def test_leader_epochs_that_cannot_be_read_are_a_warning() -> None:
+    disk = SimDisk()
+    write(disk, segment_path(MESSAGES, 0), message(0))
+    write(disk, f"{MESSAGES.directory}/leader-epochs", bytes(40))
+    findings = Findings()
+    LogCheck(disk, MESSAGES, RecoveryPoint(offset=1), findings=findings).run()
+    assert (findings.kinds, findings.errors) == ({FindingKind.EPOCHS_DAMAGED}, 0)
 
 
 def test_a_directory_without_anything_else() -> None:
