@@ -84,6 +84,7 @@ class SimLoop(asyncio.BaseEventLoop):
         self._trace = hashlib.sha256()
         self._iterations_at_now = 0
         self._holds: list[Hold] = []
+        self._observers: list[Callable[[], None]] = []
         self._selector = _NoSelector(self)
         self._clock_resolution = 1e-9
         self.set_task_factory(self._make_task)  # type: ignore[arg-type]
@@ -121,6 +122,12 @@ class SimLoop(asyncio.BaseEventLoop):
         if self._ready:
             self._order_ready()
         super()._run_once()  # type: ignore[misc]
+        for observe in self._observers:
+            observe()
+
+    def after_each_turn(self, observe: Callable[[], None]) -> None:
+        """Have `observe` look at what came of all that was ready at once. It must change nothing."""
+        self._observers.append(observe)
 
     # --- standing still ---
 

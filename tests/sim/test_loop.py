@@ -188,6 +188,26 @@ def test_a_note_changes_the_hash() -> None:
     assert simulate(1, main)[1] != simulate(1, noting)[1]
 
 
+def test_who_looks_after_each_turn_misses_none_and_changes_nothing() -> None:
+    counts: list[int] = []
+    seen: list[int] = []
+
+    async def count() -> None:
+        for number in range(3):
+            counts.append(number)
+            await asyncio.sleep(0)
+
+    async def alone(_loop: SimLoop) -> None:
+        await count()
+
+    async def looked_at(loop: SimLoop) -> None:
+        loop.after_each_turn(lambda: seen.append(counts[-1]))
+        await count()
+
+    assert simulate(1, alone)[1] == simulate(1, looked_at)[1]
+    assert seen[:3] == [0, 1, 2]
+
+
 def test_the_internals_of_asyncio_that_the_loop_leans_on() -> None:
     """When this fails on a new Python, read `_run_once` again before anything else."""
     source = inspect.getsource(asyncio.BaseEventLoop._run_once)  # type: ignore[attr-defined]

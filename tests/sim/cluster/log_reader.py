@@ -97,7 +97,7 @@ class LogReader:
         query = {"offset": str(offset), "maxBytes": str(self._random.choice((1, 2_000, 100_000))), **(more or {})}
         if is_nearest:
             query["readFrom"] = "nearest"
-        began_ms, lives = self._around.now_ms(), self._watermarks.lives()
+        began_ms, starting = self._around.now_ms(), self._watermarks.starting()
         answer = await self._get(f"/topics/{self._queue}/partitions/{partition}/records", query)
         if answer is None:
             return None
@@ -107,7 +107,7 @@ class LogReader:
         page = self._page(partition, answer, began_ms, is_nearest=is_nearest)
         self._note(page)
         self._around.coverage["pages of the nearest" if is_nearest else "pages of the leader"] += 1
-        self._watermarks.judge(self._topic().id, page, lives)
+        self._watermarks.judge(self._topic().id, page, starting)
         return page
 
     def _page(self, partition: int, answer: Answer, began_ms: float, *, is_nearest: bool) -> RecordsRead:
@@ -167,7 +167,7 @@ class LogReader:
         )
 
     async def _list(self, partition: int) -> None:
-        began_ms = self._around.now_ms()
+        began_ms, starting = self._around.now_ms(), self._watermarks.starting()
         answer = await self._get(f"/topics/{self._queue}/partitions/{partition}", {})
         if answer is None:
             return
@@ -179,16 +179,16 @@ class LogReader:
             self._around.code_of(answer.json["problem"], "a listing")
             return
         self._around.coverage["listings"] += 1
-        self._note(
-            EndListed(
-                began_ms=began_ms,
-                ended_ms=self._around.now_ms(),
-                reader=self._who,
-                queue=self._queue,
-                partition=partition,
-                high_watermark=end,
-            )
+        listed = EndListed(
+            began_ms=began_ms,
+            ended_ms=self._around.now_ms(),
+            reader=self._who,
+            queue=self._queue,
+            partition=partition,
+            high_watermark=end,
         )
+        self._note(listed)
+        self._watermarks.judge(self._topic().id, listed, starting)
 
     # --- asking ---
 

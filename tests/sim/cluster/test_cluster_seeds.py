@@ -18,7 +18,18 @@ LEADER_HEARS_LATE = 361
 ONLY_HEIR_HAD_A_FULL_DISK = 1189
 """Less than 30 s ago, when the leader was cut off from it and stayed registered: nothing is handed over till then."""
 
-SEEDS = (*range(50), LOST_BEHIND_AN_ANSWER, LEADERSHIP_GOES_HOME, LEADER_HEARS_LATE, ONLY_HEIR_HAD_A_FULL_DISK)
+WHO_KNEW_IS_DEAD = 1166
+"""A gateway shows what the leader told it, which has lost power since: the follower has not heard yet how much of its
+log is committed."""
+
+SEEDS = (
+    *range(50),
+    LOST_BEHIND_AN_ANSWER,
+    LEADERSHIP_GOES_HOME,
+    LEADER_HEARS_LATE,
+    ONLY_HEIR_HAD_A_FULL_DISK,
+    WHO_KNEW_IS_DEAD,
+)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

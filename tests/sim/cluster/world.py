@@ -140,6 +140,8 @@ class ClusterWorld:
         """Everything runs, and knows the topic and the groups."""
         self._loop.set_exception_handler(self._unhandled)
         self._background.append(await watching(self.store))
+        if self.options.readers:
+            self._loop.after_each_turn(self.watermarks.look)
         self.hardware.keep_up()
         await self._create_topic_and_groups()
         self._background.append(asyncio.create_task(self._inspect()))
