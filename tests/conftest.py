@@ -1,10 +1,25 @@
 """What holds for every test."""
 
 import logging
+import shutil
+import tempfile
 from collections.abc import Iterator
 
 import pytest
 import structlog
+
+NEEDED_FREE_BYTES = 8 << 30
+
+
+def pytest_sessionstart() -> None:
+    """On a full disk hundreds of tests would fail one by one, each after the wait for a server that cannot start."""
+    free_bytes = shutil.disk_usage(tempfile.gettempdir()).free
+    if free_bytes < NEEDED_FREE_BYTES:
+        pytest.exit(
+            f"the tests need {NEEDED_FREE_BYTES >> 30} GiB in {tempfile.gettempdir()}, and {free_bytes >> 20} MiB are"
+            " free: remove what fills the disk, or set TMPDIR to a directory on another one",
+            returncode=3,
+        )
 
 
 @pytest.fixture(autouse=True)
