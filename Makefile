@@ -89,7 +89,7 @@ sim-cluster: $(VENV)/.dev-installed ## the same of a whole cluster (SEEDS=0..199
 	@$(BIN)/python -m tests.sim --cluster --seeds $(or $(SEEDS),0..1999) --processes 2
 
 faults: $(VENV)/.dev-installed ## minutes of kills, pauses, cuts, full disks and power losses on real clusters
-	@$(BIN)/python -m pytest -m faults tests/integration/cluster $(ARGS)
+	@$(BIN)/python -m pytest -m faults tests/integration $(ARGS)
 
 hostile: $(VENV)/.dev-installed ## minutes of attacks on a server, with an honest client beside them
 	@$(BIN)/python -m pytest -m hostile tests/integration/hostile $(ARGS)

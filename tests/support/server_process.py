@@ -59,9 +59,10 @@ class ServerProcess:
         host: str = "127.0.0.1",
         descriptors: tuple[int, int] | None = None,
         program: str = "acklog.command",
+        source: Path = REPOSITORY,
     ) -> None:
         """`descriptors`: the process's limits on open files, soft and hard; None: those of this process. `program`: the
-        module that takes the place of the `acklog` command."""
+        module that takes the place of the `acklog` command. `source`: the checkout that it is run from."""
         self.data_directory = data_directory
         self.log_path = log_path
         self.host = host
@@ -70,6 +71,7 @@ class ServerProcess:
         self._environment = dict(environment or {})
         self._descriptors = descriptors
         self._program = program
+        self._source = source
         self._process: subprocess.Popen[bytes] | None = None
         self._log_start = 0
 
@@ -104,7 +106,7 @@ class ServerProcess:
             self._log_start = log.tell()
             self._process = subprocess.Popen(
                 [*self._limiter(), sys.executable, "-m", self._program, "serve", *arguments],
-                cwd=REPOSITORY,
+                cwd=self._source,
                 env={**inherited, "PYTHONUNBUFFERED": "1", **self._environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -1,10 +1,8 @@
 """Processes of an earlier version are replaced one by one, as docs/operations.md says, and work together meanwhile."""
 
-import io
 import os
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ import pytest
 from app.local_cluster.server_process import ServerProcess
 from tests.integration.cluster.fault_load import under_load, undocumented, verdict
 from tests.integration.cluster.sdk_load import sdk_load
+from tests.support.earlier_version import PROTOCOL_VERSIONS, check_out
 from tests.support.real_cluster import RealClusterOptions, running_real_cluster
 
 pytestmark = [
@@ -22,26 +21,17 @@ pytestmark = [
     pytest.mark.timeout(600),
 ]
 
-REPOSITORY = Path(__file__).parents[3]
-EARLIER = "34c9f43"
-"""The last commit whose processes speak version 1 of the protocol and no other."""
 SENDS = 20
 
 
-@pytest.fixture
-def earlier(tmp_path: Path) -> dict[str, str]:
+@pytest.fixture(params=PROTOCOL_VERSIONS)
+def earlier(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, str]:
     """The environment in which Python finds the earlier version."""
-    command = ["git", "-C", str(REPOSITORY), "archive", EARLIER]
-    archive = subprocess.run(command, capture_output=True, check=False)
-    if archive.returncode:
-        pytest.skip(f"{EARLIER} is not here, as in a clone without its history")
-    directory = tmp_path / "earlier"
-    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
-        files.extractall(directory, filter="data")
+    directory = check_out(request.param, tmp_path / "earlier")
     environment = {"PYTHONPATH": str(directory)}
     tell = "import storage.rpc.handshake as found; print(found.__file__, found.NEWEST_VERSION)"
     told = subprocess.check_output([sys.executable, "-P", "-c", tell], env={**os.environ, **environment}, text=True)
-    assert told.split() == [str(directory / "storage/rpc/handshake.py"), "1"]
+    assert told.split() == [str(directory / "storage/rpc/handshake.py"), PROTOCOL_VERSIONS[request.param]]
     return environment
 
 
