@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from acklog.wire.batch import DedupKey
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
+from storage.rpc.messages import KeyedResult
 
 FINGERPRINT_BYTES = 8
 ENTRY_OVERHEAD_BYTES = 376
@@ -23,23 +24,11 @@ _FULL_RETRY_MS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class KnownKey:
-    """The key of the run of `count` records at `index` was used by the messages from `offset` on; `conflict`: with
-    another content."""
-
-    index: int
-    offset: int
-    leader_epoch: int
-    conflict: bool
-    count: int = 1
-
-
-@dataclass(frozen=True, slots=True)
 class Verdict:
     """What the window knows about a batch's keys. `pending` names the appends, by token, whose outcome decides about
     the others; where both lists are empty the batch may be appended."""
 
-    known: list[KnownKey]
+    known: list[KeyedResult]
     pending: list[int]
 
 
@@ -84,7 +73,7 @@ class DedupWindow:
     def check(self, keys: Iterable[DedupKey], now_ms: int) -> Verdict:
         """Raises ValueError if two runs of the batch have the same key."""
         self._expire(now_ms)
-        known: list[KnownKey] = []
+        known: list[KeyedResult] = []
         pending: dict[int, None] = {}
         seen: set[str] = set()
         for each in keys:
@@ -98,7 +87,9 @@ class DedupWindow:
                 # Even with another content: if that append fails, the key is free.
                 pending[entry.token] = None
             else:
-                known.append(KnownKey(each.index, entry.offset, entry.leader_epoch, not entry.holds(each), each.count))
+                known.append(
+                    KeyedResult(each.index, entry.offset, entry.leader_epoch, not entry.holds(each), each.count)
+                )
         return Verdict(known, list(pending))
 
     def reserve(self, keys: list[DedupKey], now_ms: int) -> int:

@@ -8,7 +8,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from acklog.wire.batch import DedupKey
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
-from storage.produce.dedup_window import ENTRY_OVERHEAD_BYTES, DedupWindow, KnownKey
+from storage.produce.dedup_window import ENTRY_OVERHEAD_BYTES, DedupWindow
+from storage.rpc.messages import KeyedResult
 
 WINDOW_MS = 100
 LIMIT_BYTES = 6 * (ENTRY_OVERHEAD_BYTES + 1)
@@ -45,7 +46,7 @@ class DedupMachine(RuleBasedStateMachine):
         verdict = self.window.check(keys, self.now_ms)
         pending = [token for token, held in self.reserved.items() if {k.key for k in held} & {k.key for k in keys}]
         known = [
-            KnownKey(
+            KeyedResult(
                 each.index,
                 self.known[each.key][0],
                 1,

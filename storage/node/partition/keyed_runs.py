@@ -38,10 +38,7 @@ class KeyedRuns:
                 while verdict.pending:
                     await self._wait(verdict.pending[0])
                     verdict = self._window.check(keys, self._clock.monotonic_ms())
-        return [
-            KeyedResult(known.index, known.offset, known.leader_epoch, known.conflict, known.count)
-            for known in verdict.known
-        ]
+        return verdict.known
 
     async def known_or_new(self, request: KnownKeysRequest) -> list[KeyedResult]:
         """As `known`, for keys of which those that are not known are taken for new elsewhere. Raises ServerError

@@ -21,7 +21,7 @@ from storage.node.partition.batch_cache import BatchCache
 from storage.node.partition.commit_waiters import CommitWaiters
 from storage.node.partition.keyed_runs import KeyedRuns
 from storage.node.partition.node_settings import NodeSettings
-from storage.node.partition.produce_outcome import OVERLOADED_RETRY_MS, ProduceOutcome, unconfirmed
+from storage.node.partition.pending_append import OVERLOADED_RETRY_MS, PendingAppend, unconfirmed
 from storage.node.partition.sent_batches import SentBatches, SourceKey
 from storage.produce.dedup_window import DedupWindow
 from storage.produce.produce_check import check_mapping, checked_header, checked_keys
@@ -36,38 +36,6 @@ from storage.rpc.messages import (
     ProduceResponse,
 )
 from storage.rpc.node_api import ProduceWaiter
-
-
-class _Append:
-    """An append until it is committed, or nobody will know: the one place where its outcome is noted. `token` holds its
-    idempotency keys; `appended` is known when it is durable here."""
-
-    __slots__ = ("_host", "acks", "appended", "batch", "outcome", "source", "token")
-    appended: Appended
-
-    def __init__(
-        self,
-        host: "PartitionHost",
-        batch: bytearray,
-        acks: int,
-        source: SourceKey | None,
-        token: int | None,
-    ) -> None:
-        self._host = host
-        self.batch = batch
-        self.acks = acks
-        self.source = source
-        self.token = token
-        self.outcome: ProduceOutcome | None = None
-
-    def done(self) -> bool:
-        return False
-
-    def set_result(self, appended: Appended, /) -> None:
-        self._host.flushed(self, appended)
-
-    def set_exception(self, error: BaseException, /) -> None:
-        self._host.refused(self, error)
 
 
 class PartitionHost:
@@ -98,8 +66,8 @@ class PartitionHost:
         self._settings = settings
         self._on_high_watermark = on_high_watermark
         self._inbox_bytes = 0
-        self._uncommitted: deque[_Append] = deque()
-        self._counted: dict[int, tuple[Appended, ProduceOutcome]] = {}
+        self._uncommitted: deque[PendingAppend] = deque()
+        self._counted: dict[int, PendingAppend] = {}
         self._last_counted = 0
         self._moved_to = self.log.log_end
         self._settled: asyncio.Future[None] | None = None
@@ -229,60 +197,57 @@ class PartitionHost:
         waiter: ProduceWaiter,
     ) -> None:
         batch = request.batch if isinstance(request.batch, bytearray) else bytearray(request.batch)
-        append = _Append(self, batch, request.acks, source, token)
+        append = PendingAppend(
+            self, batch, request.acks, waiter, leader_epoch=self.leader_epoch, source=source, token=token
+        )
         try:
             self.log.append_and_tell(batch, append, leader_epoch=self.leader_epoch)
         except Exception:
             self._keyed.release(token)
             raise
         self._inbox_bytes += header.length
-        if request.acks == 0:
-            waiter.set_result(ProduceResponse(-1, self.leader_epoch, -1))
-        else:
-            append.outcome = ProduceOutcome(waiter, leader_epoch=self.leader_epoch, timeout_ms=request.timeout_ms)
+        append.begin(request.timeout_ms)
 
-    def flushed(self, append: "_Append", appended: Appended) -> None:
+    def flushed(self, append: PendingAppend, appended: Appended) -> None:
         """The leader's own copy is durable."""
         self._inbox_bytes -= len(append.batch)
         if append.source is not None:
             self._sent.stored(append.source, appended, self.leader_epoch)
         if self._has_ended:
-            self._end(append.token, append.outcome)
+            self._end(append)
             self._tell_settled()
             return
         self._cache.put(self.log.key, stamped_header(append.batch), append.batch)
         del append.batch  # the cache has a limit, and what waits for followers has none in bytes
         append.appended = appended
         self._uncommitted.append(append)
-        if append.outcome is not None and append.acks != ACKS_ALL:
-            outcome, append.outcome = append.outcome, None
-            self._count(appended, append.acks, outcome)
+        if append.acks > 0:
+            self._count(append)
         if appended.next_offset > self._moved_to:  # else it was told of together with another one of the same round
             self._moved_to = self.log.log_end
             self._leadership.log_moved()
         if self._uncommitted:  # the high watermark may have passed it before
             self._complete()
 
-    def _count(self, appended: Appended, acks: int, outcome: ProduceOutcome) -> None:
+    def _count(self, append: PendingAppend) -> None:
         """Whoever asked for a number of replicas waits for these, committed or not."""
         self._last_counted += 1
-        self._counted[self._last_counted] = (appended, outcome)
-        self._leadership.await_acks(LogKind.MESSAGES, appended.next_offset, acks, self._last_counted)
+        self._counted[self._last_counted] = append
+        self._leadership.await_acks(LogKind.MESSAGES, append.appended.next_offset, append.acks, self._last_counted)
 
     def acks_reached(self, tokens: Iterable[int]) -> None:
         for token in tokens:
             counted = self._counted.pop(token, None)
-            if counted is not None and not counted[1].done():
-                counted[1].set_result(counted[0])
+            if counted is not None:
+                counted.tell()
 
-    def refused(self, append: "_Append", error: BaseException) -> None:
+    def refused(self, append: PendingAppend, error: BaseException) -> None:
         """The append failed: nothing was stored, or nobody knows."""
         self._inbox_bytes -= len(append.batch)
         if append.source is not None:
             self._sent.refused(append.source)
         self._keyed.release(append.token)
-        if append.outcome is not None and not append.outcome.done():
-            append.outcome.set_exception(error)
+        append.fail(error)
         self._tell_settled()
 
     # --- batches that are sent again -----------------------------------------------------------------------------
@@ -319,8 +284,10 @@ class PartitionHost:
         if self._leadership.refusal(acks) is Refusal.TOO_MANY_WAITING:
             raise unconfirmed(timeout_ms)
         answer: asyncio.Future[ProduceResponse] = asyncio.get_running_loop().create_future()
-        outcome = ProduceOutcome(answer, leader_epoch=found.leader_epoch, timeout_ms=timeout_ms)
-        self._count(Appended(found.base_offset, found.append_time_ms, next_offset), acks, outcome)
+        append = PendingAppend(self, bytearray(), acks, answer, leader_epoch=found.leader_epoch)
+        append.appended = Appended(found.base_offset, found.append_time_ms, next_offset)
+        append.begin(timeout_ms)
+        self._count(append)
         return await answer
 
     # --- what is committed ---------------------------------------------------------------------------------------
@@ -337,8 +304,8 @@ class PartitionHost:
             done = self._uncommitted.popleft()
             if done.token is not None:
                 self._keyed.stored(done.token, done.appended.base_offset, self.leader_epoch)
-            if done.outcome is not None and not done.outcome.done():
-                done.outcome.set_result(done.appended)
+            if done.acks == ACKS_ALL:
+                done.tell()
         self._tell_settled()
 
     async def wait_until_committed(self) -> None:
@@ -361,16 +328,15 @@ class PartitionHost:
         uncommitted, self._uncommitted = self._uncommitted, deque()
         counted, self._counted = self._counted, {}
         for each in uncommitted:
-            self._end(each.token, each.outcome)
-        for _, outcome in counted.values():
-            self._end(None, outcome)
+            self._end(each)
+        for each in counted.values():
+            each.fail(self._unknown())
         self.stop_waiting()
         self._tell_settled()
 
-    def _end(self, token: int | None, outcome: ProduceOutcome | None) -> None:
-        self._keyed.release(token)
-        if outcome is not None and not outcome.done():
-            outcome.set_exception(self._unknown())
+    def _end(self, append: PendingAppend) -> None:
+        self._keyed.release(append.token)
+        append.fail(self._unknown())
 
     def _unknown(self) -> ServerError:
         detail = f"Partition {self.partition} of {self.topic.name} has got another leader; the append may be kept."

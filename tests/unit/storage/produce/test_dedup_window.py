@@ -5,7 +5,8 @@ import pytest
 from acklog.wire.batch import DedupKey
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
-from storage.produce.dedup_window import ENTRY_OVERHEAD_BYTES, DedupWindow, KnownKey
+from storage.produce.dedup_window import ENTRY_OVERHEAD_BYTES, DedupWindow
+from storage.rpc.messages import KeyedResult
 
 WINDOW_MS = 300_000
 
@@ -26,27 +27,27 @@ def test_a_duplicate_gets_the_original_place() -> None:
     window = new_window()
     append(window, key("a", index=0), key("b", index=3), offset=100)
     verdict = window.check([key("b", index=1), key("c", index=2)], 10)
-    assert (verdict.known, verdict.pending) == ([KnownKey(1, 103, 7, False)], [])
+    assert (verdict.known, verdict.pending) == ([KeyedResult(1, 103, 7, False)], [])
 
 
 def test_another_content_is_a_conflict() -> None:
     window = new_window()
     append(window, key("a"), offset=100)
-    assert window.check([key("a", content=b"87654321")], 0).known == [KnownKey(0, 100, 7, True)]
+    assert window.check([key("a", content=b"87654321")], 0).known == [KeyedResult(0, 100, 7, True)]
 
 
 def test_a_run_is_known_by_its_first_place_and_its_length() -> None:
     window = new_window()
     append(window, key("a", count=3), key("b", index=3, count=10_000), offset=100)
     verdict = window.check([key("b", count=10_000), key("a", index=10_000, count=3)], 10)
-    assert verdict.known == [KnownKey(0, 103, 7, False, 10_000), KnownKey(10_000, 100, 7, False, 3)]
+    assert verdict.known == [KeyedResult(0, 103, 7, False, 10_000), KeyedResult(10_000, 100, 7, False, 3)]
 
 
 @pytest.mark.parametrize("count", [1, 2, 4, 10_000])
 def test_another_length_of_a_run_is_a_conflict(count: int) -> None:
     window = new_window()
     append(window, key("a", count=3), offset=100)
-    assert window.check([key("a", index=5, count=count)], 0).known == [KnownKey(5, 100, 7, True, count)]
+    assert window.check([key("a", index=5, count=count)], 0).known == [KeyedResult(5, 100, 7, True, count)]
 
 
 def test_a_run_takes_the_memory_of_one_message() -> None:
@@ -130,9 +131,9 @@ def test_a_restart_goes_by_the_age_of_the_batches() -> None:
     window.rebuild([key("a")], 2, 6, age_ms=WINDOW_MS - 10, now_ms=50)
     window.rebuild([key("b", index=4, count=6)], 3, 7, age_ms=20, now_ms=50)
     assert not window.check([key("old")], 50).known
-    assert window.check([key("a")], 59).known == [KnownKey(0, 2, 6, False)]
+    assert window.check([key("a")], 59).known == [KeyedResult(0, 2, 6, False)]
     assert not window.check([key("a")], 60).known
-    assert window.check([key("b", count=6)], 29 + WINDOW_MS).known == [KnownKey(0, 7, 7, False, 6)]
+    assert window.check([key("b", count=6)], 29 + WINDOW_MS).known == [KeyedResult(0, 7, 7, False, 6)]
 
 
 def test_a_clock_that_went_back_never_makes_it_forget_early() -> None:
@@ -149,6 +150,6 @@ def test_a_key_used_again_after_its_window_has_its_new_place() -> None:
     window = new_window()
     window.rebuild([key("a")], 1, 6, age_ms=50, now_ms=0)
     window.rebuild([key("a")], 9, 6, age_ms=10, now_ms=0)
-    assert window.check([key("a")], WINDOW_MS - 50).known == [KnownKey(0, 9, 6, False)]
+    assert window.check([key("a")], WINDOW_MS - 50).known == [KeyedResult(0, 9, 6, False)]
     assert not window.check([key("a")], WINDOW_MS - 10).known
     window.check_invariants()
