@@ -11,6 +11,10 @@ import structlog
 NEEDED_FREE_BYTES = 8 << 30
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rewrite", action="store_true", help="scenario files: write what comes out, instead of judging")
+
+
 def pytest_sessionstart() -> None:
     """On a full disk hundreds of tests would fail one by one, each after the wait for a server that cannot start."""
     free_bytes = shutil.disk_usage(tempfile.gettempdir()).free

@@ -362,8 +362,8 @@ def _by_its_harm(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(InSyncReplicas, "check_invariants", lambda self: None)
 
 
-# Two histories that the seeds meet too seldom have scenarios of their own (test_scenarios.py).
-NEEDS_A_SCENARIO: tuple[Mutant, ...] = (cut_where_the_leader_says, answers_of_any_epoch)
+# The seeds meet the histories of cut_where_the_leader_says and answers_of_any_epoch too seldom: those two are found by
+# files of tests/scenarios/replication.
 
 MUTANTS: tuple[Mutant, ...] = (
     truncate_to_high_watermark,
