@@ -70,14 +70,20 @@ class _Watches(Generic[_Place, _View]):
 
 
 class LeaderWatch:
-    """Follows the metadata view for as long as that lives."""
+    """Follows the metadata view for as long as that lives. Made by `following`."""
 
     def __init__(self, metadata: MetadataView) -> None:
+        """For `following` only."""
         self._metadata = metadata
         self._partitions = _Watches(self._state)
         self._topics = _Watches(self.leaders)
         self._timer: asyncio.TimerHandle | None = None
-        metadata.subscribe(self._metadata_changed)
+
+    @classmethod
+    def following(cls, metadata: MetadataView) -> "LeaderWatch":
+        watch = cls(metadata)
+        metadata.subscribe(watch._metadata_changed)
+        return watch
 
     def partition(
         self, topic_id: str, number: int, *, leader_epoch: int, wake: Callable[[], None]

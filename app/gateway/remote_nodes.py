@@ -25,7 +25,7 @@ class RemoteNodes:
         def connect(address: str) -> RemoteNode:
             return RemoteNode(transport, address, clock=clock, entropy=entropy, settings=settings)
 
-        self._connections = NodeConnections(metadata, connect)
+        self._connections = NodeConnections.following(metadata, connect)
 
     def client(self, node_id: int) -> NodeApi:
         """Raises ServerError UNAVAILABLE for a node that is not known."""

@@ -54,7 +54,7 @@ class PartitionLeaders:
         self._clock = gateway.clock
         self._entropy = gateway.entropy
         self._shutdown = gateway.shutdown
-        self.watch = LeaderWatch(gateway.metadata)
+        self.watch = LeaderWatch.following(gateway.metadata)
 
     def deadline_in(self, duration_ms: int) -> int:
         return self._clock.monotonic_ms() + duration_ms

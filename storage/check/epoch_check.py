@@ -12,21 +12,26 @@ from storage.log.log_state import LEADER_EPOCHS_NAME
 
 
 class EpochCheck:
-    """Tell it every batch in order. Only batches below `durable_end` count: the file is made durable before the
-    recovery point that relies on it, and later ones are noted in memory at first."""
+    """Let it `read` the file, then tell it every batch in order. Only batches below `durable_end` count: the file is
+    made durable before the recovery point that relies on it, and later ones are noted in memory at first."""
 
     def __init__(self, disk: Disk, key: LogKey, *, durable_end: int, has_durable: bool, findings: Findings) -> None:
+        self._disk = disk
+        self._has_durable = has_durable
         self._findings = findings
         self._key = key
         self._path = f"{key.directory}/{LEADER_EPOCHS_NAME}"
         self._durable_end = durable_end
         self._epochs: LeaderEpochs | None = None
         self._last_epoch = -1
+
+    def read(self) -> None:
+        """Once, before the first batch."""
         try:
-            payload = read_checkpoint(disk, self._path)
+            payload = read_checkpoint(self._disk, self._path)
             if payload is not None:
                 self._epochs = leader_epochs_from_bytes(payload)
-            elif has_durable:
+            elif self._has_durable:
                 self._add(FindingKind.EPOCHS_MISSING, "there is no such file")
         except (CheckpointDamagedError, msgspec.DecodeError, ValueError) as error:
             self._add(FindingKind.EPOCHS_DAMAGED, str(error))

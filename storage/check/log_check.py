@@ -55,6 +55,13 @@ class LogCheck:
         self._last_ms = -1
         self._needed_from = self._snapshot_offset() if self._spec.has_state else 0
         self.figures = LogFigures(key, log_start=point.log_start, durable_end=max(point.offset, point.log_start))
+        self._epochs = EpochCheck(
+            disk,
+            key,
+            durable_end=self.figures.durable_end,
+            has_durable=point.offset > point.log_start,
+            findings=findings,
+        )
 
     def run(self) -> LogFigures:
         figures = self.figures
@@ -64,13 +71,7 @@ class LogCheck:
         if self._point.refused:
             figures.is_refused = True
             self._add(FindingKind.LOG_REFUSED, self._key.directory, self._point.refused)
-        self._epochs = EpochCheck(
-            self._disk,
-            self._key,
-            durable_end=figures.durable_end,
-            has_durable=self._point.offset > self._point.log_start,
-            findings=self._findings,
-        )
+        self._epochs.read()
         end = self._check_segments(bases)
         if end < figures.durable_end:
             if bases:

@@ -62,7 +62,9 @@ class LogQueue:
         self.journal_key = str(state.key).encode()
         self.holds = 0
         self.changing = asyncio.Lock()  # held by who cuts the log or begins it anew, one after the other
-        self.forget_queued()
+        self.end = state.log_end
+        self.newest_epoch = state.epochs.last_epoch
+        self.newest_ms = state.last_append_ms
 
     def forget_queued(self) -> None:
         """Nothing is queued: what the log has is what it will have."""

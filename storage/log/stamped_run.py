@@ -37,11 +37,12 @@ class StampedRun:
         if not batches:
             raise ValueError("there is no batch to append")
         with memoryview(batches) as view:
-            self._read(view)
+            self.end_offset, self.last_append_ms = self._read(view)
         self.base_offset = self.epochs[0][1]
 
-    def _read(self, view: memoryview) -> None:
-        """One pass, as lean as the language allows: it runs on the event loop, over all that a follower appends."""
+    def _read(self, view: memoryview) -> tuple[int, int]:
+        """(offset after the last batch, its append time). One pass, as lean as the language allows: it runs on the
+        event loop, over all that a follower appends."""
         size_bytes = len(view)
         position, expected, last_epoch, last_ms = 0, -1, -1, -1
         unpack, positions = STAMPED_HEADER.unpack_from, self.positions
@@ -80,8 +81,7 @@ class StampedRun:
             last_ms = append_ms
             expected = offset + count
             position = end
-        self.end_offset = expected
-        self.last_append_ms = last_ms
+        return expected, last_ms
 
     def __len__(self) -> int:
         """The number of batches."""

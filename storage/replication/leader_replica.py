@@ -90,6 +90,7 @@ class LeaderReplica:
         self._members: dict[int, FollowerProgress] = {}  # of the maximal ISR, those that are heard
         self._is_somebody_missing = False
         self._joining = Joining()
+        self._looked_ms = now_ms
         self._set_replicas(assignment, now_ms)
         self._reconsider(now_ms)
 

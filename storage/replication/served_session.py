@@ -30,7 +30,7 @@ class ServedPartition:
 
     def __init__(self, verdict: FetchVerdict, views: tuple[LogView, ...]) -> None:
         self.verdict = verdict
-        self.show(views)
+        self.views = views[: len(verdict.logs)]
         self.told_high_watermarks: tuple[int, ...] = ()
         self.turn = 0
 

@@ -18,7 +18,8 @@ _Connection = TypeVar("_Connection", bound=Connection)
 
 
 class NodeConnections(Generic[_Connection]):
-    """`connect(address)` makes one, which dials when it is first used. `close` them at the end.
+    """Made by `following`. `connect(address)` makes one connection, which dials when it is first used. `close` them at
+    the end.
 
     A node that registers anew gets a new connection at once: the old one leads to a process that is gone, and whoever
     still waits on it learns that. One whose registration ends keeps its connection until then: leases also end because
@@ -26,12 +27,19 @@ class NodeConnections(Generic[_Connection]):
     """
 
     def __init__(self, metadata: MetadataView, connect: Callable[[str], _Connection]) -> None:
+        """For `following` only."""
         self._metadata = metadata
         self._connect = connect
         self._open: dict[int, tuple[NodeRegistration, _Connection]] = {}
         self._closing: dict[asyncio.Task[None], None] = {}
         self._is_closed = False
-        self._unsubscribe = metadata.subscribe(self._metadata_changed)
+        self._unsubscribe: Callable[[], None] = lambda: None
+
+    @classmethod
+    def following(cls, metadata: MetadataView, connect: Callable[[str], _Connection]) -> "NodeConnections[_Connection]":
+        connections = cls(metadata, connect)
+        connections._unsubscribe = metadata.subscribe(connections._metadata_changed)
+        return connections
 
     def to(self, node_id: int) -> _Connection:
         """Raises ServerError UNAVAILABLE for a node that has not registered as long as this process lives."""

@@ -25,14 +25,15 @@ class BatchNumbers:
     def __init__(self, entropy: Entropy, *, sequence_max: int = SEQUENCE_MAX) -> None:
         self._entropy = entropy
         self._sequence_max = sequence_max
-        self._begin()
+        self._producer_id = _new_producer_id(entropy)
+        self._last_sequence = -1
 
     def next(self) -> BatchNumber:
         if self._last_sequence == self._sequence_max:
-            self._begin()
+            self._producer_id, self._last_sequence = _new_producer_id(self._entropy), -1
         self._last_sequence += 1
         return BatchNumber(self._producer_id, 0, self._last_sequence)
 
-    def _begin(self) -> None:
-        self._producer_id = self._entropy.bits64() >> 1
-        self._last_sequence = -1
+
+def _new_producer_id(entropy: Entropy) -> int:
+    return entropy.bits64() >> 1

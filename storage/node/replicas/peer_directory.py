@@ -38,7 +38,7 @@ class PeerDirectory:
         def connect(address: str) -> RemotePeer:
             return RemotePeer(transport, address, clock=clock, entropy=entropy, settings=settings)
 
-        self._connections = NodeConnections(metadata, connect)
+        self._connections = NodeConnections.following(metadata, connect)
 
     def peer(self, node_id: int) -> PeerApi:
         """Raises ServerError UNAVAILABLE for a node that never registered as long as this process lives."""

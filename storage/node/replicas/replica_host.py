@@ -97,7 +97,6 @@ class ReplicaHost:
         self._is_stepping = False
         self._has_news = False
         self.damaged_logs = DamagedLogs(topic, self.id, self.logs, self.step)
-        self.damaged_logs.watch()
 
     # --- asking ----------------------------------------------------------------------------------------------------
 

@@ -202,6 +202,7 @@ class Replicas:
             context=self._context,
             listener=self,
         )
+        replica.damaged_logs.watch()
         if not is_state_readable:
             replica.damaged_logs.state_is_unreadable()
         return replica
