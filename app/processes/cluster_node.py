@@ -21,6 +21,7 @@ from cluster.controller.host import ControllerHost
 from cluster.life.incarnation import take_incarnation
 from cluster.life.node_id import wait_for_node_id
 from cluster.life.registration import NodeRegistrar
+from cluster.lifecycle import Lifecycle
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
 from cluster.model.values import ControllerClaim, NodeRegistration, PartitionState
@@ -60,12 +61,16 @@ class ClusterNode:
     disk_health: DiskHealth
     end: NodeEnd
     parts: AsyncExitStack
-    is_leaving: bool = False
+    life: Lifecycle = Lifecycle.SERVING
 
     @property
     def address(self) -> str:
         """Where gateways and peers dial."""
         return self.settings.advertise or self.server.address
+
+    @property
+    def is_leaving(self) -> bool:
+        return self.life is not Lifecycle.SERVING
 
     @property
     def why_not_ready(self) -> str | None:
@@ -75,7 +80,7 @@ class ClusterNode:
     async def leave(self) -> bool:
         """Ask for other leaders, and wait until nothing is led here that another node could lead, `leave_timeout_ms`
         at most; the node goes on serving meanwhile. Whether that was reached."""
-        self.is_leaving = True
+        self._drain()
         changed = asyncio.Event()
         unsubscribe = self.metadata.subscribe(changed.set)
         try:
@@ -104,13 +109,19 @@ class ClusterNode:
 
     def begin_shutdown(self) -> None:
         """Answer the long polls and refuse new work; requests under way go on."""
-        self.is_leaving = True
+        self._drain()
         self.node.stop_waiting()
 
     async def close(self) -> None:
         """Give office and registration back, hang up, complete the writes, checkpoint everything."""
         self.begin_shutdown()
+        self.life = self.life.then(Lifecycle.CLOSING)
         await self.parts.aclose()
+        self.life = self.life.then(Lifecycle.CLOSED)
+
+    def _drain(self) -> None:
+        if self.life.may_become(Lifecycle.DRAINING):
+            self.life = Lifecycle.DRAINING
 
 
 async def start_cluster_node(

@@ -6,6 +6,7 @@ import structlog
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
+from cluster.lifecycle import Lifecycle
 from cluster.ports.clock import Clock
 from storage.disk.executor import IoExecutor
 from storage.disk.port import Disk, DiskRefusedError, ShortageError
@@ -34,8 +35,8 @@ class Engine:
         )
         self.indexes = IndexCache(limit=settings.closed_indexes_max)
         self.dirty: dict[LogState, None] = {}
+        self.life = Lifecycle.OPENING
         self.failure: str | None = None
-        self.is_closing = False
         self._tell_shortage_at_ms = 0
         self.on_failure: Callable[[], None] = lambda: None
 
@@ -43,8 +44,22 @@ class Engine:
         """Stop serving: what is on the disk is not known any more, and trying again would hide it (rule R11)."""
         if self.failure is None:
             self.failure = reason
+            if self.life.may_become(Lifecycle.FAILED):  # what is being closed goes on being closed
+                self.life = Lifecycle.FAILED
             logger.critical("storage_failed", reason=reason)
             self.on_failure()
+
+    def serves(self) -> None:
+        """Everything is recovered, and the journal is ready for the first append."""
+        self.life = self.life.then(Lifecycle.SERVING)
+
+    def closing(self) -> None:
+        self.life = self.life.then(Lifecycle.CLOSING)
+
+    def closed(self) -> None:
+        self.life = self.life.then(Lifecycle.CLOSED)
+        if self.failure is None:
+            self.failure = "it was closed"
 
     def failed(self) -> ServerError:
         return ServerError(ProblemCode.STORAGE_FAILED, f"the data directory is not served any more: {self.failure}")
@@ -66,6 +81,12 @@ class Engine:
         self.check_present(state)
         if state.refused:
             raise ServerError(ProblemCode.RECORDS_CORRUPT, f"log {state.key} is not served: {state.refused}")
+
+    def check_takes(self, state: LogState) -> None:
+        """Raise what keeps the log from being appended to."""
+        self.check(state)
+        if self.life is not Lifecycle.SERVING:
+            raise ServerError(ProblemCode.SHUTTING_DOWN, "the log store is being closed", retry_after_ms=1000)
 
     def check_present(self, state: LogState) -> None:
         """Raise what keeps the log from being replaced by a new one."""

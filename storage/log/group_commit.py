@@ -20,6 +20,7 @@ from itertools import chain
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
+from cluster.lifecycle import Lifecycle
 from storage.disk.port import DiskRefusedError, ShortageError
 from storage.log.engine import Engine
 from storage.log.journal import Journal
@@ -112,10 +113,8 @@ class GroupCommit:
 
     def _admit(self, log: LogQueue, length: int) -> None:
         engine = self._engine
-        if engine.failure is not None or log.state.refused:
-            engine.check(log.state)
-        if engine.is_closing:
-            raise ServerError(ProblemCode.SHUTTING_DOWN, "the log store is being closed", retry_after_ms=1000)
+        if engine.life is not Lifecycle.SERVING or log.state.refused:
+            engine.check_takes(log.state)
         if length > self._batch_bytes_max:
             raise ServerError(
                 ProblemCode.REQUEST_TOO_LARGE, f"an append has {length} bytes, at most {self._batch_bytes_max} fit"

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from cluster.errors import ServerError
+from cluster.lifecycle import Lifecycle
 from storage.disk.port import Disk, DiskRefusedError, ShortageError
 from storage.log.ballast import release_ballast, take_ballast
 from storage.log.engine import Engine
@@ -42,7 +43,7 @@ class Maintenance:
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def stop(self) -> None:
-        """The caller has set `engine.is_closing`. A sync that is under way ends first."""
+        """The engine is CLOSING. A sync that is under way ends first."""
         self._wake.set()
         if self._task is not None:
             await self._task
@@ -59,16 +60,16 @@ class Maintenance:
 
     async def _run(self) -> None:
         engine = self._engine
-        while engine.failure is None and not engine.is_closing:
+        while engine.life is Lifecycle.SERVING:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(engine.settings.sync_interval_ms / 1000):
                     await self._wake.wait()
             self._wake.clear()
-            if engine.dirty and engine.failure is None and not engine.is_closing:
+            if engine.dirty and engine.life is Lifecycle.SERVING:
                 with contextlib.suppress(ServerError):  # a full disk: the next turn tries again
                     async with self._lock:
                         await self._sync(pause_ms=0 if self._journal.full_files else engine.settings.sync_pause_ms)
-            if engine.failure is None and not engine.is_closing:
+            if engine.life is Lifecycle.SERVING:
                 await self._look_after_ballast()
 
     async def _look_after_ballast(self) -> None:

@@ -4,6 +4,7 @@ from functools import partial
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
+from cluster.lifecycle import Lifecycle
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
 from storage.disk.executor import IoExecutor
@@ -140,6 +141,7 @@ class LogStore:
         for spare in spares:
             self._journal.adopt(spare)
         engine.on_failure = self._maintenance.wake
+        engine.serves()
         self._maintenance.start()
         self.scrub.start()
 
@@ -229,9 +231,9 @@ class LogStore:
     async def close(self) -> None:
         """Wait for pending appends, sync everything, write the checkpoints and mark the directory as clean."""
         engine = self._engine
-        if engine.is_closing:
+        if engine.life in {Lifecycle.CLOSING, Lifecycle.CLOSED}:
             return
-        engine.is_closing = True
+        engine.closing()
         await self.scrub.stop()
         await self._commit.drain()
         await self._maintenance.stop()
@@ -239,8 +241,6 @@ class LogStore:
             if engine.failure is None:
                 await self._maintenance.close_cleanly()
         finally:
-            if self._journal is not None:
-                self._journal.close()
+            self._journal.close()
             engine.files.close()
-            if engine.failure is None:
-                engine.failure = "it was closed"
+            engine.closed()

@@ -6,6 +6,7 @@ from functools import partial
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
+from cluster.lifecycle import Lifecycle
 from cluster.model.values import Group, GroupMode, GroupSettings
 from cluster.ports.coordination import CoordinationStore
 from storage.delivery.partition_delivery import PartitionDelivery
@@ -124,7 +125,8 @@ class StorageNode:
         self._housekeeping = self._make_housekeeping(ports.store)
         self._tasks: list[asyncio.Task[None]] = []
         self._unsubscribe: Callable[[], None] = lambda: None
-        self._is_closing = self._has_changed = False
+        self._life = Lifecycle.OPENING
+        self._has_changed = False
 
     def _replica_context(self, ports: NodePorts, high_watermarks: HighWatermarks) -> ReplicaContext:
         settings = self._settings
@@ -183,10 +185,12 @@ class StorageNode:
         for activity in (self._replicas.follow(changed), self._housekeeping.run(), self._watch_followers()):
             self._tasks.append(asyncio.get_running_loop().create_task(activity))
             self._tasks[-1].add_done_callback(self._task_ended)
+        self._life = self._life.then(Lifecycle.SERVING)
 
     async def close(self) -> None:
         """Answer who waits, finish what was accepted, leave snapshots and checkpoints."""
         self.stop_waiting()
+        self._life = self._life.then(Lifecycle.CLOSING)
         self._unsubscribe()
         for task in self._tasks:
             task.cancel()
@@ -198,10 +202,12 @@ class StorageNode:
         await self._projection.flush(led)
         await self._replicas.checkpoint_high_watermarks()
         await self.logs.close()
+        self._life = self._life.then(Lifecycle.CLOSED)
 
     def stop_waiting(self) -> None:
         """The first step of a graceful stop: long polls are answered at once, new work is refused."""
-        self._is_closing = True
+        if self._life.may_become(Lifecycle.DRAINING):
+            self._life = Lifecycle.DRAINING
         self._receiver.stop()
         for partition in self._held.led():
             partition.host.stop_waiting()
@@ -291,7 +297,7 @@ class StorageNode:
 
     async def _partition(self, topic_id: str, number: int) -> Partition:
         partition = await self._replicas.get(topic_id, number)
-        if self._is_closing:
+        if self._life is not Lifecycle.SERVING:
             detail = "The node is shutting down."
             raise ServerError(ProblemCode.SHUTTING_DOWN, detail, retry_after_ms=UNAVAILABLE_RETRY_MS)
         return partition
@@ -313,7 +319,9 @@ class StorageNode:
         return await partition.host.produce(request)
 
     def begin_produce(self, request: messages.ProduceRequest, waiter: ProduceWaiter) -> bool:
-        partition = None if self._is_closing else self._held.find(request.topic_id, request.partition)
+        partition = (
+            None if self._life is not Lifecycle.SERVING else self._held.find(request.topic_id, request.partition)
+        )
         return partition is not None and partition.host.begin(request, waiter)
 
     async def known_keys(self, request: messages.KnownKeysRequest) -> messages.KnownKeysResponse:
@@ -335,7 +343,7 @@ class StorageNode:
 
     async def records(self, request: messages.RecordsRequest) -> messages.RecordsResponse:
         reads = self._held.followed(request.topic_id, request.partition)
-        if request.any_replica and reads is not None and not self._is_closing:
+        if request.any_replica and reads is not None and self._life is Lifecycle.SERVING:
             return await self._log_calls.follower_records(reads, request, lag_ms_max=self._settings.follower_lag_ms_max)
         leader = LeaderReads(await self._partition(request.topic_id, request.partition))
         return await self._log_calls.records(leader, request)
