@@ -123,7 +123,8 @@ def test_earlier_mappings_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
 async def page_of_the_nearest(stage: Stage, gateway: GatewayMachine) -> RecordsRead:
     """From the beginning."""
     assert gateway.http is not None
-    began_ms = stage.world.around.now_ms()
+    watermarks = stage.world.watermarks
+    began_ms, starting = stage.world.around.now_ms(), watermarks.starting()
     answer: Answer = await gateway.http.get(
         f"/topics/{QUEUE}/partitions/0/records", {"offset": "0", "readFrom": "nearest"}
     )
@@ -140,8 +141,7 @@ async def page_of_the_nearest(stage: Stage, gateway: GatewayMachine) -> RecordsR
         records=[],
         is_nearest=True,
     )
-    watermarks = stage.world.watermarks
-    watermarks.judge(stage.state.topic_id, page, watermarks.lives())
+    watermarks.judge(stage.state.topic_id, page, starting)
     return page
 
 

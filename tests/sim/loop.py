@@ -21,7 +21,11 @@ from typing import Any, TypeVar
 _Result = TypeVar("_Result")
 
 ITERATIONS_AT_ONE_MOMENT_MAX = 200_000
+LEFTOVERS_END_SECONDS = 600
+"""Of simulated time: what was cancelled may have an orderly end, with waits of its own."""
 PLAIN_CALLBACK = 0
+LEFTOVERS_END_SECONDS = 600
+"""Of simulated time: what is cancelled may have an orderly end, with waits of its own."""
 
 
 class Deadlock(Exception):  # noqa: N818 - a verdict on the program, not an error of the loop
@@ -30,6 +34,10 @@ class Deadlock(Exception):  # noqa: N818 - a verdict on the program, not an erro
 
 class Livelock(Exception):  # noqa: N818
     """The program goes round and round while no time passes."""
+
+
+class LeftoversError(RuntimeError):
+    """A task swallowed its cancellation: the program would never end."""
 
 
 class LeavesSimulationError(RuntimeError):
@@ -138,10 +146,15 @@ class SimLoop(asyncio.BaseEventLoop):
         return hold
 
     def release(self, hold: Hold) -> None:
-        """What was held runs now, in its order."""
-        self._holds.remove(hold)
+        """What was held runs now, in its order. Nothing happens where that was done already."""
+        if hold in self._holds:
+            self._holds.remove(hold)
         self._ready.extend(hold.handles)
         hold.handles.clear()
+
+    def release_all(self) -> None:
+        for hold in list(self._holds):
+            self.release(hold)
 
     def _hold_back(self) -> None:
         """Time goes on until there is something that may run: asyncio itself would run whatever comes due."""
@@ -257,9 +270,18 @@ def simulate(
 
 
 def _cancel_leftovers(loop: SimLoop) -> None:
+    """Also of processes that stand still: who waits for the end of such a one would wait for ever.
+
+    Raises LeftoversError for a task that goes on after its cancellation.
+    """
+    loop.release_all()
     tasks = loop.tasks()
     for task in tasks:
         task.cancel()
     if tasks:
-        loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        ended, going_on = loop.run_until_complete(asyncio.wait(tasks, timeout=LEFTOVERS_END_SECONDS))
+        for task in ended:
+            _ = task.cancelled() or task.exception()  # what they died of is nobody's business any more
+        if going_on:
+            raise LeftoversError(f"cancelled, and do not end: {going_on}")
     loop.run_until_complete(loop.shutdown_asyncgens())

@@ -13,7 +13,8 @@ import pytest
 from acklog import runtime
 from tests.sim import loop as loop_module
 from tests.sim.determinism_probe import probe
-from tests.sim.loop import Deadlock, LeavesSimulationError, Livelock, SimLoop, SimTask, simulate
+from tests.sim.loop import Deadlock, LeavesSimulationError, LeftoversError, Livelock, SimLoop, SimTask, simulate
+from tests.sim.process import Process
 
 
 def test_time_is_virtual_and_exact() -> None:
@@ -206,6 +207,32 @@ def test_who_looks_after_each_turn_misses_none_and_changes_nothing() -> None:
 
     assert simulate(1, alone)[1] == simulate(1, looked_at)[1]
     assert seen[:3] == [0, 1, 2]
+
+
+def test_a_failure_is_told_also_while_something_stands_still() -> None:
+    async def main(loop: SimLoop) -> None:
+        process = Process(loop, "still")
+        process.spawn(asyncio.sleep(3600), lambda task: None)
+        await asyncio.sleep(0)
+        process.pause()
+        raise ValueError("told")
+
+    with pytest.raises(ValueError, match="told"):
+        simulate(1, main)
+
+
+def test_a_task_that_swallows_its_cancellation_is_told() -> None:
+    async def stubborn() -> None:
+        while True:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(1)
+
+    async def main(loop: SimLoop) -> None:
+        loop.create_task(stubborn())
+        await asyncio.sleep(0)
+
+    with pytest.raises(LeftoversError, match="stubborn"):
+        simulate(1, main)
 
 
 def test_the_internals_of_asyncio_that_the_loop_leans_on() -> None:
