@@ -1,64 +1,79 @@
 """What a request to send asks for, whatever form it came in."""
 
-from dataclasses import dataclass
-from typing import NamedTuple
-
 import msgspec
 
-from acklog.wire.record import Record
+from acklog.wire.record import PlainRecord, Record
 from cluster.errors import ServerError
+from storage.rpc.messages import ACKS_ALL
 
 TRACE_HEADERS = ("traceparent", "tracestate")
 
 
-class Outgoing(msgspec.Struct, gc=False):
-    """A checked message. `partition` None: by its key. `dedup_key` is what the dedup window remembers it by.
+Records = list[Record] | list[PlainRecord]
+"""At least one: all of them plain, or none."""
 
-    `sticks_to` decides the partition of a message without a key: the idempotency key of its request, or its dedupId.
-    """
+
+class Outgoing(msgspec.Struct, gc=False):
+    """A checked message that says more than a key and a JSON body. `partition` None: by its key."""
 
     record: Record
     partition: int | None = None
-    dedup_key: str | None = None
-    sticks_to: str | None = None
+    dedup_id: str | None = None
 
 
-Checked = Outgoing | ServerError
+Sendable = PlainRecord | Outgoing
+"""A message that is right: nearly all are plain ones."""
+
+Message = Sendable | ServerError
+"""One of a request: what is to be stored, or why it cannot be."""
 
 
-@dataclass(frozen=True, slots=True)
-class SendCommand:
-    """`messages` holds, in the request's order, what is to be stored or why it cannot be."""
-
-    queue: str
-    messages: list[Checked]
-    acks: int
-    is_batch: bool
-
-
-@dataclass(frozen=True, slots=True)
-class PlainBatch:
-    """A batch of which every message is right and has at most a key beside its JSON body."""
+class Produce(msgspec.Struct):
+    """`messages` are in the request's order. `keys` are those of the messages where all of them are plain, as soon as
+    somebody has looked."""
 
     queue: str
-    bodies: list[bytes]
-    keys: list[str | None]
-    acks: int
+    messages: list[Message]
+    acks: int = ACKS_ALL
+    is_batch: bool = False
+    keys: list[str | None] | None = None
+    idempotency_key: str | None = None
 
-    def records(self) -> list[Record]:
-        return list(map(Record, self.bodies, self.keys))
+    def plain_keys(self) -> list[str | None] | None:
+        """None where some message is not plain."""
+        if self.keys is None and set(map(type, self.messages)) == {tuple}:
+            self.keys = [key for _, key in self.messages]  # type: ignore[misc]
+        return self.keys
+
+    def add_headers(self, headers: dict[str, str]) -> None:
+        """Give each message the headers that it does not have itself."""
+        for place, message in enumerate(self.messages):
+            if isinstance(message, tuple):
+                self.messages[place] = Outgoing(Record(*message, headers))
+            elif isinstance(message, Outgoing):
+                own = message.record.headers
+                message.record.headers = headers if own is None else {**headers, **own}
+        self.keys = None
 
     def clear(self) -> None:
-        self.bodies.clear()
-        self.keys.clear()
-
-    def spelled_out(self) -> SendCommand:
-        """The same batch, message by message, for whoever has to add to them."""
-        return SendCommand(self.queue, [Outgoing(record) for record in self.records()], self.acks, True)
+        """Nobody needs the messages any more."""
+        self.messages.clear()
+        self.keys = None
 
 
-class SingleMessage(NamedTuple):
-    """What a request asks that sends one message, `acks` all, without an idempotency key."""
+def record_of(message: Sendable) -> Record:
+    return message.record if isinstance(message, Outgoing) else Record(*message)
 
-    queue: str
-    message: Outgoing
+
+def dedup_id_of(message: Sendable) -> str | None:
+    return message.dedup_id if isinstance(message, Outgoing) else None
+
+
+def deciding_key(message: Sendable, idempotency_key: str | None) -> str | None:
+    """What decides the partition of a message that names none: its key, else its dedupId or its request's idempotency
+    key, so that a retry lands where the first try did."""
+    if isinstance(message, Outgoing):
+        if message.record.key is not None:
+            return message.record.key
+        return idempotency_key if message.dedup_id is None else message.dedup_id
+    return idempotency_key if message[1] is None else message[1]

@@ -1,26 +1,28 @@
 """Where the messages of one request are, or why they are not."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from cluster.errors import ServerError
 from cluster.model.values import Topic
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """Messages that were stored one behind the other: the one at `indexes[i]` of the request is at
-    `base_offset` + i. `base_offset` is -1 where `acks` 0 asked for no offsets."""
+class Placed(NamedTuple):
+    """Where a message was stored; `offset` is -1 where `acks` 0 asked for no offset."""
 
     partition: int
     epoch: int
-    base_offset: int
-    indexes: list[int]
+    offset: int
 
 
 @dataclass(slots=True)
 class SendResult:
     """Every message of the request is in one of `runs`, or in `faults` by its index. `deadline_ms`: until when, on the
-    steady clock, whatever the request needs of the nodes has to be done."""
+    steady clock, whatever the request needs of the nodes has to be done.
+
+    A run is messages that stand one behind the other, by their places in the request, and where the first one is.
+    """
 
     topic: Topic
     count: int
@@ -28,8 +30,14 @@ class SendResult:
     acks: int
     deadline_ms: int
     is_topic_created: bool = False
-    runs: list[Run] = field(default_factory=list)
+    runs: list[tuple[list[int], Placed]] = field(default_factory=list)
     faults: dict[int, ServerError] = field(default_factory=dict)
+
+    def place(self, indexes: list[int], first: Placed) -> None:
+        self.runs.append((indexes, first))
+
+    def fail(self, indexes: Iterable[int], fault: ServerError) -> None:
+        self.faults.update(dict.fromkeys(indexes, fault.with_traceback(None)))  # whose frames hold this result
 
     @property
     def first_fault(self) -> ServerError:

@@ -1,36 +1,29 @@
 """Batches on their way to the log: how they are made, and what is done while it is not known what became of one."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Protocol
 
 from acklog.wire.batch import DedupKey, encode_batch, encode_plain_batch
 from acklog.wire.problems import ProblemCode
-from acklog.wire.record import PlainRecord, Record
-from app.gateway.batching.batch_numbers import BatchNumbers
+from app.calls.send import Records
+from app.gateway.batching.batch_numbers import NO_NUMBER, BatchNumber, BatchNumbers
 from app.gateway.batching.coalescer import ANY_PARTITION, Destination
+from app.gateway.batching.flight import Flight
 from app.gateway.routing import PartitionLeaders, Try
 from cluster.errors import ServerError
 from storage.rpc.messages import ANY_MAPPING, ProduceRequest, ProduceResponse
-from storage.rpc.node_api import NodeApi, ProduceWaiter
+from storage.rpc.node_api import NodeApi
 
 DECOMMISSIONED_RETRY_MS = 100
-
-Appending = Callable[[], Awaitable[ProduceResponse]]
 
 
 class Appends(Protocol):
     """Makes batches and has them appended; each batch is handed over once."""
 
     def encode(
-        self, records: list[Record], *, payload: bytes | None = None, keys: list[DedupKey] | None = None
+        self, records: Records, *, payload: bytes | None = None, keys: list[DedupKey] | None = None
     ) -> bytearray:
-        """As `acklog.wire.batch.encode_batch`."""
-        ...
-
-    def encode_plain(self, records: list[PlainRecord]) -> bytearray:
-        """As `acklog.wire.batch.encode_plain_batch`."""
+        """As `acklog.wire.batch.encode_batch` or, for plain records, `encode_plain_batch`."""
         ...
 
     async def append(
@@ -47,10 +40,8 @@ class Appends(Protocol):
         is not."""
         ...
 
-    def begin(
-        self, topic_id: str, partition: int, batch: bytearray, acks: int, waiter: ProduceWaiter, *, deadline_ms: int
-    ) -> None:
-        """As `append`; `waiter` is told in a later turn what became of it, whether it is `done` or not."""
+    def begin(self, flight: Flight) -> None:
+        """As `append`; the flight is told in a later turn what became of it."""
         ...
 
     def destination(self, topic_id: str, partition: int) -> Destination:
@@ -64,21 +55,23 @@ class _Tasks:
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def start(self, appending: Awaitable[ProduceResponse], waiter: ProduceWaiter) -> None:
-        task = asyncio.get_running_loop().create_task(_tell(waiter, appending))
+    def start(self, flight: Flight, appends: Appends) -> None:
+        task = asyncio.get_running_loop().create_task(_wait_for(flight, appends))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
 
-async def _tell(waiter: ProduceWaiter, appending: Awaitable[ProduceResponse]) -> None:
+async def _wait_for(flight: Flight, appends: Appends) -> None:
     try:
-        response = await appending
+        response = await appends.append(
+            flight.topic_id, flight.partition, flight.batch, flight.acks, deadline_ms=flight.deadline_ms
+        )
     except BaseException as error:
-        waiter.set_exception(error)
+        flight.failed(error)
         if not isinstance(error, ServerError):
             raise
     else:
-        waiter.set_result(response)
+        flight.stored(response)
 
 
 class NumberedAppends:
@@ -91,23 +84,9 @@ class NumberedAppends:
         self._tasks = _Tasks()
 
     def encode(
-        self, records: list[Record], *, payload: bytes | None = None, keys: list[DedupKey] | None = None
+        self, records: Records, *, payload: bytes | None = None, keys: list[DedupKey] | None = None
     ) -> bytearray:
-        producer_id, producer_epoch, base_sequence = self._numbers.next()
-        return encode_batch(
-            records,
-            payload=payload,
-            keys=keys,
-            producer_id=producer_id,
-            producer_epoch=producer_epoch,
-            base_sequence=base_sequence,
-        )
-
-    def encode_plain(self, records: list[PlainRecord]) -> bytearray:
-        producer_id, producer_epoch, base_sequence = self._numbers.next()
-        return encode_plain_batch(
-            records, producer_id=producer_id, producer_epoch=producer_epoch, base_sequence=base_sequence
-        )
+        return _encode(records, payload=payload, keys=keys, number=self._numbers.next())
 
     async def append(
         self,
@@ -128,10 +107,8 @@ class NumberedAppends:
         except ServerError as error:
             raise _told_to_client(error) from None
 
-    def begin(
-        self, topic_id: str, partition: int, batch: bytearray, acks: int, waiter: ProduceWaiter, *, deadline_ms: int
-    ) -> None:
-        self._tasks.start(self.append(topic_id, partition, batch, acks, deadline_ms=deadline_ms), waiter)
+    def begin(self, flight: Flight) -> None:
+        self._tasks.start(flight, self)
 
     def destination(self, topic_id: str, partition: int) -> Destination:
         """Messages without a key wait for those of their topic only: whoever leads what they go to is one of many."""
@@ -141,12 +118,14 @@ class NumberedAppends:
 class LocalAppends:
     """Of a gateway whose only node is in its own process: no answer is ever lost on the way."""
 
-    encode = staticmethod(encode_batch)
-    encode_plain = staticmethod(encode_plain_batch)
-
     def __init__(self, leaders: PartitionLeaders) -> None:
         self._leaders = leaders
         self._tasks = _Tasks()
+
+    def encode(
+        self, records: Records, *, payload: bytes | None = None, keys: list[DedupKey] | None = None
+    ) -> bytearray:
+        return _encode(records, payload=payload, keys=keys)
 
     async def append(
         self,
@@ -170,58 +149,53 @@ class LocalAppends:
         except ServerError as error:
             raise _told_to_client(error) from None
 
-    def begin(
-        self, topic_id: str, partition: int, batch: bytearray, acks: int, waiter: ProduceWaiter, *, deadline_ms: int
-    ) -> None:
+    def begin(self, flight: Flight) -> None:
         """Without a task, unless it has to wait for something: that would be half of what a small append costs."""
-        appending = partial(self.append, topic_id, partition, batch, acks, deadline_ms=deadline_ms)
-        remaining_ms = self._leaders.remaining_ms(deadline_ms)
+        remaining_ms = self._leaders.remaining_ms(flight.deadline_ms)
         try:
-            node = self._leaders.node_that_leads(topic_id, partition)
+            node = self._leaders.node_that_leads(flight.topic_id, flight.partition)
             if node is not None and remaining_ms > 0:
-                request = ProduceRequest(topic_id, partition, batch, acks, remaining_ms)
-                if node.begin_produce(request, _Outcome(self, appending, waiter)):
+                flight.begun(self._ended_badly)
+                request = ProduceRequest(flight.topic_id, flight.partition, flight.batch, flight.acks, remaining_ms)
+                if node.begin_produce(request, flight):
                     return
         except ServerError:
             pass  # nothing was done: the task waits until it can be, or finds the same error
-        self.start_task(appending, waiter)
+        self._tasks.start(flight, self)
 
     def destination(self, topic_id: str, partition: int) -> Destination:
         """One disk stores everything."""
         return 0
 
-    def start_task(self, appending: Appending, waiter: ProduceWaiter) -> None:
-        self._tasks.start(appending(), waiter)
+    def _ended_badly(self, flight: Flight, error: BaseException) -> None:
+        """What the node says of a flight that it had begun with; what was not done after all is tried again."""
+        if isinstance(error, ServerError):
+            if self._leaders.is_undone(error):
+                self._tasks.start(flight, self)
+                return
+            error = _told_to_client(error)
+        asyncio.get_running_loop().call_soon(flight.failed, error)
 
-    def is_undone(self, error: BaseException) -> bool:
-        """Whether nothing was done, and may be done a little later."""
-        return isinstance(error, ServerError) and self._leaders.is_undone(error)
 
-
-class _Outcome:
-    """What the node tells of an append that it began with. `waiter` is told in a turn of its own, because the node is
-    about to tell others, too; what was not done after all is tried again with a task."""
-
-    __slots__ = ("_appending", "_appends", "_loop", "_waiter")
-
-    def __init__(self, appends: LocalAppends, appending: Appending, waiter: ProduceWaiter) -> None:
-        self._appends = appends
-        self._appending = appending
-        self._waiter = waiter
-        self._loop = asyncio.get_running_loop()
-
-    def done(self) -> bool:
-        return False
-
-    def set_result(self, response: ProduceResponse, /) -> None:
-        self._loop.call_soon(self._waiter.set_result, response)
-
-    def set_exception(self, error: BaseException, /) -> None:
-        if self._appends.is_undone(error):
-            self._appends.start_task(self._appending, self._waiter)
-        else:
-            told = _told_to_client(error) if isinstance(error, ServerError) else error
-            self._loop.call_soon(self._waiter.set_exception, told)
+def _encode(
+    records: Records, *, payload: bytes | None, keys: list[DedupKey] | None, number: BatchNumber = NO_NUMBER
+) -> bytearray:
+    producer_id, producer_epoch, base_sequence = number
+    if isinstance(records[0], tuple):
+        return encode_plain_batch(
+            records,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=base_sequence,
+        )
+    return encode_batch(
+        records,
+        payload=payload,
+        keys=keys,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+    )
 
 
 def _told_to_client(error: ServerError) -> ServerError:

@@ -1,26 +1,23 @@
 """What an earlier try of a request has stored, where the topic's keys were mapped to before its partitions changed."""
 
+from collections.abc import Set as AbstractSet
+
 from acklog.wire.problems import ProblemCode
-from app.calls.send import Checked, Outgoing
-from app.calls.send_result import Run, SendResult
+from app.calls.send import Message, Outgoing, Produce, Sendable, deciding_key, dedup_id_of
+from app.calls.send_result import SendResult
 from app.gateway.dependencies import Gateway
 from app.gateway.partition_choice import partition_of_key
 from app.gateway.routing import PartitionLeaders
 from app.services.fan_out import ask_each
-from app.services.keyed_batch import (
-    KeyedRun,
-    StoredRuns,
-    is_named_by_request,
-    keys_of,
-    named_by,
-    runs_without,
-    without_known,
-)
+from app.services.keyed_batch import without_known
+from app.services.keyed_runs import Run, keys_of, request_name, runs_of
 from cluster.errors import ServerError
 from cluster.model.topic_mapping import earlier_topics
 from cluster.model.values import PartitionLife, Topic
 from storage.rpc.messages import KeyedResult, KnownKeysRequest
 from storage.rpc.node_api import NodeApi
+
+NOTHING: AbstractSet[int] = frozenset()
 
 
 class EarlierSends:
@@ -32,62 +29,52 @@ class EarlierSends:
         self._clock = gateway.clock
         self._leaders = leaders
 
-    def may_know(self, topic: Topic) -> bool:
-        """Whether the topic's partitions have changed within its window."""
-        return bool(earlier_topics(topic, self._clock.now_ms()))
-
-    async def find(self, messages: list[Checked], result: SendResult) -> set[int]:
+    async def find(self, produce: Produce, result: SendResult) -> AbstractSet[int]:
         """Note in `result` what of the messages with idempotency keys is stored already; the places of these messages.
 
         Raises ServerError: nothing is stored yet of what was not found. All has to be asked for first, or a further try
         would make other runs of what is left.
         """
+        if produce.idempotency_key is None and not any(map(_has_dedup_id, produce.messages)):
+            return NOTHING
         found: set[int] = set()
-        if not any(isinstance(each, Outgoing) and each.dedup_key is not None for each in messages):
-            return found
         for earlier in earlier_topics(result.topic, self._clock.now_ms()):
-            stored = StoredRuns()
-            runs = self._runs(messages, found, earlier, stored)
-            await self._ask(runs, result, stored)
-            result.faults.update(stored.faults)
-            found.update(stored.faults, *(run.indexes for run in result.runs))
+            await self._ask(self._runs(produce, found, earlier, result), result)
+            found.update(result.faults, *(indexes for indexes, _ in result.runs))
         return found
 
-    def _runs(
-        self, messages: list[Checked], found: set[int], earlier: Topic, stored: StoredRuns
-    ) -> dict[int, list[KeyedRun]]:
+    def _runs(self, produce: Produce, found: set[int], earlier: Topic, result: SendResult) -> dict[int, list[Run]]:
         """By partition, what a request with these messages would have stored by the earlier mapping."""
-        parts: dict[int, tuple[list[int], list[Outgoing]]] = {}
-        for index, message in enumerate(messages):
-            if not isinstance(message, Outgoing) or (index in found and is_named_by_request(message)):
+        places: dict[int, list[int]] = {}
+        for index, message in enumerate(produce.messages):
+            if isinstance(message, ServerError) or (index in found and dedup_id_of(message) is None):
                 continue
-            partition = self._partition_of(message, earlier)
+            partition = self._partition_of(message, produce.idempotency_key, earlier)
             if partition is not None:
-                indexes, part = parts.setdefault(partition, ([], []))
-                indexes.append(index)
-                part.append(named_by(message, earlier.mapping))
+                places.setdefault(partition, []).append(index)
+        name = request_name(produce, earlier.mapping)
         return {
             partition: left
-            for partition, (indexes, part) in parts.items()
-            if (left := runs_without(found, indexes, part, stored))
+            for partition, indexes in places.items()
+            if (left := runs_of(produce, indexes, name, result, found))
         }
 
-    def _partition_of(self, message: Outgoing, earlier: Topic) -> int | None:
+    def _partition_of(self, message: Sendable, idempotency_key: str | None, earlier: Topic) -> int | None:
         """None where the message has no name to be found by, or cannot have been stored in a partition that is left."""
-        if message.dedup_key is None:
+        if idempotency_key is None and dedup_id_of(message) is None:
             return None
-        if message.partition is not None:
+        if isinstance(message, Outgoing) and message.partition is not None:
             partition = message.partition
             if partition >= earlier.partitions or partition in earlier.decommissioned:
                 return None
         else:
-            key = message.record.key if message.record.key is not None else message.sticks_to
+            key = deciding_key(message, idempotency_key)
             assert key is not None, "an idempotency key decides where a message without a key goes"
             partition = partition_of_key(key, earlier)
         state = self._metadata.partition(earlier.id, partition)
         return None if state is not None and state.life is PartitionLife.GONE else partition
 
-    async def _ask(self, runs: dict[int, list[KeyedRun]], result: SendResult, stored: StoredRuns) -> None:
+    async def _ask(self, runs: dict[int, list[Run]], result: SendResult) -> None:
         async def ask(partition: int) -> list[KeyedResult]:
             return await self._known(result.topic, partition, runs[partition], result.deadline_ms)
 
@@ -95,15 +82,12 @@ class EarlierSends:
         for partition, answer in zip(runs, await ask_each(list(runs), ask), strict=True):
             if isinstance(answer, ServerError):
                 failure = answer
-                continue
-            placed = len(stored.placed)
-            without_known(answer, runs[partition], stored)
-            for indexes, place in stored.placed[placed:]:
-                result.runs.append(Run(partition, place.epoch, place.offset, indexes))
+            else:
+                without_known(answer, partition, runs[partition], result)
         if failure is not None:
             raise failure
 
-    async def _known(self, topic: Topic, partition: int, runs: list[KeyedRun], deadline_ms: int) -> list[KeyedResult]:
+    async def _known(self, topic: Topic, partition: int, runs: list[Run], deadline_ms: int) -> list[KeyedResult]:
         count = sum(len(run.records) for run in runs)
 
         async def ask(node: NodeApi, remaining_ms: int) -> list[KeyedResult]:
@@ -118,3 +102,7 @@ class EarlierSends:
             if error.code is ProblemCode.MESSAGE_EXPIRED:
                 return []  # the partition is gone, since it was asked
             raise
+
+
+def _has_dedup_id(message: Message) -> bool:
+    return not isinstance(message, ServerError) and dedup_id_of(message) is not None

@@ -2,7 +2,8 @@
 
 import asyncio
 
-from app.calls.send_result import Run, SendResult
+from app.calls.send_result import Placed, SendResult
+from app.gateway.batching.flight import Flight
 from cluster.errors import ServerError
 from storage.rpc.messages import ProduceResponse
 
@@ -13,44 +14,40 @@ class PartsUnderWay:
 
     def __init__(self, result: SendResult) -> None:
         self.all_done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._result = result
+        self.result = result
         self._left = 0
 
-    def add(self, partition: int, indexes: list[int]) -> "_Part":
-        """Who is told of the part that has the request's messages at `indexes`. All parts are added in one turn."""
+    def add(self, partition: int, indexes: list[int]) -> Flight:
+        """The part that has the request's messages at `indexes`. All parts are added in one turn."""
         self._left += 1
         return _Part(self, partition, indexes)
 
-    def stored(self, run: Run) -> None:
-        self._result.runs.append(run)
-        self._one_less()
-
-    def failed(self, indexes: list[int], error: BaseException) -> None:
-        if isinstance(error, ServerError):
-            self._result.faults.update(dict.fromkeys(indexes, error.with_traceback(None)))
-        elif not self.all_done.done():
-            self.all_done.set_exception(error)
-        self._one_less()
-
-    def _one_less(self) -> None:
+    def one_less(self) -> None:
         self._left -= 1
         if not self._left and not self.all_done.done():  # whoever waited may have gone
             self.all_done.set_result(None)
 
+    def broken(self, error: BaseException) -> None:
+        if not self.all_done.done():
+            self.all_done.set_exception(error)
 
-class _Part:
-    __slots__ = ("_indexes", "_partition", "_parts")
+
+class _Part(Flight):
+    __slots__ = ("_indexes", "_parts")
 
     def __init__(self, parts: PartsUnderWay, partition: int, indexes: list[int]) -> None:
+        result = parts.result
+        super().__init__(result.topic.id, partition, result.acks, result.deadline_ms)
         self._parts = parts
-        self._partition = partition
         self._indexes = indexes
 
-    def done(self) -> bool:
-        return False
+    def stored(self, response: ProduceResponse) -> None:
+        self._parts.result.place(self._indexes, Placed(self.partition, response.leader_epoch, response.base_offset))
+        self._parts.one_less()
 
-    def set_result(self, answer: ProduceResponse, /) -> None:
-        self._parts.stored(Run(self._partition, answer.leader_epoch, answer.base_offset, self._indexes))
-
-    def set_exception(self, error: BaseException, /) -> None:
-        self._parts.failed(self._indexes, error)
+    def failed(self, error: BaseException) -> None:
+        if isinstance(error, ServerError):
+            self._parts.result.fail(self._indexes, error)
+        else:
+            self._parts.broken(error)
+        self._parts.one_less()

@@ -11,7 +11,7 @@ from acklog.wire.limits import JSON_DEPTH_MAX
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from app.calls.message_view import encode_line, view_of
-from app.calls.send import Outgoing, PlainBatch, SendCommand
+from app.calls.send import Outgoing, Produce, record_of
 from app.http.exchange.turns import Steps, at_once
 from app.http.parsing.accept import chosen_type
 from app.http.parsing.array_pieces import ArrayPieces
@@ -48,8 +48,8 @@ def stored(text: bytes, content_type: str = "application/json", query: bytes = b
     command = parse_send(text, content_type=content_type, query_string=query)
     records = []
     for message in command.messages:
-        assert isinstance(message, Outgoing), message
-        records.append(message.record)
+        assert not isinstance(message, ServerError), message
+        records.append(record_of(message))
     return records
 
 
@@ -133,20 +133,20 @@ def test_text_that_is_not_json_is_refused_in_pieces_as_in_one(garbage: bytes) ->
         assert outcome(large_envelope_steps(body, NO_ARGUMENTS)) == outcome(envelope_steps(body))
 
 
-def envelope_steps(body: bytes) -> Steps[SendCommand | PlainBatch]:
+def envelope_steps(body: bytes) -> Steps[Produce]:
     return send_steps(body, content_type="application/json", query_string=b"")
 
 
-def outcome(steps: Steps[SendCommand | PlainBatch]) -> object:
+def outcome(steps: Steps[Produce]) -> object:
     """What a request came to; of a refused one only that: large ones may have another fault found first."""
     try:
         command = at_once(steps)
     except ServerError as error:
         return "refused" if error.code.status == 400 else error
-    if isinstance(command, PlainBatch):
-        command = command.spelled_out()
     messages = [
-        (each.code, each.field) if isinstance(each, ServerError) else (each.record, each.partition)
+        (each.code, each.field)
+        if isinstance(each, ServerError)
+        else (record_of(each), isinstance(each, Outgoing) and each.partition)
         for each in command.messages
     ]
     return command.queue, command.acks, command.is_batch, messages
@@ -221,7 +221,7 @@ def test_nonsense_to_send_ends_in_a_problem(body: bytes, content_type: str, quer
         command = parse_send(body, content_type=content_type, query_string=query)
         assert command.messages
         for message in command.messages:
-            assert isinstance(message, Outgoing) or is_the_clients(message)
+            assert not isinstance(message, ServerError) or is_the_clients(message)
 
     assert is_the_clients(fault_of(parse))
 

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from acklog.wire.record import Record
+from acklog.wire.record import PlainRecord, Record
 from app.gateway.batching.coalescer import Append, Choose, Coalescer, Destination
+from app.gateway.batching.flight import Flight
 from storage.rpc.messages import ProduceResponse
-from storage.rpc.node_api import ProduceWaiter
 
 
 class Appending(Protocol):
@@ -45,19 +45,21 @@ def coalescer_of(
 
 
 def _telling(append: Appending) -> Append:
-    """Runs `append` as a task, and tells the waiter how it ended."""
+    """Runs `append` as a task, and tells the flight how it ended."""
     tasks: set[asyncio.Task[None]] = set()
 
-    def begin(
-        topic_id: str, partition: int, acks: int, records: list[Record], waiter: ProduceWaiter, *, deadline_ms: int
-    ) -> None:
+    def begin(flight: Flight, records: list[Record | PlainRecord]) -> None:
+        whole = [Record(*each) if isinstance(each, tuple) else each for each in records]
+
         async def tell() -> None:
             try:
-                response = await append(topic_id, partition, acks, records, deadline_ms=deadline_ms)
+                response = await append(
+                    flight.topic_id, flight.partition, flight.acks, whole, deadline_ms=flight.deadline_ms
+                )
             except Exception as error:
-                waiter.set_exception(error)
+                flight.failed(error)
             else:
-                waiter.set_result(response)
+                flight.stored(response)
 
         task = asyncio.get_running_loop().create_task(tell())
         tasks.add(task)

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from acklog.wire.batch import NO_PRODUCER
 from cluster.ports.entropy import Entropy
 
 SEQUENCE_MAX = 2**31 - 1
@@ -14,6 +15,10 @@ class BatchNumber(NamedTuple):
     producer_id: int
     producer_epoch: int
     base_sequence: int
+
+
+NO_NUMBER = BatchNumber(NO_PRODUCER, NO_PRODUCER, NO_PRODUCER)
+"""Of a batch that is never sent again."""
 
 
 class BatchNumbers:

@@ -18,29 +18,22 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Protocol, cast
 
-from acklog.wire.record import Record
+from acklog.wire.record import PlainRecord, Record
+from app.calls.send import Records
+from app.calls.send_result import Placed
+from app.gateway.batching.flight import Flight
 from cluster.errors import ServerError
 from storage.rpc.messages import ProduceResponse
-from storage.rpc.node_api import ProduceWaiter
 
 RECORD_OVERHEAD_BYTES = 192  # of a record's framing, timestamp and content type
 
 
 class Append(Protocol):
-    """Begins to store one batch; `waiter` is told in a later turn what became of it."""
+    """Begins to store one batch of these records."""
 
-    def __call__(
-        self,
-        topic_id: str,
-        partition: int,
-        acks: int,
-        records: list[Record],
-        waiter: ProduceWaiter,
-        *,
-        deadline_ms: int,
-    ) -> None: ...
+    def __call__(self, flight: Flight, records: list[Record | PlainRecord], /) -> None: ...
 
 
 class Choose(Protocol):
@@ -55,14 +48,6 @@ ANY_PARTITION = -1
 
 Place = tuple[str, int, int]
 """Topic id, partition or ANY_PARTITION, acks."""
-
-
-class Placed(NamedTuple):
-    """Where a message was stored; `offset` is -1 where `acks` 0 asked for no offset."""
-
-    partition: int
-    epoch: int
-    offset: int
 
 
 class Waiter(Protocol):
@@ -82,7 +67,7 @@ class _Pending:
     """`deadline_ms` is that of its first message."""
 
     deadline_ms: int
-    records: list[Record] = field(default_factory=list)
+    records: list[Record | PlainRecord] = field(default_factory=list)
     waiting: list[Waiter] = field(default_factory=list)
     size_bytes: int = 0
 
@@ -111,30 +96,35 @@ class _Wave:
     timer: asyncio.TimerHandle | None = None
 
 
-class _Flight:
-    """A batch under way. `ended` is called before its messages are told."""
+class _Flight(Flight):
+    """`ended` is called before the messages are told."""
 
-    __slots__ = ("_ended", "_partition", "_waiting")
+    __slots__ = ("_waiting", "ended")
 
-    def __init__(self, partition: int, waiting: list[Waiter], ended: Callable[[], None]) -> None:
-        self._partition = partition
+    def __init__(
+        self,
+        topic_id: str,
+        partition: int,
+        acks: int,
+        deadline_ms: int,
+        waiting: list[Waiter],
+        ended: Callable[[], None],
+    ) -> None:
+        super().__init__(topic_id, partition, acks, deadline_ms)
         self._waiting = waiting
-        self._ended = ended
+        self.ended = ended
 
-    def done(self) -> bool:
-        return False
-
-    def set_result(self, response: ProduceResponse, /) -> None:
-        self._ended()
-        partition, epoch, offset = self._partition, response.leader_epoch, response.base_offset
+    def stored(self, response: ProduceResponse) -> None:
+        self.ended()
+        partition, epoch, offset = self.partition, response.leader_epoch, response.base_offset
         step = 1 if offset >= 0 else 0
         for waiter in self._waiting:
             if not waiter.done():
                 waiter.set_result(Placed(partition, epoch, offset))
             offset += step
 
-    def set_exception(self, error: BaseException, /) -> None:
-        self._ended()
+    def failed(self, error: BaseException) -> None:
+        self.ended()
         for waiter in self._waiting:
             if not waiter.done():
                 _fail(waiter, error)
@@ -182,13 +172,13 @@ class Coalescer:
         """To how many destinations messages wait, or are under way."""
         return len(self._waves)
 
-    def add(self, topic_id: str, partition: int, acks: int, record: Record) -> "asyncio.Future[Placed]":
+    def add(self, topic_id: str, partition: int, acks: int, record: Record | PlainRecord) -> "asyncio.Future[Placed]":
         """Where the message is, once it is durable as `acks` asks; fails with ServerError."""
         future: asyncio.Future[Placed] = asyncio.get_running_loop().create_future()
         self.enqueue(topic_id, partition, acks, record, future)
         return future
 
-    def enqueue(self, topic_id: str, partition: int, acks: int, record: Record, waiter: Waiter) -> None:
+    def enqueue(self, topic_id: str, partition: int, acks: int, record: Record | PlainRecord, waiter: Waiter) -> None:
         """As `add`, for a waiter of the caller's own."""
         place = (topic_id, partition, acks)
         size = _size_of(record)
@@ -251,15 +241,14 @@ class Coalescer:
         wave.in_flight += 1
         topic_id, partition, acks = place
         ended = partial(self._ended, place, lane, wave)
+        flight = _Flight(topic_id, partition, acks, pending.deadline_ms, pending.waiting, ended)
         try:
             if partition == ANY_PARTITION:
-                partition = self._choose_any(topic_id, pending.size_bytes)
-                ended = partial(self._ended_anywhere, (topic_id, partition), ended)
-            flight = _Flight(partition, pending.waiting, ended)
-            self._append(topic_id, partition, acks, pending.records, flight, deadline_ms=pending.deadline_ms)
+                flight.partition = self._choose_any(topic_id, pending.size_bytes)
+                flight.ended = partial(self._ended_anywhere, (topic_id, flight.partition), ended)
+            self._append(flight, pending.records)
         except Exception as error:  # nobody else would tell who waits
-            flight = _Flight(partition, pending.waiting, ended)
-            asyncio.get_running_loop().call_soon(flight.set_exception, error)
+            asyncio.get_running_loop().call_soon(flight.failed, error)
 
     def _choose_any(self, topic_id: str, size_bytes: int) -> int:
         """Not where `in_flight_max` such batches are under way already: one that hangs, behind a leader that is silent
@@ -297,8 +286,18 @@ class Coalescer:
             del self._waves[wave.destination]
 
 
-def _size_of(record: Record) -> int:
+def of_one_form(records: list[Record | PlainRecord]) -> Records:
+    """Plain ones stay plain where all are."""
+    if len(set(map(type, records))) == 1:
+        return cast("Records", records)
+    return [Record(*each) if isinstance(each, tuple) else each for each in records]
+
+
+def _size_of(record: Record | PlainRecord) -> int:
     """About the record's bytes in a batch, never less for what a message's limits leave unbounded together."""
+    if isinstance(record, tuple):
+        body, key = record
+        return len(body) + RECORD_OVERHEAD_BYTES + (0 if key is None else 4 * len(key))
     size = len(record.body) + RECORD_OVERHEAD_BYTES
     if record.key is not None:
         size += 4 * len(record.key)

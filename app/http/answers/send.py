@@ -4,7 +4,7 @@ everything else that a message costs."""
 import msgspec
 
 from app.calls.problem_item import ProblemItem, problem_item
-from app.calls.send_result import Run, SendResult
+from app.calls.send_result import Placed, SendResult
 from app.http.exchange.problems import problem_response
 from app.http.exchange.responses import BytesResponse, json_text_response
 
@@ -36,30 +36,31 @@ def send_response(result: SendResult) -> BytesResponse:
 def _texts(result: SendResult) -> list[str]:
     """A JSON object per message, in the request's order."""
     texts = [""] * result.count
-    for run in result.runs:
-        _put_run(run, result.topic.id, texts)
+    for indexes, first in result.runs:
+        _put_run(indexes, first, result.topic.id, texts)
     for index, fault in result.faults.items():
         texts[index] = _encode(problem_item(fault)).decode()
     return texts
 
 
-def placed_text(topic_id: str, partition: int, epoch: int, offset: int) -> str:
-    """The JSON object of one message that was stored at `offset`."""
+def placed_text(topic_id: str, placed: Placed) -> str:
+    """The JSON object of one message that was stored there."""
+    partition, epoch, offset = placed
     # Topic ids are of base32 digits, so nothing here needs escaping.
     return f'{{"messageId":"m-{topic_id}-{partition}-{epoch}-{offset}","partition":{partition},"offset":{offset}}}'
 
 
-def _put_run(run: Run, topic_id: str, texts: list[str]) -> None:
-    offset = run.base_offset
+def _put_run(indexes: list[int], first: Placed, topic_id: str, texts: list[str]) -> None:
+    partition, epoch, offset = first
     if offset < 0:
-        text = f'{{"messageId":null,"partition":{run.partition},"offset":null}}'
-        for index in run.indexes:
+        text = f'{{"messageId":null,"partition":{partition},"offset":null}}'
+        for index in indexes:
             texts[index] = text
         return
     # As `placed_text` has it, with what is the same for all put together once.
-    before = f'{{"messageId":"m-{topic_id}-{run.partition}-{run.epoch}-'
-    between = f'","partition":{run.partition},"offset":'
-    for index, digits in zip(run.indexes, map(str, range(offset, offset + len(run.indexes))), strict=True):
+    before = f'{{"messageId":"m-{topic_id}-{partition}-{epoch}-'
+    between = f'","partition":{partition},"offset":'
+    for index, digits in zip(indexes, map(str, range(offset, offset + len(indexes))), strict=True):
         texts[index] = f"{before}{digits}{between}{digits}}}"
 
 

@@ -5,27 +5,27 @@ from msgspec import UNSET, Raw, UnsetType
 
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
-from app.calls.send import Checked
+from app.calls.send import Message
 from app.http.exchange.turns import Steps
 from app.http.parsing.envelope import PlainFields, message_decoder
 from app.http.parsing.json_text import is_too_deep, malformed, too_deep, validation_fault
-from app.http.parsing.message import KEY_SURELY_FITS, SURELY_SHALLOW_BYTES, MessageFields, outgoing_of
+from app.http.parsing.message import KEY_SURELY_FITS, SURELY_SHALLOW_BYTES, MessageFields, message_of
 from cluster.errors import ServerError
 
 FAULTS_PER_STEP = 1_000
 """To say what is wrong with a message takes much longer than to take one, however short it is."""
 
 
-def plain_of(messages: list[PlainFields]) -> tuple[list[bytes], list[str | None]] | None:
-    """Bodies and keys of a batch's messages, which are used up; None where one of them may be wrong."""
-    bodies = [bytes(fields.body) for fields in messages]
-    keys = [fields.key for fields in messages]
-    messages.clear()  # what is made from here on takes their places, which the processor's cache still has
+def plain_of(fields: list[PlainFields]) -> tuple[list[Message], list[str | None]] | None:
+    """A batch's messages and their keys; None where one of them may be wrong. `fields` are used up."""
+    bodies = [bytes(each.body) for each in fields]
+    keys = [each.key for each in fields]
+    fields.clear()  # what is made from here on takes their places, which the processor's cache still has
     if max(map(len, filter(None, keys)), default=0) > KEY_SURELY_FITS:
         return None
     if max(map(len, bodies)) > SURELY_SHALLOW_BYTES and any(map(_is_too_much, bodies)):
         return None
-    return bodies, keys
+    return list(zip(bodies, keys, strict=True)), keys
 
 
 def _is_too_much(body: bytes) -> bool:
@@ -44,21 +44,21 @@ def too_many() -> ServerError:
     return ServerError(ProblemCode.TOO_MANY_MESSAGES, detail, field="messages")
 
 
-def check_all(batch: list[MessageFields] | UnsetType) -> Steps[list[Checked]]:
+def check_all(batch: list[MessageFields] | UnsetType) -> Steps[list[Message]]:
     if batch is UNSET:
         return []
     check_count(batch)
     return (yield from check_each(batch))
 
 
-def check_each(batch: list[MessageFields], *, first: int = 0) -> Steps[list[Checked]]:
+def check_each(batch: list[MessageFields], *, first: int = 0) -> Steps[list[Message]]:
     """`first` is the number of the first one in its request."""
-    messages: list[Checked] = []
+    messages: list[Message] = []
     append = messages.append
     faults = 0
     for fields in batch:
         try:
-            append(outgoing_of(fields))
+            append(message_of(fields))
         except ServerError as fault:
             append(placed(fault, first + len(messages)))
             faults += 1
@@ -67,7 +67,7 @@ def check_each(batch: list[MessageFields], *, first: int = 0) -> Steps[list[Chec
     return messages
 
 
-def decode_all(raws: list[Raw] | UnsetType) -> Steps[list[Checked]]:
+def decode_all(raws: list[Raw] | UnsetType) -> Steps[list[Message]]:
     """Each message decoded for itself, so that one with a fault does not hurt the others."""
     if raws is UNSET:
         return []
@@ -75,15 +75,15 @@ def decode_all(raws: list[Raw] | UnsetType) -> Steps[list[Checked]]:
     return (yield from decode_each(raws))
 
 
-def decode_each(raws: list[Raw], *, first: int = 0) -> Steps[list[Checked]]:
+def decode_each(raws: list[Raw], *, first: int = 0) -> Steps[list[Message]]:
     """`first` is the number of the first one in its request."""
-    messages: list[Checked] = []
+    messages: list[Message] = []
     for number, raw in enumerate(raws, first):
         if len(messages) % FAULTS_PER_STEP == FAULTS_PER_STEP - 1:
             yield
         prefix = f"messages[{number}]"
         try:
-            messages.append(outgoing_of(message_decoder.decode(raw), prefix + "."))
+            messages.append(message_of(message_decoder.decode(raw), prefix + "."))
         except ServerError as fault:
             messages.append(fault)
         except msgspec.ValidationError as error:
@@ -97,11 +97,11 @@ def placed(fault: ServerError, number: int) -> ServerError:
     return fault
 
 
-def line_of(line: bytes, number: int) -> Checked:
+def line_of(line: bytes, number: int) -> Message:
     """The message of one line of NDJSON, valid UTF-8."""
     prefix = f"messages[{number}]"
     try:
-        return outgoing_of(message_decoder.decode(line))
+        return message_of(message_decoder.decode(line))
     except ServerError as fault:
         return placed(fault, number)
     except msgspec.ValidationError as error:

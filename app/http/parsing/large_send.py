@@ -13,7 +13,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
-from app.calls.send import Checked, Outgoing, PlainBatch, SendCommand
+from app.calls.send import Message, Produce
 from app.http.exchange.turns import Steps, at_once
 from app.http.parsing.array_pieces import SINGLE_BYTES_MIN, ArrayPieces, Piece
 from app.http.parsing.batch_messages import (
@@ -39,7 +39,7 @@ from app.http.parsing.envelope import (
     refuse_message_fields,
 )
 from app.http.parsing.json_text import check_utf8, decode, malformed, utf8_steps, without_escapes
-from app.http.parsing.message import MessageFields, outgoing_of
+from app.http.parsing.message import MessageFields, message_of
 from app.http.parsing.query import Arguments
 from cluster.errors import ServerError
 
@@ -58,14 +58,14 @@ _fields_list_decoder = msgspec.json.Decoder(list[MessageFields])
 _raw_list_decoder = msgspec.json.Decoder(list[Raw])
 
 
-def large_envelope_steps(body: bytes, arguments: Arguments) -> Steps[SendCommand | PlainBatch]:
+def large_envelope_steps(body: bytes, arguments: Arguments) -> Steps[Produce]:
     """Returns what the envelope asks for. Raises ServerError where the request as a whole is at fault."""
     yield from utf8_steps(body)
     head = _HEAD.match(body, 0, _HEAD_BYTES_MAX)
     if head is not None and _MESSAGES_BEFORE.search(head[0][-STEP_BYTES:]):
         pieces = ArrayPieces(body, head.end())
         messages = yield from _message_steps(body, pieces)
-        return _command(_surrounding(body, pieces), messages, arguments)
+        return _produce(_surrounding(body, pieces), messages, arguments)
     if len(body) > limits.MESSAGE_TEXT_BYTES_MAX:
         detail = (
             f"a message has more than {limits.MESSAGE_TEXT_BYTES_MAX} bytes in JSON, or the messages begin too late"
@@ -78,15 +78,15 @@ def large_envelope_steps(body: bytes, arguments: Arguments) -> Steps[SendCommand
         if not array.startswith(b"["):
             raise ServerError(ProblemCode.INVALID_FIELD, "must be an array", field="messages")
         messages = yield from _message_steps(array, ArrayPieces(array, 1))
-        return _command(outline, messages, arguments)
+        return _produce(outline, messages, arguments)
     _check_parts(outline)
     envelope = decode(envelope_decoder, body)
     yield
-    message = outgoing_of(envelope)
-    return SendCommand(queue_of_both(envelope, arguments), [message], acks_of_both(envelope, arguments), False)
+    message = message_of(envelope)
+    return Produce(queue_of_both(envelope, arguments), [message], acks_of_both(envelope, arguments), False)
 
 
-def large_lines_steps(body: bytes) -> Steps[list[Checked]]:
+def large_lines_steps(body: bytes) -> Steps[list[Message]]:
     """The messages of NDJSON; as `app.http.parsing.send` has it."""
     if body.count(b"\n") > 2 * limits.REQUEST_MESSAGES_MAX:
         raise too_many()
@@ -94,7 +94,7 @@ def large_lines_steps(body: bytes) -> Steps[list[Checked]]:
     check_count(lines)
     is_ascii = body.isascii()
     yield
-    messages: list[Checked] = []
+    messages: list[Message] = []
     size_bytes = 0
     for number, line in enumerate(lines):
         size_bytes += max(len(line), STEP_BYTES // FAULTS_PER_STEP)
@@ -105,7 +105,7 @@ def large_lines_steps(body: bytes) -> Steps[list[Checked]]:
     return messages
 
 
-def _line(line: bytes, number: int) -> Checked:
+def _line(line: bytes, number: int) -> Message:
     try:
         if len(line) <= LARGE_BYTES:
             check_utf8(line)
@@ -121,23 +121,19 @@ def _line(line: bytes, number: int) -> Checked:
 
 @dataclass(slots=True)
 class _Messages:
-    """The messages found so far: plain ones as long as all of them are."""
+    """The messages found so far, and their keys as long as all of them are plain."""
 
-    bodies: list[bytes] = field(default_factory=list)
-    keys: list[str | None] = field(default_factory=list)
-    checked: list[Checked] | None = None
-
-    def __len__(self) -> int:
-        return len(self.bodies) if self.checked is None else len(self.checked)
+    found: list[Message] = field(default_factory=list)
+    keys: list[str | None] | None = field(default_factory=list)
 
     def add_likely(self, text: bytes, piece: Piece) -> bool:
         """Whether the piece is one, and its messages have been added."""
         array = b"[%b]" % text[piece.start : piece.end]
-        if self.checked is None:
-            return self._add_plain(array)
+        if self.keys is not None:
+            return self._add_plain(array, self.keys)
         try:
             fields = _fields_list_decoder.decode(array)
-            self.checked += at_once(check_each(fields, first=len(self.checked)))
+            self.found += at_once(check_each(fields, first=len(self.found)))
         except (msgspec.DecodeError, RecursionError):
             return False
         return True
@@ -145,21 +141,16 @@ class _Messages:
     def add(self, text: bytes, piece: Piece) -> Steps[None]:
         """In steps. Raises ServerError where the whole request is at fault."""
         if piece.size_bytes > limits.MESSAGE_TEXT_BYTES_MAX:
-            self.checked = self._checked_so_far()
-            self.checked.append(placed(_text_too_large(), len(self.checked)))
+            self.keys = None
+            self.found.append(placed(_text_too_large(), len(self.found)))
             return
         array = b"[%b]" % text[piece.start : piece.end]
-        if self.checked is None and self._add_plain(array):
+        if self.keys is not None and self._add_plain(array, self.keys):
             return
-        self.checked = self._checked_so_far()
-        self.checked += yield from self._checked_of(array, len(self.checked))
+        self.keys = None
+        self.found += yield from self._checked_of(array, len(self.found))
 
-    def _checked_so_far(self) -> list[Checked]:
-        if self.checked is None:
-            return list(map(Outgoing, PlainBatch("", self.bodies, self.keys, 0).records()))
-        return self.checked
-
-    def _add_plain(self, array: bytes) -> bool:
+    def _add_plain(self, array: bytes, keys: list[str | None]) -> bool:
         try:
             fields = _plain_list_decoder.decode(array)
         except (msgspec.DecodeError, RecursionError):
@@ -169,11 +160,11 @@ class _Messages:
         plain = plain_of(fields)
         if plain is None:
             return False
-        self.bodies += plain[0]
-        self.keys += plain[1]
+        self.found += plain[0]
+        keys += plain[1]
         return True
 
-    def _checked_of(self, array: bytes, first: int) -> Steps[list[Checked]]:
+    def _checked_of(self, array: bytes, first: int) -> Steps[list[Message]]:
         if len(array) > SINGLE_BYTES_MIN:
             return (yield from self._one_large(array, first))
         try:
@@ -188,7 +179,7 @@ class _Messages:
         _check_not_too_many(first + len(fields))
         return (yield from check_each(fields, first=first))
 
-    def _one_large(self, array: bytes, first: int) -> Steps[list[Checked]]:
+    def _one_large(self, array: bytes, first: int) -> Steps[list[Message]]:
         raws = decode(_raw_list_decoder, array, prefix="messages")
         for raw in raws:
             try:
@@ -223,10 +214,10 @@ def _message_steps(text: bytes, pieces: ArrayPieces) -> Steps[_Messages]:
                 yield from messages.add(text, piece)
             elif piece is not None and not pieces.is_whole(piece):
                 raise malformed(ValueError(f"an element is missing (byte {piece.start})"))
-        _check_not_too_many(len(messages))
+        _check_not_too_many(len(messages.found))
         size_bytes = 0
         yield
-    if not len(messages):
+    if not messages.found:
         check_count([])
     return messages
 
@@ -243,12 +234,10 @@ def _surrounding(body: bytes, pieces: ArrayPieces) -> Envelope:
     return envelope
 
 
-def _command(envelope: Envelope, messages: _Messages, arguments: Arguments) -> SendCommand | PlainBatch:
+def _produce(envelope: Envelope, messages: _Messages, arguments: Arguments) -> Produce:
     refuse_message_fields(envelope)
     queue, acks = queue_of_both(envelope, arguments), acks_of_both(envelope, arguments)
-    if messages.checked is None:
-        return PlainBatch(queue, messages.bodies, messages.keys, acks)
-    return SendCommand(queue, messages.checked, acks, True)
+    return Produce(queue, messages.found, acks, True, messages.keys)
 
 
 def _is_blank(body: bytes, piece: Piece) -> bool:

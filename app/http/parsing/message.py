@@ -1,4 +1,4 @@
-"""One message: its fields as they come in (`MessageFields`), checked and turned into a record (`Outgoing`)."""
+"""One message: its fields as they come in (`MessageFields`), checked and turned into what is to be stored."""
 
 import base64
 import binascii
@@ -10,7 +10,7 @@ from msgspec import UNSET, Raw, UnsetType
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
-from app.calls.send import Outgoing
+from app.calls.send import Outgoing, Sendable
 from app.http.parsing.json_text import is_too_deep, too_deep
 from cluster.errors import ServerError
 
@@ -38,7 +38,7 @@ class MessageFields(msgspec.Struct, forbid_unknown_fields=True, rename="camel", 
     deliver_at: Raw | UnsetType = UNSET
 
 
-def outgoing_of(fields: MessageFields, prefix: str = "") -> Outgoing:
+def message_of(fields: MessageFields, prefix: str = "") -> Sendable:
     """The message, checked. `prefix` is where in the request it stands ("messages[3]."). Raises ServerError."""
     raw = fields.body
     if (
@@ -62,7 +62,7 @@ def outgoing_of(fields: MessageFields, prefix: str = "") -> Outgoing:
     key = fields.key
     if key is not None and len(key) > KEY_SURELY_FITS:
         _check_key(key, prefix)
-    return Outgoing(Record(body, key))
+    return body, key
 
 
 def outgoing_bytes(
@@ -81,7 +81,7 @@ def outgoing_bytes(
     fields = MessageFields(key=key, tags=tags, timestamp=timestamp, content_type=content_type, dedup_id=dedup_id)
     _check_rest(fields, "")
     record = Record(body, key, None, tags or None, timestamp, content_type)
-    return Outgoing(record, partition, dedup_id, dedup_id)
+    return Outgoing(record, partition, dedup_id)
 
 
 def _with_every_field(fields: MessageFields, prefix: str) -> Outgoing:
@@ -109,7 +109,7 @@ def _with_every_field(fields: MessageFields, prefix: str) -> Outgoing:
     _check_rest(fields, prefix)
     headers = fields.headers or None
     record = Record(body, fields.key, headers, fields.tags or None, fields.timestamp, content_type)
-    return Outgoing(record, fields.partition, fields.dedup_id, fields.dedup_id)
+    return Outgoing(record, fields.partition, fields.dedup_id)
 
 
 def _check_rest(fields: MessageFields, prefix: str) -> None:

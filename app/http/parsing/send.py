@@ -1,4 +1,4 @@
-"""What `POST /messages` takes: a JSON envelope, NDJSON, or raw bytes; all three end as the same `SendCommand`."""
+"""What `POST /messages` takes: a JSON envelope, NDJSON, or raw bytes; all three end as a `Produce`."""
 
 import msgspec
 from msgspec import UNSET
@@ -6,7 +6,7 @@ from msgspec import UNSET
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
 from app.calls.names import queue_of
-from app.calls.send import Checked, Outgoing, PlainBatch, SendCommand
+from app.calls.send import Message, Outgoing, Produce
 from app.http.exchange.turns import Steps, at_once
 from app.http.parsing import query
 from app.http.parsing.batch_messages import (
@@ -31,7 +31,7 @@ from app.http.parsing.envelope import (
 )
 from app.http.parsing.json_text import check_utf8, decode, malformed, too_deep
 from app.http.parsing.large_send import LARGE_BYTES, LIKELY_BYTES_PER_STEP, large_envelope_steps, large_lines_steps
-from app.http.parsing.message import OCTETS, check_dedup_key, outgoing_bytes, outgoing_of
+from app.http.parsing.message import OCTETS, check_dedup_key, message_of, outgoing_bytes
 from app.http.parsing.query import Arguments
 from cluster.errors import ServerError
 from storage.rpc.messages import ACKS_ALL
@@ -71,12 +71,12 @@ PLAIN_BATCH_BYTES_MIN = 4096  # below it a batch is small, or a single message, 
 _FOR_RAW_ONLY = ("key", "partition", "tags", "timestamp", "dedupId")
 
 
-def parse_send(body: bytes, *, content_type: str, query_string: bytes) -> SendCommand | PlainBatch:
+def parse_send(body: bytes, *, content_type: str, query_string: bytes) -> Produce:
     """The messages of one request. Raises ServerError where the request as a whole is at fault."""
     return at_once(send_steps(body, content_type=content_type, query_string=query_string))
 
 
-def send_steps(body: bytes, *, content_type: str, query_string: bytes) -> Steps[SendCommand | PlainBatch]:
+def send_steps(body: bytes, *, content_type: str, query_string: bytes) -> Steps[Produce]:
     """As `parse_send`, for `app.http.exchange.turns`: a body of up to LARGE_BYTES is one step, but for faults in it."""
     arguments = SEND_QUERY.parse(query_string)
     media_type = content_type.partition(";")[0].strip().lower()
@@ -95,8 +95,8 @@ def send_steps(body: bytes, *, content_type: str, query_string: bytes) -> Steps[
     if media_type in NDJSON_TYPES:
         _refuse_raw_parameters(arguments)
         lines = (yield from large_lines_steps(body)) if len(body) > LARGE_BYTES else (yield from _lines_steps(body))
-        return SendCommand(queue, lines, acks_wanted, True)
-    return SendCommand(queue, [_raw_message(body, content_type, arguments)], acks_wanted, False)
+        return Produce(queue, lines, acks_wanted, True)
+    return Produce(queue, [_raw_message(body, content_type, arguments)], acks_wanted, False)
 
 
 def check_idempotency_key(key: str) -> None:
@@ -111,14 +111,14 @@ def _refuse_raw_parameters(arguments: Arguments) -> None:
             raise ServerError(ProblemCode.INVALID_FIELD, detail, field=name)
 
 
-def _envelope_steps(body: bytes, arguments: Arguments) -> Steps[SendCommand | PlainBatch]:
+def _envelope_steps(body: bytes, arguments: Arguments) -> Steps[Produce]:
     check_utf8(body)
     if len(body) >= PLAIN_BATCH_BYTES_MIN:
         plain = _plain_batch(body, arguments)
         if plain is not None:
             return plain
     envelope: Envelope
-    messages: list[Checked]
+    messages: list[Message]
     try:
         envelope = envelope_decoder.decode(body)
         messages = yield from check_all(envelope.messages)
@@ -134,12 +134,12 @@ def _envelope_steps(body: bytes, arguments: Arguments) -> Steps[SendCommand | Pl
     if is_batch:
         refuse_message_fields(envelope)
     else:
-        messages = [outgoing_of(envelope)]
+        messages = [message_of(envelope)]
     queue = queue_of_both(envelope, arguments)
-    return SendCommand(queue, messages, acks_of_both(envelope, arguments), is_batch)
+    return Produce(queue, messages, acks_of_both(envelope, arguments), is_batch)
 
 
-def _plain_if_quick(body: bytes, arguments: Arguments) -> PlainBatch | None:
+def _plain_if_quick(body: bytes, arguments: Arguments) -> Produce | None:
     """So many bytes are decoded in one go soon enough, if nothing is wrong with them: looking for where to cut them
     would cost a third of it."""
     if len(body) > LIKELY_BYTES_PER_STEP or not body.isascii():
@@ -147,7 +147,7 @@ def _plain_if_quick(body: bytes, arguments: Arguments) -> PlainBatch | None:
     return _plain_batch(body, arguments)
 
 
-def _plain_batch(body: bytes, arguments: Arguments) -> PlainBatch | None:
+def _plain_batch(body: bytes, arguments: Arguments) -> Produce | None:
     """The batch if its messages are all plain and right; None leaves it, and every fault of it, to the long way."""
     try:
         envelope = plain_decoder.decode(body)
@@ -158,17 +158,18 @@ def _plain_batch(body: bytes, arguments: Arguments) -> PlainBatch | None:
     plain = plain_of(envelope.messages)
     if plain is None:
         return None
-    return PlainBatch(queue_of_both(envelope, arguments), *plain, acks_of_both(envelope, arguments))
+    messages, keys = plain
+    return Produce(queue_of_both(envelope, arguments), messages, acks_of_both(envelope, arguments), True, keys)
 
 
-def _lines_steps(body: bytes) -> Steps[list[Checked]]:
+def _lines_steps(body: bytes) -> Steps[list[Message]]:
     """One message per line; empty lines are skipped, but there may not be more of them than of messages."""
     if body.count(b"\n") > 2 * limits.REQUEST_MESSAGES_MAX:
         raise too_many()
     lines = [line for line in body.split(b"\n") if line and not line.isspace()]
     check_count(lines)
     is_ascii = body.isascii()
-    messages: list[Checked] = []
+    messages: list[Message] = []
     for number, line in enumerate(lines):
         if number % FAULTS_PER_STEP == FAULTS_PER_STEP - 1:
             yield

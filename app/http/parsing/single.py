@@ -4,9 +4,9 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from app.calls.names import queue_of
-from app.calls.send import SingleMessage
+from app.calls.send import Produce
 from app.http.parsing.json_text import check_utf8
-from app.http.parsing.message import MessageFields, outgoing_of
+from app.http.parsing.message import MessageFields, message_of
 from cluster.errors import ServerError
 
 
@@ -18,16 +18,16 @@ class _Envelope(MessageFields, forbid_unknown_fields=True, rename="camel", gc=Fa
 _decode = msgspec.json.Decoder(_Envelope).decode
 
 
-def parse_single(body: bytes) -> SingleMessage | None:
+def parse_single(body: bytes) -> Produce | None:
     """The message; None for everything else, faults included, which `parse_send` tells apart."""
     try:
         check_utf8(body)
         fields = _decode(body)
-        message = outgoing_of(fields)
+        message = message_of(fields)
         queue = queue_of(
             None if fields.queue is UNSET else fields.queue,
             None if fields.topic is UNSET else fields.topic,
         )
     except (ServerError, msgspec.DecodeError, RecursionError):
         return None
-    return None if message.dedup_key is not None else SingleMessage(queue, message)
+    return None if fields.dedup_id is not None else Produce(queue, [message])

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import ANYONE, Principal, Scope
-from app.gateway.batching.coalescer import Placed
+from app.calls.send_result import Placed
 from app.http.answers.send import placed_text
 from app.http.exchange.bytes_in_flight import Hold
 from app.http.exchange.http_services import HttpServices
@@ -126,7 +126,7 @@ class SingleSend:
         return self._is_done
 
     def set_result(self, placed: Placed, /) -> None:
-        text = placed_text(self.topic.id, placed.partition, placed.epoch, placed.offset)
+        text = placed_text(self.topic.id, placed)
         body = f"{text}\n".encode()
         self._finish(201, [(b"content-length", b"%d" % len(body)), (b"content-type", b"application/json")], body)
 

@@ -5,7 +5,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.auth.principal import Scope
-from app.calls.send import Checked, Outgoing, PlainBatch
 from app.http.answers.receive import RECEIVE_TYPES, LeasedResponse, received_steps
 from app.http.answers.send import send_response
 from app.http.exchange.client_watch import ClientWatch
@@ -35,15 +34,12 @@ def add_messages(router: APIRouter, services: HttpServices) -> None:
             body = await read_body(request, headers, hold, services.turns, timeout_ms=settings.body_timeout_ms)
             content_type = headers.get(b"content-type") or ""
             steps = send_steps(body, content_type=content_type, query_string=request.scope["query_string"])
-            command = await services.turns.take(steps)
+            produce = await services.turns.take(steps)
+            produce.idempotency_key = idempotency_key
             trace_headers = headers.trace()
-            if isinstance(command, PlainBatch):
-                if trace_headers is None:
-                    return send_response(await services.send.send_plain(command, principal, idempotency_key))
-                command = command.spelled_out()
             if trace_headers is not None:
-                add_headers(command.messages, trace_headers)
-            return send_response(await services.send.send(command, principal, idempotency_key))
+                produce.add_headers(trace_headers)
+            return send_response(await services.send.send(produce, principal))
 
     @router.get("/messages", operation_id="receiveMessages", tags=["messages"])
     async def receive_messages(request: Request) -> Response:
@@ -69,11 +65,3 @@ def add_messages(router: APIRouter, services: HttpServices) -> None:
         principal = principal_of(headers, tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
         return json_response(await services.look.look(request.path_params["messageId"], principal))
-
-
-def add_headers(messages: list[Checked], headers: dict[str, str]) -> None:
-    """Give each message the headers that it does not have itself."""
-    for message in messages:
-        if isinstance(message, Outgoing):
-            own = message.record.headers
-            message.record.headers = headers if own is None else {**headers, **own}

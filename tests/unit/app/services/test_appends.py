@@ -9,6 +9,7 @@ from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from app.gateway.batching.batch_numbers import BatchNumbers
 from app.gateway.batching.coalescer import ANY_PARTITION
+from app.gateway.batching.flight import Flight
 from app.gateway.routing import PartitionLeaders
 from app.services.appends import LocalAppends, NumberedAppends
 from cluster.errors import ServerError
@@ -45,19 +46,18 @@ class Node:
         return RESPONSE
 
 
-class Waiting:
+class Waiting(Flight):
     """Notes what it is told."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, deadline_ms: int) -> None:
+        super().__init__(TOPIC_ID, 0, ACKS_ALL, deadline_ms)
+        self.batch = encode_batch([Record(b"1")])
         self.told: list[ProduceResponse | BaseException] = []
 
-    def done(self) -> bool:
-        return False
-
-    def set_result(self, response: ProduceResponse, /) -> None:
+    def stored(self, response: ProduceResponse) -> None:
         self.told.append(response)
 
-    def set_exception(self, error: BaseException, /) -> None:
+    def failed(self, error: BaseException) -> None:
         self.told.append(error)
 
     def error(self) -> ServerError:
@@ -66,11 +66,10 @@ class Waiting:
         return error
 
 
-def begin(cluster: LedCluster, waiter: ProduceWaiter, *, timeout_ms: int = 2_000) -> LocalAppends:
-    appends = LocalAppends(PartitionLeaders(cluster.gateway))
-    batch = encode_batch([Record(b"1")])
-    appends.begin(TOPIC_ID, 0, batch, ACKS_ALL, waiter, deadline_ms=cluster.clock.monotonic_ms() + timeout_ms)
-    return appends
+def begin(cluster: LedCluster, *, timeout_ms: int = 2_000) -> Waiting:
+    waiting = Waiting(deadline_ms=cluster.clock.monotonic_ms() + timeout_ms)
+    LocalAppends(PartitionLeaders(cluster.gateway)).begin(waiting)
+    return waiting
 
 
 async def _turn() -> None:
@@ -80,8 +79,7 @@ async def _turn() -> None:
 def test_the_node_begins_at_once_and_the_waiter_is_told_in_a_turn_of_its_own() -> None:
     async def main(cluster: LedCluster) -> None:
         node = cluster.nodes[1] = Node()
-        waiting = Waiting()
-        appends = begin(cluster, waiting)
+        waiting = begin(cluster)
         ((request, outcome),) = node.begun
         assert (request.topic_id, request.partition, request.acks, request.timeout_ms) == (TOPIC_ID, 0, ACKS_ALL, 2_000)
         outcome.set_result(RESPONSE)
@@ -89,7 +87,6 @@ def test_the_node_begins_at_once_and_the_waiter_is_told_in_a_turn_of_its_own() -
         await _turn()
         assert waiting.told == [RESPONSE]
         assert not node.produced
-        assert appends
 
     with_led_cluster(main)
 
@@ -98,8 +95,7 @@ def test_the_node_begins_at_once_and_the_waiter_is_told_in_a_turn_of_its_own() -
 def test_what_the_node_does_not_begin_with_waits_for_it(node: Node) -> None:
     async def main(cluster: LedCluster) -> None:
         cluster.nodes[1] = node
-        waiting = Waiting()
-        begin(cluster, waiting)
+        waiting = begin(cluster)
         await cluster.pass_ms(500)
         assert waiting.told == [RESPONSE]
         assert (len(node.begun), len(node.produced)) == (0, 1)
@@ -111,8 +107,7 @@ def test_without_a_leader_it_waits_for_one() -> None:
     async def main(cluster: LedCluster) -> None:
         cluster.nodes[1] = Node()
         cluster.metadata.lead(0, -1, 1)
-        waiting = Waiting()
-        begin(cluster, waiting)
+        waiting = begin(cluster)
         cluster.later(100, lambda: cluster.metadata.lead(0, 1, 2))
         await cluster.pass_ms(500)
         assert waiting.told == [RESPONSE]
@@ -122,8 +117,7 @@ def test_without_a_leader_it_waits_for_one() -> None:
 
 def test_a_node_that_is_not_there_yet_is_waited_for() -> None:
     async def main(cluster: LedCluster) -> None:
-        waiting = Waiting()
-        begin(cluster, waiting)
+        waiting = begin(cluster)
         cluster.later(100, lambda: cluster.nodes.update({1: Node()}))
         await cluster.pass_ms(500)
         assert waiting.told == [RESPONSE]
@@ -133,8 +127,7 @@ def test_a_node_that_is_not_there_yet_is_waited_for() -> None:
 
 def test_the_time_is_up_where_nobody_can_be_asked() -> None:
     async def main(cluster: LedCluster) -> None:
-        waiting = Waiting()
-        begin(cluster, waiting, timeout_ms=300)
+        waiting = begin(cluster, timeout_ms=300)
         await cluster.pass_ms(500)
         assert waiting.error().code is ProblemCode.UNAVAILABLE
 
@@ -144,8 +137,7 @@ def test_the_time_is_up_where_nobody_can_be_asked() -> None:
 def test_what_was_begun_and_not_done_is_done_again() -> None:
     async def main(cluster: LedCluster) -> None:
         node = cluster.nodes[1] = Node()
-        waiting = Waiting()
-        begin(cluster, waiting)
+        waiting = begin(cluster)
         node.begun[0][1].set_exception(ServerError(ProblemCode.UNAVAILABLE, "led elsewhere now"))
         await cluster.pass_ms(500)
         assert waiting.told == [RESPONSE]
@@ -157,8 +149,7 @@ def test_what_was_begun_and_not_done_is_done_again() -> None:
 def test_what_may_have_been_done_is_not_done_again() -> None:
     async def main(cluster: LedCluster) -> None:
         node = cluster.nodes[1] = Node()
-        waiting = Waiting()
-        begin(cluster, waiting)
+        waiting = begin(cluster)
         node.begun[0][1].set_exception(ServerError(ProblemCode.OUTCOME_UNKNOWN, "not confirmed within 2000 ms"))
         await cluster.pass_ms(500)
         assert waiting.error().code is ProblemCode.OUTCOME_UNKNOWN
@@ -171,8 +162,7 @@ def test_what_may_have_been_done_is_not_done_again() -> None:
 def test_a_partition_that_was_just_decommissioned_is_said_to_be_unavailable() -> None:
     async def main(cluster: LedCluster) -> None:
         node = cluster.nodes[1] = Node()
-        waiting = Waiting()
-        begin(cluster, waiting)
+        waiting = begin(cluster)
         node.begun[0][1].set_exception(ServerError(ProblemCode.PARTITION_DECOMMISSIONED, "no more"))
         await _turn()
         assert waiting.error().code is ProblemCode.UNAVAILABLE
@@ -183,8 +173,7 @@ def test_a_partition_that_was_just_decommissioned_is_said_to_be_unavailable() ->
 def test_an_error_that_nobody_foresaw_is_told_as_it_is() -> None:
     async def main(cluster: LedCluster) -> None:
         node = cluster.nodes[1] = Node()
-        waiting = Waiting()
-        begin(cluster, waiting)
+        waiting = begin(cluster)
         error = ZeroDivisionError()
         node.begun[0][1].set_exception(error)
         await _turn()

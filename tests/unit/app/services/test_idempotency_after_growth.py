@@ -10,27 +10,32 @@ import pytest
 from acklog.wire.limits import DEDUP_WINDOW_MS_DEFAULT
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
-from app.calls.send import Outgoing
-from app.services.keyed_batch import StoredRuns, runs_without
+from app.calls.send import Message, Outgoing, Produce
+from app.calls.send_result import SendResult
+from app.services.keyed_runs import runs_of
 from cluster.errors import ServerError
 from cluster.model.topic_mapping import CLOCK_MARGIN_MS
 from cluster.model.values import Topic
-from storage.rpc.messages import KnownKeysRequest, KnownKeysResponse
+from storage.rpc.messages import ACKS_ALL, KnownKeysRequest, KnownKeysResponse
 from tests.support.memory_gateway import MemoryWorld
 
-Message = dict[str, object]
+Json = dict[str, object]
 PAD = "x" * 100
 
 
-def numbered(count: int) -> list[Message]:
+def result_of(count: int) -> SendResult:
+    return SendResult(Topic("0123456789abc", "orders", 2, 1, 0), count, True, ACKS_ALL, deadline_ms=1000)
+
+
+def numbered(count: int) -> list[Json]:
     return [{"body": [number, PAD], "key": f"customer-{number}"} for number in range(count)]
 
 
-def with_dedup_ids(messages: list[Message]) -> list[Message]:
+def with_dedup_ids(messages: list[Json]) -> list[Json]:
     return [{**message, "dedupId": f"d{number}"} for number, message in enumerate(messages)]
 
 
-async def send(client: httpx2.AsyncClient, messages: list[Message], key: str | None = "k1") -> tuple[int, Any]:
+async def send(client: httpx2.AsyncClient, messages: list[Json], key: str | None = "k1") -> tuple[int, Any]:
     headers = {} if key is None else {"Idempotency-Key": key}
     answer = await client.post("/messages", json={"queue": "orders", "messages": messages}, headers=headers)
     return answer.status_code, answer.json()
@@ -40,7 +45,7 @@ def stored(world: MemoryWorld, topic: Topic) -> Counter[str]:
     return Counter(json.dumps(json.loads(record.body)) for record in world.node.stored(topic.id))
 
 
-def once(messages: list[Message]) -> Counter[str]:
+def once(messages: list[Json]) -> Counter[str]:
     return Counter(json.dumps(message["body"]) for message in messages)
 
 
@@ -187,7 +192,7 @@ async def test_a_partition_that_was_named_is_asked_though_it_takes_no_more(
     client: httpx2.AsyncClient, world: MemoryWorld, count: int
 ) -> None:
     topic = await world.topic(partitions=3)
-    messages: list[Message] = [{**message, "partition": 0} for message in with_dedup_ids(numbered(count))]
+    messages: list[Json] = [{**message, "partition": 0} for message in with_dedup_ids(numbered(count))]
     first = await send(client, messages)
     await change(world, "decommission")
     assert await send(client, messages) == first
@@ -210,12 +215,13 @@ async def test_a_partition_that_is_gone_is_not_asked(client: httpx2.AsyncClient,
 async def test_a_twin_of_what_is_found_is_stored_for_itself() -> None:
     """Only one of the two was known where it went before: by its partition, or its key."""
     record = Record(b"1", "a")
-    messages = [Outgoing(record, dedup_key="d"), Outgoing(record, dedup_key="d"), Outgoing(Record(b"2"), dedup_key="d")]
+    twins: list[Message] = [Outgoing(record, dedup_id="d"), Outgoing(record, dedup_id="d")]
+    produce = Produce("orders", [*twins, Outgoing(Record(b"2"), dedup_id="d")])
     for found, left in (({0}, [([1], [])]), ({1}, [([0], [])]), ({0, 1}, []), (set[int](), [([0], [1])])):
-        known = StoredRuns()
-        runs = runs_without(found, [0, 1, 2], messages, known)
+        result = result_of(3)
+        runs = runs_of(produce, [0, 1, 2], None, result, found)
         assert [(run.indexes, run.twins) for run in runs] == left
-        assert list(known.faults) == [2], "another content under the same name"
-    answered = StoredRuns()
-    assert runs_without({0, 2}, [0, 1, 2], messages, answered)[0].indexes == [1]
+        assert list(result.faults) == [2], "another content under the same name"
+    answered = result_of(3)
+    assert runs_of(produce, [0, 1, 2], None, answered, {0, 2})[0].indexes == [1]
     assert not answered.faults, "it has an answer of its own"

@@ -3,7 +3,7 @@
 import pytest
 
 from acklog.wire.record import Record
-from app.calls.send import PlainBatch
+from app.calls.send import record_of
 from app.http.parsing.send import parse_send
 from cluster.errors import ServerError
 
@@ -46,12 +46,10 @@ def read(frame: str, beside: str, body: str) -> list[Record | tuple[str, str | N
     is_line = frame == "line"
     kind, query = (LINES, b"queue=q") if is_line else ("application/json", b"")
     try:
-        command = parse_send(text.encode(), content_type=kind, query_string=query)
+        produce = parse_send(text.encode(), content_type=kind, query_string=query)
     except ServerError as fault:
         return [told(fault)]
-    if isinstance(command, PlainBatch):
-        command = command.spelled_out()
-    return [told(each) if isinstance(each, ServerError) else without_body(each.record) for each in command.messages]
+    return [told(each) if isinstance(each, ServerError) else without_body(record_of(each)) for each in produce.messages]
 
 
 def told(fault: ServerError) -> tuple[str, str | None]:

@@ -9,8 +9,9 @@ from acklog.wire.batch import encode_batch
 from acklog.wire.limits import BATCH_BYTES_MAX, HEADER_VALUE_BYTES_MAX, HEADERS_MAX
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
+from app.calls.send_result import Placed
 from app.configuration.server_settings import Settings
-from app.gateway.batching.coalescer import Coalescer, Placed
+from app.gateway.batching.coalescer import Coalescer
 from cluster.errors import ServerError
 from storage.rpc.messages import ACKS_ALL, ProduceResponse
 from tests.support.coalescing import coalescer_of

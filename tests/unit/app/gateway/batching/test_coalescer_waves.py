@@ -9,7 +9,8 @@ import pytest
 
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
-from app.gateway.batching.coalescer import ANY_PARTITION, Destination, Placed
+from app.calls.send_result import Placed
+from app.gateway.batching.coalescer import ANY_PARTITION, Destination
 from cluster.errors import ServerError
 from storage.rpc.messages import ACKS_ALL, ProduceResponse
 from tests.sim.loop import SimLoop, simulate

@@ -1,0 +1,145 @@
+"""The plan of a send: which of its messages go to which partition, and under which keys they are remembered there."""
+
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+from itertools import starmap
+from typing import NamedTuple
+
+from acklog.wire.record import PlainRecord, Record
+from app.calls.send import Message, Outgoing, Produce, Sendable, deciding_key, dedup_id_of
+from app.calls.send_result import SendResult
+from app.gateway.batching.coalescer import ANY_PARTITION
+from app.gateway.partition_choice import partition_of_key, places_of_keys
+from app.services.keyed_runs import Run, request_name, request_run, runs_of
+from cluster.errors import ServerError
+from cluster.model.values import Topic
+
+CheckPartition = Callable[[Topic, int], None]
+"""Raises ServerError where the partition is not there, or takes no messages."""
+
+ChooseKeyless = Callable[[Topic, int], int]
+"""Where messages without a key go, which have so many bytes together."""
+
+
+class Part(NamedTuple):
+    """What goes to one partition: runs that share a batch."""
+
+    partition: int
+    runs: list[Run]
+
+    @property
+    def is_keyed(self) -> bool:
+        return len(self.runs) > 1 or self.runs[0].key is not None
+
+
+class SendPlanner:
+    def __init__(self, check_partition: CheckPartition, choose_keyless: ChooseKeyless) -> None:
+        self._check_partition = check_partition
+        self._choose_keyless = choose_keyless
+
+    def parts(self, produce: Produce, result: SendResult, found: AbstractSet[int]) -> list[Part]:
+        """What goes where. What cannot be stored is noted in `result`; what is stored already, at the places `found`,
+        is left out. Messages without a key stay together, and all of a partition stay in the request's order."""
+        keys = None if found else produce.plain_keys()
+        if keys is not None:
+            return self._parts_of_plain(produce, keys, result.topic)
+        places = self._places(produce, result, found)
+        name = request_name(produce, result.topic.mapping)
+        parts = []
+        for partition, indexes in places.items():
+            runs = runs_of(produce, indexes, name, result, found)
+            if runs:
+                parts.append(Part(partition, runs))
+        return parts
+
+    def partition_of(self, message: Sendable, topic: Topic, idempotency_key: str | None = None) -> int:
+        """The message's own choice, else by what decides for it, else ANY_PARTITION.
+
+        Raises ServerError PARTITION_NOT_FOUND, PARTITION_DECOMMISSIONED.
+        """
+        if isinstance(message, Outgoing) and message.partition is not None:
+            self._check_partition(topic, message.partition)
+            return message.partition
+        key = deciding_key(message, idempotency_key)
+        return ANY_PARTITION if key is None else partition_of_key(key, topic)
+
+    def _parts_of_plain(self, produce: Produce, keys: list[str | None], topic: Topic) -> list[Part]:
+        """In a loop per batch, where others take one per message."""
+        messages: list[PlainRecord] = produce.messages  # type: ignore[assignment]
+        places = places_of_keys(keys, topic)
+        keyless = places.pop()
+        if keyless:
+            if produce.idempotency_key is None:
+                chosen = self._choose_keyless(topic, sum(len(messages[index][0]) for index in keyless))
+            else:
+                chosen = partition_of_key(produce.idempotency_key, topic)
+            places[chosen] = sorted(places[chosen] + keyless)
+        name = request_name(produce, topic.mapping)
+        parts = []
+        for partition, indexes in enumerate(places):
+            if indexes:
+                records = list(map(messages.__getitem__, indexes))
+                if name is None:
+                    run = Run(indexes, records, None)
+                else:
+                    run = request_run(indexes, list(starmap(Record, records)), name)
+                parts.append(Part(partition, [run]))
+        return parts
+
+    def _places(self, produce: Produce, result: SendResult, found: AbstractSet[int]) -> dict[int, list[int]]:
+        """The messages by partition, with what of `found` parts others there."""
+        topic = result.topic
+        places: dict[int, list[int]] = {}
+        keyless: list[int] = []
+        keyless_bytes = 0
+        for index, message in enumerate(produce.messages):
+            if isinstance(message, ServerError):
+                result.fail([index], message)
+                continue
+            if index in found and dedup_id_of(message) is None:
+                continue
+            try:
+                partition = self.partition_of(message, topic, produce.idempotency_key)
+            except ServerError as fault:
+                if index not in found:
+                    note_misplaced(fault, index, result)
+                continue
+            if partition == ANY_PARTITION:
+                keyless.append(index)
+                keyless_bytes += _body_bytes(message)
+            else:
+                places.setdefault(partition, []).append(index)
+        if keyless:
+            chosen = self._choose_keyless(topic, keyless_bytes)
+            places[chosen] = sorted(places.get(chosen, []) + keyless)
+        return places
+
+
+def note_misplaced(fault: ServerError, index: int, result: SendResult) -> None:
+    """The message cannot go to the partition that it names."""
+    if result.is_batch:
+        fault.field = f"messages[{index}].{fault.field}"
+    result.fail([index], fault)
+
+
+def highest_partition(produce: Produce) -> int:
+    """Of those that the messages name; -1 where they name none."""
+    if produce.plain_keys() is not None:
+        return -1
+    numbers = [each.partition for each in produce.messages if isinstance(each, Outgoing) and each.partition is not None]
+    return max(numbers, default=-1)
+
+
+def can_take_some(produce: Produce, topic: Topic) -> bool:
+    """Whether a topic that is yet to be made would store any of the messages."""
+    return any(_can_take(each, topic) for each in produce.messages)
+
+
+def _can_take(message: Message, topic: Topic) -> bool:
+    if isinstance(message, Outgoing):
+        return message.partition is None or message.partition < topic.partitions
+    return not isinstance(message, ServerError)
+
+
+def _body_bytes(message: Sendable) -> int:
+    return len(message.record.body) if isinstance(message, Outgoing) else len(message[0])
