@@ -16,6 +16,7 @@ from app.configuration.etcd_options import EtcdOptions
 from app.configuration.node_options import NodeOptions
 from app.configuration.node_settings import numeric_settings
 from app.configuration.server_settings import ENVIRONMENT_PREFIX, NODE_PREFIX, Settings, option_of
+from app.http.parsing.message_properties import PROPERTIES
 from storage.log.log_settings import LogStoreSettings
 from storage.node.partition.node_settings import NodeSettings
 
@@ -54,13 +55,7 @@ def limits_table() -> str:
             f"{limits.REQUEST_BODY_BYTES_MAX // mib} MiB unpacked, {limits.REQUEST_MESSAGES_MAX:,} messages",
             "413 `REQUEST_TOO_LARGE`, `TOO_MANY_MESSAGES`; nothing is stored",
         ),
-        ("a key", f"{limits.KEY_BYTES_MAX:,} bytes", "400 `INVALID_FIELD`"),
-        (
-            "headers of a message",
-            f"{limits.HEADERS_MAX}, of {limits.HEADER_NAME_BYTES_MAX} + {limits.HEADER_VALUE_BYTES_MAX:,} bytes",
-            "400 `INVALID_FIELD`",
-        ),
-        ("tags of a message", f"{limits.TAGS_MAX}, of {limits.TAG_BYTES_MAX} bytes", "400 `INVALID_FIELD`"),
+        *((*each.property.limit, "400 `INVALID_FIELD`") for each in PROPERTIES if each.property.limit is not None),
         ("a message's text in JSON", f"{limits.MESSAGE_TEXT_BYTES_MAX // KIB**2} MiB", "413 `MESSAGE_TOO_LARGE`"),
         ("gzip members of a request", f"{limits.GZIP_MEMBERS_MAX:,}", "413 `REQUEST_TOO_LARGE`"),
         ("nesting of JSON", f"{limits.JSON_DEPTH_MAX} objects and arrays", "400 `INVALID_FIELD`"),

@@ -17,9 +17,10 @@ from acklog.wire.problems import ProblemCode
 from app.calls.cluster import NODE_ID_MAX
 from app.http.description.examples import EXAMPLES, Examples, Named
 from app.http.description.operations import COMMON, OPERATIONS, Operation
-from app.http.description.schemas import Schema, all_schemas, reference
+from app.http.description.schemas import all_schemas
 from app.http.exchange.problems import CONTENT_TYPE as PROBLEM
 from app.http.exchange.problems import problem_document
+from app.http.parsing.json_schema import Schema, reference
 from app.http.parsing.query import Parameter
 from app.http.parsing.send import IDEMPOTENCY_KEY_BYTES_MAX
 from cluster.errors import ServerError

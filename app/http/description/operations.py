@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from acklog.wire.problems import ProblemCode
 from app.http.description.media_types import JSON, NDJSON, OCTETS
-from app.http.description.schemas import Schema, reference
 from app.http.parsing.cluster import CLUSTER_QUERY
 from app.http.parsing.groups import OFFSETS_QUERY
+from app.http.parsing.json_schema import Schema, reference
 from app.http.parsing.query import NO_PARAMETERS, QueryTable
 from app.http.parsing.receive import RECEIVE_QUERY
 from app.http.parsing.records import RECORDS_QUERY

@@ -1,13 +1,10 @@
 """The schemas of openapi.yaml. Bodies and answers of administration come from the structs that are decoded and
 encoded; messages, whose bodies are never decoded, are described by hand, with the same limits that the parser has."""
 
-from typing import Any
-
 import msgspec
 
 from acklog.wire import limits
 from acklog.wire.identifiers import MESSAGE_ID_PATTERN, RECEIPT_PATTERN
-from acklog.wire.names import NAME_PATTERN
 from acklog.wire.problems import ProblemCode
 from app.calls.cluster import (
     ClusterNodeView,
@@ -25,9 +22,10 @@ from app.calls.inspect import GroupState
 from app.calls.problem_item import ProblemItem
 from app.calls.topics import PartitionDescription, TopicDescription, TopicFields, TopicListing, TopicView
 from app.calls.unclean_election import UncleanElectedView, UncleanPlanView
-from app.http.parsing.envelope import REPLICAS_MAX
-
-Schema = dict[str, Any]
+from app.http.parsing.envelope import ENVELOPE_PROPERTIES
+from app.http.parsing.json_schema import NAME, TIME, Schema, or_null, reference
+from app.http.parsing.message_properties import HEADERS, PROPERTIES
+from app.http.parsing.properties import schemas_of
 
 REQUESTS = (
     TopicFields,
@@ -57,32 +55,19 @@ ANSWERS = (
     UncleanElectedView,
     ProblemItem,
 )
-_ACKS = (
-    "on how many replicas the messages are durable before the answer comes. all (the default): on every one that is in "
-    "sync, and at least on `minInsyncReplicas`; NOT_ENOUGH_REPLICAS while fewer keep up. A number, up to the topic's "
-    "`replicationFactor`: on so many, the leader included, whether the others keep up or not. 0: 202 at once. With "
-    "less than all, what was accepted may be lost with the machines that hold it; readers see every message only once "
-    "it is as durable as all would have it"
-)
 _OFFSET: Schema = {"type": "integer", "minimum": 0}
-_NAME: Schema = {"type": "string", "pattern": NAME_PATTERN}
-_TIME: Schema = {"type": "integer", "minimum": 0, "maximum": limits.TIMESTAMP_MS_MAX}
-
-
-def reference(name: str) -> Schema:
-    return {"$ref": f"#/components/schemas/{name}"}
 
 
 def all_schemas() -> dict[str, Schema]:
     """Every named schema."""
     _, generated = msgspec.json.schema_components([*REQUESTS, *ANSWERS], ref_template="#/components/schemas/{name}")
     schemas: dict[str, Schema] = {name: _closed(schema) for name, schema in generated.items()}
-    schemas["SeekFields"]["properties"]["topic"] = _NAME
+    schemas["SeekFields"]["properties"]["topic"] = NAME
     schemas["SeekFields"]["properties"]["to"] = _seek_target()
     settings = schemas["GroupSettingsFields"]["properties"]
-    settings["deadLetterTopic"] = _or_null(_NAME)
-    schemas["PlannedMoveFields"]["properties"]["topic"] = _NAME
-    schemas["GroupFields"]["properties"]["mode"] = _or_null({"enum": ["shared"]})
+    settings["deadLetterTopic"] = or_null(NAME)
+    schemas["PlannedMoveFields"]["properties"]["topic"] = NAME
+    schemas["GroupFields"]["properties"]["mode"] = or_null({"enum": ["shared"]})
     return dict(sorted({**schemas, **_message_schemas(), **_settlement_schemas(), **_problem_schemas()}.items()))
 
 
@@ -92,10 +77,6 @@ def _closed(schema: Schema) -> Schema:
     if closed.get("type") == "object":
         closed.setdefault("additionalProperties", False)
     return closed
-
-
-def _or_null(schema: Schema) -> Schema:
-    return {"anyOf": [schema, {"type": "null"}]}
 
 
 def _object(properties: dict[str, Schema], required: list[str], description: str = "") -> Schema:
@@ -110,68 +91,20 @@ def _seek_target() -> Schema:
         "oneOf": [
             {"enum": ["earliest", "latest"]},
             _object({"offset": {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}}, ["offset"]),
-            _object({"time": _TIME}, ["time"]),
+            _object({"time": TIME}, ["time"]),
         ]
     }
 
 
-def _message_fields() -> dict[str, Schema]:
-    return {
-        "body": {
-            "description": f"any JSON value, at most {limits.MESSAGE_BODY_BYTES_MAX} bytes; kept byte for byte, "
-            "numbers of any size included"
-        },
-        "bodyBase64": {"type": "string", "contentEncoding": "base64", "description": "in the place of body: bytes"},
-        "contentType": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": limits.CONTENT_TYPE_BYTES_MAX,
-            "pattern": "^[\\x20-\\x7e]+$",
-            "description": "goes with bodyBase64",
-        },
-        "key": _or_null({"type": "string", "maxLength": limits.KEY_BYTES_MAX}),
-        "partition": _or_null({"type": "integer", "minimum": 0, "maximum": limits.PARTITIONS_MAX - 1}),
-        "headers": reference("Headers"),
-        "tags": _or_null(
-            {
-                "type": "array",
-                "items": {"type": "string", "minLength": 1, "maxLength": limits.TAG_BYTES_MAX},
-                "maxItems": limits.TAGS_MAX,
-            }
-        ),
-        "timestamp": _or_null({**_TIME, "description": "the producer's time, ms since 1970"}),
-        "dedupId": _or_null({"type": "string", "minLength": 1, "maxLength": limits.DEDUP_KEY_BYTES_MAX}),
-    }
-
-
 def _message_schemas() -> dict[str, Schema]:
-    acks = {
-        "oneOf": [{"enum": ["all"]}, {"type": "integer", "minimum": 0, "maximum": REPLICAS_MAX}, {"type": "null"}],
-        "description": _ACKS,
-    }
-    messages: Schema = {
-        "type": "array",
-        "items": reference("Message"),
-        "minItems": 1,
-        "maxItems": limits.REQUEST_MESSAGES_MAX,
-    }
+    of_message, around = schemas_of(PROPERTIES), schemas_of(ENVELOPE_PROPERTIES)
+    messages = around.pop("messages")
     # One object for all forms of a send: of unions, generators of clients make types that cannot be used, or none.
-    named: dict[str, Schema] = {
-        "queue": {**_NAME, "description": "where the messages go; required"},
-        "topic": {**_NAME, "description": "another word for queue"},
-        "acks": acks,
-    }
-    several = {"messages": {**messages, "description": "a batch, in the place of body"}}
+    of_send = {**around, **of_message, "messages": messages}
     return {
-        "Headers": {
-            "type": "object",
-            "additionalProperties": {"type": "string", "maxLength": limits.HEADER_VALUE_BYTES_MAX},
-            "maxProperties": limits.HEADERS_MAX,
-        },
-        "Message": _object(_message_fields(), [], "Has a body or a bodyBase64."),
-        "SendRequest": _object(
-            {**named, **_message_fields(), **several}, [], "One message (body or bodyBase64), or several (messages)."
-        ),
+        "Headers": HEADERS,
+        "Message": _object(of_message, [], "Has a body or a bodyBase64."),
+        "SendRequest": _object(of_send, [], "One message (body or bodyBase64), or several (messages)."),
         "Stored": _stored(),
         "StoredBatch": _object(
             {
@@ -208,9 +141,9 @@ def _message_schemas() -> dict[str, Schema]:
 def _stored() -> Schema:
     return _object(
         {
-            "messageId": _or_null({"type": "string", "pattern": MESSAGE_ID_PATTERN}),
+            "messageId": or_null({"type": "string", "pattern": MESSAGE_ID_PATTERN}),
             "partition": {"type": "integer", "minimum": 0},
-            "offset": _or_null(_OFFSET),
+            "offset": or_null(_OFFSET),
             "topicCreated": {"type": "boolean", "description": "there, and true, where it was so"},
         },
         ["messageId", "partition", "offset"],
@@ -247,7 +180,7 @@ def _view(more: dict[str, Schema], more_required: list[str]) -> Schema:
 def _settlement_schemas() -> dict[str, Schema]:
     receipt: Schema = {"type": "string", "pattern": RECEIPT_PATTERN}
     message_id: Schema = {"type": "string", "pattern": MESSAGE_ID_PATTERN}
-    delay = _or_null({"type": "number", "minimum": 0, "maximum": limits.NACK_DELAY_SECONDS_MAX})
+    delay = or_null({"type": "number", "minimum": 0, "maximum": limits.NACK_DELAY_SECONDS_MAX})
     visibility: Schema = {"type": "number", "minimum": 0, "maximum": limits.VISIBILITY_SECONDS_MAX}
     done = _object({"status": {"enum": ["acknowledged", "returned", "extended"]}}, ["status"])
 
@@ -257,7 +190,7 @@ def _settlement_schemas() -> dict[str, Schema]:
     receipts = {"receipt": receipt, "receipts": several(receipt)}
     return {
         "AckRequest": _object(
-            {**receipts, "messageId": message_id, "messageIds": several(message_id), "group": _NAME},
+            {**receipts, "messageId": message_id, "messageIds": several(message_id), "group": NAME},
             [],
             "One of receipt, receipts, messageId and messageIds; a group goes with ids.",
         ),

@@ -9,7 +9,8 @@ from app.calls.send import Message
 from app.http.exchange.turns import Steps
 from app.http.parsing.envelope import PlainFields, message_decoder
 from app.http.parsing.json_text import is_too_deep, malformed, too_deep, validation_fault
-from app.http.parsing.message import KEY_SURELY_FITS, SURELY_SHALLOW_BYTES, MessageFields, message_of
+from app.http.parsing.message import KEY_SURELY_FITS, SURELY_SHALLOW_BYTES, message_of
+from app.http.parsing.message_properties import MessageFields
 from cluster.errors import ServerError
 
 FAULTS_PER_STEP = 1_000

@@ -1,23 +1,71 @@
 """The JSON around messages: which fields it may have, and what they say."""
 
+from typing import Annotated
+
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
+from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
 from app.calls.names import queue_of
-from app.http.parsing.message import MessageFields
-from app.http.parsing.query import NO_ARGUMENTS, Arguments
+from app.http.parsing import query
+from app.http.parsing.json_schema import NAME, reference
+from app.http.parsing.message_properties import PROPERTIES, MessageFields
+from app.http.parsing.properties import Property, declared_in
+from app.http.parsing.query import NO_ARGUMENTS, Arguments, Parameter
 from cluster.errors import ServerError
 from storage.rpc.messages import ACKS_ALL
 
-REPLICAS_MAX = 100
+_ACKS = Property(
+    schema={
+        "oneOf": [
+            {"enum": ["all"]},
+            {"type": "integer", "minimum": 0, "maximum": limits.REPLICAS_MAX},
+            {"type": "null"},
+        ],
+        "description": (
+            "on how many replicas the messages are durable before the answer comes. all (the default): on every one "
+            "that is in sync, and at least on `minInsyncReplicas`; NOT_ENOUGH_REPLICAS while fewer keep up. A number, "
+            "up to the topic's `replicationFactor`: on so many, the leader included, whether the others keep up or "
+            "not. 0: 202 at once. With less than all, what was accepted may be lost with the machines that hold it; "
+            "readers see every message only once it is as durable as all would have it"
+        ),
+    },
+    parameter=lambda name: Parameter(
+        name,
+        lambda value: acks_of(int(value) if value.isascii() and value.isdigit() and len(value) < 5 else value),
+        {"type": "string", "pattern": "^(all|0|[1-9][0-9]?|100)$", "default": "all"},
+        "on how many replicas a message is durable before the answer: all, a number, or 0",
+    ),
+)
+_QUEUE = Property(
+    schema={**NAME, "description": "where the messages go; required"},
+    parameter=lambda name: query.name(name, "the topic, where the body does not name it (NDJSON and raw bodies)"),
+)
+_TOPIC = Property(
+    schema={**NAME, "description": "another word for queue"},
+    parameter=lambda name: query.name(name, "another word for queue"),
+)
+_MESSAGES = Property(
+    schema={
+        "type": "array",
+        "items": reference("Message"),
+        "minItems": 1,
+        "maxItems": limits.REQUEST_MESSAGES_MAX,
+        "description": "a batch, in the place of body",
+    },
+)
 
 
 class Envelope(MessageFields, forbid_unknown_fields=True, rename="camel", gc=False):
-    queue: str | UnsetType = UNSET
-    topic: str | UnsetType = UNSET
-    acks: int | str | None = None
-    messages: list[MessageFields] | UnsetType = UNSET
+    queue: Annotated[str | UnsetType, _QUEUE] = UNSET
+    topic: Annotated[str | UnsetType, _TOPIC] = UNSET
+    acks: Annotated[int | str | None, _ACKS] = None
+    messages: Annotated[list[MessageFields] | UnsetType, _MESSAGES] = UNSET
+
+
+ENVELOPE_PROPERTIES = declared_in(Envelope)[len(PROPERTIES) :]
+"""What stands around messages."""
 
 
 class PlainFields(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -68,9 +116,9 @@ def acks_of(value: int | str | None) -> int:
     """ACKS_ALL or a number of replicas. Raises ValueError."""
     if value is None or value == "all":
         return ACKS_ALL
-    if isinstance(value, int) and 0 <= value <= REPLICAS_MAX:
+    if isinstance(value, int) and 0 <= value <= limits.REPLICAS_MAX:
         return value
-    raise ValueError(f"must be 'all' or a number of replicas, 0 to {REPLICAS_MAX}")
+    raise ValueError(f"must be 'all' or a number of replicas, 0 to {limits.REPLICAS_MAX}")
 
 
 def queue_of_both(envelope: Envelope | PlainEnvelope, arguments: Arguments) -> str:
@@ -98,9 +146,8 @@ def acks_of_both(envelope: Envelope | PlainEnvelope, arguments: Arguments) -> in
 
 def refuse_message_fields(envelope: Envelope) -> None:
     """A batch has no message fields of its own: a key beside `messages` would be dropped in silence."""
-    for name in MessageFields.__struct_fields__:
-        value = getattr(envelope, name)
+    for attribute, name, _ in PROPERTIES:
+        value = getattr(envelope, attribute)
         if value is not None and value is not UNSET:
-            encoded = dict(zip(MessageFields.__struct_fields__, MessageFields.__struct_encode_fields__, strict=True))
             detail = "does not go with messages: it belongs into each of them"
-            raise ServerError(ProblemCode.INVALID_FIELD, detail, field=encoded[name])
+            raise ServerError(ProblemCode.INVALID_FIELD, detail, field=name)

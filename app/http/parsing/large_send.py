@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field
 
 import msgspec
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import UNSET, Raw
 
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
@@ -39,7 +39,8 @@ from app.http.parsing.envelope import (
     refuse_message_fields,
 )
 from app.http.parsing.json_text import check_utf8, decode, malformed, utf8_steps, without_escapes
-from app.http.parsing.message import MessageFields, message_of
+from app.http.parsing.message import message_of
+from app.http.parsing.message_properties import PROPERTIES, MessageFields, too_many_items
 from app.http.parsing.query import Arguments
 from cluster.errors import ServerError
 
@@ -52,6 +53,8 @@ _HEAD_BYTES_MAX = 64 * 1024
 _HEAD = re.compile(rb'\s*+\{(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+\[', re.DOTALL)
 _MESSAGES_BEFORE = re.compile(rb'"messages"\s*+:\s*+\[\Z')
 _SURROUNDINGS_BYTES_MAX = 256 * 1024
+
+_OF_MANY_ITEMS = [each for each in PROPERTIES if each.property.strings_max]
 
 _plain_list_decoder = msgspec.json.Decoder(list[PlainFields])
 _fields_list_decoder = msgspec.json.Decoder(list[MessageFields])
@@ -251,13 +254,10 @@ def _text_too_large() -> ServerError:
 
 def _check_parts(outline: Outline | MessageOutline) -> None:
     """Refuse more headers and tags than a message may have before any is made."""
-    for name, raw, strings_each, count_max in (
-        ("headers", outline.headers, 2, limits.HEADERS_MAX),
-        ("tags", outline.tags, 1, limits.TAGS_MAX),
-    ):
-        if isinstance(raw, UnsetType):
+    for attribute, name, each in _OF_MANY_ITEMS:
+        raw = getattr(outline, attribute)
+        if raw is UNSET:
             continue
         text = bytes(raw)
-        if without_escapes(text).count(b'"') > 2 * strings_each * count_max:
-            detail = f"has more than {count_max} entries"
-            raise ServerError(ProblemCode.INVALID_FIELD, detail, field=name)
+        if without_escapes(text).count(b'"') > 2 * each.strings_max:
+            raise ServerError(ProblemCode.INVALID_FIELD, too_many_items(each.items_max), field=name)

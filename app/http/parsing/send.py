@@ -6,7 +6,7 @@ from msgspec import UNSET
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
 from app.calls.names import queue_of
-from app.calls.send import Message, Outgoing, Produce
+from app.calls.send import Message, Produce
 from app.http.exchange.turns import Steps, at_once
 from app.http.parsing import query
 from app.http.parsing.batch_messages import (
@@ -20,8 +20,8 @@ from app.http.parsing.batch_messages import (
     too_many,
 )
 from app.http.parsing.envelope import (
+    ENVELOPE_PROPERTIES,
     Envelope,
-    acks_of,
     acks_of_both,
     envelope_decoder,
     loose_decoder,
@@ -31,7 +31,9 @@ from app.http.parsing.envelope import (
 )
 from app.http.parsing.json_text import check_utf8, decode, malformed, too_deep
 from app.http.parsing.large_send import LARGE_BYTES, LIKELY_BYTES_PER_STEP, large_envelope_steps, large_lines_steps
-from app.http.parsing.message import OCTETS, check_dedup_key, message_of, outgoing_bytes
+from app.http.parsing.message import OCTETS, message_of, raw_message
+from app.http.parsing.message_properties import BESIDE_RAW, PROPERTIES, dedup_key_fault
+from app.http.parsing.properties import parameters_of
 from app.http.parsing.query import Arguments
 from cluster.errors import ServerError
 from storage.rpc.messages import ACKS_ALL
@@ -42,33 +44,8 @@ NDJSON_TYPES = frozenset({"application/x-ndjson", "application/ndjson", "applica
 JSON_WHITESPACE = b" \t\r\n"
 FORM_TYPE = "application/x-www-form-urlencoded"
 
-SEND_QUERY = query.QueryTable(
-    (
-        query.name("queue", "the topic, where the body does not name it (NDJSON and raw bodies)"),
-        query.name("topic", "another word for queue"),
-        query.Parameter(
-            "acks",
-            lambda value: acks_of(int(value) if value.isascii() and value.isdigit() and len(value) < 5 else value),
-            {"type": "string", "pattern": "^(all|0|[1-9][0-9]?|100)$", "default": "all"},
-            "on how many replicas a message is durable before the answer: all, a number, or 0",
-        ),
-        query.text("key", limits.KEY_BYTES_MAX, "the message's key (raw bodies)", length_min=0),
-        query.integer("partition", 0, limits.PARTITIONS_MAX - 1, "the partition (raw bodies)"),
-        query.Parameter(
-            "tags",
-            str,
-            {"type": "string", "minLength": 1, "maxLength": limits.TAG_BYTES_MAX},
-            "a tag (raw bodies); may repeat",
-            limits.TAGS_MAX,
-        ),
-        query.integer("timestamp", 0, limits.TIMESTAMP_MS_MAX, "the producer's time in ms (raw bodies)"),
-        query.text("dedupId", limits.DEDUP_KEY_BYTES_MAX, "the message's idempotency key (raw bodies)"),
-        query.unsupported("delaySeconds"),
-        query.unsupported("deliverAt"),
-    )
-)
+SEND_QUERY = query.QueryTable((*parameters_of(ENVELOPE_PROPERTIES), *parameters_of(PROPERTIES)))
 PLAIN_BATCH_BYTES_MIN = 4096  # below it a batch is small, or a single message, and trying costs more than it saves
-_FOR_RAW_ONLY = ("key", "partition", "tags", "timestamp", "dedupId")
 
 
 def parse_send(body: bytes, *, content_type: str, query_string: bytes) -> Produce:
@@ -96,16 +73,18 @@ def send_steps(body: bytes, *, content_type: str, query_string: bytes) -> Steps[
         _refuse_raw_parameters(arguments)
         lines = (yield from large_lines_steps(body)) if len(body) > LARGE_BYTES else (yield from _lines_steps(body))
         return Produce(queue, lines, acks_wanted, True)
-    return Produce(queue, [_raw_message(body, content_type, arguments)], acks_wanted, False)
+    return Produce(queue, [raw_message(body, content_type or OCTETS, arguments)], acks_wanted, False)
 
 
 def check_idempotency_key(key: str) -> None:
     """Raises ServerError INVALID_FIELD."""
-    check_dedup_key(key, "Idempotency-Key", bytes_max=IDEMPOTENCY_KEY_BYTES_MAX)
+    fault = dedup_key_fault(key, IDEMPOTENCY_KEY_BYTES_MAX)
+    if fault is not None:
+        raise ServerError(ProblemCode.INVALID_FIELD, fault, field="Idempotency-Key")
 
 
 def _refuse_raw_parameters(arguments: Arguments) -> None:
-    for name in _FOR_RAW_ONLY:
+    for _, name, _ in BESIDE_RAW:
         if name in arguments:
             detail = "goes with a raw body; in JSON it is a field of the message"
             raise ServerError(ProblemCode.INVALID_FIELD, detail, field=name)
@@ -181,15 +160,3 @@ def _lines_steps(body: bytes) -> Steps[list[Message]]:
         else:
             messages.append(line_of(line, number))
     return messages
-
-
-def _raw_message(body: bytes, content_type: str, arguments: Arguments) -> Outgoing:
-    return outgoing_bytes(
-        body,
-        content_type or OCTETS,
-        key=arguments.text("key"),
-        partition=arguments.integer("partition"),
-        tags=arguments.texts("tags"),
-        timestamp=arguments.integer("timestamp"),
-        dedup_id=arguments.text("dedupId"),
-    )

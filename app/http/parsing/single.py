@@ -6,7 +6,8 @@ from msgspec import UNSET, UnsetType
 from app.calls.names import queue_of
 from app.calls.send import Produce
 from app.http.parsing.json_text import check_utf8
-from app.http.parsing.message import MessageFields, message_of
+from app.http.parsing.message import message_of
+from app.http.parsing.message_properties import MessageFields
 from cluster.errors import ServerError
 
 

@@ -1,0 +1,34 @@
+"""Each property of a message is declared once; what has to be written out beside the declarations forgets none."""
+
+import msgspec
+import pytest
+
+from app.http.parsing.message import message_of
+from app.http.parsing.message_properties import PROPERTIES, MessageFields
+from app.http.parsing.properties import Declared
+from app.http.parsing.send import SEND_QUERY
+from cluster.errors import ServerError
+
+SOME_VALUE = {"headers": {"a": "b"}, "tags": ["t"], "partition": 1, "timestamp": 1}
+
+
+@pytest.mark.parametrize("declared", PROPERTIES, ids=lambda each: each.name)
+def test_only_body_and_key_make_a_plain_message(declared: Declared) -> None:
+    text = msgspec.json.encode({"body": 1, declared.name: SOME_VALUE.get(declared.name, "dGV4dA==")})
+    fields = msgspec.json.decode(text, type=MessageFields)
+    assert (stored_as(fields) is tuple) == (declared.name in {"body", "key"})
+
+
+def stored_as(fields: MessageFields) -> type:
+    try:
+        return type(message_of(fields))
+    except ServerError as fault:
+        return type(fault)
+
+
+def test_what_is_not_supported_yet_is_refused_by_name_in_both_places() -> None:
+    names = [each.name for each in PROPERTIES if each.property.schema is None]
+    assert names == ["delaySeconds", "deliverAt"]
+    for name in names:
+        with pytest.raises(ServerError, match="not supported yet"):
+            SEND_QUERY.parse(f"{name}=1".encode())
