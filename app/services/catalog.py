@@ -1,7 +1,6 @@
 """Topics and groups by the names that clients give them, created on first use where that is on."""
 
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal
@@ -13,11 +12,8 @@ from app.services.fan_out import ask_each
 from cluster.catalog.topic_defaults import counted_nodes, default_min_insync_replicas, default_replication_factor
 from cluster.errors import ServerError
 from cluster.model import keys
+from cluster.model.near_names import near_names
 from cluster.model.values import Group, GroupMode, GroupSettings, Topic, TopicConfig
-
-NEAR_NAMES_MAX = 3
-NEAR_NAMES_COMPARED_MAX = 200
-NEAR_CHARACTERS_COMPARED_MAX = 8_000
 
 NO_EPOCH = -1
 
@@ -266,24 +262,10 @@ class Catalog:
             raise ServerError(ProblemCode.PARTITION_DECOMMISSIONED, detail, field=field)
 
     def _no_topic(self, name: str, principal: Principal, field: str) -> ServerError:
-        near = self._near_names(name, principal)
+        near = near_names(name, (topic.name for topic in self._metadata.topics()), principal.may_see)
         hint = f"; similar: {', '.join(near)}" if near else ""
         extra: dict[str, object] = {"near": near}
         return ServerError(ProblemCode.TOPIC_NOT_FOUND, f"there is no topic {name!r}{hint}", field=field, extra=extra)
-
-    def _near_names(self, name: str, principal: Principal) -> list[str]:
-        """Names that the client may have meant, and may see. Only some are compared: a client that asks for missing
-        topics must not keep the server busy."""
-        start = name[:1].lower()
-        candidates: list[str] = []
-        characters = 0
-        for topic in self._metadata.topics():
-            if topic.name[:1].lower() == start and principal.may_see(topic.name):
-                candidates.append(topic.name)
-                characters += len(topic.name)
-                if len(candidates) >= NEAR_NAMES_COMPARED_MAX or characters >= NEAR_CHARACTERS_COMPARED_MAX:
-                    break
-        return get_close_matches(name, candidates, n=NEAR_NAMES_MAX, cutoff=0.6)
 
 
 def _no_group(name: str, field: str) -> ServerError:

@@ -7,13 +7,13 @@ and must recognise its own earlier write, and every write is guarded so that it 
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 
 from acklog.wire.names import name_fault
 from acklog.wire.problems import ProblemCode
 from cluster.backoff import Backoff
 from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
+from cluster.model.near_names import near_names
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import (
     Compare,
@@ -24,9 +24,6 @@ from cluster.ports.coordination import (
     Operation,
     OutcomeUnknownError,
 )
-
-NEAR_NAMES_MAX = 3
-NEAR_NAMES_COMPARED_MAX = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +119,8 @@ def check_name(name: str, what: str) -> None:
 
 
 def not_found(code: ProblemCode, what: str, name: str, names: Sequence[str]) -> ServerError:
-    """Names what the caller may have meant. Only names with the same first letter are compared, and not too many."""
-    start = name[:1].lower()
-    candidates = [other for other in names if other[:1].lower() == start][:NEAR_NAMES_COMPARED_MAX]
-    near = get_close_matches(name, candidates, n=NEAR_NAMES_MAX)
+    """Names what the caller may have meant."""
+    near = near_names(name, names)
     hint = f" Similar: {', '.join(near)}." if near else ""
     return ServerError(code, f"There is no {what} {name!r}.{hint}", extra={"near": near})
 

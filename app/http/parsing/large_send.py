@@ -89,14 +89,15 @@ def large_envelope_steps(body: bytes, arguments: Arguments) -> Steps[Produce]:
     return Produce(queue_of_both(envelope, arguments), [message], acks_of_both(envelope, arguments), False)
 
 
-def large_lines_steps(body: bytes) -> Steps[list[Message]]:
-    """The messages of NDJSON; as `app.http.parsing.send` has it."""
+def lines_steps(body: bytes) -> Steps[list[Message]]:
+    """One message per line of NDJSON; empty lines are skipped, but there may not be more of them than of messages."""
     if body.count(b"\n") > 2 * limits.REQUEST_MESSAGES_MAX:
         raise too_many()
     lines = [line for line in body.split(b"\n") if line and not line.isspace()]
     check_count(lines)
     is_ascii = body.isascii()
-    yield
+    if len(body) > LARGE_BYTES:
+        yield
     messages: list[Message] = []
     size_bytes = 0
     for number, line in enumerate(lines):

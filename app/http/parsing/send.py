@@ -10,14 +10,9 @@ from app.calls.send import Message, Produce
 from app.http.exchange.turns import Steps, at_once
 from app.http.parsing import query
 from app.http.parsing.batch_messages import (
-    FAULTS_PER_STEP,
     check_all,
-    check_count,
     decode_all,
-    line_of,
-    placed,
     plain_of,
-    too_many,
 )
 from app.http.parsing.envelope import (
     ENVELOPE_PROPERTIES,
@@ -30,7 +25,7 @@ from app.http.parsing.envelope import (
     refuse_message_fields,
 )
 from app.http.parsing.json_text import check_utf8, decode, malformed, too_deep
-from app.http.parsing.large_send import LARGE_BYTES, LIKELY_BYTES_PER_STEP, large_envelope_steps, large_lines_steps
+from app.http.parsing.large_send import LARGE_BYTES, LIKELY_BYTES_PER_STEP, large_envelope_steps, lines_steps
 from app.http.parsing.message import OCTETS, message_of, raw_message
 from app.http.parsing.message_properties import BESIDE_RAW, PROPERTIES, dedup_key_fault
 from app.http.parsing.properties import parameters_of
@@ -71,8 +66,7 @@ def send_steps(body: bytes, *, content_type: str, query_string: bytes) -> Steps[
     acks_wanted = ACKS_ALL if acks is None else acks
     if media_type in NDJSON_TYPES:
         _refuse_raw_parameters(arguments)
-        lines = (yield from large_lines_steps(body)) if len(body) > LARGE_BYTES else (yield from _lines_steps(body))
-        return Produce(queue, lines, acks_wanted, True)
+        return Produce(queue, (yield from lines_steps(body)), acks_wanted, True)
     return Produce(queue, [raw_message(body, content_type or OCTETS, arguments)], acks_wanted, False)
 
 
@@ -139,24 +133,3 @@ def _plain_batch(body: bytes, arguments: Arguments) -> Produce | None:
         return None
     messages, keys = plain
     return Produce(queue_of_both(envelope, arguments), messages, acks_of_both(envelope, arguments), True, keys)
-
-
-def _lines_steps(body: bytes) -> Steps[list[Message]]:
-    """One message per line; empty lines are skipped, but there may not be more of them than of messages."""
-    if body.count(b"\n") > 2 * limits.REQUEST_MESSAGES_MAX:
-        raise too_many()
-    lines = [line for line in body.split(b"\n") if line and not line.isspace()]
-    check_count(lines)
-    is_ascii = body.isascii()
-    messages: list[Message] = []
-    for number, line in enumerate(lines):
-        if number % FAULTS_PER_STEP == FAULTS_PER_STEP - 1:
-            yield
-        try:
-            if not is_ascii:
-                check_utf8(line)
-        except ServerError as fault:
-            messages.append(placed(fault, number))
-        else:
-            messages.append(line_of(line, number))
-    return messages

@@ -8,10 +8,10 @@ import pytest
 from acklog.wire.batch import encode_batch
 from acklog.wire.limits import BATCH_BYTES_MAX, HEADER_VALUE_BYTES_MAX, HEADERS_MAX
 from acklog.wire.problems import ProblemCode
-from acklog.wire.record import Record
+from acklog.wire.record import PlainRecord, Record
 from app.calls.send_result import Placed
 from app.configuration.server_settings import Settings
-from app.gateway.batching.coalescer import Coalescer
+from app.gateway.batching.coalescer import Coalescer, of_one_form
 from cluster.errors import ServerError
 from storage.rpc.messages import ACKS_ALL, ProduceResponse
 from tests.support.coalescing import coalescer_of
@@ -195,3 +195,13 @@ async def test_nothing_is_kept_of_a_partition_that_is_at_rest(coalescer: Coalesc
 async def test_without_offsets_there_is_none_to_give(coalescer: Coalescer) -> None:
     futures = [coalescer.add(TOPIC, 0, 0, Record(b"")) for _ in range(2)]
     assert await asyncio.gather(*futures) == [Placed(0, 5, -1), Placed(0, 5, -1)]
+
+
+def test_a_batch_of_plain_records_stays_plain_and_any_other_is_of_whole_ones() -> None:
+    plain: list[Record | PlainRecord] = [(b"1", "a"), (b"2", None)]
+    assert of_one_form(plain) is plain
+    assert of_one_form([*plain, Record(b"3", tags=["t"])]) == [
+        Record(b"1", "a"),
+        Record(b"2"),
+        Record(b"3", tags=["t"]),
+    ]
