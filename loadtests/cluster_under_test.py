@@ -10,9 +10,9 @@ from pathlib import Path
 
 import msgspec
 
+from app.local_cluster.cluster_process import ClusterProcess, Kind
 from app.local_cluster.etcd_program import EtcdMissingError, cache_directory, find_etcd
 from app.local_cluster.local_cluster import LocalCluster, LocalClusterOptions
-from app.local_cluster.member import Kind, Member
 from examples.server_process import ServerProcess
 from loadtests.bench_server import ask_once
 from loadtests.http_connection import make_request
@@ -40,11 +40,11 @@ class ClusterUnderTest:
         return self.gateways[0]
 
     @property
-    def nodes(self) -> list[Member]:
+    def nodes(self) -> list[ClusterProcess]:
         """By number."""
         return self.cluster.of_kind(Kind.NODE)
 
-    def node(self, number: int) -> Member:
+    def node(self, number: int) -> ClusterProcess:
         return next(member for member in self.nodes if member.number == number)
 
     @property

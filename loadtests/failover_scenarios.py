@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import ceil
 from time import perf_counter
 
-from app.local_cluster.member import Member
+from app.local_cluster.cluster_process import ClusterProcess
 from loadtests.bench_server import connected, create_topic
 from loadtests.cluster_plan import FailoverPlan
 from loadtests.cluster_under_test import ClusterUnderTest, controller_of, partitions_of
@@ -82,7 +82,7 @@ async def _balance(bench: FailoverBench) -> None:
 
 
 async def _event(
-    bench: FailoverBench, kind: EventKind, member: Member, led: Sequence[Place], *, was_controller: bool
+    bench: FailoverBench, kind: EventKind, member: ClusterProcess, led: Sequence[Place], *, was_controller: bool
 ) -> Event:
     plan, gateways = bench.plan, bench.cluster.gateways
     with ExitStack() as closing:
@@ -123,7 +123,7 @@ class _Ended:
     away_s: float
 
 
-async def _kill(bench: FailoverBench, member: Member, probes: Sequence[Probe]) -> _Ended:
+async def _kill(bench: FailoverBench, member: ClusterProcess, probes: Sequence[Probe]) -> _Ended:
     """The signal goes out right before the writes: from here on nothing is waited for but their answers."""
     killed_s = perf_counter()
     os.kill(member.process.pid, signal.SIGKILL)
@@ -135,7 +135,7 @@ async def _kill(bench: FailoverBench, member: Member, probes: Sequence[Probe]) -
     return _Ended(waits_s, [failure for written in writes for failure in written.failures], away_s)
 
 
-async def _stop(bench: FailoverBench, member: Member, probes: Sequence[Probe]) -> _Ended:
+async def _stop(bench: FailoverBench, member: ClusterProcess, probes: Sequence[Probe]) -> _Ended:
     plan, is_over = bench.plan, asyncio.Event()
     async with asyncio.TaskGroup() as tasks:
         writing = tasks.create_task(
@@ -151,7 +151,7 @@ async def _stop(bench: FailoverBench, member: Member, probes: Sequence[Probe]) -
     return _Ended(waits_s, [failure for writes in every for written in writes for failure in written.failures], away_s)
 
 
-async def _start(bench: FailoverBench, member: Member) -> tuple[float, float]:
+async def _start(bench: FailoverBench, member: ClusterProcess) -> tuple[float, float]:
     """Seconds until it was ready, and until everything was in sync. Raises LoadFailedError."""
     began_s = perf_counter()
     await bench.cluster.cluster.start_member(member)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Outcome(Enum):
+class CheckOutcome(Enum):
     OK = "ok"
     WARN = "warn"
     FAIL = "fail"
@@ -16,7 +16,7 @@ class Check:
     """`advice` is what to do, "" where there is nothing to do."""
 
     name: str
-    outcome: Outcome
+    outcome: CheckOutcome
     finding: str
     advice: str = ""
 
@@ -27,19 +27,19 @@ class Check:
 
 
 def ok(name: str, finding: str) -> Check:
-    return Check(name, Outcome.OK, finding)
+    return Check(name, CheckOutcome.OK, finding)
 
 
 def warn(name: str, finding: str, advice: str) -> Check:
-    return Check(name, Outcome.WARN, finding, advice)
+    return Check(name, CheckOutcome.WARN, finding, advice)
 
 
 def fail(name: str, finding: str, advice: str) -> Check:
-    return Check(name, Outcome.FAIL, finding, advice)
+    return Check(name, CheckOutcome.FAIL, finding, advice)
 
 
 def skipped(name: str, finding: str) -> Check:
-    return Check(name, Outcome.SKIPPED, finding)
+    return Check(name, CheckOutcome.SKIPPED, finding)
 
 
 def names_text(names: list[str], *, limit: int = 5) -> str:

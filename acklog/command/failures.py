@@ -98,7 +98,7 @@ class UsageError(CommandError):
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class ShownFailure:
     """A failure, ready to be shown."""
 
     what: str
@@ -140,27 +140,27 @@ class Failure:
         return {"error": error}
 
 
-def explain(error: BaseException, *, server: str = "") -> Failure | None:
+def explain(error: BaseException, *, server: str = "") -> ShownFailure | None:
     """The failure that an exception means; None for one that is a mistake in this program."""
     from acklog.errors import AcklogError
 
     if isinstance(error, CommandError):
-        return Failure(error.what, error.exit_code, field=error.field, near=error.near, hint=error.hint)
+        return ShownFailure(error.what, error.exit_code, field=error.field, near=error.near, hint=error.hint)
     if isinstance(error, AcklogError):
         return _of_sdk(error, server)
     return None
 
 
-def _of_sdk(error: "AcklogError", server: str) -> Failure:
+def _of_sdk(error: "AcklogError", server: str) -> ShownFailure:
     from acklog.errors import ConnectionFailed, DeadlineExceeded
 
     detail = str(error.detail or error).removesuffix("; is the server running?")
     if isinstance(error, ConnectionFailed):
         what = f"no connection to {server}: {detail}" if server and server not in detail else detail
-        return Failure(what, ExitCode.SERVER_AWAY, code=error.code, hint=_HINT_SERVER_AWAY)
+        return ShownFailure(what, ExitCode.SERVER_AWAY, code=error.code, hint=_HINT_SERVER_AWAY)
     if isinstance(error, DeadlineExceeded):
-        return Failure(detail, ExitCode.SERVER_AWAY, code=error.code, hint=_HINT_TOO_SLOW)
-    return Failure(
+        return ShownFailure(detail, ExitCode.SERVER_AWAY, code=error.code, hint=_HINT_TOO_SLOW)
+    return ShownFailure(
         _sentence(detail, error.field or ""),
         _EXIT_CODES.get(error.code, ExitCode.FAILED),
         code=error.code,

@@ -42,7 +42,7 @@ class PendingSend(Protocol):
     def result(self, timeout_s: float | None = None) -> "Sent": ...
 
 
-class Sender(Protocol):
+class BeginSend(Protocol):
     """Starts to send a message; the SDK's producer behind it waits while its buffer is full."""
 
     def __call__(self, message: "OutgoingMessage", /) -> PendingSend: ...
@@ -80,7 +80,7 @@ class SendTotals:
 class LineSender:
     """One run over a stream."""
 
-    def __init__(self, send: Sender, form: MessageForm, reporter: Reporter) -> None:
+    def __init__(self, send: BeginSend, form: MessageForm, reporter: Reporter) -> None:
         self._send = send
         self._form = form
         self._reporter = reporter

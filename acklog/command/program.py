@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TextIO
 import typer
 
 from acklog.command.exit_codes import ExitCode
-from acklog.command.failures import Failure, explain
+from acklog.command.failures import ShownFailure, explain
 from acklog.command.output import json_text
 from acklog.command.session import Session, Surroundings
 from acklog.command.tree import build_tree
@@ -92,7 +92,7 @@ def _server_of(session: Session) -> str:
     return "" if server is None else server.url
 
 
-def _usage_failure(error: Exception) -> Failure | None:
+def _usage_failure(error: Exception) -> ShownFailure | None:
     """What Typer finds wrong with a command line."""
     if not isinstance(error, typer.TyperException):
         return None
@@ -103,7 +103,7 @@ def _usage_failure(error: Exception) -> Failure | None:
     format_message = getattr(error, "format_message", None)
     if parameter is not None and format_message is not None:
         what = format_message().rstrip(".")
-    return Failure(
+    return ShownFailure(
         what[:1].lower() + what[1:].rstrip("."),
         ExitCode.USAGE,
         near=tuple(getattr(error, "possibilities", None) or ()),
@@ -111,8 +111,8 @@ def _usage_failure(error: Exception) -> Failure | None:
     )
 
 
-def _bug(error: Exception) -> Failure:
+def _bug(error: Exception) -> ShownFailure:
     if isinstance(error, OSError):
-        return Failure(str(error), ExitCode.FAILED)
+        return ShownFailure(str(error), ExitCode.FAILED)
     what = f"this should not happen: {type(error).__name__}: {error}"
-    return Failure(what, ExitCode.FAILED, hint="It is a mistake in acklog. See where with --debug, and report it.")
+    return ShownFailure(what, ExitCode.FAILED, hint="It is a mistake in acklog. See where with --debug, and report it.")

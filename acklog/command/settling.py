@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from acklog.command.exit_codes import ExitCode
-from acklog.command.failures import CommandError, Failure, UsageError, explain
+from acklog.command.failures import CommandError, ShownFailure, UsageError, explain
 from acklog.command.input_lines import input_lines
 from acklog.command.session import Session
 from acklog.command.views import Cell, Column, Table
@@ -96,8 +96,8 @@ def _document(settled: "Settled") -> dict[str, object]:
     return {name: settled.receipt, **_explained(settled.error).document()}
 
 
-def _explained(error: "AcklogError") -> Failure:
-    return explain(error) or Failure(str(error), ExitCode.FAILED)
+def _explained(error: "AcklogError") -> ShownFailure:
+    return explain(error) or ShownFailure(str(error), ExitCode.FAILED)
 
 
 def _receipt_of(content: bytes, number: int) -> str:

@@ -36,7 +36,7 @@ class Command(TyperCommand):
         _format_parameters(self, ctx, formatter)
 
 
-class Group(TyperGroup):
+class CommandGroup(TyperGroup):
     """A command with subcommands, and near names for one that is not there."""
 
     def get_params(self, ctx: Any) -> list[Any]:
@@ -57,7 +57,7 @@ class Group(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
-class Tree(Group):
+class Tree(CommandGroup):
     """`acklog` itself."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -106,7 +106,7 @@ class CommandTyper(typer.Typer):
     """A typer.Typer whose commands are ours. `command = CommandTyper(); @command.command("send") def send(...)`."""
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(**{"cls": Group, "add_completion": False, "rich_markup_mode": None, **settings})
+        super().__init__(**{"cls": CommandGroup, "add_completion": False, "rich_markup_mode": None, **settings})
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[_Function], _Function]:
         return super().command(name, **{"cls": Command, **settings})

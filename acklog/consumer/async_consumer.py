@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from acklog.client.caller import Caller
 from acklog.consumer.consumer_settings import ConsumerSettings
-from acklog.consumer.engine import Engine, Hooks, OnProblem, Source
+from acklog.consumer.engine import ConsumerEngine, Hooks, OnProblem, Source
 from acklog.consumer.message_batch import MessageBatch
 from acklog.consumer.stop_signals import stop_on_signals_of_loop
 from acklog.errors import ClientClosed, InvalidArgument
@@ -43,7 +43,7 @@ class AsyncConsumer:
         self.settings = settings
         self._changed = asyncio.Event()
         hooks = Hooks(self._changed.set, lambda wake: wake(), self._now_ms, on_problem)
-        self._engine = Engine(source, caller, settings, hooks)
+        self._engine = ConsumerEngine(source, caller, settings, hooks)
         self._taken_in_turn = 0
         self._workers: list[asyncio.Task[None]] = []
         self._is_closed = False

@@ -10,7 +10,7 @@ from acklog.client import at_exit
 from acklog.client.background import Background
 from acklog.client.caller import Caller
 from acklog.consumer.consumer_settings import ConsumerSettings
-from acklog.consumer.engine import Engine, Hooks, OnProblem, Source
+from acklog.consumer.engine import ConsumerEngine, Hooks, OnProblem, Source
 from acklog.consumer.message_batch import MessageBatch
 from acklog.consumer.stop_signals import stop_on_signals
 from acklog.errors import ClientClosed, InvalidArgument
@@ -48,7 +48,7 @@ class Consumer:
         self._generation = background.generation
         self._condition = threading.Condition()
         hooks = Hooks(self._change, background.call_soon, monotonic_ms, on_problem)
-        self._engine = Engine(source, caller(), settings, hooks)
+        self._engine = ConsumerEngine(source, caller(), settings, hooks)
         self._is_started = False
         self._is_closed = False
         self._exit_number = at_exit.close_at_exit(self)

@@ -18,7 +18,7 @@ from acklog.client.caller import Caller
 from acklog.client.retry import Backoff
 from acklog.consumer.consumer_settings import ConsumerSettings
 from acklog.consumer.inbox import Inbox
-from acklog.consumer.settlements import SettlementProblem, Settlements, Step
+from acklog.consumer.settlements import SettlementProblem, SettlementRequest, Settlements
 from acklog.errors import AcklogError, DeadlineExceeded, SettlementsLost, Unavailable
 from acklog.messages import Message, Settled
 from acklog.wire.limits import RECEIVE_BYTES_MAX
@@ -53,7 +53,7 @@ class Hooks:
     on_problem: OnProblem | None
 
 
-class Engine:
+class ConsumerEngine:
     """The `Settler` of its messages: `take`, `ack`, `nack` and `end` may be called from any thread, everything else
     belongs to the loop."""
 
@@ -296,7 +296,7 @@ class Engine:
                     self._has_settled.set()
                 await self._settle_alarm.wait(None if due_ms is None else due_ms / 1000)
 
-    async def _perform(self, step: Step) -> None:
+    async def _perform(self, step: SettlementRequest) -> None:
         chance = self._caller.chance()
         error: AcklogError | None = DeadlineExceeded("the consumer was closed")  # unless something else happens
         results: list[Settled] = []
@@ -313,7 +313,7 @@ class Engine:
                 else:
                     self._settlements.failed(step, error, self._hooks.now_ms(), chance=chance)
 
-    def _call_of(self, step: Step) -> Call[list[Settled]]:
+    def _call_of(self, step: SettlementRequest) -> Call[list[Settled]]:
         if step.action == "ack":
             return message_calls.ack(step.receipts)
         if step.action == "nack":

@@ -17,7 +17,7 @@ Action = Literal["ack", "nack", "extend"]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SettlementRequest:
     """One request. `delay_s` goes with a nack. `since_ms` is when the first receipt of an ack or nack was handed in."""
 
     action: Action
@@ -112,7 +112,7 @@ class Settlements:
         self._leases.clear()
         self._is_closing = True
 
-    def next_step(self, now_ms: float) -> Step | None:
+    def next_step(self, now_ms: float) -> SettlementRequest | None:
         """What to ask the server for now; `finished` or `failed` has to follow before the next."""
         if self._in_request or now_ms < self._paused_until_ms:
             return None
@@ -132,7 +132,7 @@ class Settlements:
             times.append(self._ack_due_ms())
         return max(min(times), self._paused_until_ms) if times else None
 
-    def finished(self, step: Step, results: list[Settled], now_ms: float, *, chance: float) -> None:
+    def finished(self, step: SettlementRequest, results: list[Settled], now_ms: float, *, chance: float) -> None:
         """The server's answer to a step. `chance` is random, 0 to 1."""
         self._in_request = 0
         self._failures = 0
@@ -152,7 +152,7 @@ class Settlements:
         if error is not None:
             self._try_again(step, again, error, now_ms, chance)
 
-    def failed(self, step: Step, error: AcklogError, now_ms: float, *, chance: float) -> None:
+    def failed(self, step: SettlementRequest, error: AcklogError, now_ms: float, *, chance: float) -> None:
         """The whole request failed. `chance` is random, 0 to 1."""
         self._in_request = 0
         if error.retriable:
@@ -175,7 +175,7 @@ class Settlements:
         self._nacks.clear()
         return receipts
 
-    def _due_extension(self, now_ms: float) -> Step | None:
+    def _due_extension(self, now_ms: float) -> SettlementRequest | None:
         due: list[str] = []
         too_long: list[str] = []
         for receipt, (extend_ms, since_ms) in self._leases.items():
@@ -188,20 +188,20 @@ class Settlements:
             detail = f"nobody has settled the message for {self._settings.hold_s_max:g} s: it will come again"
             error = DeadlineExceeded(detail, retriable=False)
             self._problems.append(SettlementProblem("extend", receipt, error))
-        return Step("extend", due) if due else None
+        return SettlementRequest("extend", due) if due else None
 
-    def _due_nack(self) -> Step | None:
+    def _due_nack(self) -> SettlementRequest | None:
         for delay_s, pending in self._nacks.items():
             receipts = pending.take(self._settings.settle_messages_max)
             if not pending.receipts:
                 del self._nacks[delay_s]
-            return Step("nack", receipts, delay_s, pending.since_ms)
+            return SettlementRequest("nack", receipts, delay_s, pending.since_ms)
         return None
 
-    def _due_ack(self, now_ms: float) -> Step | None:
+    def _due_ack(self, now_ms: float) -> SettlementRequest | None:
         if not self._acks.receipts or now_ms < self._ack_due_ms():
             return None
-        return Step("ack", self._acks.take(self._settings.settle_messages_max), None, self._acks.since_ms)
+        return SettlementRequest("ack", self._acks.take(self._settings.settle_messages_max), None, self._acks.since_ms)
 
     def _ack_due_ms(self) -> float:
         is_full = len(self._acks.receipts) >= self._settings.settle_messages_max
@@ -214,7 +214,9 @@ class Settlements:
             if lease is not None:
                 self._leases[receipt] = (now_ms + self._half_lease_ms, lease[1])
 
-    def _try_again(self, step: Step, receipts: list[str], error: AcklogError, now_ms: float, chance: float) -> None:
+    def _try_again(
+        self, step: SettlementRequest, receipts: list[str], error: AcklogError, now_ms: float, chance: float
+    ) -> None:
         self._failures += 1
         self._paused_until_ms = now_ms + self._backoff.delay_ms(self._failures, chance=chance, error=error)
         if step.action == "extend":

@@ -17,7 +17,7 @@ from acklog.command.session import Session, session_of
 
 if TYPE_CHECKING:
     from app.local_cluster.local_cluster import LocalCluster, LocalClusterOptions
-    from app.local_cluster.up import Display
+    from app.local_cluster.up import ClusterDisplay
 
 ETCD_VARIABLE = "ACKLOG_ETCD_PROGRAM"
 NODES_MAX = 9
@@ -146,7 +146,7 @@ def cluster_directory(session: Session, kept: Path | None) -> Iterator[Path]:
 
 
 def _tell_ready(session: Session, cluster: "LocalCluster") -> None:
-    from app.local_cluster.member import Kind
+    from app.local_cluster.cluster_process import Kind
 
     urls = cluster.gateway_urls
     if session.output.is_json:
@@ -168,14 +168,14 @@ def _tell_ready(session: Session, cluster: "LocalCluster") -> None:
 
 
 @contextmanager
-def _display(session: Session) -> "Iterator[Display]":
+def _display(session: Session) -> "Iterator[ClusterDisplay]":
     """A table where standard error is a terminal, else lines."""
-    from app.local_cluster.displays import LineDisplay, table_display
+    from app.local_cluster.displays import ClusterLineDisplay, table_display
 
     around = session.surroundings
     style = session.output.style
     if style.is_quiet or not around.stderr.isatty() or around.environment.get("TERM") == "dumb":
-        yield LineDisplay(session.output.note)
+        yield ClusterLineDisplay(session.output.note)
         return
     from acklog.command.rich_view import console_for
 

@@ -17,10 +17,10 @@ from acklog.command.quantities import count_text
 from acklog.command.session import Session, session_of
 
 if TYPE_CHECKING:
-    from app.demo.display import Display
+    from app.demo.display import RunDisplay
     from app.demo.input_file import FlightFile
     from app.demo.options import Options
-    from app.demo.outcome import Outcome
+    from app.demo.outcome import RunOutcome
     from app.demo.scene import Scene
 
 MESSAGES_MIN = 100  # with fewer there is no middle in which to kill
@@ -118,7 +118,7 @@ def _outcome(
     make_scene: "Callable[[Path], Scene]",
     *,
     keeps_directory: bool,
-) -> "Outcome":
+) -> "RunOutcome":
     from acklog.errors import AcklogError
     from app.demo.input_file import InputError
     from app.demo.run import DeadlineError, run
@@ -145,7 +145,7 @@ def _unfinished(why: str) -> CommandError:
     return CommandError(f"the run did not finish: {why}", exit_code=ExitCode.USAGE, hint=hint)
 
 
-async def _until_terminated(running: "Coroutine[None, None, Outcome]") -> "Outcome":
+async def _until_terminated(running: "Coroutine[None, None, RunOutcome]") -> "RunOutcome":
     """SIGTERM cancels the run, so that its server does not outlive it."""
     task = asyncio.ensure_future(running)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
@@ -165,14 +165,14 @@ def _directory(session: Session, *, is_kept: bool) -> Iterator[Path]:
 
 
 @contextmanager
-def _display(session: Session) -> "Iterator[Display]":
+def _display(session: Session) -> "Iterator[RunDisplay]":
     """Bars where standard error is a terminal, else lines."""
-    from app.demo.display import LineDisplay
+    from app.demo.display import RunLineDisplay
 
     around = session.surroundings
     style = session.output.style
     if style.is_quiet or not around.stderr.isatty() or around.environment.get("TERM") == "dumb":
-        yield LineDisplay(session.output.note)
+        yield RunLineDisplay(session.output.note)
         return
     from acklog.command.rich_view import console_for
     from app.demo.live_display import live_display

@@ -7,9 +7,9 @@ from pathlib import Path
 from acklog.client.transport import Transport
 from app.demo.scene import Victim, transport_to
 from app.demo.spread_transport import SpreadTransport
+from app.local_cluster.cluster_process import ClusterProcess, Kind
 from app.local_cluster.condition import Condition, Examiner
 from app.local_cluster.local_cluster import LocalCluster, LocalClusterOptions
-from app.local_cluster.member import Kind, Member
 
 AWAY_S = 2.0  # before a victim is started again: the others have to get on without it
 OPTIONS = LocalClusterOptions(nodes=3, gateways=2, etcd_members=3)
@@ -67,7 +67,7 @@ class _Role:
         self._kind = kind
         self._name = name
         self._preference = preference
-        self._found: Member | None = None
+        self._found: ClusterProcess | None = None
 
     async def find(self) -> str:
         examiner = Examiner()

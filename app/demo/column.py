@@ -8,7 +8,7 @@ _ABSENT_ONCE = array("q", [ABSENT])  # most numbers come one behind the other
 OFFSET_MAX = 50_000_000  # per partition; a stray offset must not make an array of gigabytes
 
 
-class Column:
+class OffsetColumn:
     """Whole numbers from 0 to 2**63 - 1 by (partition, offset)."""
 
     def __init__(self) -> None:

@@ -6,7 +6,7 @@ EXAMPLES_MAX = 5
 
 
 @dataclass(slots=True)
-class Finding:
+class PromiseCheck:
     """`name` is the promise that was checked. Only the first few violations are kept as text, all are counted."""
 
     name: str

@@ -7,8 +7,8 @@ was under way already may.
 
 from collections.abc import Collection
 
-from app.demo.column import ABSENT, Column
-from app.demo.findings import Finding
+from app.demo.column import ABSENT, OffsetColumn
+from app.demo.findings import PromiseCheck
 from app.demo.send_ledger import SendLedger
 
 
@@ -18,11 +18,11 @@ class GroupLedger:
     def __init__(self, group: str) -> None:
         self.group = group
         self._now = 0
-        self._delivered = Column()
-        self._digests = Column()
-        self._done_at = Column()
-        self._again = Finding(f"{group}: nothing came again after its acknowledgement had returned")
-        self._content = Finding(f"{group}: every delivery brought the bytes that were sent")
+        self._delivered = OffsetColumn()
+        self._digests = OffsetColumn()
+        self._done_at = OffsetColumn()
+        self._again = PromiseCheck(f"{group}: nothing came again after its acknowledgement had returned")
+        self._content = PromiseCheck(f"{group}: every delivery brought the bytes that were sent")
         self.deliveries = 0
         self.redeliveries = 0
 
@@ -65,7 +65,7 @@ class GroupLedger:
         self._done_at.put(partition, offset, self._now)
         return True
 
-    def findings(self, sent: SendLedger) -> list[Finding]:
+    def findings(self, sent: SendLedger) -> list[PromiseCheck]:
         """Against what was sent, after the group has done everything."""
         for partition, offset, digest in self._digests.items():
             self._content.examined += 1
@@ -76,8 +76,8 @@ class GroupLedger:
                 self._content.violated(f"{partition}/{offset} brought other bytes than were sent")
         return [self._check_done(sent), self._content, self._again]
 
-    def _check_done(self, sent: SendLedger) -> Finding:
-        finding = Finding(f"{self.group}: every message is done exactly once, by count and checksum")
+    def _check_done(self, sent: SendLedger) -> PromiseCheck:
+        finding = PromiseCheck(f"{self.group}: every message is done exactly once, by count and checksum")
         checksum = 0
         for partition, offset, _ in self._done_at.items():
             finding.examined += 1
@@ -93,9 +93,9 @@ class GroupLedger:
         return finding
 
 
-def check_lag(group: str, lags: dict[int, int], *, partitions: Collection[int]) -> Finding:
+def check_lag(group: str, lags: dict[int, int], *, partitions: Collection[int]) -> PromiseCheck:
     """`lags` holds the group's lag by partition, as the server tells it; `partitions` are those with messages."""
-    finding = Finding(f"{group}: the server shows no lag", examined=len(lags))
+    finding = PromiseCheck(f"{group}: the server shows no lag", examined=len(lags))
     for partition in sorted(partitions):
         if partition not in lags:
             finding.violated(f"the server shows no progress in partition {partition}")

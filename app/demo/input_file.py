@@ -10,7 +10,7 @@ from typing import IO, cast
 
 import msgspec
 
-from app.demo.message import Message, check_line, parse_line
+from app.demo.message import DemoMessage, check_line, parse_line
 
 SAMPLE = files("app.demo") / "sample.ndjson.gz"
 SAMPLE_MESSAGES = 20_000  # what is sent of the sample when nobody says how many: 10 laps
@@ -48,7 +48,7 @@ class FlightFile:
             raise InputError(f"{self.name} is empty")
         return count
 
-    def messages(self, limit: int) -> Iterator[Message]:
+    def messages(self, limit: int) -> Iterator[DemoMessage]:
         """`limit` messages in the order of the file, which is begun again at its end. Raises InputError."""
         index = 0
         lap = 0

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from app.demo.journal import Journal
 from app.demo.pauses import Pauses
+from app.demo.run_journal import RunJournal
 from app.demo.scene import Victim
 from app.demo.work import Work
 
@@ -13,7 +13,7 @@ SETTLE_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Restart:
+class VictimRestart:
     """`away_s` is from the SIGKILL until the victim was ready again, `resumed_s` until something was confirmed after
     that. `victim` is "" where there is only one server. `waited_s` is the longest that a partition waited for its next
     confirmed send meanwhile; None where nothing but the victim could confirm any."""
@@ -31,10 +31,10 @@ class Killer:
 
     victims: Sequence[Victim]
     work: Work
-    journal: Journal
+    journal: RunJournal
     pauses: Pauses
     on_over: Callable[[], None] = lambda: None
-    restarts: list[Restart] = field(default_factory=list)
+    restarts: list[VictimRestart] = field(default_factory=list)
 
     async def run(self) -> None:
         """Kill number i of n comes when i / (n + 1) of all steps are done."""
@@ -43,7 +43,7 @@ class Killer:
             self.restarts.append(await self._kill(number, victim))
             self.on_over()
 
-    async def _kill(self, number: int, victim: Victim) -> Restart:
+    async def _kill(self, number: int, victim: Victim) -> VictimRestart:
         now_s = asyncio.get_running_loop().time
         name = await victim.find()
         steps = self.work.steps
@@ -57,8 +57,8 @@ class Killer:
         resumed_s = now_s() - killed_s
         if not name:
             self.journal.came_back(f"ready again {away_s:.2f} s after the kill, at work again after {resumed_s:.2f} s")
-            return Restart(steps, away_s, resumed_s)
+            return VictimRestart(steps, away_s, resumed_s)
         await asyncio.sleep(SETTLE_S)
         waited_s = self.pauses.longest_s(is_sending=self.work.sent < self.work.total)
         self.journal.came_back(f"back {away_s:.2f} s after the kill; no partition waited longer than {waited_s:.2f} s")
-        return Restart(steps, away_s, resumed_s, name, waited_s)
+        return VictimRestart(steps, away_s, resumed_s, name, waited_s)

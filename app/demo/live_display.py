@@ -9,7 +9,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from app.demo.journal import Event, Journal
+from app.demo.run_journal import RunEvent, RunJournal
 from app.demo.timeline import MARK
 
 BAR_CELLS = 40
@@ -70,13 +70,13 @@ class LiveDisplay:
         self._live = live
         self._bars: dict[str, Bar] = {}
 
-    def tell(self, event: Event) -> None:
+    def tell(self, event: RunEvent) -> None:
         line = Text()
         line.append(f"{event.at_s:7.2f} s  ", "muted")
         line.append(event.text, event.style)
         self._live.console.print(line)
 
-    def refresh(self, journal: Journal) -> None:
+    def refresh(self, journal: RunJournal) -> None:
         work, marks = journal.work, journal.marks
         rows = Table.grid(padding=(0, 2, 0, 0))
         for _ in range(5):
@@ -88,7 +88,7 @@ class LiveDisplay:
         rows.add_row(Text("messages/s", "muted"), _timeline_text(journal))
         self._live.update(rows, refresh=True)
 
-    def _add(self, rows: Table, journal: Journal, name: str, count: int, marks: Sequence[int]) -> None:
+    def _add(self, rows: Table, journal: RunJournal, name: str, count: int, marks: Sequence[int]) -> None:
         total = journal.work.total
         bar = self._bars.setdefault(name, Bar(name))
         bar.observe(journal.elapsed_s, count, total)
@@ -101,7 +101,7 @@ class LiveDisplay:
         )
 
 
-def _timeline_text(journal: Journal) -> Text:
+def _timeline_text(journal: RunJournal) -> Text:
     drawn = journal.timeline.text()
     return _marked(Text(drawn, "name"), [place for place, character in enumerate(drawn) if character == MARK])
 

@@ -15,7 +15,7 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class DemoMessage:
     """`index` is its place in what is sent. `body` is JSON that travels as it stands in the input, byte by byte."""
 
     index: int
@@ -33,14 +33,14 @@ def check_line(line: bytes) -> None:
     _decode_line(line)
 
 
-def parse_line(index: int, line: bytes, *, lap: int = 1) -> Message:
+def parse_line(index: int, line: bytes, *, lap: int = 1) -> DemoMessage:
     """The message of a line. From the second lap through the input on a tag tells the lap, so that no two messages are
     alike. Raises msgspec.DecodeError for a line that is not a message."""
     fields = _decode_line(line)
     tags = list(fields.tags or [])
     if lap > 1:
         tags.append(f"lap-{lap}")
-    return Message(index, fields.body, fields.key, tags, digest_of(fields.key, tags, bytes(fields.body)))
+    return DemoMessage(index, fields.body, fields.key, tags, digest_of(fields.key, tags, bytes(fields.body)))
 
 
 def digest_of(key: str | None, tags: list[str] | None, body: bytes) -> int:

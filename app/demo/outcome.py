@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass, field
 
-from app.demo.findings import Finding
-from app.demo.killer import Restart
+from app.demo.findings import PromiseCheck
+from app.demo.killer import VictimRestart
 from app.demo.timeline import Timeline
 from app.demo.witness import RequestStatistics
 
 
 @dataclass(slots=True)
-class Outcome:
+class RunOutcome:
     """Durations are in seconds; `sending_s` ends with the last confirmed send, `working_s` with the last message done,
     the kills included."""
 
@@ -21,12 +21,12 @@ class Outcome:
     sending_s: float = 0.0
     working_s: float = 0.0
     verifying_s: float = 0.0
-    restarts: list[Restart] = field(default_factory=list)
+    restarts: list[VictimRestart] = field(default_factory=list)
     deliveries: int = 0
     redeliveries: int = 0
     stale_receipts: int = 0
     statistics: RequestStatistics = field(default_factory=RequestStatistics)
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[PromiseCheck] = field(default_factory=list)
 
     @property
     def held(self) -> int:

@@ -3,11 +3,11 @@
 from acklog.command.latencies import Latencies
 from acklog.command.quantities import count_text
 from acklog.command.views import Cell, Column, Fields, Sentence, Table, View
-from app.demo.killer import Restart
-from app.demo.outcome import Outcome
+from app.demo.killer import VictimRestart
+from app.demo.outcome import RunOutcome
 
 
-def document(outcome: Outcome) -> dict[str, object]:
+def document(outcome: RunOutcome) -> dict[str, object]:
     """For --json."""
     return {
         "isOk": outcome.is_ok,
@@ -52,7 +52,7 @@ def document(outcome: Outcome) -> dict[str, object]:
     }
 
 
-def views(outcome: Outcome) -> list[View]:
+def views(outcome: RunOutcome) -> list[View]:
     """Every promise, what was seen of broken ones, and the run in numbers."""
     broken: list[View] = [
         Sentence(f"{finding.name}: {text}", "bad") for finding in outcome.findings for text in finding.examples
@@ -60,7 +60,7 @@ def views(outcome: Outcome) -> list[View]:
     return [_promises(outcome), *broken, Sentence(""), _summary(outcome)]
 
 
-def _promises(outcome: Outcome) -> Table:
+def _promises(outcome: RunOutcome) -> Table:
     columns = [
         Column("promise"),
         Column("examined", align="right"),
@@ -79,7 +79,7 @@ def _promises(outcome: Outcome) -> Table:
     return Table(columns, rows)
 
 
-def _summary(outcome: Outcome) -> Fields:
+def _summary(outcome: RunOutcome) -> Fields:
     rows: list[tuple[str, Cell | str]] = [
         ("promises", _verdict(outcome)),
         ("sent, on disk", _rate_text(outcome.messages, outcome.sending_s, outcome.sent_per_s)),
@@ -95,14 +95,14 @@ def _summary(outcome: Outcome) -> Fields:
     return Fields(rows, title=f"{outcome.messages:,} flights, {count_text(len(outcome.restarts), 'kill')}")
 
 
-def _restart_text(restart: Restart) -> str:
+def _restart_text(restart: VictimRestart) -> str:
     if restart.waited_s is None:
         return f"ready again after {restart.away_s:.2f} s, at work again after {restart.resumed_s:.2f} s"
     waited = f"no partition waited longer than {restart.waited_s:.2f} s"
     return f"{restart.victim}: {waited} (back after {restart.away_s:.1f} s)"
 
 
-def _verdict(outcome: Outcome) -> Cell:
+def _verdict(outcome: RunOutcome) -> Cell:
     total = len(outcome.findings)
     if outcome.is_ok:
         return Cell(f"all {total} held", "good")
@@ -125,7 +125,7 @@ def _latency_document(latencies: Latencies) -> dict[str, object]:
     return {"count": latencies.count, "p50": p50, "p99": p99, "max": latencies.greatest_ms}
 
 
-def _requests(outcome: Outcome) -> list[tuple[str, Latencies]]:
+def _requests(outcome: RunOutcome) -> list[tuple[str, Latencies]]:
     statistics = outcome.statistics
     return [
         ("send", statistics.sends),

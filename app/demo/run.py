@@ -7,15 +7,15 @@ from contextlib import contextmanager
 
 from acklog.client.async_client import AsyncClient
 from app.demo.consuming import Consuming
-from app.demo.display import Display
+from app.demo.display import RunDisplay
 from app.demo.group_ledger import GroupLedger
 from app.demo.input_file import FlightFile
-from app.demo.journal import Journal
 from app.demo.killer import Killer
 from app.demo.options import SHARED_GROUP, SINGLE_GROUP, TOPIC, Options
-from app.demo.outcome import Outcome
+from app.demo.outcome import RunOutcome
 from app.demo.pace import Pace
 from app.demo.pauses import Pauses
+from app.demo.run_journal import RunJournal
 from app.demo.scene import Scene
 from app.demo.send_ledger import SendLedger
 from app.demo.sending import Sending
@@ -30,7 +30,7 @@ class DeadlineError(RuntimeError):
     """The whole run took longer than it may."""
 
 
-async def run(options: Options, source: FlightFile, scene: Scene, display: Display) -> Outcome:
+async def run(options: Options, source: FlightFile, scene: Scene, display: RunDisplay) -> RunOutcome:
     """Everything; the scene is stopped at the end. Raises DeadlineError, StalledError, ServerFailedError, InputError,
     AcklogError."""
     work = Work(options.messages, (SINGLE_GROUP, SHARED_GROUP))
@@ -47,14 +47,14 @@ async def run(options: Options, source: FlightFile, scene: Scene, display: Displ
 
 
 class _Run:
-    def __init__(self, options: Options, source: FlightFile, scene: Scene, work: Work, display: Display) -> None:
+    def __init__(self, options: Options, source: FlightFile, scene: Scene, work: Work, display: RunDisplay) -> None:
         self._options = options
         self._source = source
         self._scene = scene
         self._work = work
         self._display = display
         now_s = asyncio.get_running_loop().time
-        self._journal = Journal(work, now_s, display.tell)
+        self._journal = RunJournal(work, now_s, display.tell)
         self._sent = SendLedger()
         self._groups = [GroupLedger(group) for group in work.done]
         pauses = Pauses(now_s)
@@ -65,8 +65,8 @@ class _Run:
     def _kill_is_over(self) -> None:
         self._pace.kills_over += 1
 
-    async def run(self) -> Outcome:
-        outcome = Outcome(self._source.name, self._work.total, len(self._groups), self._journal.timeline)
+    async def run(self) -> RunOutcome:
+        outcome = RunOutcome(self._source.name, self._work.total, len(self._groups), self._journal.timeline)
         outcome.restarts = self._killer.restarts
         outcome.statistics = self._witness.statistics
         outcome.start_s = await self._scene.start()
@@ -81,7 +81,7 @@ class _Run:
         self._display.refresh(self._journal)
         return outcome
 
-    async def _do_work(self, client: AsyncClient, outcome: Outcome) -> None:
+    async def _do_work(self, client: AsyncClient, outcome: RunOutcome) -> None:
         now_s = asyncio.get_running_loop().time
         began_s = now_s()
         self._journal.work_began()
@@ -111,7 +111,7 @@ class _Run:
         names += [(shared, f"{shared.group}-{number}") for number in range(1, self._options.sharing_consumers + 1)]
         return [Consuming(name, client, ledger, self._work, self._options) for ledger, name in names]
 
-    async def _verify(self, client: AsyncClient, outcome: Outcome) -> None:
+    async def _verify(self, client: AsyncClient, outcome: RunOutcome) -> None:
         verification = Verification(client, self._options, self._work, self._scene.promise)
         outcome.findings = await verification.run(self._sent, self._groups, self._killer.restarts)
 

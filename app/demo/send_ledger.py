@@ -2,8 +2,8 @@
 
 from array import array
 
-from app.demo.column import ABSENT, Column
-from app.demo.findings import Finding
+from app.demo.column import ABSENT, OffsetColumn
+from app.demo.findings import PromiseCheck
 
 
 class SendLedger:
@@ -13,9 +13,9 @@ class SendLedger:
         self._digests: array[int] = array("q")
         self._keys: list[str | None] = []
         self._names: dict[str, str] = {}
-        self._index_at = Column()
+        self._index_at = OffsetColumn()
         self._is_stored = bytearray()
-        self._answers = Finding("every send was acknowledged, each with an offset of its own")
+        self._answers = PromiseCheck("every send was acknowledged, each with an offset of its own")
         self.stored_count = 0
         self.checksum = 0  # the sum of all digests
 
@@ -56,11 +56,11 @@ class SendLedger:
     def key_of(self, index: int) -> str | None:
         return self._keys[index]
 
-    def places(self) -> Column:
+    def places(self) -> OffsetColumn:
         """The index of the message acknowledged at each place."""
         return self._index_at
 
-    def check_answers(self) -> Finding:
+    def check_answers(self) -> PromiseCheck:
         finding = self._answers
         finding.examined = len(self)
         finding.expect_equal("acknowledged messages", found=self.stored_count, expected=len(self))

@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Sequence
 
 from acklog.client.async_client import AsyncClient
-from app.demo.findings import Finding
+from app.demo.findings import PromiseCheck
 from app.demo.group_ledger import GroupLedger, check_lag
-from app.demo.killer import Restart
-from app.demo.log_check import LogCheck
+from app.demo.killer import VictimRestart
 from app.demo.message import digest_of
 from app.demo.options import TOPIC, Options
+from app.demo.records_check import RecordsCheck
 from app.demo.send_ledger import SendLedger
 from app.demo.work import Work
 
@@ -25,9 +25,11 @@ class Verification:
         self._work = work
         self._promise_of_kills = promise_of_kills
 
-    async def run(self, sent: SendLedger, groups: Sequence[GroupLedger], restarts: Sequence[Restart]) -> list[Finding]:
+    async def run(
+        self, sent: SendLedger, groups: Sequence[GroupLedger], restarts: Sequence[VictimRestart]
+    ) -> list[PromiseCheck]:
         """After all the work. Raises AcklogError."""
-        log_check = LogCheck(sent)
+        log_check = RecordsCheck(sent)
         for partition in range(self._options.partitions):
             await self._read_partition(log_check, partition)
         findings = [sent.check_answers(), *log_check.findings()]
@@ -36,11 +38,11 @@ class Verification:
             findings.append(await self._lag_finding(ledger.group, sent.places().partitions()))
         if self._options.kills:
             steps_total = len(sent) * (1 + len(groups))
-            finding = Finding(self._promise_of_kills, examined=len(restarts))
+            finding = PromiseCheck(self._promise_of_kills, examined=len(restarts))
             findings.append(check_kills(finding, restarts, asked=self._options.kills, steps_total=steps_total))
         return findings
 
-    async def _read_partition(self, log_check: LogCheck, partition: int) -> None:
+    async def _read_partition(self, log_check: RecordsCheck, partition: int) -> None:
         offset = 0
         while True:
             page = await self._client.records(TOPIC, partition, offset=offset)
@@ -53,7 +55,7 @@ class Verification:
                 return
             offset = page.next_offset
 
-    async def _lag_finding(self, group: str, partitions: Sequence[int]) -> Finding:
+    async def _lag_finding(self, group: str, partitions: Sequence[int]) -> PromiseCheck:
         """Progress is shown with a delay of a second or so, so a lag is given some time to go."""
         now_s = asyncio.get_running_loop().time
         deadline_s = now_s() + self._options.lag_timeout_s
@@ -66,7 +68,9 @@ class Verification:
             await asyncio.sleep(LAG_POLL_S)
 
 
-def check_kills(finding: Finding, restarts: Sequence[Restart], *, asked: int, steps_total: int) -> Finding:
+def check_kills(
+    finding: PromiseCheck, restarts: Sequence[VictimRestart], *, asked: int, steps_total: int
+) -> PromiseCheck:
     """A run that was not disturbed has shown less than it says."""
     finding.expect_equal("kills", found=len(restarts), expected=asked)
     for restart in restarts:

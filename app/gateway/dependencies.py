@@ -32,8 +32,8 @@ class NodeDirectory(Protocol):
 
 
 class TopicAdministration(Protocol):
-    """`cluster.catalog.topics.Topics`, as far as a gateway uses it. Each call returns once the metadata view shows
-    it."""
+    """`cluster.catalog.topic_admin.TopicAdmin`, as far as a gateway uses it. Each call returns once the metadata view
+    shows it."""
 
     async def get_or_create(
         self, name: str, *, partitions: int, config: TopicConfig, replication_factor: int
@@ -54,8 +54,8 @@ class TopicAdministration(Protocol):
 
 
 class GroupAdministration(Protocol):
-    """`cluster.catalog.groups.Groups`, as far as a gateway uses it. Each call returns once the metadata view shows
-    it."""
+    """`cluster.catalog.group_admin.GroupAdmin`, as far as a gateway uses it. Each call returns once the metadata view
+    shows it."""
 
     async def get_or_create(
         self,

@@ -14,7 +14,7 @@ _Place = TypeVar("_Place")
 _View = TypeVar("_View")
 
 
-class Watch(Generic[_Place, _View]):
+class ViewWatch(Generic[_Place, _View]):
     """A context in which `wake` is called when there is news, at once if there is some already; perhaps repeatedly."""
 
     __slots__ = ("_is_news", "_wake", "_watches", "place")
@@ -47,16 +47,16 @@ class _Watches(Generic[_Place, _View]):
 
     def __init__(self, look: Callable[[_Place], _View]) -> None:
         self._look = look
-        self._by_place: dict[_Place, dict[Watch[_Place, _View], None]] = {}
+        self._by_place: dict[_Place, dict[ViewWatch[_Place, _View], None]] = {}
 
     def __len__(self) -> int:
         return len(self._by_place)
 
-    def add(self, watch: Watch[_Place, _View]) -> None:
+    def add(self, watch: ViewWatch[_Place, _View]) -> None:
         self._by_place.setdefault(watch.place, {})[watch] = None
         watch.show(self._look(watch.place))
 
-    def remove(self, watch: Watch[_Place, _View]) -> None:
+    def remove(self, watch: ViewWatch[_Place, _View]) -> None:
         watches = self._by_place[watch.place]
         del watches[watch]
         if not watches:
@@ -87,15 +87,15 @@ class LeaderWatch:
 
     def partition(
         self, topic_id: str, number: int, *, leader_epoch: int, wake: Callable[[], None]
-    ) -> Watch[tuple[str, int], PartitionState | None]:
+    ) -> ViewWatch[tuple[str, int], PartitionState | None]:
         """Wake when the partition has a leader of a later epoch than this one."""
-        return Watch(self._partitions, (topic_id, number), lambda state: is_led_since(state, leader_epoch), wake)
+        return ViewWatch(self._partitions, (topic_id, number), lambda state: is_led_since(state, leader_epoch), wake)
 
     def topics(
         self, topic_ids: tuple[str, ...], *, leaders: list[int], wake: Callable[[], None]
-    ) -> Watch[tuple[str, ...], list[int]]:
+    ) -> ViewWatch[tuple[str, ...], list[int]]:
         """Wake when other nodes than these lead the topics, and at least one does."""
-        return Watch(self._topics, topic_ids, lambda found: found not in ([], leaders), wake)
+        return ViewWatch(self._topics, topic_ids, lambda found: found not in ([], leaders), wake)
 
     def leaders(self, topic_ids: tuple[str, ...]) -> list[int]:
         """The nodes that lead some partition of these topics, by number."""

@@ -7,7 +7,7 @@ from storage.rpc.client import RemoteNode
 from storage.rpc.node_api import NodeApi
 from storage.rpc.node_connections import NodeConnections
 from storage.rpc.rpc_settings import RpcClientSettings
-from storage.rpc.transport import Transport
+from storage.rpc.transport import NodeTransport
 
 
 class RemoteNodes:
@@ -16,7 +16,7 @@ class RemoteNodes:
     def __init__(
         self,
         metadata: MetadataView,
-        transport: Transport,
+        transport: NodeTransport,
         *,
         clock: Clock,
         entropy: Entropy,

@@ -164,7 +164,7 @@ class PartitionLeaders:
         deadline_ms: int,
     ) -> _Result:
         """As `change_once`, for a call that keeps to its `remaining_ms` by itself, as a produce does."""
-        pauses: Pauses | None = None
+        pauses: JitteredBackoff | None = None
         failure: ServerError | None = None
         while (remaining_ms := deadline_ms - self._clock.monotonic_ms()) > 0:
             state = self._metadata.partition(topic_id, partition)
@@ -177,7 +177,7 @@ class PartitionLeaders:
                 if not self.is_undone(error) and not _is_anothers_to_answer(error, has_others=has_others):
                     raise
                 failure = error
-            pauses = pauses or Pauses(self._entropy.fraction)
+            pauses = pauses or JitteredBackoff(self._entropy.fraction)
             wait_ms = pauses.next_ms()
             if self._clock.monotonic_ms() + wait_ms >= deadline_ms:
                 break
@@ -194,7 +194,7 @@ class PartitionLeaders:
         deadline_ms: int,
     ) -> _Result:
         """Raises ServerError, or _UnknownOutcomeError after any try that may have taken effect."""
-        pauses: Pauses | None = None
+        pauses: JitteredBackoff | None = None
         target: _Target | None = None
         is_unknown = False
         failure: ServerError | None = None
@@ -208,7 +208,7 @@ class PartitionLeaders:
             if not is_unknown and _may_have_happened(failure, target):
                 is_unknown = True
                 deadline_ms = min(deadline_ms, begun_ms + PRODUCE_RETRIES_MS)
-            pauses = pauses or Pauses(self._entropy.fraction)
+            pauses = pauses or JitteredBackoff(self._entropy.fraction)
             wait_ms = pauses.next_ms()
             is_late = self._clock.monotonic_ms() + wait_ms >= deadline_ms
             if is_late or not self._is_worth_another_try(failure, target, is_unknown=is_unknown):
@@ -301,7 +301,7 @@ class _UnknownOutcomeError(Exception):
         self.last = last
 
 
-class Pauses:
+class JitteredBackoff:
     """Growing from RETRY_PAUSE_MIN_MS to RETRY_PAUSE_MAX_MS, each at random between its half and itself."""
 
     def __init__(self, fraction: Callable[[], float]) -> None:

@@ -12,8 +12,8 @@ from app.gateway.dependencies import Gateway
 from app.http.application import create_app
 from app.http.description.openapi import openapi_document, to_yaml
 from cluster.catalog.cluster_admin import ClusterAdmin
-from cluster.catalog.groups import Groups
-from cluster.catalog.topics import Topics
+from cluster.catalog.group_admin import GroupAdmin
+from cluster.catalog.topic_admin import TopicAdmin
 from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.ports.runtime import SteadyClock, SystemEntropy
@@ -35,8 +35,8 @@ def standalone_app() -> FastAPI:
     metadata = MetadataView(store, clock)
     gateway = Gateway(
         metadata=metadata,
-        topics=Topics(store, metadata, clock=clock, entropy=entropy),
-        groups=Groups(store, metadata, clock=clock, entropy=entropy),
+        topics=TopicAdmin(store, metadata, clock=clock, entropy=entropy),
+        groups=GroupAdmin(store, metadata, clock=clock, entropy=entropy),
         steering=ClusterAdmin(store, metadata, clock=clock),
         nodes=NoNodes(),
         clock=clock,

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from acklog.command.views import Cell, Column, Style, Table
+from app.local_cluster.cluster_process import ClusterProcess, Life
 from app.local_cluster.condition import Condition
-from app.local_cluster.member import Life, Member
 
 _STYLES: dict[Life, Style] = {
     Life.WAITING: "muted",
@@ -18,7 +18,7 @@ _STYLES: dict[Life, Style] = {
 MIB = 1024 * 1024
 
 
-def cluster_table(members: Sequence[Member], conditions: Sequence[Condition]) -> Table:
+def cluster_table(members: Sequence[ClusterProcess], conditions: Sequence[Condition]) -> Table:
     columns = [
         Column("process", "name", may_wrap=False),
         Column("state", may_wrap=False),
@@ -31,7 +31,7 @@ def cluster_table(members: Sequence[Member], conditions: Sequence[Condition]) ->
     return Table(columns, [_row(*each) for each in zip(members, conditions, strict=True)])
 
 
-def _row(member: Member, condition: Condition) -> list[Cell | str]:
+def _row(member: ClusterProcess, condition: Condition) -> list[Cell | str]:
     memory = "" if condition.memory_bytes is None else f"{condition.memory_bytes // MIB} MiB"
     return [
         member.name,
@@ -44,7 +44,7 @@ def _row(member: Member, condition: Condition) -> list[Cell | str]:
     ]
 
 
-def state_text(member: Member) -> str:
+def state_text(member: ClusterProcess) -> str:
     if member.life is not Life.ENDED:
         return str(member.life.value)
     if member.ended_with < 0:
@@ -52,12 +52,12 @@ def state_text(member: Member) -> str:
     return f"ended with {member.ended_with}"
 
 
-def change_text(member: Member) -> str:
+def change_text(member: ClusterProcess) -> str:
     """What has just happened to a member."""
     where = f" on {member.address}, pid {member.process.running_pid}" if member.life is Life.READY else ""
     more = f", its log: {member.process.log_path}" if member.life in {Life.ENDED, Life.GIVEN_UP} else ""
     return f"{member.name}: {state_text(member)}{where}{more}"
 
 
-def change_style(member: Member) -> Style:
+def change_style(member: ClusterProcess) -> Style:
     return _STYLES[member.life]

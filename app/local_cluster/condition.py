@@ -8,7 +8,7 @@ import aiohttp
 import msgspec
 
 from acklog.command.server_metrics import ServerMetrics
-from app.local_cluster.member import Kind, Life, Member
+from app.local_cluster.cluster_process import ClusterProcess, Kind, Life
 
 ASK_TIMEOUT_S = 2.0
 
@@ -43,11 +43,11 @@ class Examiner:
     async def close(self) -> None:
         await self._session.close()
 
-    async def examine(self, members: list[Member]) -> list[Condition]:
+    async def examine(self, members: list[ClusterProcess]) -> list[Condition]:
         """One condition for each; one that does not answer in time has an empty one."""
         return list(await asyncio.gather(*map(self.examine_one, members)))
 
-    async def examine_one(self, member: Member) -> Condition:
+    async def examine_one(self, member: ClusterProcess) -> Condition:
         pid = member.process.running_pid
         if member.life is not Life.READY or pid is None:
             return Condition()
@@ -64,7 +64,7 @@ class Examiner:
         requests = int(metrics.value("acklog_http_requests_total") or 0)
         return Condition(f"{requests:,} requests answered", requests=requests, memory_bytes=memory_bytes)
 
-    async def _etcd(self, member: Member, memory_bytes: int | None) -> Condition:
+    async def _etcd(self, member: ClusterProcess, memory_bytes: int | None) -> Condition:
         async with self._session.post(f"{member.process.url}/v3/maintenance/status", data=b"{}") as answer:
             status = msgspec.json.decode(await answer.read(), type=_EtcdStatus)
         is_leader = status.leader == status.header.member_id

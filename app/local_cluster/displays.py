@@ -5,25 +5,25 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from acklog.command.views import Sentence
+from app.local_cluster.cluster_process import ClusterProcess
 from app.local_cluster.cluster_view import change_style, change_text, cluster_table
 from app.local_cluster.condition import Condition
-from app.local_cluster.member import Member
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.live import Live
 
 
-class LineDisplay:
+class ClusterLineDisplay:
     """Only what changes."""
 
     def __init__(self, write_line: Callable[[str], None]) -> None:
         self._write_line = write_line
 
-    def changed(self, member: Member) -> None:
+    def changed(self, member: ClusterProcess) -> None:
         self._write_line(change_text(member))
 
-    def refresh(self, members: Sequence[Member], conditions: Sequence[Condition]) -> None:
+    def refresh(self, members: Sequence[ClusterProcess], conditions: Sequence[Condition]) -> None:
         pass
 
 
@@ -33,12 +33,12 @@ class TableDisplay:
     def __init__(self, live: "Live") -> None:
         self._live = live
 
-    def changed(self, member: Member) -> None:
+    def changed(self, member: ClusterProcess) -> None:
         from acklog.command.rich_view import renderable
 
         self._live.console.print(renderable(Sentence(change_text(member), change_style(member))))
 
-    def refresh(self, members: Sequence[Member], conditions: Sequence[Condition]) -> None:
+    def refresh(self, members: Sequence[ClusterProcess], conditions: Sequence[Condition]) -> None:
         from acklog.command.rich_view import renderable
 
         self._live.update(renderable(cluster_table(members, conditions)), refresh=True)

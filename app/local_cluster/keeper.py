@@ -3,8 +3,8 @@
 import asyncio
 from dataclasses import dataclass
 
+from app.local_cluster.cluster_process import ClusterProcess
 from app.local_cluster.local_cluster import LocalCluster
-from app.local_cluster.member import Member
 from app.local_cluster.server_process import ServerFailedError
 
 
@@ -29,7 +29,7 @@ class Keeper:
             for member in self._cluster.members:
                 tasks.create_task(self._keep(member))
 
-    async def _keep(self, member: Member) -> None:
+    async def _keep(self, member: ClusterProcess) -> None:
         failures = 0
         exit_code = await member.process.ended()
         while True:

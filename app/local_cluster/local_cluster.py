@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.local_cluster.cluster_process import ClusterProcess, Kind, Life
 from app.local_cluster.layout import EtcdPlace, make_layout
-from app.local_cluster.member import Kind, Life, Member
 from app.local_cluster.server_process import HOST, ServerFailedError, ServerProcess, free_ports, server_command
 
-Tell = Callable[[Member], None]
+Tell = Callable[[ClusterProcess], None]
 
 READY_TIMEOUT_S = 180.0  # all of them start at once, on a machine that may be small and busy
 
@@ -44,7 +44,7 @@ class LocalCluster:
     def gateway_urls(self) -> list[str]:
         return [member.process.url for member in self.of_kind(Kind.GATEWAY)]
 
-    def of_kind(self, kind: Kind) -> list[Member]:
+    def of_kind(self, kind: Kind) -> list[ClusterProcess]:
         return [member for member in self.members if member.kind is kind]
 
     # --- life ----------------------------------------------------------------------------------------------------
@@ -54,7 +54,7 @@ class LocalCluster:
         await self._start_all(self.of_kind(Kind.ETCD))
         await self._start_all([*self.of_kind(Kind.NODE), *self.of_kind(Kind.GATEWAY)])
 
-    async def start_member(self, member: Member) -> None:
+    async def start_member(self, member: ClusterProcess) -> None:
         """Raises ServerFailedError."""
         self._set(member, Life.STARTING)
         try:
@@ -63,17 +63,17 @@ class LocalCluster:
             raise ServerFailedError(f"{member.name}: {error.what}", error.log_tail) from error
         self._set(member, Life.READY)
 
-    async def kill_member(self, member: Member) -> None:
+    async def kill_member(self, member: ClusterProcess) -> None:
         """kill -9."""
         await member.process.kill()
         self.note_end(member, -9)
 
-    def note_end(self, member: Member, exit_code: int) -> None:
+    def note_end(self, member: ClusterProcess, exit_code: int) -> None:
         """The process is gone, by itself or by somebody's hand."""
         member.ended_with = exit_code
         self._set(member, Life.ENDED)
 
-    def give_up(self, member: Member) -> None:
+    def give_up(self, member: ClusterProcess) -> None:
         self._set(member, Life.GIVEN_UP)
 
     async def stop(self) -> None:
@@ -86,7 +86,7 @@ class LocalCluster:
         if failures:
             raise failures[0]
 
-    async def _stop_member(self, member: Member) -> None:
+    async def _stop_member(self, member: ClusterProcess) -> None:
         if member.life is Life.WAITING:
             return
         self._set(member, Life.STOPPING)
@@ -95,7 +95,7 @@ class LocalCluster:
         finally:
             self._set(member, Life.STOPPED)
 
-    async def _start_all(self, members: Sequence[Member]) -> None:
+    async def _start_all(self, members: Sequence[ClusterProcess]) -> None:
         try:
             async with asyncio.TaskGroup() as tasks:
                 for member in members:
@@ -103,19 +103,19 @@ class LocalCluster:
         except* ServerFailedError as group:
             raise first_of(group) from None
 
-    def _set(self, member: Member, life: Life) -> None:
+    def _set(self, member: ClusterProcess, life: Life) -> None:
         member.life = life
         self._tell(member)
 
     # --- the members ---------------------------------------------------------------------------------------------
 
-    def _etcd_members(self) -> list[Member]:
+    def _etcd_members(self) -> list[ClusterProcess]:
         peers = {
             f"etcd-{number}": f"http://{HOST}:{place.peer_port}" for number, place in enumerate(self._layout.etcd, 1)
         }
         return [self._etcd_member(number, place, peers) for number, place in enumerate(self._layout.etcd, 1)]
 
-    def _etcd_member(self, number: int, place: EtcdPlace, peers: Mapping[str, str]) -> Member:
+    def _etcd_member(self, number: int, place: EtcdPlace, peers: Mapping[str, str]) -> ClusterProcess:
         name = f"etcd-{number}"
         client_url = f"http://{HOST}:{place.client_port}"
         options = {
@@ -134,9 +134,9 @@ class LocalCluster:
         command = [str(self._etcd_program), *(f"--{option}={value}" for option, value in options.items())]
         process = self._process(command, place.client_port, name)
         process.ready_path = "/health"
-        return Member(Kind.ETCD, number, process, f"{HOST}:{place.client_port}")
+        return ClusterProcess(Kind.ETCD, number, process, f"{HOST}:{place.client_port}")
 
-    def _nodes(self, endpoints: str) -> list[Member]:
+    def _nodes(self, endpoints: str) -> list[ClusterProcess]:
         members = []
         for number, place in enumerate(self._layout.nodes[: self.options.nodes], 1):
             address = f"{HOST}:{place.port}"
@@ -150,10 +150,10 @@ class LocalCluster:
                 log_level=self.options.log_level,
             )
             process = self._process(command, place.http_port, f"node-{number}")
-            members.append(Member(Kind.NODE, number, process, address))
+            members.append(ClusterProcess(Kind.NODE, number, process, address))
         return members
 
-    def _gateways(self, endpoints: str) -> list[Member]:
+    def _gateways(self, endpoints: str) -> list[ClusterProcess]:
         first, count = self.options.gateway_port, self.options.gateways
         members = []
         for number, port in enumerate(range(first, first + count) if first else free_ports(count), 1):
@@ -167,7 +167,7 @@ class LocalCluster:
                 log_level=self.options.log_level,
             )
             process = self._process(command, port, f"gateway-{number}")
-            members.append(Member(Kind.GATEWAY, number, process, f"{HOST}:{port}"))
+            members.append(ClusterProcess(Kind.GATEWAY, number, process, f"{HOST}:{port}"))
         return members
 
     def _process(self, command: Sequence[str], port: int, name: str) -> ServerProcess:

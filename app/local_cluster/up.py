@@ -4,24 +4,28 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Protocol
 
+from app.local_cluster.cluster_process import ClusterProcess
 from app.local_cluster.condition import Condition, Examiner
 from app.local_cluster.keeper import Keeper, KeeperSettings
 from app.local_cluster.local_cluster import LocalCluster
-from app.local_cluster.member import Member
 
 REFRESH_S = 1.0
 
 
-class Display(Protocol):
+class ClusterDisplay(Protocol):
     """`changed` is called with each change of a member's life, `refresh` about once a second."""
 
-    def changed(self, member: Member) -> None: ...
+    def changed(self, member: ClusterProcess) -> None: ...
 
-    def refresh(self, members: Sequence[Member], conditions: Sequence[Condition]) -> None: ...
+    def refresh(self, members: Sequence[ClusterProcess], conditions: Sequence[Condition]) -> None: ...
 
 
 async def keep_up(
-    cluster: LocalCluster, display: Display, *, on_ready: Callable[[], None], keeping: KeeperSettings | None = None
+    cluster: LocalCluster,
+    display: ClusterDisplay,
+    *,
+    on_ready: Callable[[], None],
+    keeping: KeeperSettings | None = None,
 ) -> None:
     """Start everything, keep it and show it until cancelled; then stop it in order. Raises ServerFailedError when it
     cannot be started, or did not stop."""
@@ -39,7 +43,7 @@ async def keep_up(
         display.refresh(cluster.members, [Condition()] * len(cluster.members))
 
 
-async def _show(cluster: LocalCluster, display: Display) -> None:
+async def _show(cluster: LocalCluster, display: ClusterDisplay) -> None:
     examiner = Examiner()
     try:
         while True:

@@ -12,14 +12,14 @@ from app.gateway.batching.batch_numbers import BatchNumbers
 from app.gateway.dependencies import Gateway, InThread
 from app.gateway.remote_nodes import RemoteNodes
 from cluster.catalog.cluster_admin import ClusterAdmin
-from cluster.catalog.groups import Groups
-from cluster.catalog.topics import Topics
+from cluster.catalog.group_admin import GroupAdmin
+from cluster.catalog.topic_admin import TopicAdmin
 from cluster.metadata.metadata_view import MetadataView
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationStore
 from cluster.ports.entropy import Entropy
 from storage.rpc.rpc_settings import RpcClientSettings
-from storage.rpc.transport import Transport
+from storage.rpc.transport import NodeTransport
 
 
 @dataclass(slots=True, eq=False)
@@ -45,7 +45,7 @@ class ClusterGateway:
 async def start_cluster_gateway(
     *,
     store: CoordinationStore,
-    transport: Transport,
+    transport: NodeTransport,
     clock: Clock,
     entropy: Entropy,
     settings: Settings,
@@ -66,8 +66,8 @@ async def start_cluster_gateway(
         parts.push_async_callback(nodes.close)
         gateway = Gateway(
             metadata=metadata,
-            topics=Topics(store, metadata, clock=clock, entropy=entropy),
-            groups=Groups(store, metadata, clock=clock, entropy=entropy),
+            topics=TopicAdmin(store, metadata, clock=clock, entropy=entropy),
+            groups=GroupAdmin(store, metadata, clock=clock, entropy=entropy),
             steering=ClusterAdmin(store, metadata, clock=clock),
             nodes=nodes,
             clock=clock,

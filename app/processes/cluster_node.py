@@ -16,7 +16,7 @@ from app.gateway.remote_nodes import RemoteNodes
 from app.processes.directory_start import count_start
 from app.processes.node_end import NodeEnd, StorageFailedError
 from app.processes.storage_watch import StorageWatch
-from cluster.catalog.topics import Topics
+from cluster.catalog.topic_admin import TopicAdmin
 from cluster.controller.host import ControllerHost
 from cluster.life.incarnation import take_incarnation
 from cluster.life.node_id import wait_for_node_id
@@ -40,7 +40,7 @@ from storage.node.replicas.peer_directory import PeerDirectory
 from storage.node.storage_node import StorageNode
 from storage.rpc.in_process import InProcessNode
 from storage.rpc.server import NodeServer
-from storage.rpc.transport import Transport
+from storage.rpc.transport import NodeTransport
 
 _log = structlog.get_logger(__name__)
 
@@ -127,7 +127,7 @@ class ClusterNode:
 async def start_cluster_node(
     *,
     store: CoordinationStore,
-    transport: Transport,
+    transport: NodeTransport,
     disk: Disk,
     io: IoExecutor,
     clock: Clock,
@@ -150,7 +150,7 @@ async def start_cluster_node(
         others = RemoteNodes(metadata, transport, clock=clock, entropy=entropy, settings=settings.rpc_client)
         parts.push_async_callback(others.close)
         nodes = NodesWithSelf(settings.node_id, others)
-        topics = Topics(store, metadata, clock=clock, entropy=entropy)
+        topics = TopicAdmin(store, metadata, clock=clock, entropy=entropy)
         peers = PeerDirectory(metadata, transport, clock=clock, entropy=entropy)
         parts.push_async_callback(peers.close)
         node = await StorageNode.open(
@@ -199,7 +199,7 @@ async def _join(
     metadata: MetadataView,
     node: StorageNode,
     server: NodeServer,
-    transport: Transport,
+    transport: NodeTransport,
     clock: Clock,
     entropy: Entropy,
     settings: NodeProcessSettings,

@@ -11,8 +11,8 @@ from app.configuration.server_settings import Settings
 from app.gateway.dependencies import Gateway
 from app.processes.node_metrics import NodeCollector
 from cluster.catalog.cluster_admin import ClusterAdmin
-from cluster.catalog.groups import Groups
-from cluster.catalog.topics import Topics
+from cluster.catalog.group_admin import GroupAdmin
+from cluster.catalog.topic_admin import TopicAdmin
 from cluster.controller.embedded import EmbeddedController
 from cluster.errors import ServerError
 from cluster.life.registration import NodeRegistrar
@@ -92,7 +92,7 @@ async def start_embedded(
     await metadata.start()
     controller = EmbeddedController(store, node_id=NODE_ID, clock=clock)
     incarnation = await controller.start()
-    topics = Topics(store, metadata, clock=clock, entropy=entropy)
+    topics = TopicAdmin(store, metadata, clock=clock, entropy=entropy)
     nodes = LocalNodes()
     # The view has to show this incarnation's elections, or the node would find nothing to open yet.
     await metadata.wait_for((await store.list(keys.NODES)).revision)
@@ -123,7 +123,7 @@ async def start_embedded(
     gateway = Gateway(
         metadata=metadata,
         topics=topics,
-        groups=Groups(store, metadata, clock=clock, entropy=entropy),
+        groups=GroupAdmin(store, metadata, clock=clock, entropy=entropy),
         steering=ClusterAdmin(store, metadata, clock=clock),
         nodes=nodes,
         clock=clock,

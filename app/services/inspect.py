@@ -9,7 +9,7 @@ from app.gateway.dependencies import Gateway
 from app.gateway.routing import PartitionLeaders
 from app.services.catalog import Catalog
 from cluster.errors import ServerError
-from storage.rpc.messages import GroupView, InspectRequest
+from storage.rpc.messages import InspectRequest, MessageInGroup
 
 
 class InspectService:
@@ -51,7 +51,7 @@ class InspectService:
         fields = {name: getattr(view, name) for name in MessageView.__struct_fields__}
         return InspectedView(**fields, groups=self._group_states(response.groups, principal))
 
-    def _group_states(self, groups: list[GroupView], principal: Principal) -> list[GroupState]:
+    def _group_states(self, groups: list[MessageInGroup], principal: Principal) -> list[GroupState]:
         """Those of deleted groups, which the node forgets a little later, are left out, and those of others."""
         named = [(self._catalog.group_name(group.group_id), group) for group in groups]
         return [
@@ -60,7 +60,7 @@ class InspectService:
             if name is not None and principal.may_use_group(name)
         ]
 
-    def _group_state(self, name: str, group: GroupView) -> GroupState:
+    def _group_state(self, name: str, group: MessageInGroup) -> GroupState:
         state = GroupState(name, group.state, group.attempts, consumer=group.consumer)
         if group.until_ms >= 0:
             state.until = self._gateway.clock.now_ms() + group.until_ms

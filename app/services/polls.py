@@ -12,7 +12,7 @@ import structlog
 
 from acklog.wire.problems import ProblemCode
 from app.gateway.dependencies import Gateway
-from app.gateway.routing import PartitionLeaders, Pauses
+from app.gateway.routing import JitteredBackoff, PartitionLeaders
 from app.services.node_lag import answer_of_node
 from cluster.errors import ServerError
 from storage.rpc.messages import DeliveredMessage, ReceiveRequest, ReceiveResponse
@@ -67,7 +67,7 @@ class Polls:
         Raises ServerError.
         """
         deadline_ms = self.leaders.deadline_in(self.gateway.settings.request_timeout_ms)
-        pauses = Pauses(self.gateway.entropy.fraction)
+        pauses = JitteredBackoff(self.gateway.entropy.fraction)
         while True:
             nodes = await self.leaders.wait_for_leaders(request.topic_ids, deadline_ms=deadline_ms)
             try:
@@ -169,7 +169,7 @@ class Polls:
         return await LongPoll(self, request, deadline_ms).run()
 
     async def _wait_in_turn(self, request: ReceiveRequest, deadline_ms: int) -> ReceiveResponse:
-        pauses = Pauses(self.gateway.entropy.fraction)
+        pauses = JitteredBackoff(self.gateway.entropy.fraction)
         patience_ms = self.gateway.settings.request_timeout_ms
         while True:
             failure: ServerError | None = None
@@ -259,7 +259,7 @@ class LongPoll:
 
     async def _poll(self, node_id: int, nodes: list[int]) -> ReceiveResponse:
         """What the node has; empty when the time is up. Raises ServerError for what will not pass."""
-        pauses = Pauses(self._polls.gateway.entropy.fraction)
+        pauses = JitteredBackoff(self._polls.gateway.entropy.fraction)
         while (remaining_ms := self._deadline_ms - self._clock.monotonic_ms()) > 0:
             pause_ms = pauses.next_ms()
             try:

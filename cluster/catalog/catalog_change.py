@@ -52,11 +52,11 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class NothingToWrite:
     """There is nothing (more) to write."""
 
 
-Step = Write | Settled
+Step = Write | NothingToWrite
 
 
 class CatalogChanger:
@@ -83,7 +83,7 @@ class CatalogChanger:
             try:
                 item = await self._store.get(key)
                 step = decide(item)
-                if isinstance(step, Settled):
+                if isinstance(step, NothingToWrite):
                     return item.mod_revision if item is not None else (await self._store.list(key)).revision
                 result = await self._store.transact(step.compares, step.operations)
             except OutcomeUnknownError:

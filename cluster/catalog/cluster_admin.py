@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from acklog.wire.problems import ProblemCode
-from cluster.catalog.catalog_change import CatalogChanger, CatalogSettings, Settled, Step, Write, not_found
+from cluster.catalog.catalog_change import CatalogChanger, CatalogSettings, NothingToWrite, Step, Write, not_found
 from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
@@ -84,7 +84,7 @@ class ClusterAdmin:
 
         def decide(item: KeyValue | None) -> Step:
             if item is not None:
-                return Settled()
+                return NothingToWrite()
             return Write([absent(keys.node_steering(node_id))], [Put(keys.node_steering(node_id), encode(value))])
 
         await self._changer.change(keys.node_steering(node_id), decide)
@@ -147,7 +147,7 @@ class ClusterAdmin:
                 raise ServerError(ProblemCode.CONFLICT, "The partition is gone.")
             mark = state.unclean_election
             if mark is not None and (mark.node, mark.at_ms) == (chosen.node, now_ms) and item.mod_revision != revision:
-                return Settled()
+                return NothingToWrite()
             if item.mod_revision != revision:
                 detail = f"The partition has changed since it was looked at: it is at revision {item.mod_revision}."
                 raise ServerError(ProblemCode.CONFLICT, detail)
@@ -199,7 +199,7 @@ class ClusterAdmin:
 
         def decide(item: KeyValue | None) -> Step:
             if item is not None and item.value == value:
-                return Settled()
+                return NothingToWrite()
             guard = absent(keys.STEERING_CLUSTER) if item is None else unchanged(item)
             return Write([guard], [Put(keys.STEERING_CLUSTER, value)])
 
@@ -217,14 +217,14 @@ class ClusterAdmin:
             """After an unknown outcome an order may be carried out and deleted already: given again, it is done at
             once, for it names where the replicas are to be, not a way there."""
             if item is not None and decode(PartitionOrder, item.value) == order:
-                return Settled()
+                return NothingToWrite()
             return Write([absent(key) if item is None else unchanged(item)], [Put(key, encode(order))])
 
         await self._changer.change(key, decide)
 
     async def _remove(self, key: str) -> None:
         def decide(item: KeyValue | None) -> Step:
-            return Settled() if item is None else Write([unchanged(item)], [Delete(key)])
+            return NothingToWrite() if item is None else Write([unchanged(item)], [Delete(key)])
 
         await self._changer.change(key, decide)
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from cluster.controller.assignment import Assignment, PartitionId
 from cluster.controller.image import ClusterImage
 from cluster.controller.leadership import is_led
 from cluster.controller.moves import Movable, Move, MoveFinder, MoveKind
+from cluster.controller.replica_placement import PartitionId, ReplicaPlacement
 from cluster.model.steering import PartitionOrder
 from cluster.model.values import PartitionLife, PartitionState
 
@@ -40,7 +40,7 @@ class DryRun:
         self._draining = (*drain, *(member.node_id for member in membership.members() if member.is_draining))
         self._lost = tuple(lost)
         self._orders = tuple(orders)
-        self._assignment = Assignment(membership, unusable=(*self._draining, *lost))
+        self._placement = ReplicaPlacement(membership, unusable=(*self._draining, *lost))
         self._states: dict[PartitionId, PartitionState] = {}
         self._movable: dict[PartitionId, Movable] = {}
         for entry in image.catalog.entries():
@@ -49,7 +49,7 @@ class DryRun:
                     continue
                 partition = (entry.id, number)
                 self._states[partition] = state
-                self._assignment.place(partition, state.target)
+                self._placement.place(partition, state.target)
                 if is_led(state, membership):
                     factor = entry.topic.replication_factor
                     self._movable[partition] = Movable(factor, state.isr, state.leader, state.is_moving)
@@ -59,12 +59,12 @@ class DryRun:
         partition of the cluster to find, so a caller with other things to do takes them a few at a time."""
         for order in self._orders:
             partition = (order.topic_id, order.partition)
-            if partition in self._states and self._assignment.replicas[partition] != order.replicas:
-                before = self._assignment.replicas[partition]
+            if partition in self._states and self._placement.replicas[partition] != order.replicas:
+                before = self._placement.replicas[partition]
                 yield self._placed(
                     Move(*partition, MoveKind.ORDERED, before, order.replicas, "an operator asked for it")
                 )
-        finder = MoveFinder(self._assignment, self._movable, lost=self._lost, draining=self._draining)
+        finder = MoveFinder(self._placement, self._movable, lost=self._lost, draining=self._draining)
         for found in (finder.necessary(), finder.improving()):
             for move in found:
                 yield self._placed(move)
@@ -74,12 +74,12 @@ class DryRun:
         leaving = (*self._draining, *self._lost)
         return tuple(
             partition
-            for partition, replicas in sorted(self._assignment.replicas.items())
+            for partition, replicas in sorted(self._placement.replicas.items())
             if any(node in leaving for node in replicas)
         )
 
     def _placed(self, move: Move) -> Move:
-        self._assignment.place(move.partition_id, move.after)
+        self._placement.place(move.partition_id, move.after)
         return move
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from cluster.controller.catalog import Catalog, Entry
+from cluster.controller.catalog_image import CatalogImage, Entry
 from cluster.metadata.membership import Membership
 from cluster.model import keys
 from cluster.model.codec import decode
@@ -31,7 +31,7 @@ class ClusterImage:
     ) -> None:
         self.revision = revision
         self.version = version + 1
-        self.catalog = Catalog()
+        self.catalog = CatalogImage()
         self.membership = Membership(sole=sole)
         self.steering = ClusterSteering()
         self._undecodable: dict[str, str] = {}

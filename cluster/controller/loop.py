@@ -6,7 +6,7 @@ from contextlib import aclosing
 
 import structlog
 
-from cluster.controller.catalog import Entry
+from cluster.controller.catalog_image import Entry
 from cluster.controller.controller_settings import ControllerSettings
 from cluster.controller.figures import ControllerFigures
 from cluster.controller.image import ClusterImage

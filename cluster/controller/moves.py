@@ -1,4 +1,4 @@
-"""Which replicas should move, and why: pure, on an assignment, so that a dry run is the same code without limits.
+"""Which replicas should move, and why: pure, on a placement, so that a dry run is the same code without limits.
 
 What is necessary comes first: replicas on nodes that are away for too long or are drained are made anew elsewhere, and
 each partition gets as many replicas as its topic asks for. Then what improves: replicas of one partition in different
@@ -10,7 +10,7 @@ from collections.abc import Collection, Container, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from cluster.controller.assignment import Assignment, PartitionId
+from cluster.controller.replica_placement import PartitionId, ReplicaPlacement
 
 
 class MoveKind(Enum):
@@ -40,7 +40,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Movable:
-    """What a move of a partition depends on beside the assignment. `is_moving`: only a necessary move is made."""
+    """What a move of a partition depends on beside the placement. `is_moving`: only a necessary move is made."""
 
     replication_factor: int
     isr: tuple[int, ...]
@@ -54,13 +54,13 @@ class MoveFinder:
 
     def __init__(
         self,
-        assignment: Assignment,
+        placement: ReplicaPlacement,
         movable: dict[PartitionId, Movable],
         *,
         lost: Collection[int],
         draining: Collection[int],
     ) -> None:
-        self._assignment = assignment
+        self._placement = placement
         self._movable = movable
         self._lost = lost
         self._draining = draining
@@ -80,13 +80,13 @@ class MoveFinder:
                 yield move
 
     def _needs_a_move(self, partition: PartitionId, movable: Movable) -> bool:
-        replicas = self._assignment.replicas[partition]
+        replicas = self._placement.replicas[partition]
         if any(node in self._lost or node in self._draining for node in replicas):
             return True
         return len(replicas) != movable.replication_factor and not movable.is_moving
 
     def _necessary_move(self, partition: PartitionId, movable: Movable) -> Move | None:
-        before = self._assignment.replicas[partition]
+        before = self._placement.replicas[partition]
         after = list(before)
         kinds: list[MoveKind] = []
         reasons: list[str] = []
@@ -94,7 +94,7 @@ class MoveFinder:
             if node not in self._lost and node not in self._draining:
                 continue
             others = [each for each in after if each != node]
-            substitute = self._assignment.best_node(partition[0], others)
+            substitute = self._placement.best_node(partition[0], others)
             if len(others) >= movable.replication_factor:
                 after = others
             elif substitute is not None:
@@ -116,7 +116,7 @@ class MoveFinder:
 
     def _resize(self, partition: PartitionId, after: list[int], movable: Movable) -> None:
         while len(after) < movable.replication_factor:
-            node = self._assignment.best_node(partition[0], after)
+            node = self._placement.best_node(partition[0], after)
             if node is None:
                 return
             after.append(node)
@@ -124,9 +124,9 @@ class MoveFinder:
             after.remove(max(after, key=lambda node: self._dispensability(node, after, movable)))
 
     def _dispensability(self, node: int, replicas: list[int], movable: Movable) -> tuple[bool, bool, int, int, int]:
-        shares = self._assignment.shared_racks(replicas)
-        spared = shares - self._assignment.shared_racks(each for each in replicas if each != node)
-        return node not in movable.isr, node != movable.leader, spared, self._assignment.load(node), node
+        shares = self._placement.shared_racks(replicas)
+        spared = shares - self._placement.shared_racks(each for each in replicas if each != node)
+        return node not in movable.isr, node != movable.leader, spared, self._placement.load(node), node
 
     # --- improving ---------------------------------------------------------------------------------------------------
 
@@ -136,19 +136,19 @@ class MoveFinder:
         for find in (self._spread_move, self._balance_move):  # balance never undoes what spread did
             while (move := find(but)) is not None:
                 yield move
-                if self._assignment.replicas[move.partition_id] != move.after:
+                if self._placement.replicas[move.partition_id] != move.after:
                     return
 
     def _spread_move(self, but: Container[PartitionId]) -> Move | None:
-        assignment = self._assignment
+        placement = self._placement
         fewest: dict[int, int] = {}
         for partition, movable in self._movable.items():
-            before = assignment.replicas[partition]
-            shared = assignment.shared_racks(before)
+            before = placement.replicas[partition]
+            shared = placement.shared_racks(before)
             if movable.is_moving or not shared or partition in but:
                 continue
             if len(before) not in fewest:
-                fewest[len(before)] = assignment.fewest_shared_racks(len(before))
+                fewest[len(before)] = placement.fewest_shared_racks(len(before))
             if shared <= fewest[len(before)]:
                 continue
             after = self._better_spread(before, shared)
@@ -159,19 +159,19 @@ class MoveFinder:
 
     def _better_spread(self, before: tuple[int, ...], shared: int) -> tuple[int, ...] | None:
         """One replica replaced, so that fewer share racks; of the best, from the most to the least loaded node."""
-        assignment = self._assignment
+        placement = self._placement
         options = []
         for node in before:
-            for candidate in assignment.usable:
+            for candidate in placement.usable:
                 if candidate not in before:
                     after = tuple(candidate if each == node else each for each in before)
-                    score = assignment.shared_racks(after)
+                    score = placement.shared_racks(after)
                     if score < shared:
-                        options.append((score, assignment.load(candidate), -assignment.load(node), after))
+                        options.append((score, placement.load(candidate), -placement.load(node), after))
         return min(options)[3] if options else None
 
     def _balance_move(self, but: Container[PartitionId]) -> Move | None:
-        loads = sorted((self._assignment.load(node), node) for node in self._assignment.usable)
+        loads = sorted((self._placement.load(node), node) for node in self._placement.usable)
         for high_load, high in reversed(loads):
             for low_load, low in loads:
                 if high_load - low_load < 2:
@@ -182,20 +182,20 @@ class MoveFinder:
         return None
 
     def _balance_between(self, high: int, low: int, but: Container[PartitionId]) -> Move | None:
-        assignment = self._assignment
-        reason = f"node {high} holds {assignment.load(high)} replicas, node {low} only {assignment.load(low)}"
+        placement = self._placement
+        reason = f"node {high} holds {placement.load(high)} replicas, node {low} only {placement.load(low)}"
         best: tuple[tuple[int, bool, str, int], Move] | None = None
-        for partition in assignment.on_node[high]:
+        for partition in placement.on_node[high]:
             movable = self._movable.get(partition)
-            before = assignment.replicas[partition]
+            before = placement.replicas[partition]
             if movable is None or movable.is_moving or low in before or partition in but:
                 continue
             topic_id, number = partition
-            uneven = assignment.topic_load(topic_id, low) - assignment.topic_load(topic_id, high)
+            uneven = placement.topic_load(topic_id, low) - placement.topic_load(topic_id, high)
             rank = (uneven, high in {before[0], movable.leader}, topic_id, number)
             if best is not None and rank >= best[0]:
                 continue
-            if not assignment.is_worse_spread(before, without=high, instead=low):
+            if not placement.is_worse_spread(before, without=high, instead=low):
                 after = tuple(low if node == high else node for node in before)
                 best = rank, Move(topic_id, number, MoveKind.BALANCE, before, after, reason)
         return None if best is None else best[1]

@@ -13,13 +13,13 @@ news of what made it fail is on its way.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cluster.controller.assignment import Assignment
-from cluster.controller.catalog import Entry
+from cluster.controller.catalog_image import Entry
 from cluster.controller.image import ClusterImage
 from cluster.controller.leadership import NEW_LEADER_EPOCH
 from cluster.controller.node_times import NodeTimes
 from cluster.controller.partition_rules import rule
 from cluster.controller.planner_settings import PlannerSettings
+from cluster.controller.replica_placement import ReplicaPlacement
 from cluster.controller.round import Round
 from cluster.controller.steps import Decision, DecisionKind, Step
 from cluster.metadata.membership import Membership
@@ -127,15 +127,15 @@ def plan_forgetting(entry: Entry, *, deleted_before_ms: int) -> list[Step]:
     return [Step((unchanged(entry.tombstone_item),), Delete(entry.tombstone_item.key))]
 
 
-def assignment_of(image: ClusterImage) -> Assignment:
+def placement_of(image: ClusterImage) -> ReplicaPlacement:
     """Where all replicas are, or will be when the moves under way are complete."""
-    assignment = Assignment(image.membership)
+    placement = ReplicaPlacement(image.membership)
     for entry in image.catalog.entries():
         if entry.topic is not None:
             for number, state in entry.partitions.items():
                 if state.life is not PartitionLife.GONE:
-                    assignment.place((entry.id, number), state.target)
-    return assignment
+                    placement.place((entry.id, number), state.target)
+    return placement
 
 
 class _Creation:
@@ -144,7 +144,7 @@ class _Creation:
 
     def __init__(self, image: ClusterImage) -> None:
         self._image = image
-        self._assignment: Assignment | None = None
+        self._placement: ReplicaPlacement | None = None
 
     def steps(self, entry: Entry) -> list[Step]:
         topic, item, membership = entry.topic, entry.topic_item, self._image.membership
@@ -153,15 +153,15 @@ class _Creation:
         missing = [number for number in range(topic.partitions) if number not in entry.partition_items]
         if not missing:
             return []
-        if self._assignment is None:
+        if self._placement is None:
             is_alone = len(membership.usable()) <= 1  # then there is nothing to weigh
-            self._assignment = Assignment(membership) if is_alone else assignment_of(self._image)
+            self._placement = ReplicaPlacement(membership) if is_alone else placement_of(self._image)
         steps = []
         for number in missing:
-            replicas = self._assignment.fresh(topic.id, topic.replication_factor)
+            replicas = self._placement.fresh(topic.id, topic.replication_factor)
             if not replicas:
                 return []
-            self._assignment.place((topic.id, number), replicas)
+            self._placement.place((topic.id, number), replicas)
             steps.append(_created(topic, item, number, replicas, membership))
         return steps
 

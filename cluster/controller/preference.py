@@ -8,7 +8,7 @@ leadership from a node that has at least two more than the one that gets it, so 
 from collections.abc import Iterator
 from itertools import pairwise
 
-from cluster.controller.assignment import PartitionId
+from cluster.controller.replica_placement import PartitionId
 
 Reorder = tuple[PartitionId, tuple[int, ...]]
 

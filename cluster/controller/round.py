@@ -9,8 +9,7 @@ from collections.abc import Container, Generator, Iterator
 
 from msgspec.structs import replace
 
-from cluster.controller.assignment import Assignment, PartitionId
-from cluster.controller.catalog import Entry
+from cluster.controller.catalog_image import Entry
 from cluster.controller.image import ClusterImage
 from cluster.controller.leadership import best_leader, is_led, led_by
 from cluster.controller.moves import Movable, Move, MoveFinder, MoveKind
@@ -18,6 +17,7 @@ from cluster.controller.node_times import NodeTimes
 from cluster.controller.planner_settings import PlannerSettings
 from cluster.controller.preference import PreferenceBalance
 from cluster.controller.replica_change import originals, retargeted
+from cluster.controller.replica_placement import PartitionId, ReplicaPlacement
 from cluster.controller.steps import Decision, DecisionKind, Step
 from cluster.model import keys
 from cluster.model.codec import encode
@@ -42,7 +42,7 @@ class Round:
         self._is_automatic = image.steering.automatic_moves
         self._entries: dict[PartitionId, Entry] = {}
         self._states: dict[PartitionId, PartitionState] = {}
-        self._assignment = Assignment(image.membership)
+        self._placement = ReplicaPlacement(image.membership)
         self._filling: Counter[int] = Counter()
         self._moving = 0
         self._changed: dict[PartitionId, None] = {}
@@ -58,7 +58,7 @@ class Round:
             partition = (entry.id, number)
             self._entries[partition] = entry
             self._states[partition] = state
-            self._assignment.place(partition, state.target)
+            self._placement.place(partition, state.target)
             if state.is_moving and is_led(state, self._membership):  # others do not copy, and must not block
                 self._moving += 1
                 self._filling.update(state.adding)
@@ -120,7 +120,7 @@ class Round:
         """Returns whether all is calm, so that what is merely better may be done."""
         lost = self._times.lost(self._now_ms, delay_ms=self._settings.repair_delay_ms)
         draining = [member.node_id for member in self._membership.members() if member.is_draining]
-        finder = MoveFinder(self._assignment, self._movable(), lost=lost, draining=draining)
+        finder = MoveFinder(self._placement, self._movable(), lost=lost, draining=draining)
         is_calm = self._has_settled(lost)
         for move in finder.necessary():
             if not self._is_automatic and move.kind is not MoveKind.DRAIN:
@@ -152,7 +152,7 @@ class Round:
         is_nobody_away = all(node in lost for node in self._times.away())
         return is_nobody_away and all(
             self._times.has_lived_ms(node, self._now_ms) >= self._settings.balance_delay_ms
-            for node in self._assignment.usable
+            for node in self._placement.usable
         )
 
     def _start(self, move: Move, *, is_cancelling: bool = False) -> Step | None:
@@ -190,7 +190,7 @@ class Round:
             if self._is_at_rest(partition, state) and state.partition not in self._entries[partition].orders
         }
         wanted: dict[PartitionId, tuple[int, ...]] = {}
-        for count, chain in enumerate(PreferenceBalance(free, self._assignment.usable).chains()):
+        for count, chain in enumerate(PreferenceBalance(free, self._placement.usable).chains()):
             if count == self._settings.leader_moves_max:
                 self.left_something = True
                 break
@@ -252,7 +252,7 @@ class Round:
         before = self._states[partition]
         item = self._entries[partition].partition_items[partition[1]]
         self._states[partition] = state
-        self._assignment.place(partition, state.target)
+        self._placement.place(partition, state.target)
         self._changed[partition] = None
         added = [node for node in state.replicas if node not in before.replicas]
         guards = (

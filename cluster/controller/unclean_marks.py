@@ -3,8 +3,8 @@ comes, also where nobody reads the log of the gateway that was asked."""
 
 import structlog
 
-from cluster.controller.assignment import PartitionId
 from cluster.controller.image import ClusterImage
+from cluster.controller.replica_placement import PartitionId
 from cluster.model import keys
 from cluster.model.values import PartitionState, UncleanElection
 from cluster.ports.coordination import Event, key_of

@@ -4,7 +4,7 @@ Only the node that is the controller keeps a `ClusterImage` up to date. Every ga
 holds is enough for progress and dry runs, and is put together when somebody asks.
 """
 
-from cluster.controller.catalog import Entry
+from cluster.controller.catalog_image import Entry
 from cluster.controller.image import ClusterImage
 from cluster.metadata.metadata_view import MetadataView
 

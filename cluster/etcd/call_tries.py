@@ -5,7 +5,7 @@ from enum import Enum, auto
 from typing import NoReturn
 
 from cluster.etcd.etcd_settings import EtcdSettings
-from cluster.etcd.failures import AccessDeniedError, Failure
+from cluster.etcd.failures import AccessDeniedError, EtcdFailure
 from cluster.ports.coordination import CoordinationError, CoordinationUnavailableError, OutcomeUnknownError
 
 
@@ -26,13 +26,13 @@ class Again:
 class RefusedError(CoordinationError):
     """etcd has answered, and the answer is no. `maybe_done`: an earlier try of the same call may have been done."""
 
-    def __init__(self, failure: Failure, message: str, *, maybe_done: bool) -> None:
+    def __init__(self, failure: EtcdFailure, message: str, *, maybe_done: bool) -> None:
         super().__init__(message)
         self.failure = failure
         self.maybe_done = maybe_done
 
 
-_REFUSED_WITHOUT_DOING = frozenset({Failure.NOT_CONNECTED, Failure.NO_LEADER, Failure.BUSY})
+_REFUSED_WITHOUT_DOING = frozenset({EtcdFailure.NOT_CONNECTED, EtcdFailure.NO_LEADER, EtcdFailure.BUSY})
 
 
 class CallTries:
@@ -57,12 +57,12 @@ class CallTries:
         left_ms = self.left_ms(now_ms)
         return left_ms if self._kind is CallKind.WRITE else min(left_ms, self._settings.try_timeout_ms)
 
-    def failed(self, failure: Failure, message: str, *, now_ms: int, jitter: float) -> Again:
+    def failed(self, failure: EtcdFailure, message: str, *, now_ms: int, jitter: float) -> Again:
         """What to do after a failed try; `jitter` is in [0, 1). Raises what the caller is to be told otherwise."""
         self._failures += 1
-        if failure is Failure.STALE_TOKEN:
+        if failure is EtcdFailure.STALE_TOKEN:
             return self._log_in_again(message)
-        if failure is Failure.UNKNOWN:
+        if failure is EtcdFailure.UNKNOWN:
             self._maybe_done = self._kind is not CallKind.READ
             if self._kind is CallKind.WRITE:
                 self._give_up(message)
@@ -82,8 +82,8 @@ class CallTries:
             raise AccessDeniedError(f"etcd does not accept its own token: {message}")
         return Again(0, needs_login=True)
 
-    def _refuse(self, failure: Failure, message: str) -> NoReturn:
-        if failure in (Failure.DENIED, Failure.WRONG_PASSWORD):
+    def _refuse(self, failure: EtcdFailure, message: str) -> NoReturn:
+        if failure in (EtcdFailure.DENIED, EtcdFailure.WRONG_PASSWORD):
             if self._maybe_done:
                 self._give_up(message)
             raise AccessDeniedError(f"etcd refuses: {message}")

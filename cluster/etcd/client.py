@@ -12,8 +12,8 @@ from cluster.etcd.call_tries import CallKind, CallTries, RefusedError
 from cluster.etcd.connections import Connections
 from cluster.etcd.endpoint_choice import EndpointChoice
 from cluster.etcd.etcd_settings import EtcdSettings
-from cluster.etcd.failures import AccessDeniedError, Failure, failure_of
-from cluster.etcd.methods import AUTHENTICATE, WATCH, AnswerType, Method, RequestType
+from cluster.etcd.failures import AccessDeniedError, EtcdFailure, failure_of
+from cluster.etcd.methods import AUTHENTICATE, WATCH, AnswerType, EtcdMethod, RequestType
 from cluster.etcd.tokens import Token, TokenBox
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationUnavailableError, OutcomeUnknownError
@@ -23,7 +23,7 @@ _log = structlog.get_logger(__name__)
 
 _HAS_LEADER = ("hasleader", "true")  # a member that lost its leader refuses, instead of keeping us waiting
 _NO_TOKEN = Token("")
-_ENDPOINT_FAILURES = frozenset({Failure.NOT_CONNECTED, Failure.NO_LEADER, Failure.UNKNOWN})
+_ENDPOINT_FAILURES = frozenset({EtcdFailure.NOT_CONNECTED, EtcdFailure.NO_LEADER, EtcdFailure.UNKNOWN})
 
 WatchCall = grpc.aio.StreamStreamCall[messages.WatchRequest, messages.WatchResponse]
 
@@ -31,7 +31,7 @@ WatchCall = grpc.aio.StreamStreamCall[messages.WatchRequest, messages.WatchRespo
 class TryFailedError(Exception):
     """One try failed. `token` is what it was sent with, None where it was not sent."""
 
-    def __init__(self, failure: Failure, message: str, token: Token | None = None) -> None:
+    def __init__(self, failure: EtcdFailure, message: str, token: Token | None = None) -> None:
         super().__init__(message)
         self.failure = failure
         self.token = token
@@ -69,7 +69,7 @@ class EtcdClient:
 
     async def call(
         self,
-        method: Method[RequestType, AnswerType],
+        method: EtcdMethod[RequestType, AnswerType],
         request: RequestType,
         kind: CallKind,
         *,
@@ -97,7 +97,7 @@ class EtcdClient:
 
     async def _tried(
         self,
-        method: Method[RequestType, AnswerType],
+        method: EtcdMethod[RequestType, AnswerType],
         request: RequestType,
         kind: CallKind,
         *,
@@ -116,14 +116,16 @@ class EtcdClient:
                 await self._clock.sleep(again.delay_ms)
             self.check_open()
 
-    async def _try(self, method: Method[RequestType, AnswerType], request: RequestType, tries: CallTries) -> AnswerType:
+    async def _try(
+        self, method: EtcdMethod[RequestType, AnswerType], request: RequestType, tries: CallTries
+    ) -> AnswerType:
         left_ms = tries.left_ms(self._clock.monotonic_ms())
         token = _NO_TOKEN if method.path == AUTHENTICATE.path else await self._token(timeout_ms=left_ms)
         endpoint = self._choice.choose(self._clock.monotonic_ms())
         channel = await self._connected(endpoint, timeout_ms=tries.timeout_ms(self._clock.monotonic_ms()))
         timeout_s = tries.timeout_ms(self._clock.monotonic_ms()) / 1000
         if timeout_s <= 0:
-            raise TryFailedError(Failure.NOT_CONNECTED, "no time was left to send it")
+            raise TryFailedError(EtcdFailure.NOT_CONNECTED, "no time was left to send it")
         try:
             answer = await _answer(channel, method, request, timeout_s=timeout_s, metadata=_metadata(token))
         except grpc.aio.AioRpcError as error:
@@ -152,7 +154,7 @@ class EtcdClient:
         )
         return cast(WatchCall, multi(metadata=_metadata(token))), endpoint, token
 
-    def watch_failed(self, endpoint: int, failure: Failure) -> None:
+    def watch_failed(self, endpoint: int, failure: EtcdFailure) -> None:
         self._note(endpoint, failure)
 
     def token_refused(self, token: Token | None) -> None:
@@ -163,11 +165,11 @@ class EtcdClient:
     async def _connected(self, endpoint: int, *, timeout_ms: int) -> grpc.aio.Channel:
         channel = await self._connections.connect(endpoint, timeout_ms=timeout_ms)
         if channel is None:
-            self._note(endpoint, Failure.NOT_CONNECTED)
-            raise TryFailedError(Failure.NOT_CONNECTED, f"no connection to {self._settings.endpoints[endpoint]}")
+            self._note(endpoint, EtcdFailure.NOT_CONNECTED)
+            raise TryFailedError(EtcdFailure.NOT_CONNECTED, f"no connection to {self._settings.endpoints[endpoint]}")
         return channel
 
-    def _note(self, endpoint: int, failure: Failure) -> None:
+    def _note(self, endpoint: int, failure: EtcdFailure) -> None:
         if failure not in _ENDPOINT_FAILURES or self._is_closed:
             return
         if self._choice.failed(endpoint, self._clock.monotonic_ms()):
@@ -182,11 +184,11 @@ class EtcdClient:
             async with asyncio.timeout(timeout_ms / 1000), self._login:
                 return self._tokens.current or self._tokens.put(await self._log_in())
         except TimeoutError:
-            raise TryFailedError(Failure.NOT_CONNECTED, "the login took too long") from None
+            raise TryFailedError(EtcdFailure.NOT_CONNECTED, "the login took too long") from None
         except AccessDeniedError as error:
-            raise TryFailedError(Failure.WRONG_PASSWORD, str(error)) from error
+            raise TryFailedError(EtcdFailure.WRONG_PASSWORD, str(error)) from error
         except CoordinationUnavailableError as error:
-            raise TryFailedError(Failure.NOT_CONNECTED, f"no login: {error}") from error
+            raise TryFailedError(EtcdFailure.NOT_CONNECTED, f"no login: {error}") from error
 
     async def _log_in(self) -> str:
         user = self._settings.user
@@ -195,7 +197,7 @@ class EtcdClient:
         try:
             answer = await self._tried(AUTHENTICATE, request, CallKind.READ)
         except RefusedError as error:
-            if error.failure is Failure.AUTHENTICATION_OFF:
+            if error.failure is EtcdFailure.AUTHENTICATION_OFF:
                 return ""
             raise AccessDeniedError(f"no login as {user.name!r}: {error}") from error
         return answer.token
@@ -213,7 +215,7 @@ def _metadata(token: Token) -> grpc.aio.Metadata:
 
 async def _answer(
     channel: grpc.aio.Channel,
-    method: Method[RequestType, AnswerType],
+    method: EtcdMethod[RequestType, AnswerType],
     request: RequestType,
     *,
     timeout_s: float,

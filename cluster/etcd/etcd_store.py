@@ -12,7 +12,7 @@ from cluster.etcd.call_tries import CallKind, RefusedError
 from cluster.etcd.client import EtcdClient
 from cluster.etcd.etcd_settings import EtcdSettings
 from cluster.etcd.etcd_watch import EtcdWatch
-from cluster.etcd.failures import Failure
+from cluster.etcd.failures import EtcdFailure
 from cluster.etcd.lease_ledger import LeaseLedger
 from cluster.etcd.methods import COMPACT, LEASE_GRANT, LEASE_KEEP_ALIVE, LEASE_REVOKE, RANGE, TXN
 from cluster.etcd.translation import key_bytes, key_value, prefix_range, transaction_request
@@ -23,10 +23,10 @@ from cluster.ports.coordination import (
     CoordinationError,
     CoordinationUnavailableError,
     KeyValue,
-    Lease,
     LeaseLostError,
     Listing,
     Operation,
+    StoreLease,
     TransactionResult,
 )
 from cluster.ports.entropy import Entropy
@@ -59,7 +59,7 @@ class EtcdStore:
             try:
                 return await self._list(prefix)
             except RefusedError as error:
-                if error.failure is not Failure.COMPACTED:
+                if error.failure is not EtcdFailure.COMPACTED:
                     raise
         raise CoordinationUnavailableError(f"the history is compacted faster than {prefix!r} can be listed")
 
@@ -92,7 +92,7 @@ class EtcdStore:
         try:
             answer = await self._client.call(TXN, request, kind)
         except RefusedError as error:
-            if error.failure is Failure.LEASE_NOT_FOUND:
+            if error.failure is EtcdFailure.LEASE_NOT_FOUND:
                 raise LeaseLostError("the transaction writes a key under a lease that has ended") from error
             raise
         return TransactionResult(answer.succeeded, answer.header.revision)
@@ -106,14 +106,14 @@ class EtcdStore:
         try:
             await self._client.call(COMPACT, request, CallKind.REPEATABLE)
         except RefusedError as error:
-            if error.failure is Failure.FUTURE_REVISION:
+            if error.failure is EtcdFailure.FUTURE_REVISION:
                 raise ValueError(f"revision {revision} does not exist yet") from error
-            if error.failure is not Failure.COMPACTED:
+            if error.failure is not EtcdFailure.COMPACTED:
                 raise
 
     # --- leases ---
 
-    async def grant_lease(self, ttl_ms: int) -> Lease:
+    async def grant_lease(self, ttl_ms: int) -> StoreLease:
         """In whole seconds, rounded up, and not below etcd's own minimum (1.5 times its election timeout)."""
         self._client.check_open()
         if ttl_ms <= 0:
@@ -127,9 +127,9 @@ class EtcdStore:
             ttl_s = (await self._client.call(LEASE_GRANT, request, CallKind.REPEATABLE)).TTL
         except RefusedError as error:
             # The id is ours alone, so a lease that exists already is what an earlier try of this call has granted.
-            if error.failure is not Failure.LEASE_EXISTS or not error.maybe_done:
+            if error.failure is not EtcdFailure.LEASE_EXISTS or not error.maybe_done:
                 raise
-        lease = Lease(lease_id, ttl_s * 1000)
+        lease = StoreLease(lease_id, ttl_s * 1000)
         now_ms = self._clock.monotonic_ms()
         self._leases.renewed(lease_id, asked_at_ms=asked_at_ms, ttl_ms=lease.ttl_ms, now_ms=now_ms)
         return lease
@@ -147,7 +147,7 @@ class EtcdStore:
         try:
             answer = await self._client.call(LEASE_KEEP_ALIVE, request, CallKind.REPEATABLE, timeout_ms=timeout_ms)
         except RefusedError as error:
-            if error.failure is not Failure.LEASE_NOT_FOUND:
+            if error.failure is not EtcdFailure.LEASE_NOT_FOUND:
                 raise
             self._lose(lease_id)
         except CoordinationError:
@@ -169,7 +169,7 @@ class EtcdStore:
         try:
             await self._client.call(LEASE_REVOKE, request, CallKind.REPEATABLE)
         except RefusedError as error:
-            if error.failure is not Failure.LEASE_NOT_FOUND:
+            if error.failure is not EtcdFailure.LEASE_NOT_FOUND:
                 raise
             if not error.maybe_done:
                 self._lose(lease_id)

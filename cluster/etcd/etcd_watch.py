@@ -12,7 +12,7 @@ from cluster.etcd import acklog_etcd_pb2 as messages
 from cluster.etcd.call_tries import Again
 from cluster.etcd.client import EtcdClient, TryFailedError, WatchCall
 from cluster.etcd.etcd_settings import EtcdSettings
-from cluster.etcd.failures import Failure, failure_of
+from cluster.etcd.failures import EtcdFailure, failure_of
 from cluster.etcd.tokens import Token
 from cluster.etcd.watch_cursor import StreamBrokenError, WatchCursor
 from cluster.etcd.watch_resumption import WatchResumption
@@ -152,7 +152,7 @@ class EtcdWatch:
                 await self._write(call, _PROGRESS)
                 answer = await _within(reading, self._settings.watch_answer_timeout_ms)
             if answer is None:
-                raise StreamBrokenError(Failure.UNKNOWN, "no answer")
+                raise StreamBrokenError(EtcdFailure.UNKNOWN, "no answer")
             return answer
         finally:
             if not reading.done():
@@ -164,9 +164,9 @@ class EtcdWatch:
             async with asyncio.timeout(self._settings.watch_answer_timeout_ms / 1000):
                 await call.write(request)
         except TimeoutError:
-            raise StreamBrokenError(Failure.UNKNOWN, "etcd takes no request") from None
+            raise StreamBrokenError(EtcdFailure.UNKNOWN, "etcd takes no request") from None
         except asyncio.InvalidStateError:
-            raise StreamBrokenError(Failure.UNKNOWN, "the stream has ended") from None
+            raise StreamBrokenError(EtcdFailure.UNKNOWN, "the stream has ended") from None
         except grpc.aio.AioRpcError as error:
             raise _broken(error) from error
 
@@ -177,7 +177,7 @@ async def _read_answer(call: WatchCall) -> messages.WatchResponse:
     except grpc.aio.AioRpcError as error:
         raise _broken(error) from error
     if not isinstance(answer, messages.WatchResponse):
-        raise StreamBrokenError(Failure.UNKNOWN, "etcd ended the stream")
+        raise StreamBrokenError(EtcdFailure.UNKNOWN, "etcd ended the stream")
     return answer
 
 

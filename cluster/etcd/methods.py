@@ -12,7 +12,7 @@ AnswerType = TypeVar("AnswerType", bound=Message)
 
 
 @dataclass(frozen=True, slots=True)
-class Method(Generic[RequestType, AnswerType]):
+class EtcdMethod(Generic[RequestType, AnswerType]):
     """`streams`: requests and answers come in streams; a call takes the first answer to one request."""
 
     path: str
@@ -21,16 +21,18 @@ class Method(Generic[RequestType, AnswerType]):
     streams: bool = False
 
 
-RANGE = Method("/etcdserverpb.KV/Range", messages.RangeRequest, messages.RangeResponse)
-TXN = Method("/etcdserverpb.KV/Txn", messages.TxnRequest, messages.TxnResponse)
-COMPACT = Method("/etcdserverpb.KV/Compact", messages.CompactionRequest, messages.CompactionResponse)
-WATCH = Method("/etcdserverpb.Watch/Watch", messages.WatchRequest, messages.WatchResponse, streams=True)
-LEASE_GRANT = Method("/etcdserverpb.Lease/LeaseGrant", messages.LeaseGrantRequest, messages.LeaseGrantResponse)
-LEASE_REVOKE = Method("/etcdserverpb.Lease/LeaseRevoke", messages.LeaseRevokeRequest, messages.LeaseRevokeResponse)
-LEASE_KEEP_ALIVE = Method(
+RANGE = EtcdMethod("/etcdserverpb.KV/Range", messages.RangeRequest, messages.RangeResponse)
+TXN = EtcdMethod("/etcdserverpb.KV/Txn", messages.TxnRequest, messages.TxnResponse)
+COMPACT = EtcdMethod("/etcdserverpb.KV/Compact", messages.CompactionRequest, messages.CompactionResponse)
+WATCH = EtcdMethod("/etcdserverpb.Watch/Watch", messages.WatchRequest, messages.WatchResponse, streams=True)
+LEASE_GRANT = EtcdMethod("/etcdserverpb.Lease/LeaseGrant", messages.LeaseGrantRequest, messages.LeaseGrantResponse)
+LEASE_REVOKE = EtcdMethod("/etcdserverpb.Lease/LeaseRevoke", messages.LeaseRevokeRequest, messages.LeaseRevokeResponse)
+LEASE_KEEP_ALIVE = EtcdMethod(
     "/etcdserverpb.Lease/LeaseKeepAlive",
     messages.LeaseKeepAliveRequest,
     messages.LeaseKeepAliveResponse,
     streams=True,
 )
-AUTHENTICATE = Method("/etcdserverpb.Auth/Authenticate", messages.AuthenticateRequest, messages.AuthenticateResponse)
+AUTHENTICATE = EtcdMethod(
+    "/etcdserverpb.Auth/Authenticate", messages.AuthenticateRequest, messages.AuthenticateResponse
+)

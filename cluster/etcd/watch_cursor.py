@@ -8,7 +8,7 @@ revision and says nothing to a watch that starts there, so a start there is neve
 """
 
 from cluster.etcd import acklog_etcd_pb2 as messages
-from cluster.etcd.failures import Failure, watch_failure_of
+from cluster.etcd.failures import EtcdFailure, watch_failure_of
 from cluster.etcd.translation import event, prefix_range
 from cluster.ports.coordination import CompactedError, Event, WatchBatch
 
@@ -18,7 +18,7 @@ FIRST_REVISION = 1  # of an empty etcd; nothing happened in it, so nothing of it
 class StreamBrokenError(Exception):
     """The stream is of no further use; the watch goes on with another one."""
 
-    def __init__(self, failure: Failure, message: str) -> None:
+    def __init__(self, failure: EtcdFailure, message: str) -> None:
         super().__init__(message)
         self.failure = failure
 
@@ -67,7 +67,7 @@ class WatchCursor:
                 continue
             if self._partial and revision != self._partial_revision:
                 if revision < self._partial_revision:
-                    raise StreamBrokenError(Failure.UNKNOWN, f"revision {revision} after {self._partial_revision}")
+                    raise StreamBrokenError(EtcdFailure.UNKNOWN, f"revision {revision} after {self._partial_revision}")
                 batches.append(self._complete())
             self._partial_revision = revision
             self._partial.append(event(each))

@@ -2,7 +2,7 @@
 
 from cluster.etcd.call_tries import Again
 from cluster.etcd.etcd_settings import EtcdSettings
-from cluster.etcd.failures import AccessDeniedError, Failure
+from cluster.etcd.failures import AccessDeniedError, EtcdFailure
 from cluster.ports.coordination import CoordinationUnavailableError
 
 
@@ -23,11 +23,11 @@ class WatchResumption:
         self._failures = 0
         self._denials = 0
 
-    def broken(self, failure: Failure, message: str, *, now_ms: int, jitter: float) -> Again:
+    def broken(self, failure: EtcdFailure, message: str, *, now_ms: int, jitter: float) -> Again:
         """Raises AccessDeniedError, CoordinationUnavailableError: the watch ends."""
-        if failure is Failure.WRONG_PASSWORD:
+        if failure is EtcdFailure.WRONG_PASSWORD:
             raise AccessDeniedError(message)
-        needs_login = failure in (Failure.DENIED, Failure.STALE_TOKEN)
+        needs_login = failure in (EtcdFailure.DENIED, EtcdFailure.STALE_TOKEN)
         if needs_login:
             self._denials += 1
             if self._denials > self._denials_max:

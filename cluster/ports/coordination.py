@@ -148,7 +148,7 @@ class WatchBatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Lease:
+class StoreLease:
     lease_id: int
     ttl_ms: int
 
@@ -177,7 +177,7 @@ class CoordinationStore(Protocol):
         """Raises CoordinationError (ValueError for a malformed transaction, LeaseLostError for a dead lease)."""
         ...
 
-    async def grant_lease(self, ttl_ms: int) -> Lease: ...
+    async def grant_lease(self, ttl_ms: int) -> StoreLease: ...
 
     async def keep_alive(self, lease_id: int) -> None:
         """Start the lease's time to live anew; raises LeaseLostError when it has ended."""

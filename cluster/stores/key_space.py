@@ -65,7 +65,7 @@ class Mutation:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class TransactionOutcome:
     succeeded: bool
     mutation: Mutation
 
@@ -109,7 +109,7 @@ class KeySpace:
 
     # --- deciding ---
 
-    def decide(self, request: Request) -> Decision:
+    def decide(self, request: Request) -> TransactionOutcome:
         """What the request would do now; raises LeaseLostError. Changes nothing."""
         if isinstance(request, LeaseEnd):
             return self._decide_lease_end(request.lease_id)
@@ -117,15 +117,15 @@ class KeySpace:
         operations = request.then if succeeded else request.otherwise
         revision = self.revision + 1
         events = tuple(event for event in (self._event(operation, revision) for operation in operations) if event)
-        return Decision(succeeded, Mutation(revision, events) if events else Mutation(self.revision))
+        return TransactionOutcome(succeeded, Mutation(revision, events) if events else Mutation(self.revision))
 
-    def _decide_lease_end(self, lease_id: int) -> Decision:
+    def _decide_lease_end(self, lease_id: int) -> TransactionOutcome:
         if lease_id not in self._lease_keys:
             raise LeaseLostError(f"lease {lease_id} has ended")
         keys = sorted(self._lease_keys[lease_id])
         revision = self.revision + 1 if keys else self.revision
         events = tuple(Removed(key, revision) for key in keys)
-        return Decision(True, Mutation(revision, events, ended_lease_id=lease_id))
+        return TransactionOutcome(True, Mutation(revision, events, ended_lease_id=lease_id))
 
     def _holds(self, compare: Compare) -> bool:
         item = self._items.get(compare.key)

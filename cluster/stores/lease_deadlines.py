@@ -5,12 +5,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from cluster.ports.clock import Clock
-from cluster.ports.coordination import Lease, LeaseLostError
+from cluster.ports.coordination import LeaseLostError, StoreLease
 
 
 @dataclass(slots=True)
 class _Running:
-    lease: Lease
+    lease: StoreLease
     deadline_ms: int
     task: asyncio.Task[None] | None = None
     is_expiring: bool = False
@@ -24,7 +24,7 @@ class LeaseDeadlines:
         self._expire = expire
         self._running: dict[int, _Running] = {}
 
-    def start(self, lease: Lease) -> None:
+    def start(self, lease: StoreLease) -> None:
         running = _Running(lease, self._clock.monotonic_ms() + lease.ttl_ms)
         self._running[lease.lease_id] = running
         running.task = asyncio.create_task(self._wait(running), name=f"lease {lease.lease_id}")

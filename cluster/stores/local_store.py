@@ -14,11 +14,11 @@ from cluster.ports.coordination import (
     CoordinationError,
     CoordinationUnavailableError,
     KeyValue,
-    Lease,
     LeaseLostError,
     Listing,
     Operation,
     OutcomeUnknownError,
+    StoreLease,
     TransactionResult,
     WatchBatch,
 )
@@ -84,13 +84,13 @@ class LocalStore(ABC):
         self._check_open()
         return await self._perform(Transaction(tuple(compares), tuple(then), tuple(otherwise)))
 
-    async def grant_lease(self, ttl_ms: int) -> Lease:
+    async def grant_lease(self, ttl_ms: int) -> StoreLease:
         self._check_open()
         if ttl_ms <= 0:
             raise ValueError(f"a lease of {ttl_ms} ms would never live")
         if self._keys.lease_count >= self._settings.leases_max:
             raise CoordinationUnavailableError(f"there are {self._settings.leases_max} leases already")
-        lease = Lease(self._next_lease_id, ttl_ms)
+        lease = StoreLease(self._next_lease_id, ttl_ms)
         self._next_lease_id += 1
         self._grant(lease.lease_id)
         self._deadlines.start(lease)

@@ -26,7 +26,7 @@ from cluster.ports.coordination import (
     TransactionResult,
     key_of,
 )
-from cluster.stores.key_space import Decision, Request
+from cluster.stores.key_space import Request, TransactionOutcome
 from cluster.stores.local_store import LocalStore
 from cluster.stores.sqlite_evidence import NO_EVIDENCE, StoreEvidence
 from cluster.stores.sqlite_file import CommitFailedError, Opened, SqliteFile
@@ -168,7 +168,7 @@ class SqliteStore(LocalStore):
             self._is_spare_old = True
             logger.warning("coordination_copy_not_written", reason=str(error))
 
-    def _decide(self, group: list[_Waiting]) -> list[tuple[_Waiting, Decision]]:
+    def _decide(self, group: list[_Waiting]) -> list[tuple[_Waiting, TransactionOutcome]]:
         decided = []
         for waiting in group:
             if waiting.done.cancelled():

@@ -6,7 +6,7 @@ from itertools import islice
 
 from acklog import Client, OutgoingMessage
 from acklog.errors import AcklogError
-from app.demo.message import Message
+from app.demo.message import DemoMessage
 
 BATCH_MESSAGES = 2_000
 TRIES_S = 120.0
@@ -15,7 +15,7 @@ TRIES_S = 120.0
 class Producers:
     """`confirmed` says by (partition, offset) which body the server has promised to keep."""
 
-    def __init__(self, url: str, topic: str, flights: Iterator[Message]) -> None:
+    def __init__(self, url: str, topic: str, flights: Iterator[DemoMessage]) -> None:
         self._client = Client(url, timeout_s=TRIES_S, retries_max=10_000)
         self._topic = topic
         self._flights = flights
@@ -60,7 +60,7 @@ class Producers:
             self._thread.join()
         self._client.close()
 
-    def _send(self, batch: Sequence[Message]) -> None:
+    def _send(self, batch: Sequence[DemoMessage]) -> None:
         """The key of the request makes a retry after the kill a retry, and not a second message."""
         self._number += 1
         messages = [OutgoingMessage(each.body, key=each.key, tags=each.tags) for each in batch]

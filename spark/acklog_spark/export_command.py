@@ -13,7 +13,7 @@ from acklog.command.progress import Progress
 from acklog.command.quantities import count_text, parse_size_bytes, size_text
 from acklog.command.session import Session, session_of
 from acklog.command.times import ago_text, duration_text
-from acklog.command.tree import Group
+from acklog.command.tree import CommandGroup
 from acklog.command.views import Cell, Column, Sentence, Table
 from acklog_spark.background import give_way
 from acklog_spark.common_options import (
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from pyspark_acklog.export.verify import Verdict
 
 
-class RunByDefault(Group):
+class RunByDefault(CommandGroup):
     """`acklog export flights --to DIRECTORY` is `acklog export run flights --to DIRECTORY`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -19,7 +19,7 @@ from storage.delivery.delivery_settings import DeliverySettings
 from storage.delivery.group_progress import GroupSnapshot
 from storage.delivery.group_state import PartitionGroupState
 from storage.delivery.leases import Lease
-from storage.delivery.message_view import MessageView, view_message
+from storage.delivery.message_view import MessageStatus, view_message
 from storage.delivery.receipts import ReceiptClaim, judge
 from storage.delivery.records import (
     DEAD_LETTER,
@@ -34,9 +34,9 @@ from storage.delivery.records import (
     pack_offsets,
     unpack_ranges,
 )
-from storage.delivery.states import Event, MessageState
+from storage.delivery.states import MessageEvent, MessageState
 
-__all__ = ["DeadLetter", "GroupDelivery", "Lease", "MessageView", "SettleDecision"]
+__all__ = ["DueLetter", "GroupDelivery", "Lease", "MessageStatus", "SettleDecision"]
 
 _RecordT = TypeVar("_RecordT", Acked, Returned)
 
@@ -48,7 +48,7 @@ class SettleDecision(NamedTuple, Generic[_RecordT]):
     record: _RecordT | None
 
 
-class DeadLetter(NamedTuple):
+class DueLetter(NamedTuple):
     """A message for the dead-letter topic. In each generation it may die once."""
 
     offset: int
@@ -211,7 +211,7 @@ class GroupDelivery:
                 offsets.append(offset)
                 results.append(None)
                 continue
-            problem = self._judge(item, Event.ACK, high_watermark)
+            problem = self._judge(item, MessageEvent.ACK, high_watermark)
             if problem is None and not state.progress.is_done(offset):
                 if offset >= state.cursor and state.progress.done_above.range_count >= self._bounds.done_ranges_max:
                     problem = ProblemCode.OVERLOADED
@@ -245,7 +245,7 @@ class GroupDelivery:
         returned: dict[int, ReturnedItem] = {}
         for item in items:
             offset = item.offset
-            problem = self._judge(item, Event.NACK, high_watermark)
+            problem = self._judge(item, MessageEvent.NACK, high_watermark)
             if problem is None and state.message_state(offset) is not MessageState.DEAD_LETTERING:
                 if self._is_returned_full() and not state.is_tracked(offset):
                     problem = ProblemCode.OVERLOADED
@@ -281,7 +281,7 @@ class GroupDelivery:
         revived: dict[int, None] = {}
         for item in items:
             offset = item.offset
-            problem = self._judge(item, Event.EXTEND, high_watermark)
+            problem = self._judge(item, MessageEvent.EXTEND, high_watermark)
             if problem is None and self._may_be_anothers(item):
                 problem = ProblemCode.RECEIPT_STALE
             elif problem is None and offset in state.pending:
@@ -341,21 +341,21 @@ class GroupDelivery:
         self._state.mark_pending(items, end=max(items) + 1)
         return Returned(self.group_id, self.generation, wall_now_ms, list(items.values()))
 
-    def _judge(self, item: ReceiptClaim, event: Event, high_watermark: int) -> ProblemCode | None:
+    def _judge(self, item: ReceiptClaim, event: MessageEvent, high_watermark: int) -> ProblemCode | None:
         return judge(item, event, self._state, leader_epoch=self.leader_epoch, high_watermark=high_watermark)
 
     # --- dead letters ----------------------------------------------------------------------------------------------
 
-    def dead_letters(self, *, limit: int, now_ms: int) -> list[DeadLetter]:
+    def dead_letters(self, *, limit: int, now_ms: int) -> list[DueLetter]:
         """Messages whose attempts are used up, handed over: the host appends them to the dead-letter topic first and
         then commits `dead_lettered` (rule R29), or calls `dead_letter_failed`."""
         state = self._state
-        letters: list[DeadLetter] = []
+        letters: list[DueLetter] = []
         while len(letters) < limit and (offset := state.dead_letters.pop(now_ms)) is not None:
             if offset in state.pending:
                 state.dead_letters.discard(offset)  # an abort puts it back
             else:
-                letters.append(DeadLetter(offset, state.progress.retries[offset].attempts, self.generation))
+                letters.append(DueLetter(offset, state.progress.retries[offset].attempts, self.generation))
         return letters
 
     def dead_lettered(self, offsets: Iterable[int]) -> DeadLettered:
@@ -397,7 +397,7 @@ class GroupDelivery:
         deadlines = (state.leases.next_deadline(), state.returns.next_deadline(), state.dead_letters.next_deadline())
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
-    def describe(self, offset: int, *, high_watermark: int, now_ms: int) -> MessageView:
+    def describe(self, offset: int, *, high_watermark: int, now_ms: int) -> MessageStatus:
         """What became of a message so far. Raises ValueError at or above the high watermark."""
         if offset >= high_watermark:
             raise ValueError(f"offset {offset} is not below the high watermark {high_watermark}")

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from storage.delivery.group_state import PartitionGroupState
 
 
-class MessageView(NamedTuple):
+class MessageStatus(NamedTuple):
     """A message as the group sees it; `state` as in `MessageState`. `until_ms` is a duration from now, -1 for none."""
 
     state: str
@@ -14,16 +14,16 @@ class MessageView(NamedTuple):
     consumer: str = ""
 
 
-def view_message(state: PartitionGroupState, offset: int, *, now_ms: int) -> MessageView:
+def view_message(state: PartitionGroupState, offset: int, *, now_ms: int) -> MessageStatus:
     """What became of a message so far."""
     message_state = state.message_state(offset)
     delivery = state.leases.by_offset.get(offset)
     if delivery is not None:
         left_ms = max(delivery.deadline_ms - now_ms, 0)
-        return MessageView(message_state.value, delivery.attempt, left_ms, delivery.consumer)
+        return MessageStatus(message_state.value, delivery.attempt, left_ms, delivery.consumer)
     retry = state.progress.retries.get(offset)
     delayed_until_ms = state.returns.delayed_until(offset)
-    return MessageView(
+    return MessageStatus(
         message_state.value,
         0 if retry is None else retry.attempts,
         -1 if delayed_until_ms is None else delayed_until_ms - now_ms,

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from acklog.wire.problems import ProblemCode
 from storage.delivery.group_state import PartitionGroupState
-from storage.delivery.states import Event, MessageState, accepts
+from storage.delivery.states import MessageEvent, MessageState, accepts
 
 BY_MESSAGE_ID = 0
 """In place of an attempt: the message itself is meant."""
@@ -30,7 +30,7 @@ class ReceiptClaim(Protocol):
 
 
 def judge(
-    item: ReceiptClaim, event: Event, state: PartitionGroupState, *, leader_epoch: int, high_watermark: int
+    item: ReceiptClaim, event: MessageEvent, state: PartitionGroupState, *, leader_epoch: int, high_watermark: int
 ) -> ProblemCode | None:
     """None if the item may do this to its message; an ack of a message that is done is a success.
 
@@ -57,8 +57,10 @@ def judge(
     return ProblemCode.INVALID_RECEIPT if item.leader_epoch == leader_epoch else None
 
 
-def _judge_message_id(offset: int, event: Event, state: PartitionGroupState, high_watermark: int) -> ProblemCode | None:
-    if event is not Event.ACK:
+def _judge_message_id(
+    offset: int, event: MessageEvent, state: PartitionGroupState, high_watermark: int
+) -> ProblemCode | None:
+    if event is not MessageEvent.ACK:
         return ProblemCode.INVALID_RECEIPT
     if offset >= high_watermark:
         return ProblemCode.MESSAGE_NOT_FOUND

@@ -16,7 +16,7 @@ class MessageState(Enum):
     DEAD_LETTERED = "deadLettered"
 
 
-class Event(Enum):
+class MessageEvent(Enum):
     """What happens to a message. `ack`, `nack` and `extend` come with a receipt that is valid (or, for an ack, with a
     message id)."""
 
@@ -35,11 +35,11 @@ class Event(Enum):
     RESTART = "restart or failover"
 
 
-_S, _E = MessageState, Event
+_S, _E = MessageState, MessageEvent
 
 _SETTLED = (_S.DONE, _S.DEAD_LETTERED)
 
-TRANSITIONS: dict[tuple[MessageState, Event], MessageState] = {
+TRANSITIONS: dict[tuple[MessageState, MessageEvent], MessageState] = {
     (_S.WAITING, _E.RECEIVE): _S.LEASED,
     (_S.WAITING, _E.ACK): _S.DONE,
     (_S.WAITING, _E.NACK): _S.DELAYED,
@@ -70,7 +70,7 @@ TRANSITIONS: dict[tuple[MessageState, Event], MessageState] = {
 _EXPLAINED_IN_TEXT = (_E.SEEK_TO, _E.SEEK_PAST, _E.RETAIN)
 
 
-def accepts(state: MessageState, event: Event) -> bool:
+def accepts(state: MessageState, event: MessageEvent) -> bool:
     """Whether the event has a meaning in the state."""
     return (state, event) in TRANSITIONS
 

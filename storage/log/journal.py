@@ -19,7 +19,7 @@ from storage.log.journal_names import JOURNAL_DIRECTORY, journal_path
 from storage.log.journal_reach import JournalReach
 
 
-class Frame(NamedTuple):
+class JournalFrame(NamedTuple):
     """A frame that is about to be written. `stored_bytes`: with its padding."""
 
     file: File
@@ -130,7 +130,7 @@ class Journal:
     def _all_files(self) -> list[JournalFile]:
         return [*self._spares, *self._full, *([self._active] if self._active else [])]
 
-    def encode(self, entries: Sequence[tuple[bytes, Sequence[Buffer], int]]) -> Frame:
+    def encode(self, entries: Sequence[tuple[bytes, Sequence[Buffer], int]]) -> JournalFrame:
         """The next frame, of (key, batches, bytes of the batches) entries; `write` it before another one is encoded."""
         active = self._active
         assert active is not None, "the caller made room"
@@ -138,9 +138,9 @@ class Journal:
             entries, journal_key=self._key, generation=active.generation, sequence=self.sequence + 1
         )
         assert active.position + stored_bytes <= self._file_bytes, "the caller made room"
-        return Frame(active.file, active.position, buffers, stored_bytes, self.sequence + 1)
+        return JournalFrame(active.file, active.position, buffers, stored_bytes, self.sequence + 1)
 
-    def write(self, frame: Frame) -> int:
+    def write(self, frame: JournalFrame) -> int:
         """In an I/O thread: write the frame behind the last one and sync. The bytes it takes; `publish` them then."""
         assert self._reach is not None, "the reach is noted from the first frame on"
         frame.file.write(frame.position, frame.buffers)

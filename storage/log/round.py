@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 from acklog.wire.batch import FLAG_KEYED, stamp
 from storage.disk.port import Buffer, Disk, DiskFullError, DiskRefusedError, ShortageError
-from storage.log.journal import Frame, Journal
+from storage.log.journal import Journal, JournalFrame
 from storage.log.log_state import LogState
 from storage.log.open_files import OpenFiles
 from storage.log.segment import Segment
@@ -278,7 +278,7 @@ def write_round(disk: Disk, files: OpenFiles, journal: Journal, parts: Sequence[
     return journal.write(encode_round(journal, written)) if written else 0
 
 
-def encode_round(journal: Journal, parts: Sequence[RoundPart]) -> Frame:
+def encode_round(journal: Journal, parts: Sequence[RoundPart]) -> JournalFrame:
     """What the journal is to have of the parts."""
     return journal.encode([(part.log.journal_key, part.batches, part.size_bytes) for part in parts])
 

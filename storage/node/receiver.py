@@ -7,7 +7,7 @@ from cluster.errors import ServerError
 from cluster.model.values import Group
 from cluster.ports.clock import Clock
 from storage.node.groups.partition_groups import empty_reason_of
-from storage.node.groups.waiting import TopicReaders, Waiter
+from storage.node.groups.waiting import TopicReaders, WaitingReceive
 from storage.node.replicas.led_partition import Partition
 from storage.rpc.messages import DeliveredMessage, ReceiveRequest, ReceiveResponse
 
@@ -93,7 +93,7 @@ class Receiver:
                 if topic_id in topic_ids and not error.is_retriable:
                     raise error
 
-    def _join(self, request: ReceiveRequest, group: Group) -> Waiter:
+    def _join(self, request: ReceiveRequest, group: Group) -> WaitingReceive:
         if self.waiting >= self._waiting_max:
             raise ServerError(
                 ProblemCode.TOO_MANY_WAITING,
@@ -101,13 +101,13 @@ class Receiver:
                 retry_after_ms=TOO_MANY_WAITING_RETRY_MS,
             )
         self.waiting += 1
-        waiter = Waiter()
+        waiter = WaitingReceive()
         for topic_id in request.topic_ids:
             self.readers(topic_id).reader(group.id).look_at(self._partitions_of(topic_id))
             self.readers(topic_id).join(group.id, waiter)
         return waiter
 
-    def _leave(self, request: ReceiveRequest, group: Group, waiter: Waiter) -> None:
+    def _leave(self, request: ReceiveRequest, group: Group, waiter: WaitingReceive) -> None:
         self.waiting -= 1
         for topic_id in request.topic_ids:
             self.readers(topic_id).leave(group.id, waiter)

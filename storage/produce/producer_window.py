@@ -45,7 +45,7 @@ class ProducerWindowSettings:
             raise ValueError("entries_per_producer_max must be at least 4, producers_max at least 1")
 
 
-class Standing(Enum):
+class BatchStanding(Enum):
     """Of a batch that is not known to be in the log."""
 
     ABSENT = "absent"
@@ -136,21 +136,21 @@ class ProducerWindow:
 
     # --- appending -------------------------------------------------------------------------------------------------
 
-    def check(self, producer_id: int, sequence: int, *, is_retry: bool, now_ms: int) -> Known | Standing:
+    def check(self, producer_id: int, sequence: int, *, is_retry: bool, now_ms: int) -> Known | BatchStanding:
         """What is known of the batch. A first try is looked up as well: it may have been overtaken by its own retry."""
         self._expire(now_ms)
         producer = self._producers.get(producer_id)
         if producer is not None:
             if sequence in producer.in_flight:
-                return Standing.IN_FLIGHT
+                return BatchStanding.IN_FLIGHT
             known = producer.find(sequence)
             if known is not None:
                 return known
             if sequence <= producer.forgotten_through:
-                return Standing.TOO_OLD
+                return BatchStanding.TOO_OLD
         if is_retry and self._incomplete_until_ms is not None:
-            return Standing.TOO_OLD
-        return Standing.ABSENT
+            return BatchStanding.TOO_OLD
+        return BatchStanding.ABSENT
 
     def begin(self, producer_id: int, sequence: int, *, now_ms: int) -> None:
         """The batch, which is absent, is being appended. Raises ValueError if it is in flight or known."""

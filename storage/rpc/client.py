@@ -8,38 +8,38 @@ from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
 from storage.rpc import messages, methods
-from storage.rpc.caller import Caller
 from storage.rpc.framing import Frame, FrameKind
 from storage.rpc.methods import MalformedMessageError
 from storage.rpc.node_api import ProduceWaiter
 from storage.rpc.release import release_requests
+from storage.rpc.rpc_channel import RpcChannel
 from storage.rpc.rpc_settings import RpcClientSettings
-from storage.rpc.transport import Transport
+from storage.rpc.transport import NodeTransport
 
 logger = structlog.get_logger(__name__)
 
 
 class RemoteNode:
-    """NodeApi over a Transport; what callers learn when no answer comes is said in `Caller`."""
+    """NodeApi over a NodeTransport; what callers learn when no answer comes is said in `RpcChannel`."""
 
     def __init__(
-        self, transport: Transport, address: str, *, clock: Clock, entropy: Entropy, settings: RpcClientSettings
+        self, transport: NodeTransport, address: str, *, clock: Clock, entropy: Entropy, settings: RpcClientSettings
     ) -> None:
         self._settings = settings
-        self._caller = Caller(transport, address, clock=clock, entropy=entropy, settings=settings)
+        self._channel = RpcChannel(transport, address, clock=clock, entropy=entropy, settings=settings)
         self._releases: dict[asyncio.Task[None], None] = {}
 
     @property
     def in_flight_requests(self) -> int:
-        return self._caller.in_flight_requests
+        return self._channel.in_flight_requests
 
     @property
     def in_flight_bytes(self) -> int:
-        return self._caller.in_flight_bytes
+        return self._channel.in_flight_bytes
 
     async def close(self) -> None:
         """End the connection; whoever still waits learns that it is gone."""
-        await self._caller.close()
+        await self._channel.close()
         releases = list(self._releases)
         for release in releases:
             release.cancel()
@@ -49,17 +49,17 @@ class RemoteNode:
 
     async def produce(self, request: messages.ProduceRequest) -> messages.ProduceResponse:
         timeout_ms = request.timeout_ms + self._settings.produce_margin_ms
-        return await self._caller.call(methods.PRODUCE, request, timeout_ms=timeout_ms)
+        return await self._channel.call(methods.PRODUCE, request, timeout_ms=timeout_ms)
 
     def begin_produce(self, request: messages.ProduceRequest, waiter: ProduceWaiter) -> bool:
         return False
 
     async def known_keys(self, request: messages.KnownKeysRequest) -> messages.KnownKeysResponse:
         timeout_ms = request.timeout_ms + self._settings.produce_margin_ms
-        return await self._caller.call(methods.KNOWN_KEYS, request, timeout_ms=timeout_ms)
+        return await self._channel.call(methods.KNOWN_KEYS, request, timeout_ms=timeout_ms)
 
     async def receive(self, request: messages.ReceiveRequest) -> messages.ReceiveResponse:
-        return await self._caller.call(
+        return await self._channel.call(
             methods.RECEIVE,
             request,
             timeout_ms=request.wait_ms + self._settings.request_timeout_ms,
@@ -67,29 +67,29 @@ class RemoteNode:
         )
 
     async def settle(self, request: messages.SettleRequest) -> messages.SettleResponse:
-        return await self._caller.call(methods.SETTLE, request)
+        return await self._channel.call(methods.SETTLE, request)
 
     async def inspect(self, request: messages.InspectRequest) -> messages.InspectResponse:
-        return await self._caller.call(methods.INSPECT, request)
+        return await self._channel.call(methods.INSPECT, request)
 
     async def records(self, request: messages.RecordsRequest) -> messages.RecordsResponse:
         timeout_ms = request.wait_ms + self._settings.request_timeout_ms
-        return await self._caller.call(methods.RECORDS, request, timeout_ms=timeout_ms)
+        return await self._channel.call(methods.RECORDS, request, timeout_ms=timeout_ms)
 
     async def positions(self, request: messages.PositionsRequest) -> messages.PositionsResponse:
-        return await self._caller.call(methods.POSITIONS, request)
+        return await self._channel.call(methods.POSITIONS, request)
 
     async def seek(self, request: messages.SeekRequest) -> messages.SeekResponse:
-        return await self._caller.call(methods.SEEK, request)
+        return await self._channel.call(methods.SEEK, request)
 
     async def replica_report(self, request: messages.ReplicaReportRequest) -> messages.ReplicaReportResponse:
-        return await self._caller.call(methods.REPLICA_REPORT, request)
+        return await self._channel.call(methods.REPLICA_REPORT, request)
 
     # --- answers that nobody waits for ---
 
     def _release_leases(self, frame: Frame) -> None:
         """Leases in an answer that crossed the caller's leaving go back at once."""
-        if frame.kind is not FrameKind.RESPONSE or self._caller.is_closed:
+        if frame.kind is not FrameKind.RESPONSE or self._channel.is_closed:
             return
         try:
             response = methods.RECEIVE.response.decode(frame.body, frame.attachment)

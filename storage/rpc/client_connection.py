@@ -21,7 +21,7 @@ class ConnectionEndedError(Exception):
         self.was_sent = was_sent
 
 
-class Call:
+class PendingCall:
     """A request that awaits its answer. `on_end` runs exactly once, when the node owes nothing for it any more."""
 
     __slots__ = ("answer", "buffers", "end", "method", "on_late_answer", "request_id", "sent_at_ms")
@@ -60,8 +60,8 @@ class ClientConnection:
         self._on_ended = on_ended
         self._decoder = FrameDecoder()
         self._stream: Stream | None = None
-        self._calls: dict[int, Call] = {}
-        self._unsent: deque[Call] = deque()
+        self._calls: dict[int, PendingCall] = {}
+        self._unsent: deque[PendingCall] = deque()
         self._is_paused = False
         self._last_id = 0
         self._last_received_ms = 0
@@ -84,10 +84,10 @@ class ClientConnection:
         *,
         on_end: Callable[[], None],
         on_late_answer: Callable[[Frame], None],
-    ) -> Call:
+    ) -> PendingCall:
         """Send a request, now or when the stream takes it. Its answer fails with ConnectionEndedError."""
         request_id = self._next_id()
-        call = Call(
+        call = PendingCall(
             method=method,
             request_id=request_id,
             buffers=encode_frame(
@@ -102,7 +102,7 @@ class ClientConnection:
         self._send()
         return call
 
-    def give_up(self, call: Call) -> None:
+    def give_up(self, call: PendingCall) -> None:
         """The caller waits no longer. The node is told, so that a long poll leases nothing for nobody."""
         if call.answer.done() and not call.answer.cancelled():
             if call.answer.exception() is None:

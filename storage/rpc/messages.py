@@ -161,7 +161,7 @@ class InspectRequest(_Message):
     leader_epoch: int
 
 
-class GroupView(_Message):
+class MessageInGroup(_Message):
     """A message as one group sees it. `state`: waiting, delayed, leased, deadLettering, done, deadLettered.
 
     `until_ms` (leased, delayed) is a duration from now; -1 where there is none.
@@ -178,7 +178,7 @@ class InspectResponse(_Message):
     record: Record
     leader_epoch: int
     append_time_ms: int
-    groups: list[GroupView]
+    groups: list[MessageInGroup]
 
 
 class RecordsRequest(_Message):

@@ -7,14 +7,14 @@ from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
 from storage.replication.messages import FetchAnswer, FetchMode, FetchRequest, SnapshotAnswer, SnapshotRequest
 from storage.rpc import methods
-from storage.rpc.caller import Caller
 from storage.rpc.peer_api import ProbeAnswer, ProbeRequest
+from storage.rpc.rpc_channel import RpcChannel
 from storage.rpc.rpc_settings import RpcClientSettings
-from storage.rpc.transport import Transport
+from storage.rpc.transport import NodeTransport
 
 
 class RemotePeer:
-    """PeerApi over a Transport; what callers learn when no answer comes is said in `Caller`.
+    """PeerApi over a NodeTransport; what callers learn when no answer comes is said in `RpcChannel`.
 
     Bulk (catching up, snapshots) has a connection of its own: within one, a live fetch would stand behind megabytes.
     Each is dialled when it is first needed. `on_lost` hears of every connection that breaks.
@@ -22,7 +22,7 @@ class RemotePeer:
 
     def __init__(
         self,
-        transport: Transport,
+        transport: NodeTransport,
         address: str,
         *,
         clock: Clock,
@@ -32,7 +32,7 @@ class RemotePeer:
     ) -> None:
         self._settings = settings
         self._live, self._bulk = (
-            Caller(transport, address, clock=clock, entropy=entropy, settings=settings, on_lost=on_lost)
+            RpcChannel(transport, address, clock=clock, entropy=entropy, settings=settings, on_lost=on_lost)
             for _ in range(2)
         )
 
@@ -48,9 +48,9 @@ class RemotePeer:
     # --- PeerApi ---
 
     async def fetch(self, request: FetchRequest) -> FetchAnswer:
-        caller = self._bulk if request.mode == FetchMode.CATCH_UP else self._live
+        channel = self._bulk if request.mode == FetchMode.CATCH_UP else self._live
         timeout_ms = request.wait_ms + self._settings.request_timeout_ms
-        return await caller.call(methods.FETCH, request, timeout_ms=timeout_ms)
+        return await channel.call(methods.FETCH, request, timeout_ms=timeout_ms)
 
     async def snapshot(self, request: SnapshotRequest) -> SnapshotAnswer:
         return await self._bulk.call(methods.SNAPSHOT, request)

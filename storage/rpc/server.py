@@ -28,7 +28,7 @@ from storage.rpc.peer_api import PeerApi
 from storage.rpc.release import release_requests
 from storage.rpc.rpc_settings import RpcServerSettings
 from storage.rpc.stranger_log import StrangerLog
-from storage.rpc.transport import Listener, Stream, Transport
+from storage.rpc.transport import Listener, NodeTransport, Stream
 
 logger = structlog.get_logger(__name__)
 
@@ -37,7 +37,7 @@ class NodeServer:
     """Create, `start`, and `close` when the node has stopped waiting. Without `peer` there are no other nodes."""
 
     def __init__(
-        self, node: NodeApi, transport: Transport, *, settings: RpcServerSettings, peer: PeerApi | None = None
+        self, node: NodeApi, transport: NodeTransport, *, settings: RpcServerSettings, peer: PeerApi | None = None
     ) -> None:
         self._node = node
         self._peer = peer

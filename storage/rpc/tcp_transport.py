@@ -13,7 +13,7 @@ BACKLOG = 256
 
 
 class TcpTransport:
-    """`storage.rpc.transport.Transport` over TCP."""
+    """`storage.rpc.transport.NodeTransport` over TCP."""
 
     async def dial(self, address: str, handler: StreamHandler) -> None:
         host, port = parse_address(address)

@@ -62,7 +62,7 @@ class Listener(Protocol):
         ...
 
 
-class Transport(Protocol):
+class NodeTransport(Protocol):
     async def dial(self, address: str, handler: StreamHandler) -> None:
         """Returns after `stream_began`; raises OSError when nobody answers at the address."""
         ...

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from app.demo.display import LineDisplay
+from app.demo.display import RunLineDisplay
 from app.demo.input_file import SAMPLE, FlightFile
 from app.demo.options import Options
-from app.demo.outcome import Outcome
+from app.demo.outcome import RunOutcome
 from app.demo.run import DeadlineError, run
 from app.demo.scene import SingleServer
 from app.demo.timeline import MARK, Timeline
@@ -139,8 +139,8 @@ class TestFailures:
         assert "--keep" in result.stderr
 
     def test_a_reader_that_is_gone(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        async def finished(*_: object) -> Outcome:
-            return Outcome("sample.ndjson.gz", 100, 2, Timeline())
+        async def finished(*_: object) -> RunOutcome:
+            return RunOutcome("sample.ndjson.gz", 100, 2, Timeline())
 
         monkeypatch.setattr("app.demo.run.run", finished)
         assert run_command("demo", is_reader_gone=True).exit_code == 141
@@ -153,13 +153,15 @@ class TestFailures:
                 Options(messages=10, deadline_s=0.01),
                 FlightFile(SAMPLE),
                 SingleServer(tmp_path, kills=2),
-                LineDisplay(_ignore),
+                RunLineDisplay(_ignore),
             )
 
     async def test_a_server_that_cannot_start_is_an_error_with_its_log(self, tmp_path: Path) -> None:
         (tmp_path / "data").write_text("no directory")
         with pytest.raises(ServerFailedError, match="data directory"):
-            await run(Options(messages=10), FlightFile(SAMPLE), SingleServer(tmp_path, kills=2), LineDisplay(_ignore))
+            await run(
+                Options(messages=10), FlightFile(SAMPLE), SingleServer(tmp_path, kills=2), RunLineDisplay(_ignore)
+            )
 
 
 def _ignore(_: str) -> None:

@@ -12,7 +12,7 @@ from storage.delivery.backoff import retry_delay_ms
 from storage.delivery.group_delivery import GroupDelivery, Lease
 from storage.delivery.partition_delivery import PartitionDelivery
 from storage.delivery.records import Started, decode_records, encode_records
-from storage.delivery.states import TRANSITIONS, Event, MessageState
+from storage.delivery.states import TRANSITIONS, MessageEvent, MessageState
 from tests.property.delivery_oracle import Message, Oracle
 
 GROUP = "group00000000"
@@ -37,7 +37,7 @@ class Undecided:
     record: object
     offsets: list[int]
     meaning: object
-    event: Event | None = None
+    event: MessageEvent | None = None
 
 
 class DeliveryMachine(RuleBasedStateMachine):
@@ -98,12 +98,12 @@ class DeliveryMachine(RuleBasedStateMachine):
             for offset in offsets
         }
 
-    def check_transitions(self, before: dict[int, MessageState], event: Event | None) -> None:
+    def check_transitions(self, before: dict[int, MessageState], event: MessageEvent | None) -> None:
         for offset, after in self.states(before).items():
             known = before[offset]
             if event is not None and known is not after:
                 then = TRANSITIONS.get((known, event))
-                assert after in (then, TRANSITIONS.get((then, Event.DUE))), f"{known} {event} {after}"
+                assert after in (then, TRANSITIONS.get((then, MessageEvent.DUE))), f"{known} {event} {after}"
 
     # --- rules -----------------------------------------------------------------------------------------------------
 
@@ -199,7 +199,7 @@ class DeliveryMachine(RuleBasedStateMachine):
                     settlement.record,
                     accepted,
                     lambda: self.oracle.settle(accepted, generation, is_dead_letter=False),
-                    Event.ACK,
+                    MessageEvent.ACK,
                 )
             )
 
@@ -226,7 +226,7 @@ class DeliveryMachine(RuleBasedStateMachine):
                 returned[item.offset] = ((item.leader_epoch, item.attempt), None if is_last else delay)
         self.note_returned(settlement.record, returned, None)
 
-    def note_returned(self, record, returned, event: Event | None) -> None:
+    def note_returned(self, record, returned, event: MessageEvent | None) -> None:
         assert (record is None) == (not returned)
         if returned:
             generation, wall_ms = self.oracle.generation, self.clocks.wall_ms
@@ -335,7 +335,7 @@ class DeliveryMachine(RuleBasedStateMachine):
                 record,
                 meant,
                 lambda: self.oracle.settle(meant, generation, is_dead_letter=True),
-                Event.DEAD_LETTER,
+                MessageEvent.DEAD_LETTER,
             )
         )
 
@@ -355,7 +355,7 @@ class DeliveryMachine(RuleBasedStateMachine):
             not_done = [offset for offset in range(self.log_start) if not self.oracle.messages[offset].is_done]
             assert record.lost == len(not_done)
             target = self.log_start
-            self.undecided.append(Undecided(record, [], lambda: self.oracle.jump(target), Event.RETAIN))
+            self.undecided.append(Undecided(record, [], lambda: self.oracle.jump(target), MessageEvent.RETAIN))
 
     @precondition(lambda self: self.undecided)
     @rule(count=st.integers(1, 4))
@@ -368,7 +368,7 @@ class DeliveryMachine(RuleBasedStateMachine):
             each.meaning()
             self.check_transitions(before, each.event)
             assert not leases_before & set(self.oracle.leased) or each.record.generation != self.oracle.generation
-            if each.event is not Event.DEAD_LETTER:
+            if each.event is not MessageEvent.DEAD_LETTER:
                 self.forget_handed()
 
     def forget_handed(self) -> None:

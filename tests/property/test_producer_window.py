@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from acklog.wire.limits import PRODUCE_RETRIES_MS
-from storage.produce.producer_window import Known, ProducerWindow, ProducerWindowSettings, Standing
+from storage.produce.producer_window import BatchStanding, Known, ProducerWindow, ProducerWindowSettings
 
 SETTINGS = ProducerWindowSettings(window_ms=PRODUCE_RETRIES_MS + 5_000, entries_per_producer_max=4, producers_max=3)
 SKEW_MAX_MS = 2_000
@@ -93,16 +93,16 @@ class Machine(RuleBasedStateMachine):
         places = [offset for offset, (each, _, _) in enumerate(node.log) if each == batch]
         found = node.window.check(*batch, is_retry=is_retry, now_ms=self.now_ms)
         if batch in node.in_flight:
-            assert found is Standing.IN_FLIGHT
+            assert found is BatchStanding.IN_FLIGHT
         elif isinstance(found, Known):
             [offset] = places
             assert found == Known(offset, *node.log[offset][1:])
-        elif found is Standing.ABSENT:
+        elif found is BatchStanding.ABSENT:
             assert not places, "it would get into the log twice"
             node.window.begin(*batch, now_ms=self.now_ms)
             node.in_flight.append(batch)
         else:
-            assert found is Standing.TOO_OLD
+            assert found is BatchStanding.TOO_OLD
             assert node.has_forgotten, "nothing was forgotten, so everything can be told"
 
     # --- the leader's log ---

@@ -11,7 +11,7 @@ from app.configuration.server_settings import Settings
 from app.http.application import create_server_app
 from app.processes.embedded import EmbeddedServer, start_embedded
 from cluster.errors import ServerError
-from cluster.ports.coordination import Compare, KeyValue, Lease, Listing, Operation, TransactionResult, Watch
+from cluster.ports.coordination import Compare, KeyValue, Listing, Operation, StoreLease, TransactionResult, Watch
 from cluster.stores.memory_store import MemoryStore
 from storage.log.log_settings import LogStoreSettings
 from storage.node.partition.node_settings import NodeSettings
@@ -74,7 +74,7 @@ class ProcessStore:
     ) -> TransactionResult:
         return await self._do(self._store.transact(compares, then, otherwise))
 
-    async def grant_lease(self, ttl_ms: int) -> Lease:
+    async def grant_lease(self, ttl_ms: int) -> StoreLease:
         return await self._do(self._store.grant_lease(ttl_ms))
 
     async def keep_alive(self, lease_id: int) -> None:

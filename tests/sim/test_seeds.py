@@ -8,7 +8,7 @@ import pytest
 from acklog.wire.problems import ProblemCode
 from storage.delivery import group_delivery
 from storage.delivery.receipts import ReceiptClaim
-from storage.delivery.states import Event
+from storage.delivery.states import MessageEvent
 from storage.rpc import messages
 from storage.rpc.in_process import InProcessNode
 from tests.sim import sim_disk_content
@@ -91,9 +91,9 @@ def test_acks_that_are_confirmed_and_forgotten_are_noticed(monkeypatch: pytest.M
 def test_old_receipts_that_still_acknowledge_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     original = group_delivery.judge
 
-    def judge(item: ReceiptClaim, event: Event, *arguments: Any, **options: Any) -> ProblemCode | None:
+    def judge(item: ReceiptClaim, event: MessageEvent, *arguments: Any, **options: Any) -> ProblemCode | None:
         problem = original(item, event, *arguments, **options)
-        return None if event is Event.ACK and problem is ProblemCode.RECEIPT_STALE else problem
+        return None if event is MessageEvent.ACK and problem is ProblemCode.RECEIPT_STALE else problem
 
     monkeypatch.setattr(group_delivery, "judge", judge)
     late = {"consumers": 3, "slow_probability": 0.5, "max_attempts": 16}

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from cluster.catalog.topics import Topics
+from cluster.catalog.topic_admin import TopicAdmin
 from cluster.controller.controller_settings import ControllerSettings
 from cluster.controller.host import ControllerHost
 from cluster.controller.planner_settings import PlannerSettings
@@ -41,7 +41,7 @@ class ControlledCluster:
     clock: ManualClock
     store: MemoryStore
     metadata: MetadataView
-    topics: Topics
+    topics: TopicAdmin
     settings: ControllerSettings = SETTINGS
     nodes: dict[int, Node] = field(default_factory=dict)
     retired: list[Node] = field(default_factory=list)
@@ -52,7 +52,7 @@ class ControlledCluster:
         store = MemoryStore(clock)
         metadata = MetadataView(store, clock)
         await metadata.start()
-        topics = Topics(store, metadata, clock=clock, entropy=CountingEntropy())
+        topics = TopicAdmin(store, metadata, clock=clock, entropy=CountingEntropy())
         return cls(clock, store, metadata, topics, settings)
 
     async def close(self) -> None:

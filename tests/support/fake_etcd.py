@@ -18,7 +18,7 @@ from cluster.etcd.methods import (
     RANGE,
     TXN,
     WATCH,
-    Method,
+    EtcdMethod,
 )
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -35,9 +35,9 @@ class FakeEtcd:
     """
 
     def __init__(self) -> None:
-        self.unary: dict[Method[Any, Any], Unary] = {TXN: self._succeed}
-        self.streams: dict[Method[Any, Any], Stream] = {}
-        self.calls: Counter[Method[Any, Any]] = Counter()
+        self.unary: dict[EtcdMethod[Any, Any], Unary] = {TXN: self._succeed}
+        self.streams: dict[EtcdMethod[Any, Any], Stream] = {}
+        self.calls: Counter[EtcdMethod[Any, Any]] = Counter()
         self.tokens: list[str] = []
         self.port = 0
         self._revision = 1
@@ -90,7 +90,7 @@ class _Handlers(grpc.GenericRpcHandler):
         self._fake.tokens.append(str(metadata.get("token", "")))
         return self._handlers.get(handler_call_details.method)
 
-    def _unary(self, method: Method[Any, Any]) -> Any:
+    def _unary(self, method: EtcdMethod[Any, Any]) -> Any:
         async def answer(request: Any, context: Context) -> Any:
             self._fake.calls[method] += 1
             handler = self._fake.unary.get(method)
@@ -105,7 +105,7 @@ class _Handlers(grpc.GenericRpcHandler):
             response_serializer=method.answer.SerializeToString,
         )
 
-    def _stream(self, method: Method[Any, Any]) -> Any:
+    def _stream(self, method: EtcdMethod[Any, Any]) -> Any:
         async def answer(requests: AsyncIterator[Any], context: Context) -> AsyncIterator[Any]:
             self._fake.calls[method] += 1
             async for each in self._fake.streams[method](requests, context):

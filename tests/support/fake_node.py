@@ -32,7 +32,7 @@ ANSWERS: dict[str, Any] = {
     ),
     "settle": messages.SettleResponse(["", "RECEIPT_STALE"]),
     "inspect": messages.InspectResponse(
-        Record(b"x"), 3, 1_700_000_000_000, [messages.GroupView(GROUP_ID, "leased", 1, 5000, "me")]
+        Record(b"x"), 3, 1_700_000_000_000, [messages.MessageInGroup(GROUP_ID, "leased", 1, 5000, "me")]
     ),
     "records": messages.RecordsResponse(bytes(range(256)) * 1000, 5, 105, 0, 200),
     "known_keys": messages.KnownKeysResponse([messages.KeyedResult(0, 7, 3, count=2)]),

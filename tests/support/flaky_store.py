@@ -7,9 +7,9 @@ from cluster.ports.coordination import (
     CoordinationError,
     CoordinationStore,
     KeyValue,
-    Lease,
     Listing,
     Operation,
+    StoreLease,
     TransactionResult,
     Watch,
 )
@@ -52,7 +52,7 @@ class FlakyStore:
         self._leave("transact")
         return result
 
-    async def grant_lease(self, ttl_ms: int) -> Lease:
+    async def grant_lease(self, ttl_ms: int) -> StoreLease:
         self._enter("grant_lease")
         return await self.store.grant_lease(ttl_ms)
 

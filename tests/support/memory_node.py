@@ -192,7 +192,7 @@ class MemoryNode:
         for group_id, reader in log.readers.items():
             lease = reader.leases.get(request.offset)
             state = "done" if request.offset in reader.done else "leased" if lease and lease.is_live else "waiting"
-            groups.append(messages.GroupView(group_id, state, lease.attempt if lease else 0, -1, ""))
+            groups.append(messages.MessageInGroup(group_id, state, lease.attempt if lease else 0, -1, ""))
         return messages.InspectResponse(log.records[request.offset], LEADER_EPOCH, APPEND_TIME_MS, groups)
 
     async def records(self, request: messages.RecordsRequest) -> messages.RecordsResponse:

@@ -12,7 +12,7 @@ WINDOW_BYTES = 64 * 1024
 
 
 class MemoryTransport:
-    """`storage.rpc.transport.Transport`. `cuts` decides where the bytes are cut; None passes each write as it is."""
+    """`storage.rpc.transport.NodeTransport`. `cuts` decides where bytes are cut; None passes each write as it is."""
 
     def __init__(self, *, cuts: random.Random | None = None, window_bytes: int = WINDOW_BYTES) -> None:
         self.cuts = cuts

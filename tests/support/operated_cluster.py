@@ -10,7 +10,7 @@ from app.auth.tokens import TokenTable
 from app.gateway.dependencies import Gateway
 from app.http.application import create_app
 from cluster.catalog.cluster_admin import ClusterAdmin
-from cluster.catalog.groups import Groups
+from cluster.catalog.group_admin import GroupAdmin
 from cluster.model.values import Topic
 from storage.rpc.node_api import NodeApi
 from tests.support.controlled_cluster import ControlledCluster
@@ -51,7 +51,7 @@ class OperatedCluster:
         gateway = Gateway(
             metadata=controlled.metadata,
             topics=controlled.topics,
-            groups=Groups(store, controlled.metadata, clock=clock, entropy=entropy),
+            groups=GroupAdmin(store, controlled.metadata, clock=clock, entropy=entropy),
             steering=ClusterAdmin(store, controlled.metadata, clock=clock),
             nodes=EveryNode(),
             clock=clock,

@@ -8,8 +8,8 @@ from acklog.wire.batch import encode_batch
 from acklog.wire.record import Record
 from app.configuration.node_process_settings import NodeProcessSettings
 from app.processes.cluster_node import ClusterNode, start_cluster_node
-from cluster.catalog.groups import Groups
-from cluster.catalog.topics import Topics
+from cluster.catalog.group_admin import GroupAdmin
+from cluster.catalog.topic_admin import TopicAdmin
 from cluster.errors import ServerError
 from cluster.model.values import Group, GroupMode, GroupSettings, PartitionState, Topic, TopicConfig
 from cluster.ports.clock import Clock
@@ -91,7 +91,7 @@ class SimulatedCluster:
 
     async def topic(self, name: str = "orders", *, replicas: int = 3, partitions: int = 1, **config: Any) -> Topic:
         node = next(iter(self.nodes.values()))
-        topics = Topics(self.store, node.metadata, clock=self.clock, entropy=SimEntropy(99))
+        topics = TopicAdmin(self.store, node.metadata, clock=self.clock, entropy=SimEntropy(99))
         topic = await topics.create(
             name, partitions=partitions, config=TopicConfig(**config), replication_factor=replicas
         )
@@ -102,7 +102,7 @@ class SimulatedCluster:
 
     async def group(self, name: str = "workers", **settings: Any) -> Group:
         node = next(iter(self.nodes.values()))
-        groups = Groups(self.store, node.metadata, clock=self.clock, entropy=SimEntropy(98))
+        groups = GroupAdmin(self.store, node.metadata, clock=self.clock, entropy=SimEntropy(98))
         group = await groups.create(name, mode=GroupMode.SHARED, settings=GroupSettings(**settings))
         await self.until(lambda: all(each.metadata.group_by_id(group.id) for each in self.nodes.values()))
         return group

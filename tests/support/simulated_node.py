@@ -6,8 +6,8 @@ from typing import Any
 
 from acklog.wire.batch import DedupKey, decode_records, encode_batch, verify
 from acklog.wire.record import Record
-from cluster.catalog.groups import Groups
-from cluster.catalog.topics import Topics
+from cluster.catalog.group_admin import GroupAdmin
+from cluster.catalog.topic_admin import TopicAdmin
 from cluster.controller.embedded import EmbeddedController
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model.values import Group, GroupMode, GroupSettings, Topic, TopicConfig
@@ -49,8 +49,8 @@ class SimulatedNode:
         self.controller = EmbeddedController(self.store, node_id=1, clock=self.clock)
         incarnation = await self.controller.start()
         await self.metadata.wait_for((await self.store.list("/")).revision)
-        self.topics = Topics(self.store, self.metadata, clock=self.clock, entropy=self.entropy)
-        self.groups = Groups(self.store, self.metadata, clock=self.clock, entropy=self.entropy)
+        self.topics = TopicAdmin(self.store, self.metadata, clock=self.clock, entropy=self.entropy)
+        self.groups = GroupAdmin(self.store, self.metadata, clock=self.clock, entropy=self.entropy)
         self.node = await StorageNode.open(
             NodePorts(
                 store=self.store,

@@ -18,7 +18,7 @@ from acklog.command.dead_letters import (
     unhandled_count,
 )
 from acklog.command.exit_codes import ExitCode
-from acklog.command.failures import CommandError, Failure, explain
+from acklog.command.failures import CommandError, ShownFailure, explain
 from acklog.command.log_ends import last_messages
 from acklog.command.message_view import body_cell
 from acklog.command.session import Session, session_of
@@ -183,7 +183,7 @@ def _report(session: Session, retried: Retried) -> None:
         if not output.is_json and not output.is_terminal:
             output.put_text(f"{retried.letter.message_id}\t{retried.sent.message_id}\n")
     if retried.error is not None:
-        failure = explain(retried.error) or Failure(str(retried.error), ExitCode.FAILED)
+        failure = explain(retried.error) or ShownFailure(str(retried.error), ExitCode.FAILED)
         document |= failure.document()
         if not output.is_json:
             output.complain(f"{retried.letter.message_id}: {failure.line()}")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from acklog.command.checkup import Check, Outcome
+from acklog.command.checkup import Check, CheckOutcome
 from acklog.command.exit_codes import ExitCode
 from acklog.command.machine_checks import machine_checks
 from acklog.command.server_checks import ServerChecks
@@ -15,11 +15,11 @@ from acklog.command.views import Cell, Column, Sentence, Style, Table, View
 
 command = CommandTyper(name="doctor")
 
-_STYLES: dict[Outcome, Style] = {
-    Outcome.OK: "good",
-    Outcome.WARN: "warning",
-    Outcome.FAIL: "bad",
-    Outcome.SKIPPED: "muted",
+_STYLES: dict[CheckOutcome, Style] = {
+    CheckOutcome.OK: "good",
+    CheckOutcome.WARN: "warning",
+    CheckOutcome.FAIL: "bad",
+    CheckOutcome.SKIPPED: "muted",
 }
 
 
@@ -43,15 +43,15 @@ def doctor(
             checks.append(check)
             progress.advance()
             progress.describe(f"Looked at {check.name}")
-    counts = {outcome: sum(check.outcome is outcome for check in checks) for outcome in Outcome}
+    counts = {outcome: sum(check.outcome is outcome for check in checks) for outcome in CheckOutcome}
     document = {
         "server": session.server.url,
         "checks": [check.document() for check in checks],
         "counts": {outcome.value: count for outcome, count in counts.items()},
-        "isHealthy": not counts[Outcome.FAIL],
+        "isHealthy": not counts[CheckOutcome.FAIL],
     }
     session.output.show(document, *_views(checks, counts))
-    if counts[Outcome.FAIL]:
+    if counts[CheckOutcome.FAIL]:
         raise typer.Exit(ExitCode.FAILED)
 
 
@@ -70,7 +70,7 @@ def _checks(session: Session, data_dir: str) -> Iterator[Check]:
     yield from machine_checks(data_dir)
 
 
-def _views(checks: list[Check], counts: dict[Outcome, int]) -> list[View]:
+def _views(checks: list[Check], counts: dict[CheckOutcome, int]) -> list[View]:
     rows: list[list[Cell | str]] = [
         [Cell(check.outcome.value, _STYLES[check.outcome]), check.name, check.finding] for check in checks
     ]
@@ -79,8 +79,8 @@ def _views(checks: list[Check], counts: dict[Outcome, int]) -> list[View]:
     return [Table(columns, rows), *advice, _verdict(counts)]
 
 
-def _verdict(counts: dict[Outcome, int]) -> Sentence:
-    failed, warned = counts[Outcome.FAIL], counts[Outcome.WARN]
+def _verdict(counts: dict[CheckOutcome, int]) -> Sentence:
+    failed, warned = counts[CheckOutcome.FAIL], counts[CheckOutcome.WARN]
     if failed:
         return Sentence(f"{failed} broken, {warned} to look at.", "bad")
     if warned:

@@ -8,7 +8,7 @@ import typer
 
 from acklog.command.arguments import TopicArgument
 from acklog.command.exit_codes import ExitCode
-from acklog.command.failures import CommandError, Failure, UsageError, explain
+from acklog.command.failures import CommandError, ShownFailure, UsageError, explain
 from acklog.command.input_lines import input_lines
 from acklog.command.outgoing import BYTES_TYPE, MessageForm, parse_headers
 from acklog.command.session import Session, session_of
@@ -235,7 +235,7 @@ class _LineReporter:
 
     def failed(self, line_number: int, error: Exception) -> None:
         output = self._session.output
-        failure = explain(error) or Failure(str(error), ExitCode.FAILED)
+        failure = explain(error) or ShownFailure(str(error), ExitCode.FAILED)
         self._failed += 1
         if output.is_json:
             output.show_item({"line": line_number, **failure.document()})
@@ -267,7 +267,7 @@ def _conclude(session: Session, topic: str, totals: "SendTotals", *, took_s: flo
     else:
         output.note(f"Sent {totals.sent:,} to {topic} in {took_s:.1f} s.")
     if totals.stopped_by is not None:
-        failure = explain(totals.stopped_by) or Failure(str(totals.stopped_by), ExitCode.FAILED)
+        failure = explain(totals.stopped_by) or ShownFailure(str(totals.stopped_by), ExitCode.FAILED)
         raise CommandError(
             f"stopped: {totals.given_up:,} lines, line {totals.stopped_at} the first, were not stored: {failure.what}",
             exit_code=failure.exit_code,

@@ -13,7 +13,7 @@ from acklog.wire.partition_mapping import partition_of_hash
 from acklog.wire.partitioner import hash_of_key
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
-from cluster.catalog.topics import Topics
+from cluster.catalog.topic_admin import TopicAdmin
 from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model.topic_mapping import earlier_topics
@@ -57,7 +57,7 @@ class DeadLetterTopics:
 
     def __init__(
         self,
-        topics: Topics,
+        topics: TopicAdmin,
         metadata: MetadataView,
         client_of: Callable[[int], NodeApi],
         *,

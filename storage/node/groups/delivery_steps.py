@@ -14,8 +14,7 @@ from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model.values import Group
 from cluster.ports.clock import Clock
-from storage.delivery.group_delivery import DeadLetter as DueLetter
-from storage.delivery.group_delivery import GroupDelivery
+from storage.delivery.group_delivery import DueLetter, GroupDelivery
 from storage.node.groups.dead_letter_sink import DeadLetter, DeadLetterSink
 from storage.node.groups.delivery_host import DeliveryHost
 from storage.node.partition.batch_cache import UndecodableError

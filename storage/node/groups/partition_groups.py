@@ -28,7 +28,7 @@ from storage.node.partition.record_reader import RecordReader
 from storage.rpc.messages import (
     DeliveredMessage,
     GroupPosition,
-    GroupView,
+    MessageInGroup,
     ReceiveRequest,
     SettleItem,
     SettleRequest,
@@ -359,13 +359,13 @@ class PartitionGroups:
             for state in self._state.groups()
         ]
 
-    def views(self, offset: int) -> list[GroupView]:
+    def views(self, offset: int) -> list[MessageInGroup]:
         """The message at `offset` as every group sees it."""
         now_ms = self._clock.monotonic_ms()
         views = []
         for state in self._state.groups():
             found = state.describe(offset, high_watermark=self._host.high_watermark, now_ms=now_ms)
-            views.append(GroupView(state.group_id, found.state, found.attempts, found.until_ms, found.consumer))
+            views.append(MessageInGroup(state.group_id, found.state, found.attempts, found.until_ms, found.consumer))
         return views
 
     async def advance_log_start(self) -> None:

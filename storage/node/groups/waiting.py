@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Iterable
 
 
-class Waiter:
+class WaitingReceive:
     """One waiting receive. It may wait at several readers (topics) at once, and is woken once."""
 
     __slots__ = ("_future", "is_woken")
@@ -45,7 +45,7 @@ class GroupReader:
 
     def __init__(self) -> None:
         self.ready: dict[int, None] = {}
-        self._waiters: dict[Waiter, None] = {}
+        self._waiters: dict[WaitingReceive, None] = {}
 
     @property
     def has_waiters(self) -> bool:
@@ -57,10 +57,10 @@ class GroupReader:
             for partition in partitions:
                 self.ready[partition] = None
 
-    def join(self, waiter: Waiter) -> None:
+    def join(self, waiter: WaitingReceive) -> None:
         self._waiters[waiter] = None
 
-    def leave(self, waiter: Waiter) -> None:
+    def leave(self, waiter: WaitingReceive) -> None:
         """Passes on what the leaving waiter was woken for and did not take, so that no wake-up is lost with it."""
         self._waiters.pop(waiter, None)
         self._wake_next()
@@ -95,12 +95,12 @@ class TopicReaders:
             reader = self._readers[group_id] = GroupReader()
         return reader
 
-    def join(self, group_id: str, waiter: Waiter) -> None:
+    def join(self, group_id: str, waiter: WaitingReceive) -> None:
         reader = self.reader(group_id)
         reader.join(waiter)
         self._waited_at[group_id] = reader
 
-    def leave(self, group_id: str, waiter: Waiter) -> None:
+    def leave(self, group_id: str, waiter: WaitingReceive) -> None:
         self.reader(group_id).leave(waiter)
 
     def remove_group(self, group_id: str) -> None:

@@ -6,7 +6,7 @@ from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from storage.log.round import Appended
-from storage.produce.producer_window import Known, ProducerWindow, Standing
+from storage.produce.producer_window import BatchStanding, Known, ProducerWindow
 
 SourceKey = tuple[int, int]  # producer id and sequence: which batch of which gateway
 
@@ -26,9 +26,9 @@ class SentBatches:
             found = self._window.check(*source, is_retry=is_retry, now_ms=self._clock.monotonic_ms())
             if isinstance(found, Known):
                 return found
-            if found is Standing.ABSENT:
+            if found is BatchStanding.ABSENT:
                 return None
-            if found is Standing.TOO_OLD:
+            if found is BatchStanding.TOO_OLD:
                 detail = "The batch was sent before, and nobody knows any more whether it is stored."
                 raise ServerError(ProblemCode.OUTCOME_UNKNOWN, detail)
             waiter = self._waiters.get(source)

@@ -18,12 +18,12 @@ from cluster.ports.entropy import Entropy
 from storage.node.replicas.peer_directory import PEER_CLIENT
 from storage.node.replicas.suspicion import (
     DeclareDead,
-    Finding,
     LeaveToLease,
     Lost,
     NodesRegistered,
     Probe,
     Probed,
+    ProbeOutcome,
     Reached,
     Suspicion,
     SuspicionEvent,
@@ -32,7 +32,7 @@ from storage.node.replicas.suspicion import (
 from storage.rpc.peer_api import ProbeRequest
 from storage.rpc.peer_client import RemotePeer
 from storage.rpc.rpc_settings import RpcClientSettings
-from storage.rpc.transport import Transport
+from storage.rpc.transport import NodeTransport
 
 logger = structlog.get_logger(__name__)
 
@@ -64,7 +64,7 @@ class FailureDetector:
         *,
         metadata: MetadataView,
         store: CoordinationStore,
-        transport: Transport,
+        transport: NodeTransport,
         clock: Clock,
         entropy: Entropy,
         settings: FailureDetectorSettings | None = None,
@@ -161,7 +161,7 @@ class FailureDetector:
     async def _probe(self, probe: Probe) -> None:
         """On a connection of its own."""
         await self._clock.sleep(probe.pause_ms)
-        finding = Finding.SILENT
+        finding = ProbeOutcome.SILENT
         watched = self._watched.get(probe.node_id)
         if watched is not None:
             peer = self._remote(watched[0].address)
@@ -169,9 +169,9 @@ class FailureDetector:
                 async with asyncio.timeout(self._settings.suspicion.try_timeout_ms / 1000):
                     found = await self._who_is_at(peer)
                     if found is not None and found[0] == probe.node_id:
-                        finding = Finding.ANSWERED
+                        finding = ProbeOutcome.ANSWERED
                     elif found is not None or peer.was_refused:  # somebody else has its address, or nobody
-                        finding = Finding.REFUSED
+                        finding = ProbeOutcome.REFUSED
             except TimeoutError:
                 pass
             finally:

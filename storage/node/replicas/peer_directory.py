@@ -9,7 +9,7 @@ from storage.rpc.node_connections import NodeConnections
 from storage.rpc.peer_api import PeerApi
 from storage.rpc.peer_client import RemotePeer
 from storage.rpc.rpc_settings import RpcClientSettings
-from storage.rpc.transport import Transport
+from storage.rpc.transport import NodeTransport
 
 PEER_CLIENT = RpcClientSettings(request_timeout_ms=4_000, dial_timeout_ms=1_000, backoff_max_ms=1_000, is_node=True)
 """Shorter than `ReplicationSettings.fetch_answer_timeout_ms`, so that a silent connection is given up before the fetch
@@ -29,7 +29,7 @@ class PeerDirectory:
     def __init__(
         self,
         metadata: MetadataView,
-        transport: Transport,
+        transport: NodeTransport,
         *,
         clock: Clock,
         entropy: Entropy,

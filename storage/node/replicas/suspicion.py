@@ -73,7 +73,7 @@ class Lost:
     incarnation: int
 
 
-class Finding(Enum):
+class ProbeOutcome(Enum):
     """How a probe ended."""
 
     ANSWERED = "answered"
@@ -89,7 +89,7 @@ class Finding(Enum):
 @dataclass(frozen=True, slots=True)
 class Probed:
     probe: "Probe"
-    finding: Finding
+    finding: ProbeOutcome
 
 
 SuspicionEvent = NodesRegistered | Reached | Lost | Probed
@@ -189,12 +189,12 @@ class Suspicion:
         node.attempt += 1
         return Probe(node_id, node.incarnation, node.attempt, pause_ms)
 
-    def _probed(self, node_id: int, node: _Node, finding: Finding, now_ms: int) -> list[SuspicionEffect]:
-        if finding is Finding.ANSWERED:
+    def _probed(self, node_id: int, node: _Node, finding: ProbeOutcome, now_ms: int) -> list[SuspicionEffect]:
+        if finding is ProbeOutcome.ANSWERED:
             node.state, node.tries_left = _State.UNKNOWN, 0
             return self._decide(now_ms)
         left_ms = node.lost_ms + self._settings.silent_ms - now_ms
-        if finding is Finding.SILENT and left_ms > 0:
+        if finding is ProbeOutcome.SILENT and left_ms > 0:
             node.tries_left = self._settings.tries
             return [self._probe(node_id, node, pause_ms=min(left_ms, self._settings.silent_pause_ms))]
         node.tries_left -= 1

@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from app.local_cluster.cluster_process import Kind, Life
 from app.local_cluster.local_cluster import LocalCluster, LocalClusterOptions
-from app.local_cluster.member import Kind, Life
 from app.local_cluster.server_process import free_ports
 from tests.support.server_process import REPOSITORY
 from tests.support.waiting import poll_until, wait_until

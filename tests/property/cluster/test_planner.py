@@ -5,7 +5,7 @@ import asyncio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster.controller.catalog import Catalog
+from cluster.controller.catalog_image import CatalogImage
 from cluster.controller.image import ClusterImage
 from cluster.controller.leadership import NEW_LEADER_EPOCH
 from cluster.controller.planner import Planner, plan_forgetting
@@ -148,7 +148,7 @@ def test_only_old_tombstones_of_which_nothing_is_left_are_forgotten(puts: list[P
     async def main() -> None:
         store = await stored(puts)
         before = await store.list("")
-        entries = Catalog(before.items).entries()
+        entries = CatalogImage(before.items).entries()
         for planned in pack(
             step for each in entries for step in plan_forgetting(each, deleted_before_ms=deleted_before_ms)
         ):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from cluster.controller.assignment import Assignment
+from cluster.controller.replica_placement import ReplicaPlacement
 from cluster.controller.steps import DecisionKind
 from cluster.model import keys
 from cluster.model.codec import encode
@@ -239,7 +239,7 @@ def test_replicas_share_racks_only_where_they_must(
         cluster.settle()
         cluster.undrain(drained)
     cluster.settle()
-    assignment = Assignment(cluster.image.membership)
+    placement = ReplicaPlacement(cluster.image.membership)
     for state in cluster.states().values():
-        assert assignment.shared_racks(state.replicas) == assignment.fewest_shared_racks(len(state.replicas))
+        assert placement.shared_racks(state.replicas) == placement.fewest_shared_racks(len(state.replicas))
     check_the_end(cluster)

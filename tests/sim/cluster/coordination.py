@@ -18,10 +18,10 @@ from cluster.ports.coordination import (
     CoordinationError,
     CoordinationUnavailableError,
     KeyValue,
-    Lease,
     Listing,
     Operation,
     OutcomeUnknownError,
+    StoreLease,
     TransactionResult,
     Watch,
     WatchBatch,
@@ -146,7 +146,7 @@ class StoreConnection:
     ) -> TransactionResult:
         return await self._write(lambda: self._shared.store.transact(compares, then, otherwise))
 
-    async def grant_lease(self, ttl_ms: int) -> Lease:
+    async def grant_lease(self, ttl_ms: int) -> StoreLease:
         return await self._do(lambda: self._shared.store.grant_lease(ttl_ms))
 
     async def keep_alive(self, lease_id: int) -> None:

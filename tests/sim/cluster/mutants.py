@@ -23,9 +23,9 @@ from cluster.ports.coordination import Compare, CompareTarget
 from storage.delivery import group_delivery
 from storage.delivery.group_state import PartitionGroupState
 from storage.delivery.records import Sought as SoughtRecord
-from storage.delivery.states import Event
+from storage.delivery.states import MessageEvent
 from storage.log import directory_recovery, opening, recovery
-from storage.log.journal import Frame, Journal
+from storage.log.journal import Journal, JournalFrame
 from storage.log.keys import LogKey
 from storage.log.partition_log import PartitionLog
 from storage.log.recovery import LogRecovery
@@ -92,7 +92,7 @@ def answers_of_any_epoch(patch: pytest.MonkeyPatch) -> None:
 def ack_before_fsync(patch: pytest.MonkeyPatch) -> None:
     """A round counts as durable when it is written."""
 
-    def write(_: Journal, frame: Frame) -> int:
+    def write(_: Journal, frame: JournalFrame) -> int:
         frame.file.write(frame.position, frame.buffers)
         return frame.stored_bytes
 
@@ -335,7 +335,7 @@ def receipts_outlive_seeks(patch: pytest.MonkeyPatch) -> None:
     """R22: what was handed out before a seek may be settled after it."""
     original = group_delivery.judge
 
-    def judge(item: SettleItem, event: Event, state: PartitionGroupState, **options: int) -> ProblemCode | None:
+    def judge(item: SettleItem, event: MessageEvent, state: PartitionGroupState, **options: int) -> ProblemCode | None:
         present = SettleItem(item.offset, state.progress.generation, item.leader_epoch, item.attempt)
         return original(present, event, state, **options)
 

@@ -1,4 +1,4 @@
-"""The network between simulated machines: `storage.rpc.transport.Transport` on virtual time, and its misfortunes.
+"""The network between simulated machines: `storage.rpc.transport.NodeTransport` on virtual time, and its misfortunes.
 
 A connection is a TCP connection: within it nothing is lost, doubled or overtaken. What may happen is that it is slow,
 that one direction stands still for a while, and that it breaks, at both ends or at one, before or after what was
@@ -121,7 +121,7 @@ class Network:
 
 
 class SimTransport:
-    """`storage.rpc.transport.Transport` of one process. An address is `host:port`; nobody picks ports by chance."""
+    """`storage.rpc.transport.NodeTransport` of one process. An address is `host:port`; nobody picks ports by chance."""
 
     def __init__(self, network: Network, host: str, process: Process) -> None:
         self._network = network

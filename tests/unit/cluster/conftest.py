@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from cluster.catalog.catalog_change import CatalogSettings
-from cluster.catalog.groups import Groups
-from cluster.catalog.topics import Topics
+from cluster.catalog.group_admin import GroupAdmin
+from cluster.catalog.topic_admin import TopicAdmin
 from cluster.metadata.metadata_view import MetadataView
 from cluster.stores.memory_store import MemoryStore
 from tests.support.counting_entropy import CountingEntropy
@@ -22,11 +22,11 @@ class Catalogue:
     metadata: MetadataView
     entropy: CountingEntropy = field(default_factory=CountingEntropy)
 
-    def topics(self, settings: CatalogSettings | None = None) -> Topics:
-        return Topics(self.store, self.metadata, clock=self.clock, entropy=self.entropy, settings=settings)
+    def topics(self, settings: CatalogSettings | None = None) -> TopicAdmin:
+        return TopicAdmin(self.store, self.metadata, clock=self.clock, entropy=self.entropy, settings=settings)
 
-    def groups(self, settings: CatalogSettings | None = None) -> Groups:
-        return Groups(self.store, self.metadata, clock=self.clock, entropy=self.entropy, settings=settings)
+    def groups(self, settings: CatalogSettings | None = None) -> GroupAdmin:
+        return GroupAdmin(self.store, self.metadata, clock=self.clock, entropy=self.entropy, settings=settings)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from acklog.catalog import (
     TopicDescription,
 )
 from acklog.command import machine_checks
-from acklog.command.checkup import Check, Outcome
+from acklog.command.checkup import Check, CheckOutcome
 from acklog.command.machine_checks import (
     data_directory_checks,
     file_system_check,
@@ -116,7 +116,7 @@ def diagnose(server: FakeServer, *, has_token: bool = True, url: str = "http://1
 class TestServer:
     def test_all_is_well(self) -> None:
         found = diagnose(FakeServer())
-        assert {check.outcome for check in found.values()} == {Outcome.OK}
+        assert {check.outcome for check in found.values()} == {CheckOutcome.OK}
         assert found["reachable"].finding == "http://127.0.0.1:1 answers in 4 ms"
         assert found["clock"].finding == "the clocks agree"
         assert found["version"].finding == "1.2.3"
@@ -124,41 +124,41 @@ class TestServer:
 
     def test_nobody_there(self) -> None:
         found = diagnose(FakeServer(health=ConnectionFailed("refused")))
-        assert (found["reachable"].outcome, list(found)) == (Outcome.FAIL, ["reachable", "server"])
+        assert (found["reachable"].outcome, list(found)) == (CheckOutcome.FAIL, ["reachable", "server"])
 
     def test_not_ready(self) -> None:
         found = diagnose(FakeServer(ready=StorageFailed("fsync: EIO")))
-        assert found["ready"].outcome is Outcome.FAIL
+        assert found["ready"].outcome is CheckOutcome.FAIL
         assert "fsync: EIO" in found["ready"].finding
 
     def test_a_wrong_token(self) -> None:
         found = diagnose(FakeServer(topics=Unauthenticated("who are you?")))
-        assert found["token"].outcome is Outcome.FAIL
+        assert found["token"].outcome is CheckOutcome.FAIL
         assert "--token" in found["token"].advice
 
     def test_metrics_that_cannot_be_read_do_not_end_it(self) -> None:
         found = diagnose(FakeServer(metrics=Forbidden("no")))
-        assert found["metrics"].outcome is Outcome.FAIL
-        assert found["dead letters"].outcome is Outcome.OK
+        assert found["metrics"].outcome is CheckOutcome.FAIL
+        assert found["dead letters"].outcome is CheckOutcome.OK
 
     @pytest.mark.parametrize(
         ("line", "check", "outcome", "said"),
         [
-            ('acklog_server_info{version="2.0.0"} 1', "version", Outcome.WARN, "the server is 2.0.0"),
-            ("acklog_clock_seconds 997.0", "clock", Outcome.WARN, "differ by 3 s"),
-            ("acklog_clock_seconds 2000.0", "clock", Outcome.FAIL, "differ by 16 min"),
-            ("acklog_storage_failed 1", "disk", Outcome.FAIL, "the disk failed"),
-            ("acklog_partitions_refused 2", "disk", Outcome.FAIL, "2 partitions refused"),
-            ("acklog_disk_free_bytes 5e8", "disk", Outcome.WARN, "476.8 MiB free"),
-            ("acklog_disk_free_bytes 5e7", "disk", Outcome.FAIL, "sends are refused"),
-            ('acklog_limit_used_ratio{limit="pending_bytes_max"} 0.8', "limits", Outcome.WARN, "80% used"),
-            ('acklog_limit_used_ratio{limit="pending_bytes_max"} 0.99', "limits", Outcome.FAIL, "99% used"),
-            ('acklog_messages_refused_total{code="OVERLOADED"} 7', "refusals", Outcome.WARN, "OVERLOADED 7"),
-            ('acklog_messages_refused_total{code="INVALID_FIELD"} 7', "refusals", Outcome.OK, "no message"),
-            ("acklog_recovery_cut_bytes 2048", "last start", Outcome.OK, "it cut 2 KiB"),
+            ('acklog_server_info{version="2.0.0"} 1', "version", CheckOutcome.WARN, "the server is 2.0.0"),
+            ("acklog_clock_seconds 997.0", "clock", CheckOutcome.WARN, "differ by 3 s"),
+            ("acklog_clock_seconds 2000.0", "clock", CheckOutcome.FAIL, "differ by 16 min"),
+            ("acklog_storage_failed 1", "disk", CheckOutcome.FAIL, "the disk failed"),
+            ("acklog_partitions_refused 2", "disk", CheckOutcome.FAIL, "2 partitions refused"),
+            ("acklog_disk_free_bytes 5e8", "disk", CheckOutcome.WARN, "476.8 MiB free"),
+            ("acklog_disk_free_bytes 5e7", "disk", CheckOutcome.FAIL, "sends are refused"),
+            ('acklog_limit_used_ratio{limit="pending_bytes_max"} 0.8', "limits", CheckOutcome.WARN, "80% used"),
+            ('acklog_limit_used_ratio{limit="pending_bytes_max"} 0.99', "limits", CheckOutcome.FAIL, "99% used"),
+            ('acklog_messages_refused_total{code="OVERLOADED"} 7', "refusals", CheckOutcome.WARN, "OVERLOADED 7"),
+            ('acklog_messages_refused_total{code="INVALID_FIELD"} 7', "refusals", CheckOutcome.OK, "no message"),
+            ("acklog_recovery_cut_bytes 2048", "last start", CheckOutcome.OK, "it cut 2 KiB"),
         ],
     )
-    def test_what_the_metrics_say(self, line: str, check: str, outcome: Outcome, said: str) -> None:
+    def test_what_the_metrics_say(self, line: str, check: str, outcome: CheckOutcome, said: str) -> None:
         name = line.rpartition(" ")[0]
         others = [each for each in HEALTHY.splitlines() if each.rpartition(" ")[0] != name]
         found = diagnose(FakeServer(metrics="\n".join([line, *others])))
@@ -167,15 +167,15 @@ class TestServer:
 
     def test_an_older_server_says_less(self) -> None:
         found = diagnose(FakeServer(metrics="acklog_storage_failed 0\n"))
-        assert {found[name].outcome for name in ("version", "clock", "disk", "limits")} == {Outcome.SKIPPED}
+        assert {found[name].outcome for name in ("version", "clock", "disk", "limits")} == {CheckOutcome.SKIPPED}
 
     def test_an_open_server_on_a_network(self) -> None:
         answers = {"seek": GroupNotFound("there is none")}
         far = diagnose(FakeServer(**answers), has_token=False, url="http://queue.example.org")
-        assert far["token"].outcome is Outcome.WARN
+        assert far["token"].outcome is CheckOutcome.WARN
         assert "--tokens-file" in far["token"].advice
-        assert diagnose(FakeServer(**answers), has_token=False)["token"].outcome is Outcome.OK
-        assert diagnose(FakeServer(**answers), url="http://queue.example.org")["token"].outcome is Outcome.OK
+        assert diagnose(FakeServer(**answers), has_token=False)["token"].outcome is CheckOutcome.OK
+        assert diagnose(FakeServer(**answers), url="http://queue.example.org")["token"].outcome is CheckOutcome.OK
 
     def test_a_group_that_makes_progress_is_not_idle(self) -> None:
         def row(done: int) -> list[PartitionProgress]:
@@ -184,16 +184,16 @@ class TestServer:
 
         groups = [_group("mail")]
         busy = diagnose(FakeServer(groups=groups, offsets=[row(10), row(20)]))
-        assert busy["groups"].outcome is Outcome.OK
+        assert busy["groups"].outcome is CheckOutcome.OK
         idle = diagnose(FakeServer(groups=groups, offsets=[row(10), row(10)]))
-        assert idle["groups"].outcome is Outcome.WARN
+        assert idle["groups"].outcome is CheckOutcome.WARN
         assert "mail in orders (50)" in idle["groups"].finding
 
     def test_a_partition_that_is_gone_needs_no_leader(self) -> None:
         settings = TopicConfig("time", -1, -1, 1, 1, 1, 1)
         states = [PartitionState(0, leader=1), PartitionState(1, life="gone")]
         topic = TopicDescription("orders", "id", PARTITIONS_MAX, 1, settings, 1, partition_states=states)
-        assert diagnose(FakeServer(topics=[topic]))["topics"].outcome is Outcome.OK
+        assert diagnose(FakeServer(topics=[topic]))["topics"].outcome is CheckOutcome.OK
         states.append(PartitionState(2))
         assert diagnose(FakeServer(topics=[topic]))["topics"].finding == "cannot be served: orders 2 (no leader)"
 
@@ -243,20 +243,22 @@ class TestMachine:
     @pytest.mark.parametrize(
         ("kind", "outcome"),
         [
-            ("ext4", Outcome.OK),
-            ("xfs", Outcome.OK),
-            ("nfs4", Outcome.WARN),
-            ("fuse.sshfs", Outcome.WARN),
-            ("overlay", Outcome.WARN),
-            ("tmpfs", Outcome.FAIL),
-            ("", Outcome.SKIPPED),
+            ("ext4", CheckOutcome.OK),
+            ("xfs", CheckOutcome.OK),
+            ("nfs4", CheckOutcome.WARN),
+            ("fuse.sshfs", CheckOutcome.WARN),
+            ("overlay", CheckOutcome.WARN),
+            ("tmpfs", CheckOutcome.FAIL),
+            ("", CheckOutcome.SKIPPED),
         ],
     )
-    def test_what_a_file_system_means(self, kind: str, outcome: Outcome) -> None:
+    def test_what_a_file_system_means(self, kind: str, outcome: CheckOutcome) -> None:
         assert file_system_check(kind).outcome is outcome
 
-    @pytest.mark.parametrize(("median_ms", "outcome"), [(0.3, Outcome.OK), (11, Outcome.WARN), (150, Outcome.FAIL)])
-    def test_slow_syncs(self, median_ms: float, outcome: Outcome) -> None:
+    @pytest.mark.parametrize(
+        ("median_ms", "outcome"), [(0.3, CheckOutcome.OK), (11, CheckOutcome.WARN), (150, CheckOutcome.FAIL)]
+    )
+    def test_slow_syncs(self, median_ms: float, outcome: CheckOutcome) -> None:
         assert sync_check([median_ms, median_ms, 1000]).outcome is outcome
 
     def test_a_measurement_leaves_nothing_behind(self, tmp_path: Path) -> None:
@@ -269,14 +271,14 @@ class TestMachine:
 
         monkeypatch.setattr(machine_checks, "sync_durations_ms", refuse)
         found = {check.name: check for check in data_directory_checks(tmp_path)}
-        assert found["sync"].outcome is Outcome.SKIPPED
+        assert found["sync"].outcome is CheckOutcome.SKIPPED
         assert "Permission denied" in found["sync"].finding
 
     def test_few_open_files(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(machine_checks.resource, "getrlimit", lambda _what: (256, 4096))
         check = machine_checks._open_files()
-        assert check.outcome is Outcome.WARN
+        assert check.outcome is CheckOutcome.WARN
         assert "ulimit -n" in check.advice
 
     def test_an_old_python(self) -> None:
-        assert machine_checks._python((3, 9, 1)).outcome is Outcome.FAIL
+        assert machine_checks._python((3, 9, 1)).outcome is CheckOutcome.FAIL

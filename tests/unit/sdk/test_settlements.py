@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acklog.consumer.consumer_settings import ConsumerSettings
-from acklog.consumer.settlements import Settlements, Step
+from acklog.consumer.settlements import SettlementRequest, Settlements
 from acklog.errors import DeadlineExceeded, Overloaded, ReceiptStale, Unauthenticated
 from acklog.messages import Settled
 
@@ -13,7 +13,7 @@ def made(**options: float) -> Settlements:
     return Settlements(ConsumerSettings(**options))  # type: ignore[arg-type]
 
 
-def answered(settlements: Settlements, step: Step | None, now_ms: float) -> Step:
+def answered(settlements: Settlements, step: SettlementRequest | None, now_ms: float) -> SettlementRequest:
     assert step is not None
     settlements.finished(step, [Settled(receipt, "done") for receipt in step.receipts], now_ms, chance=0)
     return step
@@ -26,7 +26,7 @@ def test_leases_are_extended_when_half_of_them_has_passed_and_together() -> None
     assert settlements.next_step(4999) is None
     assert settlements.next_due_ms() == 5000
     step = answered(settlements, settlements.next_step(6000), 6000)
-    assert step == Step("extend", ["a", "b", "c"])
+    assert step == SettlementRequest("extend", ["a", "b", "c"])
     assert settlements.next_due_ms() == 11_000
 
 
@@ -35,7 +35,7 @@ def test_what_is_settled_is_not_extended() -> None:
     settlements.hold(["a", "b", "c"], 0)
     settlements.ack("a", lambda: 0)
     settlements.nack("b", 5, lambda: 0)
-    assert answered(settlements, settlements.next_step(0), 0) == Step("nack", ["b"], 5, 0)
+    assert answered(settlements, settlements.next_step(0), 0) == SettlementRequest("nack", ["b"], 5, 0)
     assert answered(settlements, settlements.next_step(5000), 5000).receipts == ["c"]
     assert answered(settlements, settlements.next_step(5000), 5000).receipts == ["a"]
 
@@ -61,7 +61,7 @@ def test_one_request_is_on_its_way_at_a_time() -> None:
     assert settlements.next_step(1) is None
     assert not settlements.is_settled
     answered(settlements, step, 1)
-    assert settlements.next_step(1) == Step("nack", ["b"], None, 0)
+    assert settlements.next_step(1) == SettlementRequest("nack", ["b"], None, 0)
 
 
 def test_a_failed_request_is_tried_again_after_a_pause_with_its_receipts_first() -> None:
@@ -149,7 +149,7 @@ def test_every_decision_reaches_the_server_once_and_no_lease_runs_out(steps: lis
     done: dict[str, str] = {}
     serial = 0
 
-    def answer_one(step: Step) -> None:
+    def answer_one(step: SettlementRequest) -> None:
         for receipt in step.receipts:
             if step.action == "extend":
                 if receipt in held:

@@ -6,10 +6,10 @@ import pytest
 
 from acklog.client.call import Request, Response
 from acklog.errors import CannotConnect
-from app.demo.journal import Journal
 from app.demo.killer import Killer
 from app.demo.pace import TRICKLE_SHARE, Pace
 from app.demo.pauses import Pauses
+from app.demo.run_journal import RunJournal
 from app.demo.spread_transport import REST_S, SpreadTransport
 from app.demo.work import Work
 
@@ -144,7 +144,7 @@ async def test_a_victim_is_found_killed_and_started_again(name: str, monkeypatch
     monkeypatch.setattr("app.demo.killer.SETTLE_S", 0)
     now_s = asyncio.get_running_loop().time
     work, told, calls, over = Work(8, ("a",)), list[str](), list[str](), list[int]()
-    journal = Journal(work, now_s, lambda event: told.append(event.text))
+    journal = RunJournal(work, now_s, lambda event: told.append(event.text))
     killer = Killer([FakeVictim(calls, name)], work, journal, Pauses(now_s), on_over=lambda: over.append(work.steps))
     killing = asyncio.create_task(killer.run())
     await asyncio.sleep(0)

@@ -1,6 +1,6 @@
 """The ledger of a group finds every violation that it is there for; each is fabricated here."""
 
-from app.demo.findings import Finding
+from app.demo.findings import PromiseCheck
 from app.demo.group_ledger import GroupLedger, check_lag
 from app.demo.send_ledger import SendLedger
 
@@ -29,7 +29,7 @@ def with_all_delivered(ledger: GroupLedger) -> None:
 
 
 def failed(ledger: GroupLedger) -> set[int]:
-    findings: list[Finding] = ledger.findings(sent())
+    findings: list[PromiseCheck] = ledger.findings(sent())
     return {number for number, finding in enumerate(findings) if not finding.is_ok}
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.demo.findings import Finding
+from app.demo.findings import PromiseCheck
 from app.demo.input_file import SAMPLE, FlightFile, InputError
-from app.demo.killer import Restart
+from app.demo.killer import VictimRestart
 from app.demo.message import digest_of, parse_line
 from app.demo.options import BATCH_MAX, Options
 from app.demo.verification import check_kills
@@ -126,8 +126,8 @@ class TestWork:
     ("steps", "asked", "is_ok"), [([10, 20], 2, True), ([10], 2, False), ([10, 30], 2, False), ([0, 1], 2, False)]
 )
 def test_kills_must_have_come_in_the_middle(steps: list[int], asked: int, is_ok: bool) -> None:
-    restarts = [Restart(step, 0.1, 0.2) for step in steps]
-    assert check_kills(Finding("kills", len(restarts)), restarts, asked=asked, steps_total=30).is_ok is is_ok
+    restarts = [VictimRestart(step, 0.1, 0.2) for step in steps]
+    assert check_kills(PromiseCheck("kills", len(restarts)), restarts, asked=asked, steps_total=30).is_ok is is_ok
 
 
 @pytest.mark.parametrize(("messages", "size"), [(1, 1), (100, 2), (2000, 40), (336_776, BATCH_MAX)])

@@ -6,13 +6,13 @@ import pytest
 
 from acklog.command.plain_view import plain_text
 from acklog.command.rich_view import console_for
-from app.demo.display import LINE_EVERY_S, LineDisplay
-from app.demo.findings import Finding
-from app.demo.journal import Event, Journal
-from app.demo.killer import Restart
+from app.demo.display import LINE_EVERY_S, RunLineDisplay
+from app.demo.findings import PromiseCheck
+from app.demo.killer import VictimRestart
 from app.demo.live_display import BAR_CELLS, Bar, bar_text, live_display
-from app.demo.outcome import Outcome
+from app.demo.outcome import RunOutcome
 from app.demo.report import document, views
+from app.demo.run_journal import RunEvent, RunJournal
 from app.demo.timeline import COLUMNS_MAX, MARK, Timeline
 from app.demo.work import Work
 
@@ -76,7 +76,7 @@ class TestBars:
         clock = Clock()
         with live_display(console_for(stream, is_coloured=False, width=120)) as display:
             work = Work(100, ("a",))
-            journal = Journal(work, clock, display.tell)
+            journal = RunJournal(work, clock, display.tell)
             display.refresh(journal)
             work.add_sent(50)
             journal.killed("kill -9 no. 1")
@@ -96,9 +96,9 @@ class TestBars:
 def test_lines_say_how_far_the_work_is_every_so_often() -> None:
     lines: list[str] = []
     clock = Clock()
-    display = LineDisplay(lines.append)
+    display = RunLineDisplay(lines.append)
     work = Work(10, ("a",))
-    journal = Journal(work, clock, display.tell)
+    journal = RunJournal(work, clock, display.tell)
     journal.note("a server is ready")
     display.refresh(journal)
     clock.now_s += LINE_EVERY_S
@@ -117,9 +117,9 @@ def test_lines_say_how_far_the_work_is_every_so_often() -> None:
 
 def test_the_timeline_begins_with_the_work_and_ends_with_it() -> None:
     clock = Clock()
-    told: list[Event] = []
+    told: list[RunEvent] = []
     work = Work(10, ())
-    journal = Journal(work, clock, told.append)
+    journal = RunJournal(work, clock, told.append)
     clock.now_s += 5
     journal.work_began()
     work.add_sent(10)
@@ -130,9 +130,11 @@ def test_the_timeline_begins_with_the_work_and_ends_with_it() -> None:
     assert told == []
 
 
-def outcome(*, is_ok: bool) -> Outcome:
-    made = Outcome("sample.gz", 100, 2, Timeline(), sending_s=2.0, working_s=4.0, restarts=[Restart(7, 1.0, 1.5)])
-    made.findings = [Finding("one", examined=3), Finding("two", examined=3)]
+def outcome(*, is_ok: bool) -> RunOutcome:
+    made = RunOutcome(
+        "sample.gz", 100, 2, Timeline(), sending_s=2.0, working_s=4.0, restarts=[VictimRestart(7, 1.0, 1.5)]
+    )
+    made.findings = [PromiseCheck("one", examined=3), PromiseCheck("two", examined=3)]
     if not is_ok:
         made.findings[1].violated("0/7 is gone")
     made.statistics.sends.add(3.0)
@@ -176,4 +178,4 @@ class TestReport:
         }
 
     def test_without_any_finding_nothing_is_shown_to_hold(self) -> None:
-        assert not Outcome("x", 1, 1, Timeline()).is_ok
+        assert not RunOutcome("x", 1, 1, Timeline()).is_ok

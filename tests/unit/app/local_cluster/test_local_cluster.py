@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from acklog.command.plain_view import plain_text
+from app.local_cluster.cluster_process import ClusterProcess, Kind, Life
 from app.local_cluster.cluster_view import change_text, cluster_table, state_text
 from app.local_cluster.condition import Condition, Examiner, resident_bytes
 from app.local_cluster.etcd_program import EtcdMissingError, cache_directory, find_etcd
 from app.local_cluster.keeper import Keeper, KeeperSettings
 from app.local_cluster.layout import FILE, LayoutError, make_layout
 from app.local_cluster.local_cluster import LocalCluster, LocalClusterOptions
-from app.local_cluster.member import Kind, Life, Member
 from app.local_cluster.server_process import ServerFailedError, ServerProcess, free_ports
 
 READY = """
@@ -37,10 +37,10 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_
 """
 
 
-def member(tmp_path: Path, kind: Kind = Kind.NODE, program: str = READY) -> Member:
+def member(tmp_path: Path, kind: Kind = Kind.NODE, program: str = READY) -> ClusterProcess:
     [port] = free_ports(1)
     process = ServerProcess([sys.executable, "-c", program, str(port)], port, tmp_path / "logs" / "log")
-    return Member(kind, 1, process, f"127.0.0.1:{port + 1}")
+    return ClusterProcess(kind, 1, process, f"127.0.0.1:{port + 1}")
 
 
 class TestLayout:
@@ -112,7 +112,7 @@ class TestEtcdProgram:
 
 
 class TestKeeper:
-    def cluster(self, tmp_path: Path, *members: Member) -> tuple[LocalCluster, list[str]]:
+    def cluster(self, tmp_path: Path, *members: ClusterProcess) -> tuple[LocalCluster, list[str]]:
         told: list[str] = []
         options = LocalClusterOptions(nodes=1, gateways=1)
         cluster = LocalCluster(tmp_path, Path("etcd"), options, tell=lambda member: told.append(state_text(member)))

@@ -5,7 +5,7 @@ import pytest
 from app.configuration.node_process_settings import NODE_ID_MAX, NodeProcessSettings
 from app.processes.cluster_node import ClusterNode
 from app.processes.node_end import StorageFailedError
-from cluster.catalog.topics import Topics
+from cluster.catalog.topic_admin import TopicAdmin
 from cluster.life.node_id import DirectoryConflictError
 from cluster.life.registration import ReplacedError
 from cluster.life.registration_settings import RegistrationSettings
@@ -21,7 +21,7 @@ IMPATIENT = RegistrationSettings(directory_conflict_wait_ms=2_000)
 
 
 async def _topic(cluster: MemoryCluster, node: ClusterNode, *, replicas: int) -> Topic:
-    topics = Topics(node.store, node.metadata, clock=cluster.clock, entropy=SimEntropy("topics"))
+    topics = TopicAdmin(node.store, node.metadata, clock=cluster.clock, entropy=SimEntropy("topics"))
     topic = await topics.create("orders", partitions=4, config=TopicConfig(), replication_factor=replicas)
     await cluster.until(lambda: len(node.metadata.partitions(topic.id)) == 4)
     return topic

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from cluster.catalog.topics import Topics
+from cluster.catalog.topic_admin import TopicAdmin
 from cluster.controller.embedded import ControllerSettings, EmbeddedController
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
@@ -22,7 +22,7 @@ class Server:
     clock: ManualClock
     store: FlakyStore
     metadata: MetadataView
-    topics: Topics
+    topics: TopicAdmin
     controllers: list[EmbeddedController] = field(default_factory=list)
 
     async def start_controller(self, settings: ControllerSettings | None = None) -> int:
@@ -43,7 +43,7 @@ async def server() -> AsyncIterator[Server]:
     store = FlakyStore(MemoryStore(clock))
     metadata = MetadataView(store, clock)
     await metadata.start()
-    server = Server(clock, store, metadata, Topics(store, metadata, clock=clock, entropy=CountingEntropy()))
+    server = Server(clock, store, metadata, TopicAdmin(store, metadata, clock=clock, entropy=CountingEntropy()))
     yield server
     for controller in server.controllers:
         await controller.close()

@@ -1,7 +1,7 @@
-from cluster.controller.assignment import Assignment
 from cluster.controller.moves import Movable, Move, MoveFinder, MoveKind
 from cluster.controller.preference import PreferenceBalance
 from cluster.controller.replica_change import originals, retargeted
+from cluster.controller.replica_placement import ReplicaPlacement
 from tests.unit.cluster.controller.states import members, node, partition
 
 
@@ -13,21 +13,21 @@ def finder(
     lost: tuple[int, ...] = (),
     draining: tuple[int, ...] = (),
     moving: tuple[int, ...] = (),
-) -> tuple[MoveFinder, Assignment]:
+) -> tuple[MoveFinder, ReplicaPlacement]:
     membership = members(*(node(each, rack=(racks or {}).get(each, "")) for each in nodes), draining=draining)
-    assignment = Assignment(membership)
+    placement = ReplicaPlacement(membership)
     for number, held in placed.items():
-        assignment.place(("t", number), held)
+        placement.place(("t", number), held)
     movable = {
         ("t", number): Movable(replicas, held, held[0], is_moving=number in moving) for number, held in placed.items()
     }
-    return MoveFinder(assignment, movable, lost=lost, draining=draining), assignment
+    return MoveFinder(placement, movable, lost=lost, draining=draining), placement
 
 
-def necessary(moves: MoveFinder, assignment: Assignment) -> list[Move]:
+def necessary(moves: MoveFinder, placement: ReplicaPlacement) -> list[Move]:
     found = []
     for move in moves.necessary():
-        assignment.place(move.partition_id, move.after)
+        placement.place(move.partition_id, move.after)
         found.append(move)
     return found
 
@@ -43,16 +43,16 @@ def test_without_another_node_the_lost_one_keeps_its_place() -> None:
 
 
 def test_a_drained_node_is_emptied_evenly() -> None:
-    moves, assignment = finder(dict.fromkeys(range(4), (1, 2)), 1, 2, 3, 4, draining=(2,))
-    found = necessary(moves, assignment)
+    moves, placement = finder(dict.fromkeys(range(4), (1, 2)), 1, 2, 3, 4, draining=(2,))
+    found = necessary(moves, placement)
     assert {move.kind for move in found} == {MoveKind.DRAIN}
-    assert assignment.load(2) == 0
-    assert (assignment.load(3), assignment.load(4)) == (2, 2)
+    assert placement.load(2) == 0
+    assert (placement.load(3), placement.load(4)) == (2, 2)
 
 
 def test_the_least_replicated_come_first() -> None:
-    moves, assignment = finder({0: (1, 2, 9), 1: (9,)}, 1, 2, 3, replicas=3, lost=(9,))
-    assert [move.partition for move in necessary(moves, assignment)] == [1, 0]
+    moves, placement = finder({0: (1, 2, 9), 1: (9,)}, 1, 2, 3, replicas=3, lost=(9,))
+    assert [move.partition for move in necessary(moves, placement)] == [1, 0]
 
 
 def test_replicas_grow_and_shrink_with_the_topic() -> None:
@@ -72,38 +72,38 @@ def test_another_rack_comes_before_fewer_replicas() -> None:
 
 
 def test_shared_racks_are_left() -> None:
-    moves, assignment = finder({0: (1, 2)}, 1, 2, 3, racks={1: "a", 2: "a", 3: "b"})
-    [move] = list(apply(moves, assignment))
+    moves, placement = finder({0: (1, 2)}, 1, 2, 3, racks={1: "a", 2: "a", 3: "b"})
+    [move] = list(apply(moves, placement))
     assert (move.kind, sorted(move.after)) in [(MoveKind.SPREAD, [1, 3]), (MoveKind.SPREAD, [2, 3])]
 
 
-def apply(moves: MoveFinder, assignment: Assignment) -> list[Move]:
+def apply(moves: MoveFinder, placement: ReplicaPlacement) -> list[Move]:
     found = []
     for move in moves.improving():
-        assignment.place(move.partition_id, move.after)
+        placement.place(move.partition_id, move.after)
         found.append(move)
     return found
 
 
 def test_a_new_node_gets_its_share_and_leaders_stay() -> None:
-    moves, assignment = finder({number: (1, 2) if number % 2 else (2, 1) for number in range(6)}, 1, 2, 3)
-    found = apply(moves, assignment)
-    assert sorted(assignment.load(each) for each in (1, 2, 3)) == [4, 4, 4]
+    moves, placement = finder({number: (1, 2) if number % 2 else (2, 1) for number in range(6)}, 1, 2, 3)
+    found = apply(moves, placement)
+    assert sorted(placement.load(each) for each in (1, 2, 3)) == [4, 4, 4]
     assert len(found) == 4, "no more moves than needed"
     assert all(move.before[0] == move.after[0] for move in found), "followers move first"
 
 
 def test_what_is_even_enough_stays() -> None:
     assert apply(*finder({0: (1, 2), 1: (2, 3)}, 1, 2, 3)) == []
-    moves, assignment = finder(dict.fromkeys(range(5), (1,)), 1, 2, replicas=1)
-    assert len(apply(moves, assignment)) == 2
+    moves, placement = finder(dict.fromkeys(range(5), (1,)), 1, 2, replicas=1)
+    assert len(apply(moves, placement)) == 2
 
 
 def test_balance_never_shares_a_rack() -> None:
     racks = {1: "a", 2: "b", 3: "b"}
-    moves, assignment = finder(dict.fromkeys(range(4), (1, 2)), 1, 2, 3, racks=racks)
-    apply(moves, assignment)
-    assert [assignment.load(each) for each in (1, 2, 3)] == [4, 2, 2]
+    moves, placement = finder(dict.fromkeys(range(4), (1, 2)), 1, 2, 3, racks=racks)
+    apply(moves, placement)
+    assert [placement.load(each) for each in (1, 2, 3)] == [4, 2, 2]
 
 
 def test_who_does_not_place_a_move_gets_no_more() -> None:
@@ -113,24 +113,24 @@ def test_who_does_not_place_a_move_gets_no_more() -> None:
 
 def test_new_partitions_are_spread_over_nodes_racks_and_leaders() -> None:
     racks = {1: "a", 2: "a", 3: "b", 4: "b"}
-    assignment = Assignment(members(*(node(each, rack=rack) for each, rack in racks.items())))
+    placement = ReplicaPlacement(members(*(node(each, rack=rack) for each, rack in racks.items())))
     for number in range(8):
-        replicas = assignment.fresh("t", 2)
+        replicas = placement.fresh("t", 2)
         assert racks[replicas[0]] != racks[replicas[1]]
-        assignment.place(("t", number), replicas)
-    assert [assignment.load(each) for each in racks] == [4, 4, 4, 4]
-    assert [assignment.preferred_load(each) for each in racks] == [2, 2, 2, 2]
-    assert len(assignment.fresh("t", 9)) == 4, "as many as there are nodes"
-    assert Assignment(members()).fresh("t", 1) == ()
+        placement.place(("t", number), replicas)
+    assert [placement.load(each) for each in racks] == [4, 4, 4, 4]
+    assert [placement.preferred_load(each) for each in racks] == [2, 2, 2, 2]
+    assert len(placement.fresh("t", 9)) == 4, "as many as there are nodes"
+    assert ReplicaPlacement(members()).fresh("t", 1) == ()
 
 
 def test_an_empty_new_node_does_not_get_all_of_a_new_topic() -> None:
-    assignment = Assignment(members(*(node(each) for each in (1, 2, 3))))
+    placement = ReplicaPlacement(members(*(node(each) for each in (1, 2, 3))))
     for number in range(9):
-        assignment.place(("old", number), (1 + number % 2,))
+        placement.place(("old", number), (1 + number % 2,))
     for number in range(3):
-        assignment.place(("t", number), assignment.fresh("t", 1))
-    assert [assignment.topic_load("t", each) for each in (1, 2, 3)] == [1, 1, 1]
+        placement.place(("t", number), placement.fresh("t", 1))
+    assert [placement.topic_load("t", each) for each in (1, 2, 3)] == [1, 1, 1]
 
 
 def test_preferences_even_out_over_chains() -> None:

@@ -3,7 +3,7 @@ import pytest
 from cluster.backoff import Backoff
 from cluster.etcd.call_tries import Again, CallKind, CallTries, RefusedError
 from cluster.etcd.etcd_settings import EtcdSettings
-from cluster.etcd.failures import AccessDeniedError, Failure
+from cluster.etcd.failures import AccessDeniedError, EtcdFailure
 from cluster.ports.coordination import CoordinationUnavailableError, OutcomeUnknownError
 
 SETTINGS = EtcdSettings(
@@ -20,13 +20,13 @@ def tries(kind: CallKind, *, timeout_ms: int | None = None) -> CallTries:
     return CallTries(SETTINGS, kind, started_ms=1_000, timeout_ms=timeout_ms)
 
 
-def fail(call: CallTries, failure: Failure, *, now_ms: int = 1_000, jitter: float = 0.0) -> Again:
+def fail(call: CallTries, failure: EtcdFailure, *, now_ms: int = 1_000, jitter: float = 0.0) -> Again:
     return call.failed(failure, "because", now_ms=now_ms, jitter=jitter)
 
 
-@pytest.mark.parametrize("failure", [Failure.NOT_CONNECTED, Failure.NO_LEADER, Failure.BUSY])
+@pytest.mark.parametrize("failure", [EtcdFailure.NOT_CONNECTED, EtcdFailure.NO_LEADER, EtcdFailure.BUSY])
 @pytest.mark.parametrize("kind", list(CallKind))
-def test_what_was_refused_without_doing_is_tried_again(failure: Failure, kind: CallKind) -> None:
+def test_what_was_refused_without_doing_is_tried_again(failure: EtcdFailure, kind: CallKind) -> None:
     call = tries(kind)
     assert fail(call, failure) == Again(50)
     assert fail(call, failure, jitter=0.5) == Again(150)
@@ -37,29 +37,29 @@ def test_what_was_refused_without_doing_is_tried_again(failure: Failure, kind: C
 
 def test_a_write_without_an_answer_is_never_tried_again() -> None:
     with pytest.raises(OutcomeUnknownError):
-        fail(tries(CallKind.WRITE), Failure.UNKNOWN)
+        fail(tries(CallKind.WRITE), EtcdFailure.UNKNOWN)
 
 
 def test_a_write_that_was_refused_first_is_unknown_only_for_its_last_try() -> None:
     call = tries(CallKind.WRITE)
-    fail(call, Failure.NO_LEADER)
+    fail(call, EtcdFailure.NO_LEADER)
     with pytest.raises(OutcomeUnknownError):
-        fail(call, Failure.UNKNOWN)
+        fail(call, EtcdFailure.UNKNOWN)
 
 
 def test_a_read_without_an_answer_is_tried_again_and_then_unavailable() -> None:
     call = tries(CallKind.READ)
     for _ in range(3):
-        fail(call, Failure.UNKNOWN)
+        fail(call, EtcdFailure.UNKNOWN)
     with pytest.raises(CoordinationUnavailableError):
-        fail(call, Failure.UNKNOWN)
+        fail(call, EtcdFailure.UNKNOWN)
 
 
-@pytest.mark.parametrize("last", [Failure.UNKNOWN, Failure.NOT_CONNECTED, Failure.DENIED])
-def test_a_repeatable_write_that_may_have_been_done_stays_unknown(last: Failure) -> None:
+@pytest.mark.parametrize("last", [EtcdFailure.UNKNOWN, EtcdFailure.NOT_CONNECTED, EtcdFailure.DENIED])
+def test_a_repeatable_write_that_may_have_been_done_stays_unknown(last: EtcdFailure) -> None:
     call = tries(CallKind.REPEATABLE)
     for _ in range(3):
-        fail(call, Failure.UNKNOWN)
+        fail(call, EtcdFailure.UNKNOWN)
     with pytest.raises(OutcomeUnknownError):
         fail(call, last)
 
@@ -67,42 +67,42 @@ def test_a_repeatable_write_that_may_have_been_done_stays_unknown(last: Failure)
 def test_a_refusal_says_whether_an_earlier_try_may_have_been_done() -> None:
     call = tries(CallKind.REPEATABLE)
     with pytest.raises(RefusedError) as caught:
-        fail(tries(CallKind.REPEATABLE), Failure.LEASE_EXISTS)
-    assert (caught.value.failure, caught.value.maybe_done) == (Failure.LEASE_EXISTS, False)
-    fail(call, Failure.UNKNOWN)
+        fail(tries(CallKind.REPEATABLE), EtcdFailure.LEASE_EXISTS)
+    assert (caught.value.failure, caught.value.maybe_done) == (EtcdFailure.LEASE_EXISTS, False)
+    fail(call, EtcdFailure.UNKNOWN)
     with pytest.raises(RefusedError) as caught:
-        fail(call, Failure.LEASE_EXISTS)
+        fail(call, EtcdFailure.LEASE_EXISTS)
     assert caught.value.maybe_done
 
 
 def test_a_denial_is_told_at_once() -> None:
-    for failure in (Failure.DENIED, Failure.WRONG_PASSWORD):
+    for failure in (EtcdFailure.DENIED, EtcdFailure.WRONG_PASSWORD):
         with pytest.raises(AccessDeniedError):
             fail(tries(CallKind.WRITE), failure)
 
 
 def test_a_stale_token_is_renewed_without_delay_and_not_for_ever() -> None:
     call = tries(CallKind.WRITE)
-    assert fail(call, Failure.STALE_TOKEN) == Again(0, needs_login=True)
-    assert fail(call, Failure.STALE_TOKEN) == Again(0, needs_login=True)
+    assert fail(call, EtcdFailure.STALE_TOKEN) == Again(0, needs_login=True)
+    assert fail(call, EtcdFailure.STALE_TOKEN) == Again(0, needs_login=True)
     with pytest.raises(AccessDeniedError):
-        fail(call, Failure.STALE_TOKEN)
+        fail(call, EtcdFailure.STALE_TOKEN)
     call = tries(CallKind.REPEATABLE)
-    fail(call, Failure.UNKNOWN)
-    fail(call, Failure.STALE_TOKEN)
-    fail(call, Failure.STALE_TOKEN)
+    fail(call, EtcdFailure.UNKNOWN)
+    fail(call, EtcdFailure.STALE_TOKEN)
+    fail(call, EtcdFailure.STALE_TOKEN)
     with pytest.raises(OutcomeUnknownError):
-        fail(call, Failure.STALE_TOKEN)
+        fail(call, EtcdFailure.STALE_TOKEN)
 
 
 def test_no_try_begins_behind_the_deadline() -> None:
     call = tries(CallKind.READ)
-    assert fail(call, Failure.UNKNOWN, now_ms=5_949) == Again(50)
+    assert fail(call, EtcdFailure.UNKNOWN, now_ms=5_949) == Again(50)
     call = tries(CallKind.READ)
     with pytest.raises(CoordinationUnavailableError):
-        fail(call, Failure.UNKNOWN, now_ms=5_950)
+        fail(call, EtcdFailure.UNKNOWN, now_ms=5_950)
     with pytest.raises(CoordinationUnavailableError):
-        fail(tries(CallKind.READ, timeout_ms=40), Failure.UNKNOWN)
+        fail(tries(CallKind.READ, timeout_ms=40), EtcdFailure.UNKNOWN)
 
 
 def test_how_long_a_try_waits() -> None:

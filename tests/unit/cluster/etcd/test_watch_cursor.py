@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster.etcd import acklog_etcd_pb2 as messages
-from cluster.etcd.failures import Failure
+from cluster.etcd.failures import EtcdFailure
 from cluster.etcd.watch_cursor import StreamBrokenError, WatchCursor
 from cluster.ports.coordination import Changed, CompactedError, KeyValue, Removed, WatchBatch
 
@@ -101,7 +101,7 @@ def test_compaction_names_the_first_revision_that_can_be_relied_on() -> None:
 
 
 def test_a_cancelled_watch_says_why() -> None:
-    for reason, failure in (("etcdserver: permission denied", Failure.DENIED), ("", Failure.UNKNOWN)):
+    for reason, failure in (("etcdserver: permission denied", EtcdFailure.DENIED), ("", EtcdFailure.UNKNOWN)):
         with pytest.raises(StreamBrokenError) as caught:
             WatchCursor("/", 10).accept(Answer(canceled=True, created=True, cancel_reason=reason))
         assert caught.value.failure is failure

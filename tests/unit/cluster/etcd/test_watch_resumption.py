@@ -3,7 +3,7 @@ import pytest
 from cluster.backoff import Backoff
 from cluster.etcd.call_tries import Again
 from cluster.etcd.etcd_settings import EtcdSettings
-from cluster.etcd.failures import AccessDeniedError, Failure
+from cluster.etcd.failures import AccessDeniedError, EtcdFailure
 from cluster.etcd.watch_resumption import WatchResumption
 from cluster.ports.coordination import CoordinationUnavailableError
 
@@ -15,7 +15,7 @@ def resumption(*, has_user: bool = True) -> WatchResumption:
 
 
 def broken(
-    watch: WatchResumption, failure: Failure = Failure.UNKNOWN, *, now_ms: int = 0, jitter: float = 1.0
+    watch: WatchResumption, failure: EtcdFailure = EtcdFailure.UNKNOWN, *, now_ms: int = 0, jitter: float = 1.0
 ) -> Again:
     return watch.broken(failure, "because", now_ms=now_ms, jitter=jitter)
 
@@ -37,7 +37,7 @@ def test_the_reader_is_told_when_it_takes_too_long() -> None:
 
 
 def test_a_denial_is_believed_the_second_time() -> None:
-    for failure in (Failure.DENIED, Failure.STALE_TOKEN):
+    for failure in (EtcdFailure.DENIED, EtcdFailure.STALE_TOKEN):
         watch = resumption()
         assert broken(watch, failure).needs_login
         with pytest.raises(AccessDeniedError):
@@ -50,9 +50,9 @@ def test_a_denial_is_believed_the_second_time() -> None:
 
 def test_without_a_user_a_denial_is_final() -> None:
     with pytest.raises(AccessDeniedError):
-        broken(resumption(has_user=False), Failure.DENIED)
+        broken(resumption(has_user=False), EtcdFailure.DENIED)
 
 
 def test_a_wrong_password_is_final() -> None:
     with pytest.raises(AccessDeniedError):
-        broken(resumption(), Failure.WRONG_PASSWORD)
+        broken(resumption(), EtcdFailure.WRONG_PASSWORD)

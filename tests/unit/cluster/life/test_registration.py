@@ -11,7 +11,14 @@ from cluster.life.registration_settings import RegistrationSettings
 from cluster.model import keys
 from cluster.model.codec import decode, encode
 from cluster.model.values import ControllerClaim, NodeRegistration
-from cluster.ports.coordination import CoordinationUnavailableError, Delete, KeyValue, Lease, OutcomeUnknownError, Put
+from cluster.ports.coordination import (
+    CoordinationUnavailableError,
+    Delete,
+    KeyValue,
+    OutcomeUnknownError,
+    Put,
+    StoreLease,
+)
 from cluster.stores.memory_store import MemoryStore
 from tests.support.flaky_store import FlakyStore
 from tests.support.manual_clock import ManualClock, settle
@@ -105,7 +112,7 @@ async def test_after_a_pause_it_knows_at_once(machine: Machine) -> None:
 async def test_time_counts_from_before_the_question(machine: Machine) -> None:
     real_grant = machine.store.store.grant_lease
 
-    async def slow_grant(ttl_ms: int) -> Lease:
+    async def slow_grant(ttl_ms: int) -> StoreLease:
         lease = await real_grant(ttl_ms)
         machine.clock._monotonic_ms += 3_000
         return lease

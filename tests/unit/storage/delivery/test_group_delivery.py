@@ -7,7 +7,7 @@ import pytest
 from acklog.wire.problems import ProblemCode
 from cluster.model.values import GroupSettings
 from storage.delivery.delivery_settings import DeliverySettings
-from storage.delivery.group_delivery import DeadLetter, Lease, MessageView
+from storage.delivery.group_delivery import DueLetter, Lease, MessageStatus
 from tests.unit.storage.delivery.group import GroupBench
 
 
@@ -437,7 +437,7 @@ class TestDeadLetters:
         assert offsets_of(bench.receive()) == [1]
 
     def test_are_handed_over_once_and_then_done(self, bench: GroupBench) -> None:
-        assert bench.group.dead_letters(limit=10, now_ms=bench.now_ms) == [DeadLetter(0, 2, 0)]
+        assert bench.group.dead_letters(limit=10, now_ms=bench.now_ms) == [DueLetter(0, 2, 0)]
         assert bench.group.dead_letters(limit=10, now_ms=bench.now_ms) == []
         assert bench.group.progress == 0
         bench.write(bench.group.dead_lettered([0]))
@@ -450,31 +450,31 @@ class TestDeadLetters:
         bench.write(bench.group.seek(0))
         for _ in range(2):
             bench.nack(*bench.receive())
-        assert DeadLetter(0, 2, 1) in bench.group.dead_letters(limit=10, now_ms=bench.now_ms)
+        assert DueLetter(0, 2, 1) in bench.group.dead_letters(limit=10, now_ms=bench.now_ms)
 
     def test_expiry_counts_as_an_attempt_too(self) -> None:
         bench = GroupBench(settings=GroupSettings(max_attempts=1))
         bench.receive(visibility_ms=1)
         bench.now_ms += 1
         bench.expire()
-        assert bench.group.dead_letters(limit=10, now_ms=bench.now_ms) == [DeadLetter(0, 1, 0)]
+        assert bench.group.dead_letters(limit=10, now_ms=bench.now_ms) == [DueLetter(0, 1, 0)]
 
     def test_a_failed_one_is_tried_again_later(self, bench: GroupBench) -> None:
         bench.group.dead_letters(limit=10, now_ms=bench.now_ms)
         bench.group.dead_letter_failed([0], retry_at_ms=1500)
         assert bench.group.dead_letters(limit=10, now_ms=1499) == []
         assert bench.group.next_deadline() == 1500
-        assert bench.group.dead_letters(limit=10, now_ms=1500) == [DeadLetter(0, 2, 0)]
+        assert bench.group.dead_letters(limit=10, now_ms=1500) == [DueLetter(0, 2, 0)]
 
     def test_a_record_that_could_not_be_written_repeats_it(self, bench: GroupBench) -> None:
         bench.group.dead_letters(limit=10, now_ms=bench.now_ms)
         bench.abort(bench.group.dead_lettered([0]))
-        assert bench.group.dead_letters(limit=10, now_ms=bench.now_ms) == [DeadLetter(0, 2, 0)]
+        assert bench.group.dead_letters(limit=10, now_ms=bench.now_ms) == [DueLetter(0, 2, 0)]
 
     def test_a_crash_before_the_record_repeats_it(self, bench: GroupBench) -> None:
         bench.group.dead_letters(limit=10, now_ms=bench.now_ms)
         bench.fail_over()
-        assert bench.group.dead_letters(limit=10, now_ms=bench.now_ms) == [DeadLetter(0, 2, 0)]
+        assert bench.group.dead_letters(limit=10, now_ms=bench.now_ms) == [DueLetter(0, 2, 0)]
 
     def test_a_late_ack_still_wins(self, bench: GroupBench) -> None:
         bench.group.dead_letters(limit=10, now_ms=bench.now_ms)
@@ -588,13 +588,13 @@ class TestDescribe:
         bench.nack(leases[2], delay_ms=400)
         bench.now_ms += 100
 
-        def describe(offset: int) -> MessageView:
+        def describe(offset: int) -> MessageStatus:
             return bench.group.describe(offset, high_watermark=1000, now_ms=bench.now_ms)
 
-        assert describe(0) == MessageView("done", 0, -1, "")
-        assert describe(1) == MessageView("waiting", 1, -1, "")
-        assert describe(2) == MessageView("delayed", 1, 300, "")
-        assert describe(3) == MessageView("leased", 1, 29_900, "worker-7")
-        assert describe(4) == MessageView("waiting", 0, -1, "")
+        assert describe(0) == MessageStatus("done", 0, -1, "")
+        assert describe(1) == MessageStatus("waiting", 1, -1, "")
+        assert describe(2) == MessageStatus("delayed", 1, 300, "")
+        assert describe(3) == MessageStatus("leased", 1, 29_900, "worker-7")
+        assert describe(4) == MessageStatus("waiting", 0, -1, "")
         with pytest.raises(ValueError, match="high watermark"):
             describe(1000)

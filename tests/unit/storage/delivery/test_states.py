@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from storage.delivery.states import Event, MessageState, accepts, render_diagram, render_table
+from storage.delivery.states import MessageEvent, MessageState, accepts, render_diagram, render_table
 
 DOCUMENT = Path(__file__).parents[4] / "docs" / "delivery.md"
 
@@ -12,10 +12,10 @@ def test_the_document_shows_the_diagram_and_the_table() -> None:
 
 
 def test_an_ack_is_accepted_in_every_state() -> None:
-    assert all(accepts(state, Event.ACK) for state in MessageState)
+    assert all(accepts(state, MessageEvent.ACK) for state in MessageState)
 
 
 def test_what_is_settled_takes_nothing_back() -> None:
     for state in (MessageState.DONE, MessageState.DEAD_LETTERED):
-        assert not accepts(state, Event.NACK)
-        assert not accepts(state, Event.EXTEND)
+        assert not accepts(state, MessageEvent.NACK)
+        assert not accepts(state, MessageEvent.EXTEND)

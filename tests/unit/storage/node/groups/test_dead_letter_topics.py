@@ -7,7 +7,7 @@ import pytest
 
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
-from cluster.catalog.topics import Topics
+from cluster.catalog.topic_admin import TopicAdmin
 from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model.values import Group, GroupMode, GroupSettings, Topic, TopicConfig
@@ -22,7 +22,7 @@ def topic(name: str) -> Topic:
 
 
 class Catalogue:
-    """As much of the metadata view and of `Topics` as is asked."""
+    """As much of the metadata view and of `TopicAdmin` as is asked."""
 
     def __init__(self, *names: str) -> None:
         self.by_name = {name: topic(name) for name in names}
@@ -40,7 +40,7 @@ class Catalogue:
 async def test_beyond_the_limit_none_is_made_and_those_that_exist_are_used() -> None:
     catalogue = Catalogue("a", "b", "c")
     sink = DeadLetterTopics(
-        cast(Topics, catalogue),
+        cast(TopicAdmin, catalogue),
         cast(MetadataView, catalogue),
         lambda _node: pytest.fail("there is nothing to append"),
         clock=ManualClock(),

@@ -2,11 +2,11 @@
 
 import asyncio
 
-from storage.node.groups.waiting import GroupReader, TopicReaders, Waiter
+from storage.node.groups.waiting import GroupReader, TopicReaders, WaitingReceive
 
 
 async def test_a_waiter_returns_when_woken() -> None:
-    waiter = Waiter()
+    waiter = WaitingReceive()
     task = asyncio.create_task(waiter.wait(60_000))
     await asyncio.sleep(0)
     waiter.wake()
@@ -15,20 +15,20 @@ async def test_a_waiter_returns_when_woken() -> None:
 
 
 async def test_a_wake_up_before_the_wait_is_not_lost() -> None:
-    waiter = Waiter()
+    waiter = WaitingReceive()
     waiter.wake()
     await asyncio.wait_for(waiter.wait(60_000), 1)
 
 
 async def test_a_waiter_times_out() -> None:
-    waiter = Waiter()
+    waiter = WaitingReceive()
     await asyncio.wait_for(waiter.wait(1), 1)
     assert not waiter.is_woken
 
 
 def test_news_wakes_the_longest_waiting_first() -> None:
     reader = GroupReader()
-    first, second = Waiter(), Waiter()
+    first, second = WaitingReceive(), WaitingReceive()
     reader.join(first)
     reader.join(second)
     reader.note(3)
@@ -38,7 +38,7 @@ def test_news_wakes_the_longest_waiting_first() -> None:
 
 def test_a_woken_waiter_that_leaves_without_taking_passes_its_wake_up_on() -> None:
     reader = GroupReader()
-    first, second = Waiter(), Waiter()
+    first, second = WaitingReceive(), WaitingReceive()
     reader.join(first)
     reader.join(second)
     reader.note(3)
@@ -48,7 +48,7 @@ def test_a_woken_waiter_that_leaves_without_taking_passes_its_wake_up_on() -> No
 
 def test_a_waiter_that_took_everything_wakes_nobody() -> None:
     reader = GroupReader()
-    first, second = Waiter(), Waiter()
+    first, second = WaitingReceive(), WaitingReceive()
     reader.join(first)
     reader.join(second)
     reader.note(3)
@@ -68,16 +68,16 @@ def test_without_waiters_every_partition_is_looked_at() -> None:
 
 def test_with_waiters_only_what_has_news_is_looked_at() -> None:
     readers = TopicReaders()
-    readers.join("group", Waiter())
+    readers.join("group", WaitingReceive())
     readers.note_all(5)
-    readers.join("group", Waiter())
+    readers.join("group", WaitingReceive())
     readers.reader("group").look_at(range(8))
     assert list(readers.reader("group").ready) == [5]
 
 
 def test_news_reaches_each_waiting_group_once() -> None:
     readers = TopicReaders()
-    waiters = {group: Waiter() for group in ("a", "b")}
+    waiters = {group: WaitingReceive() for group in ("a", "b")}
     for group, waiter in waiters.items():
         readers.join(group, waiter)
     readers.note("a", 1)
@@ -89,7 +89,7 @@ def test_news_reaches_each_waiting_group_once() -> None:
 
 def test_a_removed_group_wakes_its_waiters() -> None:
     readers = TopicReaders()
-    waiter = Waiter()
+    waiter = WaitingReceive()
     readers.join("group", waiter)
     readers.remove_group("group")
     assert waiter.is_woken
@@ -97,7 +97,7 @@ def test_a_removed_group_wakes_its_waiters() -> None:
 
 def test_everybody_is_woken_at_a_stop() -> None:
     readers = TopicReaders()
-    waiters = [Waiter() for _ in range(3)]
+    waiters = [WaitingReceive() for _ in range(3)]
     for number, waiter in enumerate(waiters):
         readers.join(f"group{number % 2}", waiter)
     readers.wake_everybody()

@@ -7,7 +7,7 @@ import pytest
 from acklog.wire.batch import decode_records, encode_batch, read_header
 from acklog.wire.record import Record
 from cluster.catalog.cluster_admin import ClusterAdmin
-from cluster.catalog.topics import Topics
+from cluster.catalog.topic_admin import TopicAdmin
 from cluster.errors import ServerError
 from cluster.model import keys
 from cluster.model.values import PartitionLife
@@ -386,7 +386,7 @@ def test_a_decommissioned_partition_takes_nothing_and_goes_when_it_is_empty() ->
         topic = await cluster.topic(partitions=2, min_insync_replicas=1, retention_ms=2_000, dedup_window_ms=1_000)
         await cluster.send(topic, b"1", partition=1)
         node = cluster.nodes[1]
-        topics = Topics(cluster.store, node.metadata, clock=cluster.clock, entropy=SimEntropy(97))
+        topics = TopicAdmin(cluster.store, node.metadata, clock=cluster.clock, entropy=SimEntropy(97))
         await topics.decommission(topic.name, [1])
         await cluster.until(lambda: cluster.state(topic, 1).life is not PartitionLife.ACTIVE)
         with pytest.raises(ServerError) as caught:

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from storage.node.replicas.suspicion import (
     DeclareDead,
-    Finding,
     LeaveToLease,
     Lost,
     NodesRegistered,
     Probe,
     Probed,
+    ProbeOutcome,
     Reached,
     Suspicion,
     SuspicionEffect,
@@ -45,37 +45,37 @@ class _Observer:
 
     def confirm(self, probe: Probe) -> list[SuspicionEffect]:
         """Nobody answers this probe and the one after it."""
-        [again] = self.step(Probed(probe, Finding.REFUSED))
+        [again] = self.step(Probed(probe, ProbeOutcome.REFUSED))
         assert isinstance(again, Probe)
-        return self.step(Probed(again, Finding.REFUSED))
+        return self.step(Probed(again, ProbeOutcome.REFUSED))
 
 
 def test_a_node_that_nobody_hears_of_any_more_is_declared_dead() -> None:
     observer = _Observer()
     first = observer.lose(2)
     assert first == Probe(2, 1, 1, pause_ms=0)
-    [second] = observer.step(Probed(first, Finding.REFUSED))
+    [second] = observer.step(Probed(first, ProbeOutcome.REFUSED))
     assert second == Probe(2, 1, 2, pause_ms=20)
-    assert observer.step(Probed(second, Finding.REFUSED)) == [DeclareDead(2, 1)]
+    assert observer.step(Probed(second, ProbeOutcome.REFUSED)) == [DeclareDead(2, 1)]
 
 
 def test_a_node_that_nobody_answers_for_has_time_to_notice_that_it_is_cut_off() -> None:
     observer = _Observer()
     probe = observer.lose(2)
     while observer.now_ms < SETTINGS.silent_ms:
-        [effect] = observer.step(Probed(probe, Finding.SILENT))
+        [effect] = observer.step(Probed(probe, ProbeOutcome.SILENT))
         assert isinstance(effect, Probe)
         assert 0 < effect.pause_ms <= SETTINGS.silent_pause_ms
         probe = effect
         observer.now_ms += effect.pause_ms
-    [last] = observer.step(Probed(probe, Finding.SILENT))
+    [last] = observer.step(Probed(probe, ProbeOutcome.SILENT))
     assert isinstance(last, Probe)
-    assert observer.step(Probed(last, Finding.SILENT)) == [DeclareDead(2, 1)]
+    assert observer.step(Probed(last, ProbeOutcome.SILENT)) == [DeclareDead(2, 1)]
 
 
 def test_a_machine_that_answers_at_last_ends_the_wait() -> None:
     observer = _Observer()
-    [probe] = observer.step(Probed(observer.lose(2), Finding.SILENT))
+    [probe] = observer.step(Probed(observer.lose(2), ProbeOutcome.SILENT))
     assert isinstance(probe, Probe)
     assert observer.confirm(probe) == [DeclareDead(2, 1)]
 
@@ -83,9 +83,9 @@ def test_a_machine_that_answers_at_last_ends_the_wait() -> None:
 def test_a_node_that_answers_lives() -> None:
     observer = _Observer()
     first = observer.lose(2)
-    [second] = observer.step(Probed(first, Finding.REFUSED))
+    [second] = observer.step(Probed(first, ProbeOutcome.REFUSED))
     assert isinstance(second, Probe)
-    assert observer.step(Probed(second, Finding.ANSWERED)) == []
+    assert observer.step(Probed(second, ProbeOutcome.ANSWERED)) == []
     assert observer.step(Lost(2, 1)) == []  # there was no connection since
     observer.step(Reached(2, 1))
     assert observer.lose(2).attempt == 3
@@ -95,9 +95,9 @@ def test_a_node_that_is_reached_again_meanwhile_lives() -> None:
     observer = _Observer()
     probe = observer.lose(2)
     observer.step(Reached(2, 1))
-    assert observer.step(Probed(probe, Finding.REFUSED)) == []
+    assert observer.step(Probed(probe, ProbeOutcome.REFUSED)) == []
     late = observer.lose(2)
-    assert observer.step(Probed(probe, Finding.REFUSED)) == []  # of the first time
+    assert observer.step(Probed(probe, ProbeOutcome.REFUSED)) == []  # of the first time
     assert observer.confirm(late) == [DeclareDead(2, 1)]
 
 
@@ -116,7 +116,7 @@ def test_another_life_of_the_node_is_another_node() -> None:
     observer = _Observer()
     probe = observer.lose(2)
     observer.step(NodesRegistered({2: 2, 3: 1}))
-    assert observer.step(Probed(probe, Finding.REFUSED)) == []
+    assert observer.step(Probed(probe, ProbeOutcome.REFUSED)) == []
     assert observer.step(Lost(2, 1)) == []
     assert observer.step(Reached(2, 1)) == []
     assert observer.step(Lost(2, 2)) == []
@@ -128,7 +128,7 @@ def test_a_registration_that_ended_meanwhile_needs_no_declaration() -> None:
     observer = _Observer()
     probe = observer.lose(2)
     observer.step(NodesRegistered({3: 1}))
-    assert observer.step(Probed(probe, Finding.REFUSED)) == []
+    assert observer.step(Probed(probe, ProbeOutcome.REFUSED)) == []
 
 
 def test_who_loses_most_of_the_others_takes_itself_for_cut_off() -> None:
@@ -145,7 +145,7 @@ def test_whoever_answers_in_the_end_is_not_counted() -> None:
     observer = _Observer()
     first, second = observer.lose(2), observer.lose(3)
     assert observer.confirm(first) == []
-    assert observer.step(Probed(second, Finding.ANSWERED)) == [DeclareDead(2, 1)]
+    assert observer.step(Probed(second, ProbeOutcome.ANSWERED)) == [DeclareDead(2, 1)]
 
 
 def test_one_that_leaves_meanwhile_is_not_counted() -> None:
@@ -187,7 +187,9 @@ _EVENTS = st.lists(
         st.builds(Reached, _NODE, _LIFE),
         st.builds(Lost, _NODE, _LIFE),
         st.dictionaries(_NODE, _LIFE).map(NodesRegistered),
-        st.tuples(st.integers(0, 100), st.sampled_from(Finding)),  # the outcome of one of the probes that are under way
+        st.tuples(
+            st.integers(0, 100), st.sampled_from(ProbeOutcome)
+        ),  # the outcome of one of the probes that are under way
         st.integers(1, 2_000),  # time passes
     ),
     max_size=80,
@@ -196,7 +198,9 @@ _EVENTS = st.lists(
 
 @settings(max_examples=200, deadline=None)
 @given(_EVENTS)
-def test_nobody_is_declared_dead_without_a_reason(events: list[SuspicionEvent | tuple[int, Finding] | int]) -> None:
+def test_nobody_is_declared_dead_without_a_reason(
+    events: list[SuspicionEvent | tuple[int, ProbeOutcome] | int],
+) -> None:
     """Reached, lost, and as many probes without an answer as it takes, all in the same life; within the rate. Refused
     ones, or such that came when the node had its time to notice that it is cut off."""
     machine = Suspicion(SETTINGS)
@@ -216,7 +220,7 @@ def test_nobody_is_declared_dead_without_a_reason(events: list[SuspicionEvent | 
                 continue
             probe = under_way.pop(event[0] % len(under_way))
             is_early = now_ms < lost_ms.get(probe.node_id, 0) + SETTINGS.silent_ms
-            is_for_it = event[1] is Finding.ANSWERED or (event[1] is Finding.SILENT and is_early)
+            is_for_it = event[1] is ProbeOutcome.ANSWERED or (event[1] is ProbeOutcome.SILENT and is_early)
             against[probe.node_id] = 0 if is_for_it else against.get(probe.node_id, 0) + 1
             event = Probed(probe, event[1])
         elif isinstance(event, NodesRegistered):

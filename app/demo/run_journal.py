@@ -9,7 +9,7 @@ from app.demo.work import Work
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class RunEvent:
     """`at_s` is since the run began."""
 
     at_s: float
@@ -25,10 +25,10 @@ class Mark:
     done: dict[str, int]
 
 
-class Journal:
+class RunJournal:
     """`now_s` is a clock that goes forward; `tell` shows an event at once."""
 
-    def __init__(self, work: Work, now_s: Callable[[], float], tell: Callable[[Event], None]) -> None:
+    def __init__(self, work: Work, now_s: Callable[[], float], tell: Callable[[RunEvent], None]) -> None:
         self.work = work
         self.timeline = Timeline()
         self.marks: list[Mark] = []
@@ -42,7 +42,7 @@ class Journal:
         return self._now_s() - self._began_s
 
     def note(self, text: str, style: Style = "") -> None:
-        self._tell(Event(self.elapsed_s, text, style))
+        self._tell(RunEvent(self.elapsed_s, text, style))
 
     def work_began(self) -> None:
         """The timeline begins here."""

@@ -8,7 +8,15 @@ from msgspec.structs import replace
 
 from acklog.wire.identifiers import id_from_bits
 from acklog.wire.problems import ProblemCode
-from cluster.catalog.catalog_change import CatalogChanger, CatalogSettings, Settled, Step, Write, check_name, not_found
+from cluster.catalog.catalog_change import (
+    CatalogChanger,
+    CatalogSettings,
+    NothingToWrite,
+    Step,
+    Write,
+    check_name,
+    not_found,
+)
 from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
@@ -28,7 +36,7 @@ from cluster.ports.coordination import (
 from cluster.ports.entropy import Entropy
 
 
-class Groups:
+class GroupAdmin:
     """Every call returns once the metadata view shows its effect, and raises ServerError: UNAVAILABLE, CONFLICT,
     OUTCOME_UNKNOWN, TIMED_OUT beside what it names.
     """
@@ -87,7 +95,7 @@ class Groups:
             nonlocal found
             if item is not None:
                 found = decode(Group, item.value)
-                return Settled()
+                return NothingToWrite()
             found = wanted
             # Without the tombstone's compare, a second try could revive the id of a group that was created by the
             # first one and deleted since.
@@ -126,7 +134,7 @@ class Groups:
             revised = settings if isinstance(settings, GroupSettings) else settings(group.settings)
             sources = group.dead_letter_sources if isinstance(dead_letter_sources, UnsetType) else dead_letter_sources
             updated = replace(group, settings=revised, dead_letter_sources=sources)
-            return Settled() if updated == group else Write([unchanged(item)], [_put(updated)])
+            return NothingToWrite() if updated == group else Write([unchanged(item)], [_put(updated)])
 
         await self._changer.change(keys.group(name), decide)
         assert updated is not None
@@ -147,7 +155,7 @@ class Groups:
             if target is None:
                 raise self._not_found(name)
             if item is None or found is None or found.id != target.id:
-                return Settled()
+                return NothingToWrite()
             tombstone = Tombstone(target.id, name, self._clock.now_ms())
             return Write([unchanged(item)], [Delete(item.key), Put(keys.tombstone(target.id), encode(tombstone))])
 

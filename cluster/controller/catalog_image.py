@@ -33,7 +33,7 @@ class Entry:
         return not any(held)
 
 
-class Catalog:
+class CatalogImage:
     """Fed by events. `undecodable` has what a newer version wrote: nothing is decided about the ids it concerns."""
 
     def __init__(self, items: Iterable[KeyValue] = ()) -> None:

@@ -12,12 +12,12 @@ from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
 from storage.rpc import messages, methods
-from storage.rpc.client_connection import Call, ClientConnection, ConnectionEndedError
+from storage.rpc.client_connection import ClientConnection, ConnectionEndedError, PendingCall
 from storage.rpc.framing import Frame, FrameKind, FrameTooLargeError
 from storage.rpc.handshake import HandshakeError, Hello
 from storage.rpc.methods import MalformedMessageError, Method
 from storage.rpc.rpc_settings import RpcClientSettings
-from storage.rpc.transport import Transport
+from storage.rpc.transport import NodeTransport
 
 logger = structlog.get_logger(__name__)
 
@@ -25,7 +25,7 @@ _Request = TypeVar("_Request", bound=msgspec.Struct)
 _Response = TypeVar("_Response", bound=msgspec.Struct)
 
 
-class Caller:
+class RpcChannel:
     """Dials on first use and again after a loss, with a growing pause between failures.
 
     What a caller learns when no answer came: UNAVAILABLE if the node cannot have got the request; OUTCOME_UNKNOWN if
@@ -35,7 +35,7 @@ class Caller:
 
     def __init__(
         self,
-        transport: Transport,
+        transport: NodeTransport,
         address: str,
         *,
         clock: Clock,
@@ -102,7 +102,7 @@ class Caller:
         size_bytes = len(body) + len(attachment)
         timeout_s = (self._settings.request_timeout_ms if timeout_ms is None else timeout_ms) / 1000
         self._admit(size_bytes)
-        call: Call | None = None
+        call: PendingCall | None = None
         connection: ClientConnection | None = None
         try:
             async with asyncio.timeout(timeout_s):
@@ -154,7 +154,7 @@ class Caller:
         self._bytes -= size_bytes
 
     def _timed_out(
-        self, connection: ClientConnection | None, call: Call | None, *, changes_something: bool
+        self, connection: ClientConnection | None, call: PendingCall | None, *, changes_something: bool
     ) -> ServerError:
         reason = "its answer did not come in time"
         if connection is not None and call is not None:

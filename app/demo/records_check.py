@@ -1,23 +1,23 @@
 """The log, read from its start to its end, against what was sent."""
 
-from app.demo.column import ABSENT, Column
-from app.demo.findings import Finding
+from app.demo.column import ABSENT, OffsetColumn
+from app.demo.findings import PromiseCheck
 from app.demo.send_ledger import SendLedger
 
 
-class LogCheck:
+class RecordsCheck:
     """Fed with every record of every partition, in the order in which the server gives them."""
 
     def __init__(self, sent: SendLedger) -> None:
         self._sent = sent
-        self._seen = Column()
+        self._seen = OffsetColumn()
         self._next_offset: dict[int, int] = {}
         self._last_of_key: dict[str, int] = {}
         self._partition_of_key: dict[str, int] = {}
-        self._bytes = Finding("every acknowledged send is at its offset with its bytes")
-        self._once = Finding("nothing is in the log twice, nor anything that was not sent")
-        self._order = Finding("the log keeps each key's order, in one partition")
-        self._gaps = Finding("offsets go up by one, from 0 to the high watermark")
+        self._bytes = PromiseCheck("every acknowledged send is at its offset with its bytes")
+        self._once = PromiseCheck("nothing is in the log twice, nor anything that was not sent")
+        self._order = PromiseCheck("the log keeps each key's order, in one partition")
+        self._gaps = PromiseCheck("offsets go up by one, from 0 to the high watermark")
 
     def record(self, partition: int, offset: int, key: str | None, digest: int) -> None:
         """One record of the log."""
@@ -42,7 +42,7 @@ class LogCheck:
         found = self._next_offset.setdefault(partition, 0)
         self._gaps.expect_equal(f"end of partition {partition}", found=found, expected=high_watermark)
 
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[PromiseCheck]:
         """After the last `end`."""
         for partition, offset, index in self._sent.places().items():
             if self._seen.get(partition, offset) == ABSENT:

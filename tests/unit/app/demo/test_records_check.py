@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from app.demo.log_check import LogCheck
+from app.demo.records_check import RecordsCheck
 from app.demo.send_ledger import SendLedger
 
 BYTES, ONCE, ORDER, GAPS = range(4)
@@ -19,7 +19,7 @@ def judge(log: Sequence[Record], ends: dict[int, int], sent: Sequence[Record] = 
     for index, (partition, offset, key, digest) in enumerate(sent):
         ledger.planned(index, key, digest)
         ledger.stored(index, partition, offset)
-    check = LogCheck(ledger)
+    check = RecordsCheck(ledger)
     for partition, offset, key, digest in log:
         check.record(partition, offset, key, digest)
     for partition, high_watermark in ends.items():

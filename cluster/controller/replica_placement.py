@@ -12,7 +12,7 @@ from cluster.metadata.membership import Membership
 PartitionId = tuple[str, int]
 
 
-class Assignment:
+class ReplicaPlacement:
     """Partitions may only be placed on nodes that `usable` names; existing replicas may be anywhere."""
 
     def __init__(self, membership: Membership, *, unusable: Collection[int] = ()) -> None:

@@ -1,4 +1,4 @@
-from cluster.controller.catalog import Catalog
+from cluster.controller.catalog_image import CatalogImage
 from cluster.controller.planner import plan_entry
 from cluster.metadata.membership import Membership
 from cluster.model import keys
@@ -22,12 +22,12 @@ def partition(topic_id: str, number: int) -> KeyValue:
     return item(keys.partition(topic_id, number), encode(PartitionState(topic_id, number, (1,), (1,), 1, 1, 1)))
 
 
-def changed(catalog: Catalog) -> list[str]:
+def changed(catalog: CatalogImage) -> list[str]:
     return [entry.id for entry in catalog.take_changed()]
 
 
 def test_what_changed_is_told_once() -> None:
-    catalog = Catalog([topic("a", "t1"), partition("t1", 0), topic("b", "t2")])
+    catalog = CatalogImage([topic("a", "t1"), partition("t1", 0), topic("b", "t2")])
     assert changed(catalog) == ["t1", "t2"]
     assert changed(catalog) == []
     catalog.apply(Changed(partition("t2", 0)))
@@ -35,7 +35,7 @@ def test_what_changed_is_told_once() -> None:
 
 
 def test_progress_of_the_living_is_no_change_of_the_dead_is() -> None:
-    catalog = Catalog([topic("a", "t1")])
+    catalog = CatalogImage([topic("a", "t1")])
     catalog.apply(Changed(item(keys.offsets("g1", "t1"), b"")))
     assert changed(catalog) == ["t1"], "a change that waits is not forgotten"
     catalog.apply(Changed(item(keys.offsets("g1", "t1"), b"")))
@@ -55,7 +55,7 @@ def test_what_is_gone_leaves_nothing() -> None:
         item(keys.partition_order("t8", 3), encode(PartitionOrder("t8", 3, 0))),
         item(keys.tombstone("t9"), encode(Tombstone("t9", "x", 0))),
     ]
-    catalog = Catalog(items)
+    catalog = CatalogImage(items)
     for each in items:
         catalog.apply(Removed(each.key, REVISION))
     assert catalog.entries() == []
@@ -63,7 +63,7 @@ def test_what_is_gone_leaves_nothing() -> None:
 
 
 def test_a_name_that_moves_to_another_id_leaves_the_old_one() -> None:
-    catalog = Catalog([topic("a", "t1"), partition("t1", 0)])
+    catalog = CatalogImage([topic("a", "t1"), partition("t1", 0)])
     changed(catalog)
     catalog.apply(Changed(topic("a", "t2")))
     old, new = catalog.take_changed()
@@ -74,7 +74,7 @@ def test_a_name_that_moves_to_another_id_leaves_the_old_one() -> None:
 def test_what_is_not_understood_is_left_alone() -> None:
     membership = Membership(sole=NodeRegistration(1, 2, "", ""))
     strange = item(keys.partition("t1", 0), b"{}")
-    catalog = Catalog([topic("a", "t1"), strange, item(keys.topic("b"), b"?"), partition("t2", 0)])
+    catalog = CatalogImage([topic("a", "t1"), strange, item(keys.topic("b"), b"?"), partition("t2", 0)])
     assert sorted(catalog.undecodable) == [strange.key, keys.topic("b")]
     assert [step for entry in catalog.take_changed() for step in plan_entry(entry, membership)] == []
     catalog.apply(Changed(partition("t1", 0)))

@@ -6,7 +6,7 @@ import pytest
 from acklog.wire.identifiers import id_from_bits
 from acklog.wire.problems import ProblemCode
 from cluster.catalog.catalog_change import CatalogSettings
-from cluster.catalog.groups import Groups
+from cluster.catalog.group_admin import GroupAdmin
 from cluster.errors import ServerError
 from cluster.model import keys
 from cluster.model.codec import decode
@@ -17,7 +17,7 @@ from tests.unit.cluster.conftest import Catalogue
 SETTINGS = GroupSettings()
 
 
-async def create(groups: Groups, name: str = "billing", settings: GroupSettings = SETTINGS) -> Group:
+async def create(groups: GroupAdmin, name: str = "billing", settings: GroupSettings = SETTINGS) -> Group:
     return await groups.create(name, mode=GroupMode.SHARED, settings=settings)
 
 

@@ -5,7 +5,7 @@ import pytest
 from acklog.wire.identifiers import id_from_bits
 from acklog.wire.problems import ProblemCode
 from cluster.catalog.catalog_change import CatalogSettings
-from cluster.catalog.topics import Topics
+from cluster.catalog.topic_admin import TopicAdmin
 from cluster.errors import ServerError
 from cluster.model import keys
 from cluster.model.codec import decode, encode
@@ -16,7 +16,7 @@ from tests.unit.cluster.conftest import Catalogue
 CONFIG = TopicConfig()
 
 
-async def create(topics: Topics, name: str = "orders", partitions: int = 4, config: TopicConfig = CONFIG) -> Topic:
+async def create(topics: TopicAdmin, name: str = "orders", partitions: int = 4, config: TopicConfig = CONFIG) -> Topic:
     return await topics.create(name, partitions=partitions, config=config, replication_factor=1)
 
 

@@ -25,7 +25,7 @@ class Life(Enum):
 
 
 @dataclass(slots=True, eq=False)
-class Member:
+class ClusterProcess:
     """`address` is where it serves; `process.port` where it is asked how it is."""
 
     kind: Kind

@@ -8,7 +8,15 @@ from msgspec.structs import replace
 from acklog.wire.identifiers import id_from_bits
 from acklog.wire.limits import PARTITIONS_MAX
 from acklog.wire.problems import ProblemCode
-from cluster.catalog.catalog_change import CatalogChanger, CatalogSettings, Settled, Step, Write, check_name, not_found
+from cluster.catalog.catalog_change import (
+    CatalogChanger,
+    CatalogSettings,
+    NothingToWrite,
+    Step,
+    Write,
+    check_name,
+    not_found,
+)
 from cluster.catalog.topic_defaults import check_min_insync_replicas
 from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
@@ -21,7 +29,7 @@ from cluster.ports.coordination import CoordinationStore, Delete, KeyValue, Put,
 from cluster.ports.entropy import Entropy
 
 
-class Topics:
+class TopicAdmin:
     """The controller gives a topic its partitions; here is only what users decide.
 
     Every call returns once the metadata view shows its effect, and raises ServerError: UNAVAILABLE, CONFLICT,
@@ -79,7 +87,7 @@ class Topics:
             nonlocal found
             if item is not None:
                 found = decode(Topic, item.value)
-                return Settled()
+                return NothingToWrite()
             found = wanted
             # Without the tombstone's compare, a second try could revive the id of a topic that was created by the
             # first one and deleted since.
@@ -127,7 +135,7 @@ class Topics:
                 replication_factor=topic.replication_factor if replication_factor is None else replication_factor,
             )
             if updated == topic:
-                return Settled()
+                return NothingToWrite()
             check_min_insync_replicas(updated.config.min_insync_replicas, updated.replication_factor)
             if updated.partitions < topic.partitions:
                 raise ServerError(
@@ -158,7 +166,7 @@ class Topics:
             topic = decode(Topic, item.value)
             _check_decommission(topic, partitions)
             updated = self._remapped(topic, topic.partitions, sorted({*topic.decommissioned, *partitions}))
-            return Settled() if updated == topic else Write([unchanged(item)], [_put(updated)])
+            return NothingToWrite() if updated == topic else Write([unchanged(item)], [_put(updated)])
 
         await self._changer.change(keys.topic(name), decide)
         assert updated is not None
@@ -179,7 +187,7 @@ class Topics:
             if target is None:
                 raise self._not_found(name)
             if item is None or found is None or found.id != target.id:
-                return Settled()
+                return NothingToWrite()
             tombstone = Tombstone(target.id, name, self._clock.now_ms())
             return Write([unchanged(item)], [Delete(item.key), Put(keys.tombstone(target.id), encode(tombstone))])
 
