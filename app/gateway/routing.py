@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeVar
 from acklog.wire.limits import PRODUCE_RETRIES_MS
 from acklog.wire.problems import ProblemCode
 from app.gateway.dependencies import Gateway
+from app.gateway.jittered_backoff import RETRY_PAUSE_MAX_MS, JitteredBackoff
 from app.gateway.leader_watch import LeaderWatch, is_led_since
 from cluster.errors import ServerError
 from cluster.model.values import PartitionLife
@@ -18,8 +19,6 @@ from storage.rpc.node_api import NodeApi
 
 _Result = TypeVar("_Result")
 
-RETRY_PAUSE_MIN_MS = 10
-RETRY_PAUSE_MAX_MS = 250
 
 _NOTHING_WAS_DONE = frozenset({ProblemCode.UNAVAILABLE, ProblemCode.NOT_ENOUGH_REPLICAS})
 _NOBODY_KNOWS = frozenset({ProblemCode.OUTCOME_UNKNOWN, ProblemCode.TIMED_OUT})
@@ -299,22 +298,6 @@ class _UnknownOutcomeError(Exception):
     def __init__(self, last: ServerError) -> None:
         super().__init__(str(last))
         self.last = last
-
-
-class JitteredBackoff:
-    """Growing from RETRY_PAUSE_MIN_MS to RETRY_PAUSE_MAX_MS, each at random between its half and itself."""
-
-    def __init__(self, fraction: Callable[[], float]) -> None:
-        self._fraction = fraction
-        self._pause_ms = float(RETRY_PAUSE_MIN_MS)
-
-    def next_ms(self) -> float:
-        pause_ms = self._pause_ms
-        self._pause_ms = min(pause_ms * 2, RETRY_PAUSE_MAX_MS)
-        return pause_ms * (0.5 + self._fraction() / 2)
-
-    def begin_anew(self) -> None:
-        self._pause_ms = float(RETRY_PAUSE_MIN_MS)
 
 
 class _Pause:

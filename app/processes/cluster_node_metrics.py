@@ -8,7 +8,7 @@ from prometheus_client.registry import Collector
 
 from app.processes.cluster_node import ClusterNode
 from cluster.model.values import NO_LEADER, PartitionLife
-from storage.replication.partition_replica import Role
+from storage.replication.replica_events import Role
 
 
 class ClusterNodeCollector(Collector):

@@ -12,7 +12,8 @@ import structlog
 
 from acklog.wire.problems import ProblemCode
 from app.gateway.dependencies import Gateway
-from app.gateway.routing import JitteredBackoff, PartitionLeaders
+from app.gateway.jittered_backoff import JitteredBackoff
+from app.gateway.routing import PartitionLeaders
 from app.services.node_lag import answer_of_node
 from cluster.errors import ServerError
 from storage.rpc.messages import DeliveredMessage, ReceiveRequest, ReceiveResponse

@@ -25,19 +25,9 @@ from storage.disk.port import DiskRefusedError, ShortageError
 from storage.log.engine import Engine
 from storage.log.journal import Journal
 from storage.log.journal_frame import ENTRY_HEADER_BYTES, FRAME_HEADER_BYTES, padded
+from storage.log.log_queue import Appended, AppendWaiter, LogQueue, Pending
 from storage.log.log_state import LogState
-from storage.log.round import (
-    Appended,
-    AppendWaiter,
-    LogQueue,
-    OwnPart,
-    Pending,
-    RoundPart,
-    StampedPart,
-    encode_round,
-    write_round,
-    write_to_memory,
-)
+from storage.log.round import OwnPart, RoundPart, StampedPart, encode_round, write_round, write_to_memory
 from storage.log.stamped_run import StampedRun
 
 LOOP_ROUND_BYTES_MAX = 64 * 1024

@@ -12,13 +12,13 @@ from storage.log.engine import Engine
 from storage.log.group_commit import GroupCommit
 from storage.log.keys import LogKey
 from storage.log.leader_epochs import LeaderEpochs
+from storage.log.log_queue import Appended, AppendWaiter, LogQueue
 from storage.log.log_reader import KeyedRange, LogReader, Verified
 from storage.log.log_state import LogState
 from storage.log.log_table import Space
 from storage.log.maintenance import Maintenance
 from storage.log.reset import reset_to
 from storage.log.retention import Retained, remove_before, retain
-from storage.log.round import Appended, AppendWaiter, LogQueue
 from storage.log.segment_reader import Damage, StoredBatch
 from storage.log.stamped_run import StampedRun
 from storage.log.truncation import truncate_to

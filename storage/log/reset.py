@@ -8,10 +8,10 @@ from storage.disk.port import Disk
 from storage.log.engine import Engine
 from storage.log.group_commit import GroupCommit
 from storage.log.log_directory import sync_names
+from storage.log.log_queue import LogQueue
 from storage.log.log_state import LogState
 from storage.log.maintenance import Maintenance
 from storage.log.open_files import OpenFiles
-from storage.log.round import LogQueue
 from storage.log.segment import NO_TIME, Segment, segment_base
 from storage.log.truncation import changing
 

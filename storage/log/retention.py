@@ -8,11 +8,11 @@ from storage.disk.port import Disk
 from storage.log.engine import Engine
 from storage.log.group_commit import GroupCommit
 from storage.log.log_directory import sync_names
+from storage.log.log_queue import LogQueue
 from storage.log.log_state import LogState
 from storage.log.lost_ranges import LostRange, lost_ranges
 from storage.log.maintenance import Maintenance
 from storage.log.open_files import OpenFiles
-from storage.log.round import LogQueue
 from storage.log.segment import NO_TIME, Segment
 
 

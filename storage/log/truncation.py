@@ -10,10 +10,10 @@ from storage.disk.port import Disk, ShortageError
 from storage.log.engine import Engine
 from storage.log.group_commit import GroupCommit
 from storage.log.leader_epochs import LeaderEpochs
+from storage.log.log_queue import LogQueue
 from storage.log.log_state import LogState, cut_segment, find_cut, sync_log_files, write_epochs
 from storage.log.maintenance import Maintenance
 from storage.log.open_files import OpenFiles
-from storage.log.round import LogQueue
 from storage.log.segment import Segment
 from storage.log.segment_reader import load_index
 

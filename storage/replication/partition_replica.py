@@ -6,12 +6,10 @@ what is said in an earlier one changes nothing (rules R3, R10).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import Enum
 
 from storage.replication import follower_events, leader_events
 from storage.replication.assignment import NO_EPOCH, Assignment, ReplicaIdentity
-from storage.replication.follower_events import FollowerEffect, FollowerEvent
+from storage.replication.follower_events import FollowerEvent
 from storage.replication.follower_replica import FollowerReplica
 from storage.replication.leader_events import (
     AckAwaited,
@@ -21,62 +19,24 @@ from storage.replication.leader_events import (
     FetchRefusal,
     FetchVerdict,
     FollowerFetched,
-    LeaderEffect,
-    LeaderEvent,
     LogsMoved,
     NodesImpaired,
     TopicChanged,
 )
 from storage.replication.leader_replica import LeaderReplica
 from storage.replication.repair import Repair
+from storage.replication.replica_events import (
+    ComeToRest,
+    GiveUpPlace,
+    LogDamaged,
+    LogsAtRest,
+    ReplicaEffect,
+    ReplicaEvent,
+    Role,
+    RoleTaken,
+)
 from storage.replication.replica_log import ReplicaLog
 from storage.replication.replication_settings import ReplicationSettings, TopicReplication
-
-
-class Role(Enum):
-    NONE = "none"
-    LEADER = "leader"
-    FOLLOWER = "follower"
-
-
-@dataclass(frozen=True, slots=True)
-class LogsAtRest:
-    """Nothing is on its way into the logs any more. `serial` is the one of ComeToRest."""
-
-    serial: int
-
-
-@dataclass(frozen=True, slots=True)
-class LogDamaged:
-    """Something of the log that was durable cannot be read."""
-
-    log: int
-
-
-@dataclass(frozen=True, slots=True)
-class ComeToRest:
-    """Begin nothing more on the logs, wait for what is under way, forget fetches; then answer with LogsAtRest."""
-
-    serial: int
-
-
-@dataclass(frozen=True, slots=True)
-class RoleTaken:
-    role: Role
-    leader_epoch: int
-
-
-@dataclass(frozen=True, slots=True)
-class GiveUpPlace:
-    """Take this replica out of the ISR, if at least `isr_floor` other members live, and its leadership from it, if any
-    other does, in a transaction that takes the next leader epoch. What came of it the assignments tell; until then it
-    is asked for again."""
-
-    isr_floor: int
-
-
-Event = LeaderEvent | FollowerEvent | LogsAtRest | LogDamaged
-Effect = LeaderEffect | FollowerEffect | ComeToRest | RoleTaken | GiveUpPlace
 
 _FOLLOWER_EVENTS = (
     follower_events.Answered,
@@ -139,7 +99,7 @@ class PartitionReplica:
         deadlines = (role.next_deadline(), self._repair.next_deadline())
         return min((each for each in deadlines if each is not None), default=None)
 
-    def step(self, event: Event, now_ms: int) -> list[Effect]:
+    def step(self, event: ReplicaEvent, now_ms: int) -> list[ReplicaEffect]:
         """Events of a role that this replica does not have (any more) change nothing; fetches are always answered, and
         who waits for an append always hears of it."""
         if isinstance(event, LogsMoved):  # one of every append, so it goes first
@@ -165,9 +125,9 @@ class PartitionReplica:
             return self._step_follower(event, now_ms)
         return [] if self.leader is None else [*self.leader.step(event, now_ms)]
 
-    def time_passed(self, now_ms: int) -> list[Effect]:
+    def time_passed(self, now_ms: int) -> list[ReplicaEffect]:
         """A deadline is due."""
-        effects: list[Effect] = []
+        effects: list[ReplicaEffect] = []
         if self._repair.is_to_be_asked(now_ms):
             effects += self._ask_to_give_up(now_ms)
         if self.leader is not None:
@@ -187,7 +147,7 @@ class PartitionReplica:
 
     # --- pieces ------------------------------------------------------------------------------------------------------
 
-    def _seen(self, event: AssignmentSeen, now_ms: int) -> list[Effect]:
+    def _seen(self, event: AssignmentSeen, now_ms: int) -> list[ReplicaEffect]:
         assignment = event.assignment
         if assignment.leader_epoch < self.leader_epoch:
             return []
@@ -199,11 +159,11 @@ class PartitionReplica:
             return self._seen_again(event, now_ms)
         return self._change_role(assignment)
 
-    def _seen_again(self, event: AssignmentSeen, now_ms: int) -> list[Effect]:
+    def _seen_again(self, event: AssignmentSeen, now_ms: int) -> list[ReplicaEffect]:
         """Within an epoch a replica may be added or taken away; who leads it never changes."""
         assignment = event.assignment
         if self.leader is not None:
-            effects: list[Effect] = [*self.leader.step(event, now_ms)]
+            effects: list[ReplicaEffect] = [*self.leader.step(event, now_ms)]
             if self._repair.next_deadline() is None:  # nobody else held it until now
                 effects += self._ask_to_give_up(now_ms)
             return effects
@@ -215,8 +175,8 @@ class PartitionReplica:
             return []
         return [] if self._role_in(assignment) is self.role else self._change_role(assignment)
 
-    def _change_role(self, assignment: Assignment) -> list[Effect]:
-        effects: list[Effect] = []
+    def _change_role(self, assignment: Assignment) -> list[ReplicaEffect]:
+        effects: list[ReplicaEffect] = []
         self._resting_high_watermarks = self.high_watermarks
         if self.leader is not None:
             effects += self.leader.step_down()
@@ -232,7 +192,7 @@ class PartitionReplica:
         self._rest_serial += 1
         return [*effects, ComeToRest(self._rest_serial)]
 
-    def _at_rest(self, serial: int, now_ms: int) -> list[Effect]:
+    def _at_rest(self, serial: int, now_ms: int) -> list[ReplicaEffect]:
         assignment = self._next
         if assignment is None or serial != self._rest_serial:
             return []
@@ -252,7 +212,7 @@ class PartitionReplica:
         is_followed = assignment.has_leader and assignment.leader != self._me.node_id
         return Role.FOLLOWER if is_followed and self._me.node_id in assignment.replicas else Role.NONE
 
-    def _lead(self, assignment: Assignment, now_ms: int) -> list[Effect]:
+    def _lead(self, assignment: Assignment, now_ms: int) -> list[ReplicaEffect]:
         self.leader = LeaderReplica(
             self._me,
             assignment,
@@ -262,14 +222,14 @@ class PartitionReplica:
             settings=self._settings,
             now_ms=now_ms,
         )
-        effects: list[Effect] = [RoleTaken(Role.LEADER, self.leader_epoch), *self.leader.start()]
+        effects: list[ReplicaEffect] = [RoleTaken(Role.LEADER, self.leader_epoch), *self.leader.start()]
         if not self._is_coordinated:
             effects += self.leader.step(CoordinationChanged(False), now_ms)
         if self._impaired.nodes:
             effects += self.leader.step(self._impaired, now_ms)
         return [*effects, *self._ask_to_give_up(now_ms)]
 
-    def _follow(self, assignment: Assignment, now_ms: int) -> list[Effect]:
+    def _follow(self, assignment: Assignment, now_ms: int) -> list[ReplicaEffect]:
         begins_anew = self._repair.may_begin(assignment)
         self.follower = FollowerReplica(
             self._me,
@@ -281,7 +241,7 @@ class PartitionReplica:
             damaged=self._repair.damaged if begins_anew else (),
             unsettled=self._unsettled(assignment.unclean_epoch),
         )
-        effects: list[Effect] = [RoleTaken(Role.FOLLOWER, self.leader_epoch), *self.follower.start()]
+        effects: list[ReplicaEffect] = [RoleTaken(Role.FOLLOWER, self.leader_epoch), *self.follower.start()]
         if begins_anew:
             self._repair.stop_asking()
             return effects
@@ -297,12 +257,12 @@ class PartitionReplica:
 
     # --- damaged logs ------------------------------------------------------------------------------------------------
 
-    def _log_damaged(self, log: int, now_ms: int) -> list[Effect]:
+    def _log_damaged(self, log: int, now_ms: int) -> list[ReplicaEffect]:
         if not self._repair.found(log, leader_epoch=self.leader_epoch) or self.role is Role.NONE:
             return []
         return self._ask_to_give_up(now_ms)
 
-    def _ask_to_give_up(self, now_ms: int) -> list[Effect]:
+    def _ask_to_give_up(self, now_ms: int) -> list[ReplicaEffect]:
         """Writes go on meanwhile: the ISR keeps its minimum, and a damaged member counts until others are enough."""
         assignment = self._assignment
         if not self._repair.damaged or assignment is None or len(assignment.replicas) < 2:
@@ -313,13 +273,13 @@ class PartitionReplica:
             return []
         return [GiveUpPlace(max(1, min(self._topic.min_insync_replicas, len(assignment.replicas) - 1)))]
 
-    def _step_follower(self, event: FollowerEvent, now_ms: int) -> list[Effect]:
+    def _step_follower(self, event: FollowerEvent, now_ms: int) -> list[ReplicaEffect]:
         if self.follower is None:
             return []
         if not self.follower.damaged:
             return [*self.follower.step(event, now_ms)]
         before = set(self.follower.damaged)
-        effects: list[Effect] = [*self.follower.step(event, now_ms)]
+        effects: list[ReplicaEffect] = [*self.follower.step(event, now_ms)]
         for log in sorted(before - self.follower.damaged):
             self._repair.done(log)
         return effects

@@ -21,9 +21,9 @@ from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from storage.disk.port import DiskFailedError, DiskFullError
 from storage.log.keys import LogKey
+from storage.log.log_queue import Appended
 from storage.log.log_table import LogKind, Space
 from storage.log.partition_log import PartitionLog
-from storage.log.round import Appended
 from storage.log.segment_reader import StoredBatch
 from tests.sim.sim_disk import CAPACITY_BYTES_DEFAULT, SimulatedPowerLoss
 from tests.support.log_harness import (

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from acklog.wire.batch import BatchCorruptError, BatchHeader, verify
 from storage.log.index import SegmentIndex
 from storage.log.keys import LogKey
+from storage.log.log_queue import LogQueue, Pending
 from storage.log.log_settings import LogSettings
 from storage.log.log_state import LogState
 from storage.log.log_table import LogKind
 from storage.log.recovery_points import RecoveryPoint
-from storage.log.round import LogQueue, Pending, StampedPart
+from storage.log.round import StampedPart
 from storage.log.segment import Segment
 from storage.log.stamped_run import StampedRun
 from tests.support.log_harness import keyed_batch, opaque_batch, stamped

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 
 from acklog.wire.batch import encode_batch
 from acklog.wire.record import Record
+from storage.log.log_queue import Appended
 from storage.log.log_table import LOGS, LogSpec, Space
-from storage.log.round import Appended
 from storage.node.replicas.replica_host import ReplicaHost
 from storage.rpc.handshake import NEWEST_VERSION
 

@@ -20,9 +20,9 @@ from cluster.ports.clock import Clock
 from storage.delivery.partition_delivery import PartitionDelivery
 from storage.delivery.records import DeliveryRecord, encode_records
 from storage.disk.port import DiskFailedError, DiskRefusedError
+from storage.log.log_queue import Appended
 from storage.log.log_table import LogKind, Space
 from storage.log.partition_log import PartitionLog
-from storage.log.round import Appended
 from storage.node.groups.delivery_snapshots import DeliverySnapshots, path_of
 from storage.replication.leadership import UNAVAILABLE_RETRY_MS, Leadership, check_sure
 from storage.rpc.messages import SettleItem

@@ -14,9 +14,9 @@ from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from cluster.model.values import Topic
 from cluster.ports.clock import Clock
+from storage.log.log_queue import Appended
 from storage.log.log_table import LogKind
 from storage.log.partition_log import PartitionLog
-from storage.log.round import Appended
 from storage.node.partition.batch_cache import BatchCache
 from storage.node.partition.commit_waiters import CommitWaiters
 from storage.node.partition.keyed_runs import KeyedRuns

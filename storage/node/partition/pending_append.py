@@ -5,7 +5,7 @@ from typing import Protocol
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
-from storage.log.round import Appended
+from storage.log.log_queue import Appended
 from storage.node.partition.sent_batches import SourceKey
 from storage.rpc.messages import ProduceResponse
 from storage.rpc.node_api import ProduceWaiter

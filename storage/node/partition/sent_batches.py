@@ -5,7 +5,7 @@ import asyncio
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from cluster.ports.clock import Clock
-from storage.log.round import Appended
+from storage.log.log_queue import Appended
 from storage.produce.producer_window import BatchStanding, Known, ProducerWindow
 
 SourceKey = tuple[int, int]  # producer id and sequence: which batch of which gateway

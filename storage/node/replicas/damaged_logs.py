@@ -9,7 +9,7 @@ from cluster.model.values import Topic
 from storage.log.log_table import LogKind
 from storage.log.partition_log import PartitionLog
 from storage.replication.messages import PartitionId
-from storage.replication.partition_replica import LogDamaged
+from storage.replication.replica_events import LogDamaged
 
 logger = structlog.get_logger(__name__)
 

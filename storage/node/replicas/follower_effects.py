@@ -12,9 +12,9 @@ from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from storage.disk.port import Buffer, DiskFailedError, DiskRefusedError
 from storage.log.checkpoint import CheckpointDamagedError
+from storage.log.log_queue import Appended
 from storage.log.log_table import LOGS, LogKind
 from storage.log.partition_log import PartitionLog
-from storage.log.round import Appended
 from storage.node.replicas.background_tasks import BackgroundTasks
 from storage.node.replicas.producer_mirror import ProducerMirror
 from storage.node.replicas.replica_context import ReplicaContext

@@ -10,7 +10,7 @@ from storage.replication.fetch_answer import Read
 from storage.replication.follower_events import Answered
 from storage.replication.leader_events import FetchRefusal, FetchVerdict, FollowerFetched
 from storage.replication.messages import PartitionId, SnapshotAnswer, SnapshotRequest
-from storage.replication.partition_replica import Role
+from storage.replication.replica_events import Role
 from storage.replication.served_session import LogView
 
 

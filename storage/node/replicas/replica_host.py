@@ -38,15 +38,8 @@ from storage.replication.fetch_answer import Read
 from storage.replication.leader_events import FetchRefusal, FetchVerdict, FollowerFetched, Refusal, Service
 from storage.replication.leadership import UNAVAILABLE_RETRY_MS
 from storage.replication.messages import PartitionFetch, PartitionId, SnapshotAnswer, SnapshotRequest
-from storage.replication.partition_replica import (
-    ComeToRest,
-    Effect,
-    Event,
-    LogsAtRest,
-    PartitionReplica,
-    Role,
-    RoleTaken,
-)
+from storage.replication.partition_replica import PartitionReplica
+from storage.replication.replica_events import ComeToRest, LogsAtRest, ReplicaEffect, ReplicaEvent, Role, RoleTaken
 from storage.replication.replication_settings import TopicReplication
 from storage.replication.served_session import LogView
 
@@ -93,7 +86,7 @@ class ReplicaHost:
         self._rest_serial = 0
         self._timer = DeadlineTimer(self._replica.next_deadline, self._time_passed, clock=context.clock)
         self._is_closed = False
-        self._events: deque[Event] = deque()
+        self._events: deque[ReplicaEvent] = deque()
         self._is_stepping = False
         self._has_news = False
         self.damaged_logs = DamagedLogs(topic, self.id, self.logs, self.step)
@@ -178,7 +171,7 @@ class ReplicaHost:
         if replication != TopicReplication.of(before.config):
             self.step(leader_events.TopicChanged(replication))
 
-    def step(self, event: Event) -> None:
+    def step(self, event: ReplicaEvent) -> None:
         """Let the machine decide, and do what it asks for. An event that comes of an effect waits for its turn."""
         self._events.append(event)
         if self._is_stepping or self._is_closed:
@@ -225,7 +218,7 @@ class ReplicaHost:
 
     # --- effects -----------------------------------------------------------------------------------------------------
 
-    def _do(self, effect: Effect) -> None:
+    def _do(self, effect: ReplicaEffect) -> None:
         match effect:
             case leader_events.HighWatermarkAdvanced():
                 self._high_watermark_advanced(effect.log, effect.high_watermark)
@@ -247,7 +240,7 @@ class ReplicaHost:
             case _:
                 self._do_as_follower(effect)
 
-    def _do_as_follower(self, effect: Effect) -> None:
+    def _do_as_follower(self, effect: ReplicaEffect) -> None:
         match effect:
             case follower_events.FetchFrom():
                 fetch = PartitionFetch(self.id, effect.leader_epoch, list(effect.positions))

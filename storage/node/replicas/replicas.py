@@ -36,7 +36,7 @@ from storage.replication import leader_events
 from storage.replication.assignment import assignment_of
 from storage.replication.leadership import UNAVAILABLE_RETRY_MS
 from storage.replication.messages import PartitionId
-from storage.replication.partition_replica import Role
+from storage.replication.replica_events import Role
 
 logger = structlog.get_logger(__name__)
 

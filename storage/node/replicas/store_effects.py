@@ -10,7 +10,7 @@ from storage.node.replicas.replica_context import ReplicaContext
 from storage.replication.isr import ChangeOutcome
 from storage.replication.leader_events import ChangeIsr, ForgetHandOvers, HandOver, LeaderEvent, ReadAssignment
 from storage.replication.messages import PartitionId
-from storage.replication.partition_replica import GiveUpPlace
+from storage.replication.replica_events import GiveUpPlace
 
 logger = structlog.get_logger(__name__)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from storage.replication.acks import ACKS_ALL
 from storage.replication.assignment import IsrMember
 from storage.replication.leader_events import Service
-from storage.replication.partition_replica import Role
+from storage.replication.replica_events import Role
 from tests.property.replication.model_log import Record
 
 if TYPE_CHECKING:

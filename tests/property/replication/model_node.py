@@ -37,14 +37,14 @@ from storage.replication.leader_events import (
     ServiceChanged,
 )
 from storage.replication.messages import FetchAnswer, FetchMode, FetchRequest, PartitionFetch, PartitionId
-from storage.replication.partition_replica import (
+from storage.replication.partition_replica import PartitionReplica
+from storage.replication.replica_events import (
     ComeToRest,
-    Effect,
-    Event,
     GiveUpPlace,
     LogDamaged,
     LogsAtRest,
-    PartitionReplica,
+    ReplicaEffect,
+    ReplicaEvent,
     Role,
     RoleTaken,
 )
@@ -145,10 +145,10 @@ class ModelNode:
 
     # --- the machine -------------------------------------------------------------------------------------------------
 
-    def step(self, event: Event) -> None:
+    def step(self, event: ReplicaEvent) -> None:
         self.perform(self.replica.step(event, self.cluster.now_ms))
 
-    def perform(self, effects: list[Effect]) -> None:
+    def perform(self, effects: list[ReplicaEffect]) -> None:
         for effect in effects:
             match effect:
                 case FetchVerdict():

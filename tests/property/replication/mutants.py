@@ -23,8 +23,9 @@ from storage.replication.followers import Followers, without_late
 from storage.replication.isr import ChangeOutcome, InSyncReplicas, IsrChange
 from storage.replication.leader_events import AssignmentSeen
 from storage.replication.leader_replica import LeaderReplica
-from storage.replication.partition_replica import Effect, PartitionReplica
+from storage.replication.partition_replica import PartitionReplica
 from storage.replication.repair import Repair
+from storage.replication.replica_events import ReplicaEffect
 from storage.replication.replica_log import ReplicaLog
 from tests.property.replication import model_store
 from tests.property.replication.model_checks import Checks
@@ -317,7 +318,7 @@ def repair_within_the_epoch(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ModelStore, "next_epoch", lambda self, now: now.leader_epoch)
     original = PartitionReplica._seen_again
 
-    def seen_again(self: PartitionReplica, event: AssignmentSeen, now_ms: int) -> list[Effect]:
+    def seen_again(self: PartitionReplica, event: AssignmentSeen, now_ms: int) -> list[ReplicaEffect]:
         is_due = self.follower is not None and not self.follower.damaged and self._repair.may_begin(event.assignment)
         return self._change_role(event.assignment) if is_due else original(self, event, now_ms)
 

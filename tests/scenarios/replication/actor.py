@@ -33,13 +33,13 @@ from storage.replication.leader_events import (
     ReadAssignment,
 )
 from storage.replication.messages import FetchMode, FetchRequest, PartitionAnswer, PartitionFetch, PartitionId
-from storage.replication.partition_replica import (
+from storage.replication.partition_replica import PartitionReplica
+from storage.replication.replica_events import (
     ComeToRest,
-    Effect,
-    Event,
     GiveUpPlace,
     LogsAtRest,
-    PartitionReplica,
+    ReplicaEffect,
+    ReplicaEvent,
     RoleTaken,
 )
 from storage.replication.replication_settings import ReplicationSettings
@@ -113,10 +113,10 @@ class Actor:
 
     # --- the machine -------------------------------------------------------------------------------------------------
 
-    def step(self, event: Event) -> None:
+    def step(self, event: ReplicaEvent) -> None:
         self.perform(self.replica.step(event, self.stage.now_ms))
 
-    def perform(self, effects: list[Effect]) -> None:
+    def perform(self, effects: list[ReplicaEffect]) -> None:
         for effect in effects:
             line = narration.told(effect)
             if line is not None and effect not in self.wishes:
@@ -125,7 +125,7 @@ class Actor:
         if not self.is_disk_slow:
             self.finish_disk_work()
 
-    def _do(self, effect: Effect) -> None:
+    def _do(self, effect: ReplicaEffect) -> None:
         checks = self.stage.checks
         match effect:
             case FetchVerdict():

@@ -30,7 +30,7 @@ from storage.replication.leader_events import (
     ServiceChanged,
 )
 from storage.replication.messages import LogAnswer, PartitionAnswer
-from storage.replication.partition_replica import Effect, GiveUpPlace, Role, RoleTaken
+from storage.replication.replica_events import GiveUpPlace, ReplicaEffect, Role, RoleTaken
 from tests.property.replication.model_log import Record
 
 SERVICES = {
@@ -77,7 +77,7 @@ class Names:
         return " ".join([*removed, *(shown or ["[]"])])
 
 
-def told(effect: Effect) -> str | None:
+def told(effect: ReplicaEffect) -> str | None:
     """None: it shows elsewhere."""
     match effect:
         case RoleTaken():
@@ -107,7 +107,7 @@ def told(effect: Effect) -> str | None:
     return _told_of_following(effect)
 
 
-def _told_of_following(effect: Effect) -> str | None:
+def _told_of_following(effect: ReplicaEffect) -> str | None:
     match effect:
         case TruncateLog():
             return f"cuts {_of(effect.log)}at {effect.offset}"

@@ -20,7 +20,7 @@ from storage.replication.leader_events import (
     Refusal,
     TopicChanged,
 )
-from storage.replication.partition_replica import GiveUpPlace, LogDamaged, Role
+from storage.replication.replica_events import GiveUpPlace, LogDamaged, Role
 from storage.replication.replication_settings import TopicReplication
 from tests.property.replication.model_checks import Checks
 from tests.property.replication.model_log import Batch

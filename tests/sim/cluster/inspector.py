@@ -14,7 +14,7 @@ from storage.disk.port import Buffer
 from storage.log.log_table import LOGS, LogKind
 from storage.log.partition_log import PartitionLog
 from storage.node.replicas.replica_host import ReplicaHost
-from storage.replication.partition_replica import Role
+from storage.replication.replica_events import Role
 from tests.sim.cluster.machines import NodeMachine
 from tests.sim.cluster.store_observer import StoreObserver
 from tests.sim.process import ProcessDiedError

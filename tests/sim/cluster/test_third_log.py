@@ -10,7 +10,7 @@ import pytest
 from cluster.errors import ServerError
 from storage.node.replicas.replica_host import ReplicaHost
 from storage.replication.acks import ACKS_ALL
-from storage.replication.partition_replica import Role
+from storage.replication.replica_events import Role
 from tests.sim.cluster import world
 from tests.sim.cluster.inspector import replicas_of
 from tests.sim.process import ProcessDiedError

@@ -6,8 +6,9 @@ import pytest
 
 from acklog.wire.limits import PRODUCE_RETRIES_MS
 from acklog.wire.problems import ProblemCode
+from app.gateway.jittered_backoff import RETRY_PAUSE_MAX_MS
 from app.gateway.leader_watch import CHECK_DELAY_MS
-from app.gateway.routing import RETRY_PAUSE_MAX_MS, PartitionLeaders, Try
+from app.gateway.routing import PartitionLeaders, Try
 from cluster.errors import ServerError
 from tests.support.led_cluster import TOPIC_ID, LedCluster, with_led_cluster
 

@@ -6,12 +6,13 @@ from storage.log.journal import Journal, create_journal_file
 from storage.log.journal_names import JOURNAL_DIRECTORY
 from storage.log.journal_reach import make_reach
 from storage.log.keys import LogKey
+from storage.log.log_queue import LogQueue, Pending
 from storage.log.log_settings import LogSettings
 from storage.log.log_state import LogState
 from storage.log.log_table import LogKind
 from storage.log.open_files import OpenFiles
 from storage.log.recovery_points import RecoveryPoint
-from storage.log.round import LogQueue, OwnPart, Pending, RoundPart, encode_round, write_round, write_to_memory
+from storage.log.round import OwnPart, RoundPart, encode_round, write_round, write_to_memory
 from storage.log.segment import Segment
 from tests.sim.sim_disk import SimDisk
 from tests.support.log_harness import opaque_batch

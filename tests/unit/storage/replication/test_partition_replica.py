@@ -12,7 +12,8 @@ from storage.replication.leader_events import (
     FollowerFetched,
     LogsMoved,
 )
-from storage.replication.partition_replica import ComeToRest, LogsAtRest, PartitionReplica, Role, RoleTaken
+from storage.replication.partition_replica import PartitionReplica
+from storage.replication.replica_events import ComeToRest, LogsAtRest, Role, RoleTaken
 from storage.replication.replication_settings import TopicReplication
 from tests.property.replication.model_log import ModelLog
 from tests.unit.storage.replication.support import SETTINGS, identity, log_of, members

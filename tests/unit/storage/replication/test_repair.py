@@ -4,7 +4,8 @@ from storage.replication.assignment import Assignment
 from storage.replication.divergence import LogPosition
 from storage.replication.follower_events import FetchFrom, LogChanged, LogUnchanged, RestartLog
 from storage.replication.leader_events import AssignmentSeen, CoordinationChanged
-from storage.replication.partition_replica import ComeToRest, GiveUpPlace, LogDamaged, LogsAtRest, PartitionReplica
+from storage.replication.partition_replica import PartitionReplica
+from storage.replication.replica_events import ComeToRest, GiveUpPlace, LogDamaged, LogsAtRest
 from storage.replication.replication_settings import TopicReplication
 from tests.property.replication.model_log import ModelLog
 from tests.unit.storage.replication.support import SETTINGS, identity, log_of, members

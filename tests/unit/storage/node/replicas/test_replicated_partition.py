@@ -14,7 +14,7 @@ from cluster.model.values import PartitionLife
 from cluster.ports.coordination import Put
 from storage.log.log_table import LogKind
 from storage.node.partition.node_settings import NodeSettings
-from storage.replication.partition_replica import Role
+from storage.replication.replica_events import Role
 from storage.replication.replication_settings import ReplicationSettings
 from storage.rpc.messages import ProduceRequest, RecordsRequest
 from tests.sim.environment import SimEntropy

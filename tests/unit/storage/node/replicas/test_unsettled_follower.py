@@ -17,7 +17,8 @@ from storage.replication.follower_events import (
 )
 from storage.replication.leader_events import AssignmentSeen
 from storage.replication.messages import LogAnswer, PartitionAnswer, PartitionId
-from storage.replication.partition_replica import ComeToRest, LogsAtRest, PartitionReplica
+from storage.replication.partition_replica import PartitionReplica
+from storage.replication.replica_events import ComeToRest, LogsAtRest
 from storage.replication.replication_settings import ReplicationSettings, TopicReplication
 
 ME = ReplicaIdentity(2, 1, "d2")
