@@ -33,6 +33,7 @@ from storage.log.stamped_run import StampedRun
 LOOP_ROUND_BYTES_MAX = 64 * 1024
 """Checksums of so many bytes take some tens of microseconds, as handing the interpreter to another thread does."""
 _ENTRY_OVERHEAD_BYTES = ENTRY_HEADER_BYTES + 96  # a key's text is never longer
+_SERVING = Lifecycle.SERVING  # asked with every append, and looking a member up takes longer than the question
 
 
 class GroupCommit:
@@ -103,7 +104,7 @@ class GroupCommit:
 
     def _admit(self, log: LogQueue, length: int) -> None:
         engine = self._engine
-        if engine.life is not Lifecycle.SERVING or log.state.refused:
+        if engine.life is not _SERVING or log.state.refused:
             engine.check_takes(log.state)
         if length > self._batch_bytes_max:
             raise ServerError(

@@ -43,6 +43,8 @@ from storage.rpc import messages
 from storage.rpc.node_api import ProduceWaiter
 from storage.rpc.peer_api import ProbeAnswer, ProbeRequest
 
+_SERVING = Lifecycle.SERVING  # asked with every send, and looking a member up takes longer than the question
+
 
 class StorageNode:
     """`open` one, use, `close`. Implements NodeApi and PeerApi."""
@@ -319,9 +321,8 @@ class StorageNode:
         return await partition.host.produce(request)
 
     def begin_produce(self, request: messages.ProduceRequest, waiter: ProduceWaiter) -> bool:
-        partition = (
-            None if self._life is not Lifecycle.SERVING else self._held.find(request.topic_id, request.partition)
-        )
+        is_serving = self._life is _SERVING
+        partition = self._held.find(request.topic_id, request.partition) if is_serving else None
         return partition is not None and partition.host.begin(request, waiter)
 
     async def known_keys(self, request: messages.KnownKeysRequest) -> messages.KnownKeysResponse:
