@@ -9,8 +9,8 @@ from tests.sim.cluster.coordination import CoordinationFaults
 from tests.sim.cluster.links import COORDINATION
 from tests.sim.cluster.machines import NodeMachine
 from tests.sim.cluster.stage import PATIENCE_S, Stage, play, running
-from tests.sim.cluster.world import QUEUE
 from tests.sim.history import LogRead, Outcome
+from tests.sim.world import QUEUE
 
 
 def uids_in_the_log(stage: Stage) -> set[str]:

@@ -16,9 +16,9 @@ from tests.sim.cluster.machines import GatewayMachine
 from tests.sim.cluster.mutants import earlier_mappings_go_on
 from tests.sim.cluster.reader_mutants import nearest_reads_go_to_the_log_end
 from tests.sim.cluster.stage import Script, Stage, play
-from tests.sim.cluster.world import QUEUE
 from tests.sim.history import Outcome, ReadRefused, RecordsRead, Sent
 from tests.sim.http_client import Answer, ConnectionLostError
+from tests.sim.world import QUEUE
 
 
 def finds(script: Script, complaint: str) -> None:

@@ -1,7 +1,7 @@
 """`python -m tests.sim --seed N` repeats one seed; `--seeds A..B --processes P` looks for one that fails.
 
-With `--cluster` it is a whole cluster, else a single server. The exit status is 1 if any seed failed, or if many seeds
-of a cluster never came to what they are for.
+With `--cluster` it is a whole cluster, else an embedded server. The exit status is 1 if any seed failed, or if many
+seeds never came to what they are for.
 """
 
 import argparse
@@ -16,36 +16,16 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from tests.sim.cluster.world import FAULTS_MIN, run_cluster_seed
-from tests.sim.history import History
-from tests.sim.reached import never_reached, too_little
-from tests.sim.world import run_seed
+from tests.sim.reached import CLUSTER_STATES, EMBEDDED_STATES, never_reached, too_little
+from tests.sim.world import FAULTS_MIN, Result, run_cluster_seed, run_embedded_seed
 
 HASH_SEED = "0"
 SEED_TIMEOUT_S = 120
-
-
-class _Describes(Protocol):
-    def describe(self) -> str: ...
-
-
-class _Outcome(Protocol):
-    """What a run of either kind says."""
-
-    @property
-    def options(self) -> _Describes: ...
-
-    violations: list[str]
-    coverage: Counter[str]
-    trace_hash: str
-    history: History
-    logs: list[object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +70,8 @@ def main() -> int:
     return _run_many(range(int(first), int(last or first) + 1), arguments)
 
 
-def _runner(is_cluster: bool) -> Callable[[int], _Outcome]:
-    return run_cluster_seed if is_cluster else run_seed
+def _runner(is_cluster: bool) -> Callable[[int], Result]:
+    return run_cluster_seed if is_cluster else run_embedded_seed
 
 
 def _run_one(seed: int, arguments: argparse.Namespace) -> int:
@@ -131,7 +111,7 @@ def _summarise(seed: int, is_cluster: bool, is_twice: bool) -> _Summary:
     run = _runner(is_cluster)
     result = run(seed)
     violations = list(result.violations)
-    if is_cluster:
+    if result.options.faults:
         violations += too_little(result.coverage, faults_min=FAULTS_MIN)
     if is_twice and run(seed).trace_hash != result.trace_hash:
         violations.append("a second run of the seed went another way")
@@ -168,7 +148,8 @@ def _run_many(seeds: range, arguments: argparse.Namespace) -> int:
     console.print(
         f"{len(seeds)} seeds, {totals.failed} failed, {elapsed_s:.1f} s, {len(seeds) / elapsed_s:.2f} seeds/s"
     )
-    missing = never_reached(totals.coverage, seeds=len(seeds)) if arguments.cluster else []
+    states = CLUSTER_STATES if arguments.cluster else EMBEDDED_STATES
+    missing = never_reached(totals.coverage, states, seeds=len(seeds))
     for name in missing:
         console.print(f"NEVER REACHED: {name}", markup=False)
     return 1 if totals.failed or missing else 0

@@ -8,7 +8,7 @@ from typing import Any
 from tests.sim.environment import MachineClock
 from tests.sim.history import History, Outcome
 from tests.sim.http_client import Answer, HttpClient
-from tests.sim.options import Options
+from tests.sim.options import ServerOptions
 
 UNKNOWN_CODES = frozenset({"OUTCOME_UNKNOWN", "INTERNAL", "TIMED_OUT", "STORAGE_FAILED", "SHUTTING_DOWN"})
 # What a correct client may be told while faults go on; anything else is a bug of the server.
@@ -31,7 +31,7 @@ LONGEST_WAIT_S = 60.0
 class Surroundings:
     """What all clients share. `http` gives the server's current address, None while it is down."""
 
-    options: Options
+    options: ServerOptions
     clock: MachineClock
     history: History
     coverage: Counter[str]

@@ -186,11 +186,8 @@ class ProgressRead(Event, frozen=True, kw_only=True):
     is_final: bool = False
 
 
-STARTED = "started"
-
-
 class Faulted(Event, frozen=True, kw_only=True):
-    """Something was done to the system. `kind` STARTED: a server process serves again."""
+    """Something was done to the system."""
 
     kind: str
     detail: str = ""

@@ -1,4 +1,7 @@
-"""Looks at logs and progress from outside, through the node's own interface, while everything goes on."""
+"""Looks at logs and progress from outside, through the interface of each partition's leader.
+
+What it sees while faults go on is judged as well, so it asks only whoever leads by the store's word, in that epoch.
+"""
 
 import asyncio
 import random
@@ -6,56 +9,86 @@ from collections.abc import Callable
 
 from acklog.wire.batch import decode_records, verify
 from cluster.errors import ServerError
-from cluster.model.values import Group, Topic
-from storage.rpc.messages import PositionsRequest, RecordsRequest
+from cluster.model.values import PartitionState
+from storage.rpc.messages import PositionsRequest, PositionsResponse, RecordsRequest
 from tests.sim.clients import Surroundings
+from tests.sim.cluster.hardware import Hardware
+from tests.sim.cluster.machines import NodeMachine
+from tests.sim.cluster.store_observer import StoreObserver
 from tests.sim.history import LogRead, ProgressRead, ReadRecord
-from tests.sim.machine import Machine
-from tests.sim.process import ProcessDiedError
+from tests.sim.process import Process, ProcessDiedError
+from tests.sim.queue_label import queue_label
+
+_Leader = tuple[NodeMachine, Process]
+READ_BYTES = 20_000
+PATIENCE_S = 5.0
+PAUSE_S = 0.1
+
+
+class NobodyLeadsError(Exception):
+    """The partition's leader does not live now, or does not know yet that it leads: what it says of an earlier epoch
+    may be behind what others have seen. Or the partition's topic is gone."""
 
 
 class Observer:
-    def __init__(self, machine: Machine, around: Surroundings) -> None:
-        self._machine = machine
+    def __init__(self, hardware: Hardware, store: StoreObserver, around: Surroundings) -> None:
+        self._hardware = hardware
+        self._store = store
         self._around = around
         self._random = random.Random(f"observer {around.options.seed}")
+        self.group_names: dict[str, str] = {}
 
     async def run(self, until: Callable[[], bool]) -> None:
-        """Look all the time."""
         while not until():
-            await asyncio.sleep(self._random.uniform(0.05, 1.0))
+            await asyncio.sleep(self._random.uniform(0.1, 1.0))
             await self.look(is_final=False)
 
     async def look(self, *, is_final: bool) -> list[ProgressRead]:
-        server = self._machine.server
-        if server is None:
-            return []
-        found = []
-        for topic in server.gateway.metadata.topics():
-            for partition in range(topic.partitions):
-                try:
-                    found += await self.read_progress(topic, partition, is_final=is_final)
-                    await self._read_log(topic, partition, is_final=is_final)
-                except (ProcessDiedError, ServerError) as error:
-                    if is_final:
-                        raise
-                    self._around.coverage[f"look {type(error).__name__}"] += 1
+        """At every partition. A final look raises where it fails."""
+        look_at = self._look_finally if is_final else self._look_at
+        return [read for place in sorted(self._store.partitions) for read in await look_at(place)]
+
+    async def _look_at(self, place: tuple[str, int]) -> list[ProgressRead]:
+        state = self._store.partitions.get(place)
+        found: list[ProgressRead] = []
+        if state is None:  # its topic is gone meanwhile
+            return found
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                found = await self.read_progress(state, is_final=False)
+                await self._read_log(state, is_final=False)
+        except (ProcessDiedError, ServerError, NobodyLeadsError, TimeoutError) as error:
+            self._around.coverage[f"look {type(error).__name__}"] += 1
         return found
 
-    async def read_progress(self, topic: Topic, partition: int, *, is_final: bool) -> list[ProgressRead]:
-        server, process = self._machine.server, self._machine.process
-        if server is None or process is None:
-            return []
+    async def _look_finally(self, place: tuple[str, int]) -> list[ProgressRead]:
+        """Leadership still moves when everything is well, home to the preferred leader, and whoever leads may hear of
+        it after the store's observer: then the look begins anew, for PATIENCE_S at most."""
+        until_ms = self._around.now_ms() + PATIENCE_S * 1000
+        while True:
+            state = self._store.partitions[place]
+            try:
+                found = await self.read_progress(state, is_final=True)
+                await self._read_log(state, is_final=True)
+            except (ServerError, NobodyLeadsError):
+                if self._around.now_ms() >= until_ms:
+                    raise
+                await asyncio.sleep(PAUSE_S)
+            else:
+                return found
+
+    async def read_progress(self, state: PartitionState, *, is_final: bool) -> list[ProgressRead]:
+        machine, process = self._leader(state)
+        queue = self._queue_of(state)
         began_ms = self._around.now_ms()
-        positions = await process.call(server.node.positions(PositionsRequest(topic.id, partition)))
-        names = {group.id: group.name for group in self._known_groups()}
+        positions = await self._positions(machine, process, state)
         found = [
             ProgressRead(
                 began_ms=began_ms,
                 ended_ms=self._around.now_ms(),
-                group=names[position.group_id],
-                queue=topic.name,
-                partition=partition,
+                group=self.group_names.get(position.group_id, position.group_id),
+                queue=queue,
+                partition=state.partition,
                 leader_epoch=positions.leader_epoch,
                 high_watermark=positions.high_watermark,
                 progress=position.progress,
@@ -70,25 +103,42 @@ class Observer:
             self._around.history.add(read)
         return found
 
-    def _known_groups(self) -> list[Group]:
-        server = self._machine.server
-        return server.gateway.metadata.groups() if server is not None else []
+    def _queue_of(self, state: PartitionState) -> str:
+        topic = self._store.topics.get(state.topic_id)
+        if topic is None:
+            raise NobodyLeadsError
+        return queue_label(topic.name, topic.id)
 
-    async def _read_log(self, topic: Topic, partition: int, *, is_final: bool) -> None:
+    def _leader(self, state: PartitionState) -> _Leader:
+        machine = self._hardware.leader_of(state)
+        if machine is None or machine.node is None or machine.process is None:
+            raise NobodyLeadsError
+        return machine, machine.process
+
+    async def _positions(self, machine: NodeMachine, process: Process, state: PartitionState) -> PositionsResponse:
+        assert machine.node is not None
+        request = PositionsRequest(state.topic_id, state.partition)
+        positions = await process.call(machine.node.node.positions(request))
+        if positions.leader_epoch < state.leader_epoch:
+            raise NobodyLeadsError
+        return positions
+
+    async def _read_log(self, state: PartitionState, *, is_final: bool) -> None:
         """A part of the log from somewhere, or all of it."""
-        server, process = self._machine.server, self._machine.process
-        if server is None or process is None:
-            return
+        machine, process = self._leader(state)
+        queue = self._queue_of(state)
+        assert machine.node is not None
+        node = machine.node.node
         began_ms = self._around.now_ms()
         offset = 0
         if not is_final:
-            bounds = await process.call(server.node.positions(PositionsRequest(topic.id, partition)))
+            bounds = await self._positions(machine, process, state)
             offset = self._random.randint(bounds.log_start, bounds.high_watermark)
         records: list[ReadRecord] = []
         next_offset = offset
         while True:
-            request = RecordsRequest(topic.id, partition, next_offset, max_bytes=20_000)
-            response = await process.call(server.node.records(request))
+            request = RecordsRequest(state.topic_id, state.partition, next_offset, max_bytes=READ_BYTES)
+            response = await process.call(node.records(request))
             records += records_of(response.batches, next_offset)
             stands_still = response.next_offset <= next_offset
             next_offset = response.next_offset
@@ -99,8 +149,8 @@ class Observer:
                 began_ms=began_ms,
                 ended_ms=self._around.now_ms(),
                 reader="observer",
-                queue=topic.name,
-                partition=partition,
+                queue=queue,
+                partition=state.partition,
                 offset=offset,
                 next_offset=next_offset,
                 log_start=response.log_start,

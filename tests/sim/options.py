@@ -1,33 +1,75 @@
-"""What a simulation is like: every option is drawn from the seed, so that seeds differ in kind and not only in detail
-(swarm testing, Groce et al. 2012: leaving features out finds bugs that always having them all hides)."""
+"""What a simulated server is like, and its world. `drawn_options` draws all of it from a seed."""
 
-import random
 from dataclasses import dataclass, fields
 from enum import Enum
 
+from tests.sim.cluster.coordination import CoordinationFaults
+from tests.sim.cluster.links import LinkSpeed
 
-class FaultKind(Enum):
-    KILL = "kill"  # the process; the page cache stays
-    POWER_LOSS = "power loss"  # unsynced writes are kept, dropped or torn
-    RESTART = "restart"  # graceful
-    KILL_AT_OPERATION = "kill at operation"  # in the middle of a round, a background sync, a recovery
-    POWER_LOSS_AT_OPERATION = "power loss at operation"
+
+class Deployment(Enum):
+    """What it is made of. An embedded server is a world with one machine, on which all of it is one process: a node, a
+    gateway and the coordination store, without a network."""
+
+    EMBEDDED = "embedded"
+    CLUSTER = "cluster"
+
+
+class Fault(Enum):
+    """What may happen."""
+
+    KILL = "kill a node"  # the page cache stays
+    POWER_LOSS = "power loss of a node"
+    POWER_LOSS_OF_ALL = "power loss of all nodes"
+    KILL_AT_OPERATION = "kill at a disk operation"
+    POWER_LOSS_AT_OPERATION = "power loss at a disk operation"
+    QUICK_RESTART = "quick restart"  # killed and started again before anybody notices
+    KILL_LEADER = "kill a leader"
+    DOUBLE_FAILOVER = "double failover"  # the leader, and soon the one after it
+    RESTART = "graceful restart"
+    WIPE = "wiped disk"
+    PAUSE = "pause of a node"  # long enough for its lease to end
+    SHORT_PAUSE = "short pause of a node"
+    KILL_GATEWAY = "kill a gateway"
+    PAUSE_GATEWAY = "pause of a gateway"
+    ISOLATE = "isolated node"
+    ONE_WAY = "one-way partition"
+    CLOG = "clogged link"
+    RESETS = "reset connections"
+    CUT_STORE = "node cut off from the store"
+    STORE_DOWN = "store without a quorum"
+    COMPACT = "compaction"
+    EXPIRE = "lease ended early"  # by the store's operator, or a store that was wrong about the time
     FAILED_SYNC = "failed sync"
     DISK_FULL = "disk full"
     SLOW_DISK = "slow disk"
     WALL_JUMP = "wall jump"
+    DRAIN = "drain a node"
+    BIT_ROT = "bit rot"
+    GROW = "grow the topic"
+    MOVE = "move a partition"
+    ISLAND = "island of a node and a gateway"
+
+
+class LastingFault(Enum):
+    """What stays for as long as the availability judge needs, one at a time and nothing else with it: what a supervisor
+    cannot help, and an operator may notice an hour later."""
+
+    ISLAND = "lasting: a node and a gateway away from the rest"
+    ISLAND_WITHOUT_STORE = "lasting: a node and a gateway away from the rest and the store"
+    CUT_OFF = "lasting: a node away from other nodes"
+    UNHEARD = "lasting: a node that other nodes do not hear"
+    DEAF = "lasting: a node that does not hear other nodes"
+    UNHEARD_BY_ONE = "lasting: a node that one other does not hear"
+    FULL_DISK = "lasting: a full disk"
+    LONG_PAUSE = "lasting: a pause of a node"
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """`weights` are relative probabilities; times are virtual milliseconds."""
+class ServerOptions:
+    """How each server keeps its logs, and what clients do."""
 
     seed: int
-    duration_ms: int
-    fault_interval_ms: int
-    faults: tuple[FaultKind, ...]
-    restart_delay_ms: int
-
     partitions: int
     groups: int
     segment_bytes: int
@@ -70,73 +112,76 @@ class Options:
     disconnect_probability: float
     shuffle: bool
 
+    def describe(self) -> str:
+        return "\n".join(f"  {field.name:24} {getattr(self, field.name)}" for field in fields(self))
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """`server` says how logs are kept and what clients do. Times are virtual milliseconds."""
+
+    seed: int
+    deployment: Deployment
+    server: ServerOptions
+    faults: tuple[Fault, ...]
+    duration_ms: int
+    fault_interval_ms: int
+    restart_delays_ms: tuple[int, ...]
+
+    nodes: int
+    gateways: int
+    has_racks: bool
+    replication_factor: int
+    min_insync_replicas: int
+    max_replica_lag_ms: int
+
+    link: LinkSpeed
+    cut_probability: float
+    coordination: CoordinationFaults
+    clock_skew_ms: int
+    clock_drift: float
+
+    registration_ttl_ms: int
+    election_ttl_ms: int
+    fetch_wait_ms: int
+    contact_ms: int
+    live_lag_records_max: int
+    fetch_bytes_max: int
+    repair_delay_ms: int
+
+    joins: int
+    """New machines that join while everything goes on."""
+    leaves: int
+    """Machines that are drained and taken away for good."""
+    seeks: int
+    """How often each group is sent back or forth."""
+    deletions: int
+    """How often a topic beside the others is deleted, and created again."""
+    readers: int
+    """Clients that read the log over HTTP."""
+    lasting_faults: tuple[LastingFault, ...]
+    """What comes after all the others, under the eyes of the availability judge."""
+
     @property
     def dedup_is_exact(self) -> bool:
-        """Whether wall-clock time is right enough for the dedup windows, which are rebuilt by it after a restart."""
-        return FaultKind.WALL_JUMP not in self.faults
+        """Whether dedup windows know all of their time: they follow append times."""
+        return Fault.WALL_JUMP not in self.faults and self.clock_skew_ms <= 1_000
+
+    @property
+    def also_expected(self) -> frozenset[str]:
+        """Codes that clients may be told for what goes wrong here, and only here."""
+        codes = {Fault.BIT_ROT: "RECORDS_CORRUPT"}
+        return frozenset(code for fault, code in codes.items() if fault in self.faults)
 
     def describe(self) -> str:
         lines = []
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if field.name == "faults":
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if each.name == "server":
+                continue
+            if each.name in {"faults", "lasting_faults"}:
                 value = ", ".join(fault.value for fault in value) or "none"
-            lines.append(f"  {field.name:24} {value}")
-        return "\n".join(lines)
-
-
-def draw_options(seed: int) -> Options:
-    """The options of `seed`."""
-    rng = random.Random(f"options {seed}")
-
-    def sometimes(probability: float, low: float, high: float) -> float:
-        return round(rng.uniform(low, high), 3) if rng.random() < probability else 0.0
-
-    kinds = list(FaultKind)
-    faults = tuple(kind for kind in kinds if rng.random() < rng.choice((0.2, 0.5, 0.8))) if rng.random() < 0.93 else ()
-    journal_file_bytes = rng.choice((16_384, 65_536, 1_048_576))
-    return Options(
-        seed=seed,
-        duration_ms=rng.choice((5_000, 15_000, 30_000)),
-        fault_interval_ms=rng.choice((500, 2_000, 5_000)),
-        faults=faults,
-        restart_delay_ms=rng.choice((1, 100, 2_000)),
-        partitions=rng.choice((1, 1, 2, 4)),
-        groups=rng.choice((1, 1, 2)),
-        segment_bytes=rng.choice((500, 4_000, 50_000, 1_000_000)),
-        journal_file_bytes=journal_file_bytes,
-        journal_files_max=rng.choice((3, 4, 8)),
-        sync_interval_ms=rng.choice((20, 200, 2_000, 60_000)),
-        delivery_snapshot_bytes=rng.choice((500, 5_000, 1_000_000)),
-        batch_cache_bytes=rng.choice((0, 2_000, 10_000_000)),
-        write_behind_bytes=rng.choice((0, 2_000, 10_000_000)),
-        disk_mean_ms=rng.choice((0.1, 0.5, 5.0)),
-        disk_stall_probability=sometimes(0.3, 0.001, 0.05),
-        cache_miss_probability=rng.choice((0.0, 0.1, 1.0)),
-        store_mean_ms=rng.choice((0.1, 1.0, 20.0)),
-        producers=rng.randint(1, 3),
-        messages_max=rng.choice((10, 50, 150)),
-        batch_max=rng.choice((1, 5, 30)),
-        body_bytes_max=rng.choice((10, 200, min(2_000, journal_file_bytes // 80))),  # a batch must fit
-        keys=rng.choice((1, 5, 100)),
-        keyless_probability=rng.choice((0.0, 0.3, 1.0)),
-        dedup_probability=rng.choice((0.0, 0.2, 1.0)),
-        request_key_probability=rng.choice((0.0, 0.5, 1.0)),
-        resend_probability=sometimes(0.5, 0.01, 0.3),
-        producer_pause_ms=rng.choice((1, 50, 500)),
-        dedup_window_ms=rng.choice((60_000, 300_000)),
-        acks=("all",),
-        consumers=rng.randint(1, 3),
-        receive_max=rng.choice((1, 10, 100)),
-        wait_ms=rng.choice((0, 500, 5_000)),
-        group_visibility_ms=rng.choice((500, 3_000, 10_000)),
-        visibility_ms=rng.choice((0, 300, 3_000)),
-        max_attempts=rng.choice((1, 2, 3, 16)),
-        nack_probability=sometimes(0.5, 0.01, 0.5),
-        forget_probability=sometimes(0.5, 0.01, 0.3),
-        extend_probability=sometimes(0.4, 0.01, 0.5),
-        slow_probability=sometimes(0.5, 0.01, 0.3),
-        auto_ack_probability=sometimes(0.2, 0.1, 1.0),
-        disconnect_probability=sometimes(0.4, 0.01, 0.2),
-        shuffle=rng.random() < 0.9,
-    )
+            if each.name == "deployment":
+                value = value.value
+            lines.append(f"  {each.name:24} {value}")
+        return "\n".join([*lines, "  of each server and its clients:", self.server.describe()])

@@ -1,6 +1,6 @@
 """What simulated seeds must have come to, so that finding nothing means something."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 SEEDS_MIN = 500
 """With fewer seeds something rare may be missing by chance."""
@@ -8,7 +8,34 @@ SEEDS_MIN = 500
 OPERATIONS = ("send OK", "ack OK")
 """Of every seed."""
 
-STATES = (
+EMBEDDED_STATES = (
+    "dead letters",
+    "deaths within a start",
+    "deaths within an operation",
+    "dedup hits",
+    "fault: disk full",
+    "fault: failed sync",
+    "fault: graceful restart",
+    "fault: kill a node",
+    "fault: kill at a disk operation",
+    "fault: power loss at a disk operation",
+    "fault: power loss of a node",
+    "fault: slow disk",
+    "fault: wall jump",
+    "graceful stops",
+    "journal replays",
+    "listings",
+    "looks at a message",
+    "pages of the leader",
+    "redeliveries",
+    "seeks back",
+    "send STORAGE_FULL",
+    "topics created again",
+    "torn tails",
+)
+"""Of many seeds of an embedded server together."""
+
+CLUSTER_STATES = (
     "elections of another node",
     "ISR growths",
     "availability judged",
@@ -43,12 +70,12 @@ STATES = (
 
 
 def too_little(coverage: Mapping[str, int], *, faults_min: int) -> list[str]:
-    """What a seed of a cluster lacks."""
+    """What a seed lacks."""
     faults = sum(count for name, count in coverage.items() if name.startswith("fault: "))
     lacking = [f"not a single {name!r}" for name in OPERATIONS if not coverage.get(name)]
     return lacking if faults >= faults_min else [*lacking, f"only {faults} faults"]
 
 
-def never_reached(coverage: Mapping[str, int], *, seeds: int) -> list[str]:
-    """What so many seeds of a cluster should have come to, and did not."""
-    return [] if seeds < SEEDS_MIN else [name for name in STATES if not coverage.get(name)]
+def never_reached(coverage: Mapping[str, int], states: Iterable[str], *, seeds: int) -> list[str]:
+    """Which of `states` so many seeds should have come to, and did not."""
+    return [] if seeds < SEEDS_MIN else [name for name in states if not coverage.get(name)]

@@ -17,7 +17,6 @@ from tests.sim.delivery_checkers import (
     StaleReceiptsAreRefused,
 )
 from tests.sim.history import (
-    STARTED,
     AutoAckedAnswerLost,
     Delivered,
     Elected,
@@ -339,12 +338,6 @@ GOOD_AND_BAD: list[tuple[Checker, dict[str, list[Event]], dict[str, list[Event]]
                 later(settled(attempt=2), 300),
                 later(settled(), 400),
             ],
-            "forgotten by a restart": [
-                delivered(),
-                EXPIRED,
-                Faulted(began_ms=250, ended_ms=250, kind=STARTED),
-                later(settled(), 300),
-            ],
             "forgotten by an election": [
                 delivered(),
                 EXPIRED,
@@ -383,12 +376,6 @@ GOOD_AND_BAD: list[tuple[Checker, dict[str, list[Event]], dict[str, list[Event]]
         },
         {
             "an old ack": [delivered(), EXPIRED, later(settled(), 300)],
-            "an old ack after a restart before the newer lease": [
-                delivered(),
-                Faulted(began_ms=150, ended_ms=150, kind=STARTED),
-                EXPIRED,
-                later(settled(), 300),
-            ],
             "an old ack after an election before the newer lease": [
                 delivered(),
                 Elected(began_ms=150, ended_ms=150, queue="q", partition=0, epoch=2, leader=2),

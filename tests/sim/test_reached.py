@@ -1,6 +1,8 @@
 """A run of many seeds fails where it has not come to what it is for."""
 
-from tests.sim.reached import SEEDS_MIN, STATES, never_reached, too_little
+import pytest
+
+from tests.sim.reached import CLUSTER_STATES, EMBEDDED_STATES, SEEDS_MIN, never_reached, too_little
 
 
 def test_a_seed_without_operations_or_faults() -> None:
@@ -10,8 +12,9 @@ def test_a_seed_without_operations_or_faults() -> None:
     assert too_little({**enough, "fault: slow disk": 0}, faults_min=3) == ["only 2 faults"]
 
 
-def test_many_seeds_that_never_came_to_something() -> None:
-    everything = dict.fromkeys(STATES, 1)
-    assert never_reached(everything, seeds=SEEDS_MIN) == []
-    assert never_reached({**everything, "torn tails": 0}, seeds=SEEDS_MIN) == ["torn tails"]
-    assert never_reached({}, seeds=SEEDS_MIN - 1) == [], "it may be chance"
+@pytest.mark.parametrize("states", [CLUSTER_STATES, EMBEDDED_STATES])
+def test_many_seeds_that_never_came_to_something(states: tuple[str, ...]) -> None:
+    everything = dict.fromkeys(states, 1)
+    assert never_reached(everything, states, seeds=SEEDS_MIN) == []
+    assert never_reached({**everything, "torn tails": 0}, states, seeds=SEEDS_MIN) == ["torn tails"]
+    assert never_reached({}, states, seeds=SEEDS_MIN - 1) == [], "it may be chance"

@@ -1,4 +1,4 @@
-"""Fixed seeds of the simulation, and proof that it notices a server that breaks its word."""
+"""Fixed seeds of an embedded server's simulation, and proof that it notices a server that breaks its word."""
 
 from dataclasses import replace
 from typing import Any
@@ -12,9 +12,10 @@ from storage.delivery.states import MessageEvent
 from storage.rpc import messages
 from storage.rpc.in_process import InProcessNode
 from tests.sim import sim_disk_content
-from tests.sim.options import FaultKind, draw_options
+from tests.sim.drawn_options import EMBEDDED_FAULTS, draw_embedded_options
+from tests.sim.options import Fault
 from tests.sim.sim_disk_content import FileContent
-from tests.sim.world import Result, run_options, run_seed
+from tests.sim.world import Result, run_embedded_seed, run_options
 
 SEEDS = (*range(1, 21), 106)  # 106: answers come so late that a message dies before its last delivery is known
 MUTANT_SEEDS = range(1, 15)
@@ -23,7 +24,7 @@ JOURNAL_BYTES_MIN = 16_000  # journal files are preallocated, so their size neve
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_seed_finds_nothing(seed: int) -> None:
-    result = run_seed(seed)
+    result = run_embedded_seed(seed)
     assert result.violations == [], f"python -m tests.sim --seed {seed} --logs\n{result.options.describe()}"
     assert result.coverage["send OK"] > 0
     assert result.coverage["ack OK"] > 0
@@ -31,26 +32,25 @@ def test_a_seed_finds_nothing(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", [4, 9])
 def test_a_seed_goes_the_same_way_twice(seed: int) -> None:
-    first, second = run_seed(seed), run_seed(seed)
+    first, second = run_embedded_seed(seed), run_embedded_seed(seed)
     assert first.trace_hash
     assert (first.trace_hash, first.history.events) == (second.trace_hash, second.history.events)
 
 
 def test_options_differ_from_seed_to_seed_and_are_printed() -> None:
-    described = {draw_options(seed).describe().replace(str(seed), "") for seed in range(50)}
-    assert len(described) == 50
-    drawn = {fault for seed in range(50) for fault in draw_options(seed).faults}
-    assert drawn == set(FaultKind)
-    assert "max_attempts" in draw_options(1).describe()
+    options = [draw_embedded_options(seed) for seed in range(50)]
+    assert len({each.describe().replace(str(each.seed), "") for each in options}) == 50
+    assert {fault for each in options for fault in each.faults} == set(EMBEDDED_FAULTS)
+    assert {each.seeks > 0 for each in options} == {False, True}
+    assert {each.deletions > 0 for each in options} == {False, True}
+    assert {each.readers > 0 for each in options} == {False, True}
+    assert "max_attempts" in options[0].describe()
 
 
-def _first_caught(checker: str, *faults: FaultKind, **changes: Any) -> Result:
-    """The first small world in which `checker` complains; `changes` are options that differ."""
+def _first_caught(checker: str, *faults: Fault, **changes: Any) -> Result:
+    """The first small world in which `checker` complains; `changes` are options of the server that differ."""
     for seed in MUTANT_SEEDS:
         small: dict[str, Any] = {
-            "duration_ms": 3_000,
-            "fault_interval_ms": 500,
-            "faults": faults,
             "producers": 1,
             "messages_max": 30,
             "producer_pause_ms": 50,
@@ -60,7 +60,20 @@ def _first_caught(checker: str, *faults: FaultKind, **changes: Any) -> Result:
             "auto_ack_probability": 0.0,
             "sync_interval_ms": 2_000,
         }
-        result = run_options(replace(draw_options(seed), **{**small, **changes}))
+        drawn = draw_embedded_options(seed)
+        server = replace(drawn.server, **{**small, **changes})
+        result = run_options(
+            replace(
+                drawn,
+                server=server,
+                faults=faults,
+                duration_ms=3_000,
+                fault_interval_ms=500,
+                seeks=0,
+                deletions=0,
+                readers=0,
+            )
+        )
         if any(violation.startswith(checker) for violation in result.violations):
             return result
     pytest.fail(f"{checker} never complained")
@@ -77,7 +90,7 @@ def test_a_disk_that_lies_about_the_journals_syncs_is_noticed(monkeypatch: pytes
 
     monkeypatch.setattr(FileContent, "sync", lie)
     monkeypatch.setattr(sim_disk_content, "_settle", lambda content, changes, rng: None)
-    assert _first_caught("AcknowledgedIsInTheLog", FaultKind.POWER_LOSS).violations
+    assert _first_caught("AcknowledgedIsInTheLog", Fault.POWER_LOSS).violations
 
 
 def test_acks_that_are_confirmed_and_forgotten_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,8 +14,8 @@ from cluster.ports.coordination import CoordinationError, Delete, Put
 from tests.sim.cluster.hardware import Hardware
 from tests.sim.cluster.links import COORDINATION, Link
 from tests.sim.cluster.machines import Host, NodeMachine, Surrounding
-from tests.sim.cluster.options import ClusterFault
 from tests.sim.cluster.store_observer import StoreObserver
+from tests.sim.options import Fault
 from tests.sim.process import ProcessDiedError
 
 PARTITIONS_MAX = 6
@@ -33,41 +33,41 @@ class Misfortune:
         self._store = store
         self._random = random.Random(f"faults {around.options.seed}")
         self._under_way: list[asyncio.Task[None]] = []
-        self._kinds: dict[ClusterFault, Inflict] = {
-            ClusterFault.KILL: self._kill,
-            ClusterFault.POWER_LOSS: self._power_loss,
-            ClusterFault.POWER_LOSS_OF_ALL: self._power_loss_of_all,
-            ClusterFault.KILL_AT_OPERATION: self._kill_at_operation,
-            ClusterFault.POWER_LOSS_AT_OPERATION: self._power_loss_at_operation,
-            ClusterFault.QUICK_RESTART: self._quick_restart,
-            ClusterFault.KILL_LEADER: self._kill_leader,
-            ClusterFault.DOUBLE_FAILOVER: self._double_failover,
-            ClusterFault.RESTART: self._restart,
-            ClusterFault.WIPE: self._wipe,
-            ClusterFault.PAUSE: self._pause,
-            ClusterFault.SHORT_PAUSE: self._short_pause,
-            ClusterFault.KILL_GATEWAY: self._kill_gateway,
-            ClusterFault.PAUSE_GATEWAY: self._pause_gateway,
-            ClusterFault.ISOLATE: self._isolate,
-            ClusterFault.ONE_WAY: self._one_way,
-            ClusterFault.CLOG: self._clog,
-            ClusterFault.RESETS: self._resets,
-            ClusterFault.CUT_STORE: self._cut_store,
-            ClusterFault.STORE_DOWN: self._store_down,
-            ClusterFault.COMPACT: self._compact,
-            ClusterFault.EXPIRE: self._expire,
-            ClusterFault.FAILED_SYNC: self._failed_sync,
-            ClusterFault.DISK_FULL: self._disk_full,
-            ClusterFault.SLOW_DISK: self._slow_disk,
-            ClusterFault.WALL_JUMP: self._wall_jump,
-            ClusterFault.DRAIN: self._drain,
-            ClusterFault.BIT_ROT: self._bit_rot,
-            ClusterFault.GROW: self._grow,
-            ClusterFault.MOVE: self._move,
-            ClusterFault.ISLAND: self._island,
+        self._kinds: dict[Fault, Inflict] = {
+            Fault.KILL: self._kill,
+            Fault.POWER_LOSS: self._power_loss,
+            Fault.POWER_LOSS_OF_ALL: self._power_loss_of_all,
+            Fault.KILL_AT_OPERATION: self._kill_at_operation,
+            Fault.POWER_LOSS_AT_OPERATION: self._power_loss_at_operation,
+            Fault.QUICK_RESTART: self._quick_restart,
+            Fault.KILL_LEADER: self._kill_leader,
+            Fault.DOUBLE_FAILOVER: self._double_failover,
+            Fault.RESTART: self._restart,
+            Fault.WIPE: self._wipe,
+            Fault.PAUSE: self._pause,
+            Fault.SHORT_PAUSE: self._short_pause,
+            Fault.KILL_GATEWAY: self._kill_gateway,
+            Fault.PAUSE_GATEWAY: self._pause_gateway,
+            Fault.ISOLATE: self._isolate,
+            Fault.ONE_WAY: self._one_way,
+            Fault.CLOG: self._clog,
+            Fault.RESETS: self._resets,
+            Fault.CUT_STORE: self._cut_store,
+            Fault.STORE_DOWN: self._store_down,
+            Fault.COMPACT: self._compact,
+            Fault.EXPIRE: self._expire,
+            Fault.FAILED_SYNC: self._failed_sync,
+            Fault.DISK_FULL: self._disk_full,
+            Fault.SLOW_DISK: self._slow_disk,
+            Fault.WALL_JUMP: self._wall_jump,
+            Fault.DRAIN: self._drain,
+            Fault.BIT_ROT: self._bit_rot,
+            Fault.GROW: self._grow,
+            Fault.MOVE: self._move,
+            Fault.ISLAND: self._island,
         }
 
-    def inflict(self, kind: ClusterFault) -> None:
+    def inflict(self, kind: Fault) -> None:
         self._around.coverage[f"fault: {kind.value}"] += 1
         self._under_way = [task for task in self._under_way if not task.done()]
         self._under_way.append(asyncio.create_task(self._kinds[kind]()))

@@ -11,8 +11,10 @@ from cluster.model.values import NO_LEADER, PartitionState
 from cluster.ports.coordination import CoordinationError
 from tests.sim.cluster.machines import GatewayMachine, Host, NodeMachine, Surrounding
 from tests.sim.cluster.store_observer import StoreObserver
+from tests.sim.embedded_machine import EmbeddedMachine
 from tests.sim.environment import ExecutorKilledError
 from tests.sim.http_client import HttpClient
+from tests.sim.options import Deployment
 from tests.sim.process import ProcessDiedError
 
 LOOK_INTERVAL_S = 0.05
@@ -32,8 +34,16 @@ class Hardware:
     """`keep_up` restarts whatever ends, as a supervisor does, until `rest`."""
 
     def __init__(self, around: Surrounding, store: StoreObserver, violations: list[str]) -> None:
-        self.nodes = {number: NodeMachine(number, around, self._died) for number in range(1, around.options.nodes + 1)}
-        self.gateways = [GatewayMachine(number, around, self._died) for number in range(around.options.gateways)]
+        self.nodes: dict[int, NodeMachine] = {}
+        self.gateways: list[GatewayMachine | EmbeddedMachine] = []
+        if around.options.deployment is Deployment.EMBEDDED:
+            machine = EmbeddedMachine(around, self._died)
+            self.nodes[machine.node_id] = machine
+            self.gateways.append(machine)
+        else:
+            numbers = range(1, around.options.nodes + 1)
+            self.nodes = {number: NodeMachine(number, around, self._died) for number in numbers}
+            self.gateways += [GatewayMachine(number, around, self._died) for number in range(around.options.gateways)]
         self.must_stay_up = False
         self.restart_at_once: set[str] = set()
         self.kept_down: set[str] = set()
@@ -52,7 +62,8 @@ class Hardware:
 
     @property
     def hosts(self) -> list[Host]:
-        return [*self.nodes.values(), *self.gateways]
+        """Each once, also one that is both a node and a gateway."""
+        return list(dict.fromkeys([*self.nodes.values(), *self.gateways]))
 
     # --- life ---
 
@@ -125,10 +136,10 @@ class Hardware:
 
     async def _end_if_over(self, machine: NodeMachine) -> None:
         """A node that says that it must be closed is closed, and its machine loses power if its disk is the reason."""
-        node = machine.node
-        if node is None or node.end.reason is None or machine.process is None or machine.process.is_paused:
+        node, reason = machine.node, machine.reason_to_end
+        if node is None or reason is None or machine.process is None or machine.process.is_paused:
             return
-        self._around.coverage[f"nodes that gave up: {type(node.end.reason).__name__}"] += 1
+        self._around.coverage[f"nodes that gave up: {type(reason).__name__}"] += 1
         await asyncio.sleep(0.3)  # meanwhile it must not confirm anything
         if machine.node is node:
             machine.end(loses_power=node.node.failure is not None)

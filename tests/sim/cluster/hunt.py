@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.sim.cluster.mutants import FOUND_ELSEWHERE, MUTANTS, RARE, Mutant
-from tests.sim.cluster.world import run_cluster_seed
+from tests.sim.world import run_cluster_seed
 
 HASH_SEED = "0"
 SEEDS_MAX = 500

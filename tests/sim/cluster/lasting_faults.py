@@ -9,7 +9,7 @@ from tests.sim.cluster.availability import AVAILABLE_AFTER_MS, AvailabilityJudge
 from tests.sim.cluster.hardware import Hardware
 from tests.sim.cluster.links import COORDINATION, Link
 from tests.sim.cluster.machines import NodeMachine, Surrounding
-from tests.sim.cluster.options import LastingFault
+from tests.sim.options import LastingFault
 
 LASTS_MS = AVAILABLE_AFTER_MS + 6_000
 FREE_BYTES = (0, 100, 5_000)

@@ -5,6 +5,7 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 from app.configuration.node_process_settings import NodeProcessSettings
 from app.configuration.server_settings import Settings
@@ -17,15 +18,15 @@ from cluster.controller.planner_settings import PlannerSettings
 from cluster.errors import ServerError
 from cluster.life.election import ElectionSettings
 from cluster.life.registration_settings import RegistrationSettings
-from cluster.ports.coordination import CoordinationError
+from cluster.ports.coordination import CoordinationError, CoordinationStore
 from storage.log.keys import PARTITIONS_DIRECTORY
+from storage.log.log_settings import LogStoreSettings
 from storage.log.segment import SEGMENT_SUFFIX
 from storage.node.groups.delivery_snapshots import SNAPSHOT_NAME
 from storage.node.partition.node_settings import NodeSettings
 from storage.replication.replication_settings import ReplicationSettings
-from tests.sim.cluster.coordination import Coordination, StoreConnection
+from tests.sim.cluster.coordination import Coordination
 from tests.sim.cluster.network import Network
-from tests.sim.cluster.options import ClusterOptions
 from tests.sim.environment import (
     FIRST_WALL_MS,
     DiskSpeed,
@@ -37,9 +38,9 @@ from tests.sim.environment import (
 )
 from tests.sim.http_client import HttpClient
 from tests.sim.loop import SimLoop
-from tests.sim.machine import ProcessDisk, node_settings
+from tests.sim.options import Options, ServerOptions
 from tests.sim.process import Process, ProcessDiedError
-from tests.sim.sim_disk import SimDisk, SimulatedPowerLoss
+from tests.sim.sim_disk import DiskOperation, OperationKind, SimDisk, SimulatedPowerLoss
 
 STOP_TIMEOUT_S = 90
 STOP_FAILURES = (
@@ -59,10 +60,31 @@ class Surrounding:
     """What all machines of a cluster share."""
 
     loop: SimLoop
-    options: ClusterOptions
+    options: Options
     network: Network
     coordination: Coordination
     coverage: Counter[str]
+
+
+class ProcessDisk:
+    """The disk as one process has it: gone for good when the process is."""
+
+    def __init__(self, disk: SimDisk, process: Process) -> None:
+        self._disk = disk
+        self._process = process
+
+    def __getattr__(self, name: str) -> Any:
+        if self._process.is_dead:
+            raise SimulatedPowerLoss(self._process.name)
+        return getattr(self._disk, name)
+
+
+class Connection(CoordinationStore, Protocol):
+    """To the coordination store, of one process."""
+
+    def end(self) -> None:
+        """The process is gone."""
+        ...
 
 
 class Host:
@@ -72,7 +94,7 @@ class Host:
         options = around.options
         self.name = name
         self.process: Process | None = None
-        self.store: StoreConnection | None = None
+        self.store: Connection | None = None
         self.starts = 0
         self._around = around
         self._on_death = on_death
@@ -99,9 +121,12 @@ class Host:
     def _new_process(self) -> Process:
         self.starts += 1
         self.process = Process(self._around.loop, f"{self.name}.{self.starts}")
-        self.store = self._around.coordination.connect(self.name, self.process)
+        self.store = self._connect(self.process)
         self._around.network.power_returned(self.name)
         return self.process
+
+    def _connect(self, process: Process) -> Connection:
+        return self._around.coordination.connect(self.name, process)
 
     def _process_ended(self, *, loses_power: bool) -> None:
         """The process is dead; tell the world what it can know of it."""
@@ -125,6 +150,7 @@ class NodeMachine(Host):
         self.node: ClusterNode | None = None
         self.executor: SimExecutor | None = None
         self.problems: list[str] = []
+        self._has_stopped_gracefully = False
         self.directory_id = ""
         """Of the disk that the machine has now; "" while nothing was ever kept on it."""
         self.speed = DiskSpeed(
@@ -136,6 +162,7 @@ class NodeMachine(Host):
 
     def _new_disk(self) -> SimDisk:
         disk = SimDisk(seed=hash_of(self.name, self._wipes, self._around.options.seed))
+        disk.before_operation = self._count_operation
         miss_probability = self._around.options.server.cache_miss_probability
         disk.misses_cache = lambda _: self._random.random() < miss_probability
         return disk
@@ -145,41 +172,59 @@ class NodeMachine(Host):
     async def start(self) -> None:
         """Returns once the node serves, which waits for a store that cannot be reached. Raises ProcessDiedError and
         what `start_cluster_node` does; then the process is dead."""
-        options = self._around.options
         process = self._new_process()
-        assert self.store is not None
+        is_after_a_stop, self._has_stopped_gracefully = self._has_stopped_gracefully, False
         self.executor = SimExecutor(
-            f"{process.name} {options.seed}",
+            f"{process.name} {self._around.options.seed}",
             self.speed,
             crash_types=(SimulatedPowerLoss,),
             on_crash=lambda _: self._died_at_operation(),
         )
-        rack = f"rack-{self.node_id % 2}" if options.has_racks else ""
         try:
-            node = await process.call(
-                start_cluster_node(
-                    store=self.store,
-                    transport=self._around.network.transport(self.name, process),
-                    disk=ProcessDisk(self.disk, process),
-                    io=self.executor,
-                    clock=SimClock(self.clock),
-                    entropy=SimEntropy(f"{process.name} {options.seed}"),
-                    settings=process_settings(options, self.node_id, f"{self.name}:{PORT}", rack),
-                    node_settings=cluster_node_settings(options),
-                )
-            )
+            node = await process.call(self._start_server(process, self.executor))
         except ProcessDiedError:
             raise
         except Exception as error:
-            self.end(loses_power=isinstance(error, StorageFailedError))
+            self.end(loses_power=self._is_failure_of_the_disk(error))
             raise
         if process.is_dead:
             raise ProcessDiedError(process.name)
         self.node = node
+        self._serves(node)
         self.directory_id = node.node.logs.directory_id
         self._count_recovery(node)
+        if is_after_a_stop and not node.node.logs.report.was_clean:
+            self.problems.append("the last stop was graceful, and the start after it is not clean")
 
-    def end(self, *, loses_power: bool) -> None:
+    async def _start_server(self, process: Process, io: SimExecutor) -> ClusterNode:
+        options = self._around.options
+        assert self.store is not None
+        return await start_cluster_node(
+            store=self.store,
+            transport=self._around.network.transport(self.name, process),
+            disk=ProcessDisk(self.disk, process),
+            io=io,
+            clock=SimClock(self.clock),
+            entropy=SimEntropy(f"{process.name} {options.seed}"),
+            settings=process_settings(
+                options, self.node_id, f"{self.name}:{PORT}", f"rack-{self.node_id % 2}" if options.has_racks else ""
+            ),
+            node_settings=cluster_node_settings(options),
+        )
+
+    def _serves(self, node: ClusterNode) -> None:
+        """It has started."""
+
+    def _is_failure_of_the_disk(self, error: Exception) -> bool:
+        """Whether nobody knows what is on the disk now."""
+        return isinstance(error, StorageFailedError)
+
+    @property
+    def reason_to_end(self) -> object | None:
+        """Why its process, which still runs, must be ended."""
+        return None if self.node is None else self.node.end.reason
+
+    def end(self, *, loses_power: bool = False) -> None:
         """The process ends now, without a word; so does the machine, if it loses power."""
         if self.process is None or self.process.is_dead:
             return
@@ -202,7 +247,7 @@ class NodeMachine(Host):
         self.node = None
         try:
             async with asyncio.timeout(STOP_TIMEOUT_S):
-                await process.call(_leave_and_close(node))
+                await process.call(self._close(node))
         except ProcessDiedError:
             return
         except asyncio.CancelledError:  # whoever ordered it does not wait any longer
@@ -213,7 +258,12 @@ class NodeMachine(Host):
             self.end(loses_power=True)
             return
         self._around.coverage["graceful stops"] += 1
+        self._has_stopped_gracefully = True
         self.end(loses_power=False)
+
+    async def _close(self, node: ClusterNode) -> None:
+        await node.leave()
+        await node.close()
 
     # --- faults ---
 
@@ -248,6 +298,10 @@ class NodeMachine(Host):
         self.end(loses_power=self._loses_power)
 
     # --- evidence ---
+
+    def _count_operation(self, operation: DiskOperation) -> None:
+        if operation.kind is OperationKind.RENAME:
+            self._around.coverage[f"renames of {operation.path.rsplit('/', 1)[-1]}"] += 1
 
     def _count_recovery(self, node: ClusterNode) -> None:
         report, coverage = node.node.logs.report, self._around.coverage
@@ -302,17 +356,12 @@ def _is_replicated(path: str) -> bool:
     return path.startswith(f"{PARTITIONS_DIRECTORY}/") and path.endswith((SEGMENT_SUFFIX, f"/{SNAPSHOT_NAME}"))
 
 
-async def _leave_and_close(node: ClusterNode) -> None:
-    await node.leave()
-    await node.close()
-
-
 def hash_of(*parts: object) -> int:
     """A number that only the parts decide, on every machine."""
     return random.Random(" ".join(str(part) for part in parts)).getrandbits(48)
 
 
-def process_settings(options: ClusterOptions, node_id: int, address: str, rack: str) -> NodeProcessSettings:
+def process_settings(options: Options, node_id: int, address: str, rack: str) -> NodeProcessSettings:
     ttl_ms, election_ms = options.registration_ttl_ms, options.election_ttl_ms
     return NodeProcessSettings(
         node_id=node_id,
@@ -337,11 +386,11 @@ def process_settings(options: ClusterOptions, node_id: int, address: str, rack: 
     )
 
 
-def cluster_node_settings(options: ClusterOptions) -> NodeSettings:
+def cluster_node_settings(options: Options) -> NodeSettings:
     return replace(node_settings(options.server), high_watermark_checkpoint_ms=1_000)
 
 
-def replication_settings(options: ClusterOptions) -> ReplicationSettings:
+def replication_settings(options: Options) -> ReplicationSettings:
     return ReplicationSettings(
         fetch_wait_ms=options.fetch_wait_ms,
         fetch_answer_timeout_ms=1_500,
@@ -349,4 +398,36 @@ def replication_settings(options: ClusterOptions) -> ReplicationSettings:
         partition_fetch_bytes_max=max(1_000, min(options.fetch_bytes_max, options.server.journal_file_bytes) // 4),
         live_lag_records_max=options.live_lag_records_max,
         contact_ms=options.contact_ms,
+    )
+
+
+def node_settings(options: ServerOptions) -> NodeSettings:
+    return NodeSettings(
+        log_store=LogStoreSettings(
+            journal_file_bytes=options.journal_file_bytes,
+            journal_files_max=options.journal_files_max,
+            journal_files_kept=2,
+            round_bytes_max=options.journal_file_bytes // 2,
+            reserve_bytes=20_000,
+            ballast_bytes=20_000,
+            free_check_interval_ms=50,
+            sync_interval_ms=options.sync_interval_ms,
+            open_files_max=8,
+            write_behind_bytes_max=options.write_behind_bytes,
+            closed_indexes_max=2,
+            scrub_bytes_per_second=200_000,
+            scrub_interval_ms=3_000,
+            scrub_min_age_ms=1_000,
+            scrub_step_bytes=4_096,
+            scrub_checkpoint_ms=1_000,
+        ),
+        batch_cache_bytes_max=options.batch_cache_bytes,
+        read_ahead_bytes=4_096,
+        delivery_snapshot_bytes=options.delivery_snapshot_bytes,
+        delivery_segment_bytes=options.segment_bytes,
+        expiries_per_step_max=10,
+        dead_letters_at_once=5,
+        dead_letter_retry_ms=500,
+        retention_interval_ms=3_000,
+        projection_interval_ms=200,
     )

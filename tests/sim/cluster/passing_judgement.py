@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from tests.sim.checkers import check_all
-from tests.sim.cluster.judgement import checkers_for
-from tests.sim.cluster.options import ClusterOptions
 from tests.sim.cluster.passing_topic import GROUP, Life
 from tests.sim.delivery_checkers import DeadLettersAreOnce
 from tests.sim.history import Delivered, Event, History, LogRead, Outcome, Sent
+from tests.sim.judgement import checkers_for
+from tests.sim.options import Options
 from tests.sim.queue_label import PASSING
 
 DEAD_LETTERS = f"{PASSING}.{GROUP}.dlq"
@@ -52,9 +52,7 @@ class NothingOutlivesItsTopic:
         return any(sent.queue == life.label or may_have_reached(sent, life) for sent in sends)
 
 
-def judge_passing(
-    history: History, lives: Sequence[Life], options: ClusterOptions, *, has_final_looks: bool
-) -> list[str]:
+def judge_passing(history: History, lives: Sequence[Life], options: Options, *, has_final_looks: bool) -> list[str]:
     """`history` is that of the name alone."""
     violations = check_all(history, [NothingOutlivesItsTopic(lives)])
     for life in lives:

@@ -21,11 +21,12 @@ from tests.sim.cluster.coordination import NO_FAULTS
 from tests.sim.cluster.inspector import replicas_of
 from tests.sim.cluster.links import COORDINATION, LinkSpeed
 from tests.sim.cluster.machines import GatewayMachine, NodeMachine
-from tests.sim.cluster.options import ClusterOptions, draw_cluster_options
-from tests.sim.cluster.world import QUEUE, ClusterWorld
+from tests.sim.drawn_options import draw_cluster_options
 from tests.sim.history import Outcome, Sent
 from tests.sim.http_client import ConnectionLostError
 from tests.sim.loop import SimLoop, simulate
+from tests.sim.options import Options
+from tests.sim.world import QUEUE, World
 
 Script = Callable[["Stage"], Coroutine[Any, Any, None]]
 PATIENCE_S = 60.0
@@ -34,7 +35,7 @@ PATIENCE_S = 60.0
 class Stage:
     """What a script can see and do. Partition 0 of the one topic is all there is."""
 
-    def __init__(self, world: ClusterWorld) -> None:
+    def __init__(self, world: World) -> None:
         self.world = world
         self.hardware = world.hardware
         self._sent = 0
@@ -163,7 +164,7 @@ def running(machine: NodeMachine) -> ClusterNode:
     return machine.node
 
 
-def calm_options(seed: int, **changes: Any) -> ClusterOptions:
+def calm_options(seed: int, **changes: Any) -> Options:
     """Three nodes, three replicas, two of which must be in sync, two gateways; quick, and nothing fails."""
     drawn = draw_cluster_options(seed)
     server = replace(
@@ -218,10 +219,10 @@ def play(script: Script, *, seeds: range = range(3), **changes: Any) -> None:
     """Play the script in a few seeds, which order what is ready at the same time differently; raises AssertionError
     with what any checker complains about."""
     for seed in seeds:
-        worlds: list[ClusterWorld] = []
+        worlds: list[World] = []
 
-        async def main(loop: SimLoop, seed: int = seed, worlds: list[ClusterWorld] = worlds) -> None:
-            worlds.append(ClusterWorld(loop, calm_options(seed, **changes)))
+        async def main(loop: SimLoop, seed: int = seed, worlds: list[World] = worlds) -> None:
+            worlds.append(World(loop, calm_options(seed, **changes)))
             await worlds[0].set_up()
             await script(Stage(worlds[0]))
             await worlds[0].finish_calmly()

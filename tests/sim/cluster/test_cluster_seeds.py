@@ -2,9 +2,10 @@
 
 import pytest
 
-from tests.sim.cluster.options import ClusterFault, LastingFault, draw_cluster_options
-from tests.sim.cluster.world import FAULTS_MIN, run_cluster_seed
+from tests.sim.drawn_options import draw_cluster_options
+from tests.sim.options import Fault, LastingFault
 from tests.sim.reached import too_little
+from tests.sim.world import FAULTS_MIN, run_cluster_seed
 
 LOST_BEHIND_AN_ANSWER = 1563
 """An answer with messages of one node, while another one's, which it had acknowledged as well, were lost."""
@@ -50,7 +51,7 @@ def test_options_differ_from_seed_to_seed_and_are_printed() -> None:
     described = {draw_cluster_options(seed).describe().replace(str(seed), "") for seed in range(50)}
     assert len(described) == 50
     drawn = {fault for seed in range(50) for fault in draw_cluster_options(seed).faults}
-    assert drawn == set(ClusterFault)
+    assert drawn == set(Fault)
     assert {draw_cluster_options(seed).seeks > 0 for seed in range(50)} == {False, True}
     assert {draw_cluster_options(seed).deletions > 0 for seed in range(50)} == {False, True}
     assert {draw_cluster_options(seed).readers > 0 for seed in range(50)} == {False, True}

@@ -11,7 +11,7 @@ from cluster.errors import ServerError
 from storage.node.replicas.replica_host import ReplicaHost
 from storage.replication.acks import ACKS_ALL
 from storage.replication.replica_events import Role
-from tests.sim.cluster import world
+from tests.sim import world
 from tests.sim.cluster.inspector import replicas_of
 from tests.sim.process import ProcessDiedError
 from tests.support.toy_log import TOY, toy_log, write_toy
@@ -28,7 +28,7 @@ class Committed(NamedTuple):
     offset: int
 
 
-class WorldWithAToyLog(world.ClusterWorld):
+class WorldWithAToyLog(world.World):
     """Writes a record to the toy log of every partition that is led, again and again."""
 
     committed: list[Committed]
@@ -79,7 +79,7 @@ class WorldWithAToyLog(world.ClusterWorld):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_seed_finds_nothing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(world, "ClusterWorld", WorldWithAToyLog)
+    monkeypatch.setattr(world, "World", WorldWithAToyLog)
     with toy_log():
         result = world.run_cluster_seed(seed)
     assert result.violations == []

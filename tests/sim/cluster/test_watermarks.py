@@ -6,9 +6,9 @@ from storage.log.log_table import LogKind
 from tests.sim.cluster.machines import NodeMachine
 from tests.sim.cluster.stage import Stage, play
 from tests.sim.cluster.watermarks import Watermarks
-from tests.sim.cluster.world import QUEUE
 from tests.sim.history import EndListed
 from tests.sim.loop import SimLoop
+from tests.sim.world import QUEUE
 
 
 def looking(stage: Stage) -> Watermarks:

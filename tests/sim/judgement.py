@@ -1,9 +1,8 @@
-"""Which checkers judge a cluster's history: the single server's, as far as its options let them hold."""
+"""Which checkers judge a history: all, as far as its options let them hold."""
 
 from collections.abc import Iterable
 
 from tests.sim.checkers import Checker
-from tests.sim.cluster.options import ClusterOptions
 from tests.sim.delivery_checkers import (
     AcknowledgedIsNeverDeliveredAgain,
     AttemptsAreLimited,
@@ -27,12 +26,13 @@ from tests.sim.log_checkers import (
     NothingTwice,
     SendersKeepTheirOrder,
 )
+from tests.sim.options import Options
 from tests.sim.reader_checkers import AcknowledgedIsReadable, PagesBeginWhereTheyWereAsked, ReadersNeverSeeTheEndFall
 from tests.sim.seek_checkers import ReceiptsFromBeforeASeekAreStale, SeeksAreNotForgotten
 
 
 def checkers_for(
-    options: ClusterOptions,
+    options: Options,
     *,
     groups: Iterable[str],
     dead_letter_queues: dict[tuple[str, str], str],
