@@ -148,6 +148,8 @@ class NodeMachine(Host):
         options = around.options
         self.node_id = node_id
         self.node: ClusterNode | None = None
+        """What serves; None also while it stops."""
+        self._started: ClusterNode | None = None
         self.executor: SimExecutor | None = None
         self.problems: list[str] = []
         self._has_stopped_gracefully = False
@@ -189,7 +191,7 @@ class NodeMachine(Host):
             raise
         if process.is_dead:
             raise ProcessDiedError(process.name)
-        self.node = node
+        self.node = self._started = node
         self._serves(node)
         self.directory_id = node.node.logs.directory_id
         self._count_recovery(node)
@@ -225,13 +227,15 @@ class NodeMachine(Host):
         return None if self.node is None else self.node.end.reason
 
     def end(self, *, loses_power: bool = False) -> None:
-        """The process ends now, without a word; so does the machine, if it loses power."""
+        """The process ends now, without a word; so does the machine, if it loses power. That it does in any case where
+        the disk has failed: a next start on what the page cache pretends would believe it."""
         if self.process is None or self.process.is_dead:
             return
         assert self.executor is not None
+        loses_power |= self._started is not None and self._started.node.failure is not None
         self.executor.kill()
         self.process.kill()
-        self.node = None
+        self.node = self._started = None
         if loses_power:
             self.disk.power_loss(self._random)
         else:
@@ -258,7 +262,7 @@ class NodeMachine(Host):
             self.end(loses_power=True)
             return
         self._around.coverage["graceful stops"] += 1
-        self._has_stopped_gracefully = True
+        self._has_stopped_gracefully = node.node.failure is None
         self.end(loses_power=False)
 
     async def _close(self, node: ClusterNode) -> None:
