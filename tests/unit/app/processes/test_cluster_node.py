@@ -1,49 +1,34 @@
-from collections.abc import Callable
-
 import pytest
 
 from app.configuration.node_process_settings import NODE_ID_MAX, NodeProcessSettings
 from app.processes.cluster_node import ClusterNode
 from app.processes.node_end import StorageFailedError
-from cluster.catalog.topic_admin import TopicAdmin
 from cluster.life.node_id import DirectoryConflictError
 from cluster.life.registration import ReplacedError
 from cluster.life.registration_settings import RegistrationSettings
 from cluster.model import keys
 from cluster.model.codec import decode, encode
-from cluster.model.values import NodeRegistration, Topic, TopicConfig
+from cluster.model.values import NodeRegistration, Topic
 from cluster.ports.coordination import CoordinationUnavailableError, Put
-from tests.sim.environment import SimEntropy
 from tests.sim.sim_disk import SimDisk
-from tests.support.memory_cluster import MemoryCluster, OwnConnection, client_of, with_cluster
+from tests.support.cluster import Cluster, ClusterBuilder, OwnConnection, client_of
 
 IMPATIENT = RegistrationSettings(directory_conflict_wait_ms=2_000)
-
-
-async def _topic(cluster: MemoryCluster, node: ClusterNode, *, replicas: int) -> Topic:
-    topics = TopicAdmin(node.store, node.metadata, clock=cluster.clock, entropy=SimEntropy("topics"))
-    topic = await topics.create("orders", partitions=4, config=TopicConfig(), replication_factor=replicas)
-    await cluster.until(lambda: len(node.metadata.partitions(topic.id)) == 4)
-    return topic
 
 
 def _leaders(node: ClusterNode, topic: Topic) -> set[int]:
     return {state.leader for state in node.metadata.partitions(topic.id)}
 
 
-def _all_in_sync(node: ClusterNode, topic: Topic, count: int) -> Callable[[], bool]:
-    return lambda: all(len(state.isr) == count for state in node.metadata.partitions(topic.id))
-
-
-async def _registration(cluster: MemoryCluster, node_id: int) -> NodeRegistration | None:
+async def _registration(cluster: Cluster, node_id: int) -> NodeRegistration | None:
     item = await cluster.store.get(keys.node(node_id))
     return None if item is None else decode(NodeRegistration, item.value)
 
 
 def test_nodes_and_a_gateway_serve_together() -> None:
-    async def main(cluster: MemoryCluster) -> None:
-        nodes = [await cluster.node(node_id, rack=f"rack-{node_id}") for node_id in (1, 2, 3)]
-        gateway = await cluster.gateway()
+    async def main(cluster: Cluster) -> None:
+        nodes = list(cluster.nodes.values())
+        [gateway] = cluster.gateways
         assert [node.registrar.is_registered for node in nodes] == [True] * 3
         await cluster.until(lambda: sum(node.controller.is_controller for node in nodes) == 1)
         async with client_of(gateway) as client:
@@ -58,53 +43,46 @@ def test_nodes_and_a_gateway_serve_together() -> None:
         registration = await _registration(cluster, 2)
         assert registration is not None
         assert (registration.address, registration.rack) == ("node-2:7000", "rack-2")
-        await gateway.close()
-        for node in nodes:
-            await cluster.stop(node)
+        await cluster.close()
         assert [await _registration(cluster, node_id) for node_id in (1, 2, 3)] == [None] * 3
         assert all(isinstance(node.store, OwnConnection) and node.store.is_closed for node in nodes)
 
-    with_cluster(main)
+    ClusterBuilder().racks("rack-1", "rack-2", "rack-3").gateway().run(main)
 
 
 def test_a_node_hands_over_before_it_stops() -> None:
-    async def main(cluster: MemoryCluster) -> None:
-        nodes = [await cluster.node(node_id) for node_id in (1, 2, 3)]
-        topic = await _topic(cluster, nodes[0], replicas=3)
-        await cluster.until(_all_in_sync(nodes[0], topic, 3))
-        assert nodes[1].not_handed_over()
-        assert await nodes[1].leave()
-        assert nodes[1].why_not_ready == "the node is leaving"
-        assert nodes[1].not_handed_over() == []
-        assert 2 not in _leaders(nodes[1], topic)
-        await cluster.stop(nodes[1])
-        for node in (nodes[0], nodes[2]):
-            await cluster.stop(node)
+    async def main(cluster: Cluster) -> None:
+        topic = await cluster.topic(partitions=4, replicas=3)
+        await cluster.in_sync(topic)
+        leaving = cluster.nodes[2]
+        assert leaving.not_handed_over()
+        assert await leaving.leave()
+        assert leaving.why_not_ready == "the node is leaving"
+        assert leaving.not_handed_over() == []
+        assert 2 not in _leaders(leaving, topic)
+        await cluster.stop(2)
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)
 
 
 def test_a_node_does_not_wait_for_what_nobody_can_take_over() -> None:
-    async def main(cluster: MemoryCluster) -> None:
-        nodes = [await cluster.node(node_id) for node_id in (1, 2)]
-        topic = await _topic(cluster, nodes[0], replicas=1)
-        assert 1 in _leaders(nodes[0], topic)
+    async def main(cluster: Cluster) -> None:
+        topic = await cluster.topic(partitions=4, replicas=1)
+        node = cluster.nodes[1]
+        assert 1 in _leaders(node, topic)
         before_ms = cluster.clock.monotonic_ms()
-        assert await nodes[0].leave()
+        assert await node.leave()
         assert cluster.clock.monotonic_ms() - before_ms < 1_000
-        for node in nodes:
-            await cluster.stop(node)
 
-    with_cluster(main)
+    ClusterBuilder().nodes(2).run(main)
 
 
 def test_a_node_that_cannot_hand_over_leaves_in_time() -> None:
     """Its controller is gone, and so is the store at last: what it leads is elected anew when its lease ends."""
 
-    async def main(cluster: MemoryCluster) -> None:
-        nodes = [await cluster.node(node_id, leave_timeout_ms=3_000) for node_id in (1, 2)]
-        topic = await _topic(cluster, nodes[0], replicas=2)
-        await cluster.until(_all_in_sync(nodes[0], topic, 2))
+    async def main(cluster: Cluster) -> None:
+        nodes = list(cluster.nodes.values())
+        await cluster.in_sync(await cluster.topic(partitions=4, replicas=2))
         for node in nodes:
             await node.controller.close()
         before_ms = cluster.clock.monotonic_ms()
@@ -115,17 +93,15 @@ def test_a_node_that_cannot_hand_over_leaves_in_time() -> None:
         store.before["get"] = [CoordinationUnavailableError("away")] * 1_000
         assert not await nodes[1].leave()
         store.before.clear()
-        for node in nodes:
-            await cluster.stop(node)
 
-    with_cluster(main)
+    ClusterBuilder().nodes(2, leave_timeout_ms=3_000).run(main)
 
 
 def test_a_node_whose_registration_is_lost_goes_on_serving() -> None:
-    async def main(cluster: MemoryCluster) -> None:
-        node = await cluster.node(1)
-        gateway = await cluster.gateway()
-        topic = await _topic(cluster, node, replicas=1)
+    async def main(cluster: Cluster) -> None:
+        node = cluster.nodes[1]
+        [gateway] = cluster.gateways
+        topic = await cluster.topic(partitions=4, replicas=1)
         store = node.store
         assert isinstance(store, OwnConnection)
         store.before["keep_alive"] = [CoordinationUnavailableError("away")] * 10_000
@@ -139,15 +115,13 @@ def test_a_node_whose_registration_is_lost_goes_on_serving() -> None:
         store.before.clear()
         await cluster.until(lambda: node.registrar.is_registered)
         assert _leaders(node, topic) == {1}
-        await gateway.close()
-        await cluster.stop(node)
 
-    with_cluster(main)
+    ClusterBuilder().nodes(1).gateway().run(main)
 
 
 def test_a_replaced_node_is_told_to_end() -> None:
-    async def main(cluster: MemoryCluster) -> None:
-        node = await cluster.node(1)
+    async def main(cluster: Cluster) -> None:
+        node = cluster.nodes[1]
         registered = await _registration(cluster, 1)
         assert registered is not None
         later = NodeRegistration(1, registered.incarnation + 1, registered.directory_id, "elsewhere:7000")
@@ -158,27 +132,25 @@ def test_a_replaced_node_is_told_to_end() -> None:
         assert isinstance(reason, ReplacedError)
         assert "node 1 was started again" in str(reason)
         assert await node.end.wait() is reason
-        await cluster.stop(node)
 
-    with_cluster(main)
+    ClusterBuilder().nodes(1).run(main)
 
 
 def test_a_node_that_cannot_store_is_told_to_end() -> None:
-    async def main(cluster: MemoryCluster) -> None:
-        node = await cluster.node(1)
+    async def main(cluster: Cluster) -> None:
+        node = cluster.nodes[1]
         node.node.logs.fail("the disk is gone")
         assert isinstance(await node.end.wait(), StorageFailedError)
         assert node.why_not_ready == "the disk is gone"
         node.end.tell(ReplacedError("later"))
         assert isinstance(node.end.reason, StorageFailedError), "the first reason counts"
-        await cluster.stop(node)
 
-    with_cluster(main)
+    ClusterBuilder().nodes(1).run(main)
 
 
 def test_a_second_machine_with_the_same_id_is_refused_and_does_the_first_no_harm() -> None:
-    async def main(cluster: MemoryCluster) -> None:
-        node = await cluster.node(1)
+    async def main(cluster: Cluster) -> None:
+        node = cluster.nodes[1]
         own_disk = cluster.disks[1]
         with pytest.raises(DirectoryConflictError, match="give this node another id"):
             await cluster.node(1, disk=SimDisk(seed="other"), listen="other:7000", registration=IMPATIENT)
@@ -188,13 +160,12 @@ def test_a_second_machine_with_the_same_id_is_refused_and_does_the_first_no_harm
         assert int(item.value) == node.node.incarnation, "no incarnation was taken from the first"
         await cluster.clock.sleep(60_000)
         assert (node.registrar.is_registered, node.end.reason) == (True, None)
-        await cluster.stop(node)
 
-    with_cluster(main)
+    ClusterBuilder().nodes(1).run(main)
 
 
 def test_a_start_that_fails_leaves_nothing_behind() -> None:
-    async def main(cluster: MemoryCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         connections: list[OwnConnection] = []
         disk = SimDisk(seed=1)
         cluster.transport.refuse_listening = True
@@ -204,9 +175,9 @@ def test_a_start_that_fails_leaves_nothing_behind() -> None:
         assert await _registration(cluster, 1) is None
         disk.kill()
         cluster.transport.refuse_listening = False
-        await cluster.stop(await cluster.node(1))
+        await cluster.start(1)
 
-    with_cluster(main)
+    ClusterBuilder().run(main)
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ from cluster.model import keys
 from cluster.model.codec import encode
 from cluster.model.values import UncleanElection
 from cluster.ports.coordination import Put
-from tests.support.memory_cluster import MemoryCluster, client_of, with_cluster
+from tests.support.cluster import Cluster, ClusterBuilder, client_of
 
 
 def test_health_readiness_and_metrics_of_a_node() -> None:
-    async def main(cluster: MemoryCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         node = await cluster.node(4, rack='a "rack"')
         await cluster.until(lambda: node.controller.is_controller)
         transport = httpx2.ASGITransport(app=create_node_app(node, metric_names_max=10), raise_app_exceptions=False)
@@ -42,9 +42,8 @@ def test_health_readiness_and_metrics_of_a_node() -> None:
             leaving = await client.get("/readyz")
             assert (leaving.status_code, leaving.json()["code"]) == (503, "SHUTTING_DOWN")
             assert (await client.get("/healthz")).status_code == 200
-        await cluster.stop(node)
 
-    with_cluster(main)
+    ClusterBuilder().run(main)
 
 
 def figures_of(node: ClusterNode) -> dict[str, float]:
@@ -57,21 +56,19 @@ def figures_of(node: ClusterNode) -> dict[str, float]:
 
 
 def test_partitions_and_replicas_that_are_not_well_are_counted() -> None:
-    async def main(cluster: MemoryCluster) -> None:
-        nodes = [await cluster.node(number) for number in (1, 2)]
-        gateway = await cluster.gateway()
+    async def main(cluster: Cluster) -> None:
+        [gateway] = cluster.gateways
+        node = cluster.nodes[1]
         async with client_of(gateway) as client:
             topic = {"partitions": 3, "replicationFactor": 2, "config": {"minInsyncReplicas": 2}}
             assert (await client.put("/topics/orders", json=topic)).status_code == 201
             well = {"without_leader": 0, "under_replicated": 0, "below_minimum": 0}
             well |= {"replicas": 3, "replicas_standing_still": 0}
-            await cluster.until(lambda: figures_of(nodes[0]) == well)
-            await cluster.stop(nodes[1])
-            await cluster.until(lambda: figures_of(nodes[0]) == {**well, "under_replicated": 3, "below_minimum": 3})
-        await gateway.close()
-        await cluster.stop(nodes[0])
+            await cluster.until(lambda: figures_of(node) == well)
+            await cluster.stop(2)
+            await cluster.until(lambda: figures_of(node) == {**well, "under_replicated": 3, "below_minimum": 3})
 
-    with_cluster(main)
+    ClusterBuilder().nodes(2).gateway().run(main)
 
 
 def test_unclean_elections_are_counted() -> None:
@@ -80,9 +77,9 @@ def test_unclean_elections_are_counted() -> None:
         registry.register(ClusterNodeCollector(node))
         return ServerMetrics(generate_latest(registry).decode()).value("acklog_cluster_unclean_elections")
 
-    async def main(cluster: MemoryCluster) -> None:
-        node = await cluster.node(1)
-        gateway = await cluster.gateway()
+    async def main(cluster: Cluster) -> None:
+        [gateway] = cluster.gateways
+        node = cluster.nodes[1]
         async with client_of(gateway) as client:
             topic = {"partitions": 2, "replicationFactor": 1}
             assert (await client.put("/topics/orders", json=topic)).status_code == 201
@@ -93,10 +90,8 @@ def test_unclean_elections_are_counted() -> None:
             marked = replace(state, unclean_election=UncleanElection(times, state.leader_epoch, 1, 4, 9, 0))
             await cluster.store.transact([], [Put(keys.partition(topic_id, state.partition), encode(marked))])
         await cluster.until(lambda: count(node) == 4)
-        await gateway.close()
-        await cluster.stop(node)
 
-    with_cluster(main)
+    ClusterBuilder().nodes(1).gateway().run(main)
 
 
 class _Directory:

@@ -8,39 +8,18 @@ from typing import Any
 import httpx2
 import pytest
 
-from app.processes.cluster_gateway import ClusterGateway
-from app.processes.cluster_node import ClusterNode
-from cluster.model.values import TopicConfig
-from tests.support.memory_cluster import MemoryCluster, client_of, with_cluster
+from tests.support.cluster import Cluster, ClusterBuilder, client_of
 
 PARTITIONS = 4
 
 
-async def _begin(
-    cluster: MemoryCluster, *, nodes: int, min_insync_replicas: int
-) -> tuple[list[ClusterNode], ClusterGateway]:
-    """A topic in sync on all nodes, in each partition a batch already."""
-    started = [await cluster.node(node_id) for node_id in range(1, nodes + 1)]
-    gateway = await cluster.gateway()
-    topic = await gateway.gateway.topics.create(
-        "orders",
-        partitions=PARTITIONS,
-        config=TopicConfig(min_insync_replicas=min_insync_replicas),
-        replication_factor=nodes,
-    )
-
-    def is_in_sync() -> bool:
-        states = gateway.metadata.partitions(topic.id)
-        return len(states) == PARTITIONS and all(len(state.isr) == nodes for state in states)
-
-    await cluster.until(is_in_sync)
-    return started, gateway
-
-
-async def _end(cluster: MemoryCluster, nodes: list[ClusterNode], gateway: ClusterGateway) -> None:
-    await gateway.close()
-    for node in nodes:
-        await cluster.stop(node)
+async def _made(cluster: Cluster, *, min_insync_replicas: int) -> httpx2.AsyncClient:
+    """A client, and a topic in sync on all nodes."""
+    replicas = len(cluster.nodes)
+    topic = await cluster.topic(partitions=PARTITIONS, replicas=replicas, min_insync_replicas=min_insync_replicas)
+    await cluster.in_sync(topic)
+    [gateway] = cluster.gateways
+    return client_of(gateway)
 
 
 async def _stored(client: httpx2.AsyncClient) -> Counter[Any]:
@@ -59,25 +38,17 @@ async def _stored(client: httpx2.AsyncClient) -> Counter[Any]:
     return bodies
 
 
-def _cut_connections(cluster: MemoryCluster) -> None:
-    """All connections to nodes break, between gateways and nodes and among nodes."""
-    streams, cluster.transport.streams = cluster.transport.streams, []
-    for stream in streams:
-        stream.abort()
-
-
 @pytest.mark.parametrize("seed", range(2))
 def test_a_broken_connection_neither_fails_nor_doubles_a_send(seed: int) -> None:
-    async def main(cluster: MemoryCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         chance = random.Random(seed)
-        nodes, gateway = await _begin(cluster, nodes=1, min_insync_replicas=1)
 
         async def cut_again_and_again() -> None:
             while True:
                 await cluster.clock.sleep(chance.choice([0, 1, 3, 20]) + chance.random())
-                _cut_connections(cluster)
+                cluster.break_connections()
 
-        async with client_of(gateway) as client:
+        async with await _made(cluster, min_insync_replicas=1) as client:
             cutting = asyncio.ensure_future(cut_again_and_again())
 
             async def send(number: int) -> httpx2.Response:
@@ -96,17 +67,15 @@ def test_a_broken_connection_neither_fails_nor_doubles_a_send(seed: int) -> None
         assert set(stored.values()) == {1}
         assert len(stored) == 100 + 3 * 50
         assert cluster.transport.dials > 5
-        await _end(cluster, nodes, gateway)
 
-    with_cluster(main)
+    ClusterBuilder().nodes(1).gateway().run(main)
 
 
 @pytest.mark.parametrize("kills", [1, 2])
 def test_a_leader_that_dies_neither_fails_nor_doubles_a_send_nor_loses_a_message(kills: int) -> None:
-    async def main(cluster: MemoryCluster) -> None:
-        nodes, gateway = await _begin(cluster, nodes=3, min_insync_replicas=2)
+    async def main(cluster: Cluster) -> None:
         chance = random.Random(kills)
-        async with client_of(gateway) as client:
+        async with await _made(cluster, min_insync_replicas=2) as client:
             sent: list[httpx2.Response] = []
 
             async def send(number: int) -> None:
@@ -116,11 +85,11 @@ def test_a_leader_that_dies_neither_fails_nor_doubles_a_send_nor_loses_a_message
                 )
 
             async def kill() -> None:
-                for index in range(kills):
+                for node_id in range(1, kills + 1):
                     await cluster.clock.sleep(2_000)
-                    await cluster.stop(nodes[index])
+                    await cluster.stop(node_id)
                     await cluster.clock.sleep(2_000)
-                    nodes[index] = await cluster.node(index + 1)
+                    await cluster.start(node_id)
 
             await asyncio.gather(kill(), *[send(number) for number in range(300)])
             assert {answer.status_code for answer in sent} == {201}, [a.text for a in sent if a.status_code != 201]
@@ -136,16 +105,14 @@ def test_a_leader_that_dies_neither_fails_nor_doubles_a_send_nor_loses_a_message
                 assert acked.status_code == 200, acked.text
                 received.update(message["body"] for message in found)
             assert received == stored
-        await _end(cluster, nodes, gateway)
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).gateway().run(main)
 
 
 def test_settlements_whose_answers_are_lost_are_done_and_done_once() -> None:
-    async def main(cluster: MemoryCluster) -> None:
-        nodes, gateway = await _begin(cluster, nodes=1, min_insync_replicas=1)
+    async def main(cluster: Cluster) -> None:
         chance = random.Random(1)
-        async with client_of(gateway) as client:
+        async with await _made(cluster, min_insync_replicas=1) as client:
             messages = [{"body": number, "key": str(number)} for number in range(90)]
             await client.post("/messages", json={"queue": "orders", "messages": messages})
             found = (await client.get("/messages?queue=orders&max=100&waitSeconds=1")).json()["messages"]
@@ -162,7 +129,7 @@ def test_settlements_whose_answers_are_lost_are_done_and_done_once() -> None:
             async def cut() -> None:
                 for _ in range(20):
                     await cluster.clock.sleep(chance.random() * 8)
-                    _cut_connections(cluster)
+                    cluster.break_connections()
 
             codes, _ = await asyncio.gather(
                 asyncio.gather(*[settle(index, message) for index, message in enumerate(found)]), cut()
@@ -176,6 +143,5 @@ def test_settlements_whose_answers_are_lost_are_done_and_done_once() -> None:
             nacked = {message["body"] for index, message in enumerate(found) if index % 3 == 1}
             assert {message["body"] for message in again} == nacked
             assert {message["attempt"] for message in again} == {2}
-        await _end(cluster, nodes, gateway)
 
-    with_cluster(main)
+    ClusterBuilder().nodes(1).gateway().run(main)

@@ -8,7 +8,7 @@ import pytest
 
 from acklog.wire.identifiers import MessageId, Receipt
 from cluster.model.values import PartitionLife, TopicConfig
-from tests.support.memory_cluster import MemoryCluster, client_of, with_cluster
+from tests.support.cluster import Cluster, ClusterBuilder, client_of
 from tests.support.memory_gateway import MemoryWorld
 from tests.support.memory_node import LEADER_EPOCH
 
@@ -87,9 +87,8 @@ async def test_who_reads_the_log_hears_that_it_is_gone(shrunk: httpx2.AsyncClien
 
 
 def test_a_gateway_of_a_cluster_waits_for_no_leader_either() -> None:
-    async def main(cluster: MemoryCluster) -> None:
-        nodes = [await cluster.node(number) for number in (1, 2, 3)]
-        gateway = await cluster.gateway()
+    async def main(cluster: Cluster) -> None:
+        [gateway] = cluster.gateways
         topics = gateway.gateway.topics
         topic = await topics.create("orders", partitions=2, config=TopicConfig(), replication_factor=3)
         await cluster.until(lambda: len(gateway.metadata.partitions(topic.id)) == 2)
@@ -109,8 +108,5 @@ def test_a_gateway_of_a_cluster_waits_for_no_leader_either() -> None:
             assert cluster.clock.monotonic_ms() - begin_ms < 1_000
         assert (offsets.status_code, offsets.json()["offsets"]) == (200, [])
         assert {read.json()["code"], look.json()["code"]} == {"MESSAGE_EXPIRED"}
-        await gateway.close()
-        for node in nodes:
-            await cluster.stop(node)
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).gateway().run(main)

@@ -11,8 +11,8 @@ import pytest
 from app.processes.cluster_gateway import ClusterGateway
 from cluster.model import keys
 from cluster.ports.coordination import CoordinationUnavailableError
+from tests.support.cluster import Cluster, ClusterBuilder, client_of
 from tests.support.lagging_store import LaggingStore
-from tests.support.memory_cluster import MemoryCluster, client_of, with_cluster
 
 LATE_MS = 300
 TIMEOUT_MS = 2_000
@@ -30,31 +30,20 @@ class Gateway(NamedTuple):
 
 
 @asynccontextmanager
-async def nodes_of(cluster: MemoryCluster, *node_ids: int) -> AsyncIterator[None]:
-    nodes = [await cluster.node(node_id) for node_id in node_ids]
-    yield
-    for node in nodes:
-        await cluster.stop(node)
-
-
-@asynccontextmanager
-async def gateway_of(cluster: MemoryCluster, **settings: Any) -> AsyncIterator[Gateway]:
+async def gateway_of(cluster: Cluster, **settings: Any) -> AsyncIterator[Gateway]:
     store = LaggingStore(cluster.store)
     gateway = await cluster.gateway(connection=store, **settings)
     store.asked.clear()
     async with client_of(gateway) as client:
         yield Gateway(store, gateway, client)
-    await gateway.close()
+    await cluster.end(gateway)
 
 
 @asynccontextmanager
-async def two_gateways(cluster: MemoryCluster, *, nodes: int = 1, **settings: Any) -> AsyncIterator[list[Gateway]]:
+async def two_gateways(cluster: Cluster, *, nodes: int = 1, **settings: Any) -> AsyncIterator[list[Gateway]]:
     """The second one is told nothing from here on."""
-    async with (
-        nodes_of(cluster, *range(1, nodes + 1)),
-        gateway_of(cluster) as first,
-        gateway_of(cluster, **settings) as second,
-    ):
+    await cluster.start(*range(1, nodes + 1))
+    async with gateway_of(cluster) as first, gateway_of(cluster, **settings) as second:
         await cluster.until(lambda: len(second.gateway.metadata.nodes()) == nodes)
         second.store.news.shut()
         yield [first, second]
@@ -134,11 +123,11 @@ def filled(value: Any, names: dict[str, str]) -> Any:
 
 
 async def answers_of_late_gateways(
-    cluster: MemoryCluster, *, hears_after_ms: int | None, **settings: Any
+    cluster: Cluster, *, hears_after_ms: int | None, **settings: Any
 ) -> list[tuple[httpx2.Response, int]]:
     """What each call is answered by a gateway of its own, and after how long. None: nothing comes from the store."""
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(nodes_of(cluster, 1))
+        await cluster.start(1)
         first = await stack.enter_async_context(gateway_of(cluster))
         late = [await stack.enter_async_context(gateway_of(cluster, **settings)) for _ in CALLS]
         for gateway in late:
@@ -158,13 +147,13 @@ async def answers_of_late_gateways(
 
 
 def test_what_another_gateway_has_just_made_is_served() -> None:
-    async def main(cluster: MemoryCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         for call, (answer, _) in zip(
             CALLS, await answers_of_late_gateways(cluster, hears_after_ms=LATE_MS), strict=True
         ):
             assert answer.status_code in {200, 201, 204}, (call, answer.text)
 
-    with_cluster(main)
+    ClusterBuilder().run(main)
 
 
 @pytest.mark.parametrize(
@@ -176,30 +165,30 @@ def test_what_another_gateway_has_just_made_is_served() -> None:
     ],
 )
 def test_nobody_knows_what_the_store_does_not_say(settings: dict[str, int], limit_ms: int) -> None:
-    async def main(cluster: MemoryCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         answers = await answers_of_late_gateways(cluster, hears_after_ms=None, **settings)
         for call, (answer, took_ms) in zip(CALLS, answers, strict=True):
             assert is_refusal(answer), (call, answer.text)
             assert f"{limit_ms:,} ms" in answer.json()["detail"]
             assert limit_ms <= took_ms <= limit_ms + 5, call
 
-    with_cluster(main)
+    ClusterBuilder().run(main)
 
 
 @pytest.mark.parametrize(("hears_after_ms", "is_served"), [(TIMEOUT_MS - 1, True), (TIMEOUT_MS + 1, False)])
 def test_news_are_waited_for_until_the_limit(hears_after_ms: int, is_served: bool) -> None:
-    async def main(cluster: MemoryCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         async with two_gateways(cluster) as (first, second):
             await make_orders(first)
             target = "/messages?queue=orders&group=billing"
             answer = await told_later(second, second.ask("GET", target), after_ms=hears_after_ms)
             assert (answer.status_code == 200) if is_served else is_refusal(answer)
 
-    with_cluster(main)
+    ClusterBuilder().run(main)
 
 
 def test_a_store_that_refuses_is_not_waited_for() -> None:
-    async def main(cluster: MemoryCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         async with two_gateways(cluster) as (first, second):
             await make_orders(first)
             begun_ms = cluster.clock.monotonic_ms()
@@ -209,11 +198,11 @@ def test_a_store_that_refuses_is_not_waited_for() -> None:
             assert "no leader" in answer.json()["detail"]
             assert cluster.clock.monotonic_ms() == begun_ms
 
-    with_cluster(main)
+    ClusterBuilder().run(main)
 
 
 def test_names_that_nobody_made_are_asked_for_once() -> None:
-    async def main(cluster: MemoryCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         async with two_gateways(cluster, auto_create_topics=False, auto_create_groups=False) as (first, second):
             names = await make_orders(first)
             topic = await first.ask("GET", "/topics/orders")
@@ -235,11 +224,11 @@ def test_names_that_nobody_made_are_asked_for_once() -> None:
                 assert second.store.asked == asked
                 second.store.asked.clear()
 
-    with_cluster(main)
+    ClusterBuilder().run(main)
 
 
 def test_known_names_are_not_asked_for() -> None:
-    async def main(cluster: MemoryCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         async with two_gateways(cluster) as (first, second):
             names = await make_orders(first)
             await told_later(second, second.ask("GET", "/messages?queue=orders&group=billing"))
@@ -250,14 +239,14 @@ def test_known_names_are_not_asked_for() -> None:
                     await done(second.ask(method, target.format(**names), filled(body, names)))
             assert second.store.asked == []
 
-    with_cluster(main)
+    ClusterBuilder().run(main)
 
 
 # --- settling --------------------------------------------------------------------------------------------------------
 
 
 def test_a_thousand_receipts_ask_once_per_partition() -> None:
-    async def main(cluster: MemoryCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         async with two_gateways(cluster) as (first, second):
             await done(first.ask("PUT", "/topics/orders", {"partitions": PARTITIONS}))
             messages = [{"body": number, "partition": number % PARTITIONS} for number in range(1_000)]
@@ -271,11 +260,11 @@ def test_a_thousand_receipts_ask_once_per_partition() -> None:
             assert len(second.store.asked) == PARTITIONS
             assert len(set(second.store.asked)) == PARTITIONS
 
-    with_cluster(main)
+    ClusterBuilder().run(main)
 
 
 def test_what_is_known_is_settled_while_nobody_knows_of_the_rest() -> None:
-    async def main(cluster: MemoryCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         async with two_gateways(cluster) as (first, second):
             second.store.news.open()
             names = await make_orders(first)
@@ -296,11 +285,11 @@ def test_what_is_known_is_settled_while_nobody_knows_of_the_rest() -> None:
             assert answer.json()["failed"] == 70
             assert cluster.clock.monotonic_ms() - begun_ms <= TIMEOUT_MS + 5, "all share the time of one"
 
-    with_cluster(main)
+    ClusterBuilder().run(main)
 
 
 def test_a_group_that_nobody_knows_of_fails_every_message_id_at_once() -> None:
-    async def main(cluster: MemoryCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         async with two_gateways(cluster) as (first, second):
             second.store.news.open()
             names = await make_orders(first)
@@ -314,7 +303,7 @@ def test_a_group_that_nobody_knows_of_fails_every_message_id_at_once() -> None:
             second.store.answers.shut()
             assert is_refusal(await second.ask("POST", "/ack", body))
 
-    with_cluster(main)
+    ClusterBuilder().run(main)
 
 
 # --- partitions and replicas that another gateway has just added -----------------------------------------------------
@@ -333,7 +322,7 @@ def test_a_group_that_nobody_knows_of_fails_every_message_id_at_once() -> None:
     ],
 )
 def test_partitions_that_another_gateway_has_just_added(method: str, target: str, body: Any) -> None:
-    async def main(cluster: MemoryCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         async with two_gateways(cluster) as (first, second):
             second.store.news.open()
             await make_orders(first)
@@ -353,11 +342,11 @@ def test_partitions_that_another_gateway_has_just_added(method: str, target: str
             answer = await told_later(second, second.ask(*request))
             assert answer.status_code in {200, 201}, answer.text
 
-    with_cluster(main)
+    ClusterBuilder().run(main)
 
 
 def test_replicas_that_another_gateway_has_just_asked_for() -> None:
-    async def main(cluster: MemoryCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         async with two_gateways(cluster, nodes=2) as (first, second):
             second.store.news.open()
             await done(first.ask("PUT", "/topics/orders", {"partitions": 1, "replicationFactor": 1}))
@@ -370,22 +359,23 @@ def test_replicas_that_another_gateway_has_just_asked_for() -> None:
             answer = await told_later(second, second.ask(*send))
             assert answer.status_code != 400, answer.text
 
-    with_cluster(main)
+    ClusterBuilder().run(main)
 
 
 # --- nodes that have just registered ---------------------------------------------------------------------------------
 
 
 @asynccontextmanager
-async def three_nodes_unheard_of(cluster: MemoryCluster, **settings: Any) -> AsyncIterator[Gateway]:
+async def three_nodes_unheard_of(cluster: Cluster, **settings: Any) -> AsyncIterator[Gateway]:
     """A gateway that has heard of node 1 only."""
-    async with nodes_of(cluster, 1), gateway_of(cluster, **settings) as gateway:
+    await cluster.start(1)
+    async with gateway_of(cluster, **settings) as gateway:
         await cluster.until(gateway.gateway.metadata.nodes)
         await done(gateway.ask("PUT", "/topics/early", {"replicationFactor": 1, "partitions": 1}))
         await cluster.until(lambda: gateway.gateway.metadata.partitions(early(gateway)))
         gateway.store.news.shut()
-        async with nodes_of(cluster, 2, 3):
-            yield gateway
+        await cluster.start(2, 3)
+        yield gateway
 
 
 def early(gateway: Gateway) -> str:
@@ -404,7 +394,7 @@ def early(gateway: Gateway) -> str:
     ],
 )
 def test_a_topic_counts_on_nodes_that_have_just_registered(method: str, target: str, body: Any, topic: str) -> None:
-    async def main(cluster: MemoryCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         async with three_nodes_unheard_of(cluster) as gateway:
             gateway.store.answers.shut()
             assert is_refusal(await gateway.ask(method, target, body))
@@ -415,7 +405,7 @@ def test_a_topic_counts_on_nodes_that_have_just_registered(method: str, target: 
             assert answer.status_code in {200, 201}, answer.text
             assert (await done(gateway.ask("GET", f"/topics/{topic}")))["replicationFactor"] == 3
 
-    with_cluster(main)
+    ClusterBuilder().run(main)
 
 
 @pytest.mark.parametrize(
@@ -429,7 +419,7 @@ def test_a_topic_counts_on_nodes_that_have_just_registered(method: str, target: 
     ],
 )
 def test_operators_may_name_nodes_that_have_just_registered(method: str, target: str, body: Any) -> None:
-    async def main(cluster: MemoryCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         async with three_nodes_unheard_of(cluster) as gateway:
             gateway.store.answers.shut()
             assert is_refusal(await gateway.ask(method, target, body))
@@ -437,7 +427,7 @@ def test_operators_may_name_nodes_that_have_just_registered(method: str, target:
             answer = await told_later(gateway, gateway.ask(method, target, body))
             assert answer.status_code in {200, 202}, answer.text
 
-    with_cluster(main)
+    ClusterBuilder().run(main)
 
 
 # --- putting what another gateway has just put -----------------------------------------------------------------------
@@ -452,7 +442,7 @@ async def patch_late(second: Gateway, target: str, body: Any) -> httpx2.Response
 
 
 def test_a_patch_changes_what_another_gateway_has_just_made() -> None:
-    async def main(cluster: MemoryCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         async with two_gateways(cluster) as (first, second):
             fields = {"partitions": 3, "config": {"segmentBytes": 1 << 20}}
             await done(first.ask("PUT", "/topics/orders", fields))
@@ -464,11 +454,11 @@ def test_a_patch_changes_what_another_gateway_has_just_made() -> None:
             assert again.json()["config"]["segmentBytes"] == 1 << 20
             assert again.json()["config"]["retentionMs"] == -1
 
-    with_cluster(main)
+    ClusterBuilder().run(main)
 
 
 def test_a_patch_undoes_nothing_that_another_gateway_has_just_changed() -> None:
-    async def main(cluster: MemoryCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         async with two_gateways(cluster) as (first, second):
             second.store.news.open()
             await make_orders(first)
@@ -484,11 +474,11 @@ def test_a_patch_undoes_nothing_that_another_gateway_has_just_changed() -> None:
             topic = await patch_late(second, "/topics/orders", {"config": {"retentionMs": -1}})
             assert topic.json()["config"]["segmentBytes"] == 1 << 30
 
-    with_cluster(main)
+    ClusterBuilder().run(main)
 
 
 def test_a_patch_does_not_take_what_another_gateway_has_just_grown_for_what_it_was() -> None:
-    async def main(cluster: MemoryCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         async with two_gateways(cluster) as (first, second):
             second.store.news.open()
             await make_orders(first)
@@ -498,11 +488,11 @@ def test_a_patch_does_not_take_what_another_gateway_has_just_grown_for_what_it_w
             answer = await patch_late(second, "/topics/orders", {"partitions": PARTITIONS})
             assert (answer.status_code, answer.json()["field"]) == (400, "partitions")
 
-    with_cluster(main)
+    ClusterBuilder().run(main)
 
 
 def test_a_put_makes_what_another_gateway_has_just_deleted() -> None:
-    async def main(cluster: MemoryCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         async with two_gateways(cluster) as (first, second):
             second.store.news.open()
             await make_orders(first)
@@ -519,7 +509,7 @@ def test_a_put_makes_what_another_gateway_has_just_deleted() -> None:
             assert group["name"] == "billing"
             assert (await done(first.ask("GET", "/topics/orders")))["id"] == topic.json()["id"]
 
-    with_cluster(main)
+    ClusterBuilder().run(main)
 
 
 # --- nodes that hear late --------------------------------------------------------------------------------------------
@@ -540,9 +530,9 @@ def test_a_group_that_a_node_has_not_heard_of_is_not_unknown(
 ) -> None:
     """It has no contact to the store: its own wait for news is over before there are any."""
 
-    async def main(cluster: MemoryCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         store = LaggingStore(cluster.store)
-        node = await cluster.node(1, connection=store)
+        await cluster.node(1, connection=store)
         async with gateway_of(cluster) as gateway:
             await done(gateway.ask("PUT", "/topics/orders", {"partitions": 1}))
             stored = await done(gateway.ask("POST", "/messages", {"queue": "orders", "body": 1}))
@@ -562,6 +552,5 @@ def test_a_group_that_a_node_has_not_heard_of_is_not_unknown(
                 assert answer.status_code == 200, answer.text
             await done(gateway.ask("DELETE", "/groups/billing"))
             store.news.open()
-        await cluster.stop(node)
 
-    with_cluster(main)
+    ClusterBuilder().run(main)

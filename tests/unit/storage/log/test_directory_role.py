@@ -5,7 +5,7 @@ from storage.check.findings import FindingKind
 from storage.log.data_directory import META_PATH, DataDirectoryError
 from storage.log.directory_role import ROLE_PATH, DirectoryRole, check_embedded, claim_for_node, read_role
 from tests.sim.sim_disk import SimDisk
-from tests.support.memory_cluster import MemoryCluster, with_cluster
+from tests.support.cluster import Cluster, ClusterBuilder
 
 EMBEDDED = "coordination.sqlite"
 
@@ -60,8 +60,8 @@ def test_a_damaged_role_is_told(disk: SimDisk, content: bytes) -> None:
 
 
 def test_a_nodes_directory_has_its_topics_elsewhere() -> None:
-    async def main(cluster: MemoryCluster) -> None:
-        await cluster.stop(await cluster.node(1))
+    async def main(cluster: Cluster) -> None:
+        await cluster.stop(1)
         disk = cluster.disks[1]
 
         def kinds() -> list[FindingKind]:
@@ -78,4 +78,4 @@ def test_a_nodes_directory_has_its_topics_elsewhere() -> None:
         write(disk, ROLE_PATH, b"damaged")
         assert kinds() == [FindingKind.META_DAMAGED]
 
-    with_cluster(main)
+    ClusterBuilder().nodes(1).run(main)

@@ -13,7 +13,7 @@ from app.http.description.media_types import JSON, NDJSON
 from app.http.description.openapi import openapi_document
 from app.http.description.operations import OPERATIONS
 from app.http.openapi_file import standalone_app
-from tests.support.memory_cluster import MemoryCluster, client_of, with_cluster
+from tests.support.cluster import Cluster, ClusterBuilder, client_of
 
 NODES = 4
 DOCUMENT = openapi_document(standalone_app())
@@ -85,9 +85,8 @@ def test_lines_are_documents_of_their_own() -> None:
 
 @pytest.mark.parametrize(("operation_id", "media_type", "name"), REQUESTS)
 def test_every_request_is_taken(operation_id: str, media_type: str, name: str) -> None:
-    async def main(cluster: MemoryCluster) -> None:
-        nodes = [await cluster.node(number) for number in range(1, NODES + 1)]
-        gateway = await cluster.gateway()
+    async def main(cluster: Cluster) -> None:
+        [gateway] = cluster.gateways
         async with client_of(gateway) as client:
             await cluster.until(lambda: len(gateway.metadata.nodes()) == NODES)
             real = await shop(client) if operation_id not in MAKES else {}
@@ -100,11 +99,8 @@ def test_every_request_is_taken(operation_id: str, media_type: str, name: str) -
                 assert validator(described[JSON]["schema"]).is_valid(answer.json())
             if operation_id == "metrics":
                 assert example_answers.METRICS in answer.text
-        await gateway.close()
-        for node in nodes:
-            await cluster.stop(node)
 
-    with_cluster(main)
+    ClusterBuilder().nodes(NODES).gateway().run(main)
 
 
 async def shop(client: httpx2.AsyncClient) -> dict[str, str]:

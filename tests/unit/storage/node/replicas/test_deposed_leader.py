@@ -6,7 +6,7 @@ from cluster.errors import ServerError
 from cluster.model.values import Group, Topic
 from storage.node.storage_node import StorageNode
 from storage.rpc.messages import ReceiveRequest, SettleItem, SettleRequest
-from tests.support.simulated_cluster import SimulatedCluster, with_cluster
+from tests.support.cluster import Cluster, ClusterBuilder
 
 
 def receive_of(topic: Topic, group: Group, *, wait_ms: int = 0) -> ReceiveRequest:
@@ -26,7 +26,7 @@ async def refusal_of(leader: StorageNode, topic: Topic, group: Group) -> str:
 def test_a_leader_that_hears_nobody_hands_out_nothing(is_registered: bool) -> None:
     """Whatever it believes of its registration: somebody else may have it by now."""
 
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=2)
         group = await cluster.group()
         await cluster.send(topic, *(b"%d" % number for number in range(40)))
@@ -42,11 +42,11 @@ def test_a_leader_that_hears_nobody_hands_out_nothing(is_registered: bool) -> No
         await cluster.clock.sleep(10_000)
         assert await cluster.receive(topic, group)
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)
 
 
 def test_a_leader_that_needs_nobody_hands_out_alone() -> None:
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(replicas=1)
         group = await cluster.group()
         await cluster.send(topic, b"1")
@@ -54,13 +54,13 @@ def test_a_leader_that_needs_nobody_hands_out_alone() -> None:
         await cluster.clock.sleep(10_000)
         assert await refusal_of(cluster.leader(topic), topic, group) == ""
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)
 
 
 def test_a_receipt_of_a_later_leader_is_not_called_wrong() -> None:
     """The client goes on to the next leader with it; INVALID_RECEIPT would make it forget the message."""
 
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=2)
         group = await cluster.group()
         await cluster.send(topic, b"1")
@@ -73,17 +73,17 @@ def test_a_receipt_of_a_later_leader_is_not_called_wrong() -> None:
             assert caught.value.code.name == "UNAVAILABLE"
         assert await cluster.ack(topic, group, [message]) == [""]
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)
 
 
 def test_an_idle_partition_is_heard_all_the_time() -> None:
     """Its followers fetch, though not a word of it: nothing of it has changed."""
 
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=2)
         group = await cluster.group()
         await cluster.send(topic, b"1")
         await cluster.clock.sleep(60_000)
         assert await refusal_of(cluster.leader(topic), topic, group) == ""
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)

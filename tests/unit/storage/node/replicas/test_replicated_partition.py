@@ -15,10 +15,9 @@ from cluster.ports.coordination import Put
 from storage.log.log_table import LogKind
 from storage.node.partition.node_settings import NodeSettings
 from storage.replication.replica_events import Role
-from storage.replication.replication_settings import ReplicationSettings
 from storage.rpc.messages import ProduceRequest, RecordsRequest
 from tests.sim.environment import SimEntropy
-from tests.support.simulated_cluster import SimulatedCluster, with_cluster
+from tests.support.cluster import Cluster, ClusterBuilder
 from tests.support.simulated_node import SMALL
 
 
@@ -28,7 +27,7 @@ def code_of(error: BaseException) -> str:
 
 
 def test_what_is_acknowledged_is_on_every_replica() -> None:
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=2)
         response = await cluster.send(topic, b"1", b"2")
         assert response.base_offset == 0
@@ -38,11 +37,11 @@ def test_what_is_acknowledged_is_on_every_replica() -> None:
         everywhere = [await cluster.records(number, topic) for number in cluster.nodes]
         assert everywhere[0] == everywhere[1] == everywhere[2], "byte for byte the same"
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)
 
 
 def test_a_send_waits_for_followers_and_is_unknown_when_they_do_not_come() -> None:
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=2)
         await cluster.send(topic, b"1")
         cluster.cut()
@@ -56,11 +55,11 @@ def test_a_send_waits_for_followers_and_is_unknown_when_they_do_not_come() -> No
         cluster.mend()
         await cluster.until(lambda: cluster.replica(leader, topic).high_watermarks[0] == 3)
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)
 
 
 def test_too_few_replicas_refuse_acks_all_before_anything_is_written() -> None:
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=2, max_replica_lag_ms=1_000)
         await cluster.send(topic, b"1")
         leader = cluster.state(topic).leader
@@ -73,11 +72,11 @@ def test_too_few_replicas_refuse_acks_all_before_anything_is_written() -> None:
         assert caught.value.is_retriable
         assert cluster.replica(leader, topic).logs[0].log_end == 2
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)
 
 
 def test_leadership_moves_with_everything_that_was_acknowledged() -> None:
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=2)
         group = await cluster.group()
         for number in range(10):
@@ -96,13 +95,13 @@ def test_leadership_moves_with_everything_that_was_acknowledged() -> None:
         await cluster.until(lambda: sorted(cluster.state(topic).isr) == [1, 2, 3])
         assert await cluster.records(before.leader, topic) == await cluster.records(cluster.state(topic).leader, topic)
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)
 
 
 def test_what_is_written_anew_unchanged_is_taken_up_too() -> None:
     """A leader guards its changes by the revision of the partition's key: with an old one it could never change it."""
 
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic()
         await cluster.send(topic, b"1")
         key = keys.partition(topic.id, 0)
@@ -114,11 +113,11 @@ def test_what_is_written_anew_unchanged_is_taken_up_too() -> None:
             lambda: cluster.replica(cluster.state(topic).leader, topic).seen_revision == written.revision
         )
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)
 
 
 def test_a_batch_that_is_sent_again_to_the_next_leader_is_there_once() -> None:
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=2)
         first = await cluster.send(topic, b"1", source=(77, 0))
         await cluster.stop(cluster.state(topic).leader)
@@ -127,11 +126,11 @@ def test_a_batch_that_is_sent_again_to_the_next_leader_is_there_once() -> None:
         other = await cluster.send(topic, b"2", source=(77, 1), is_retry=True)
         assert other.base_offset == 1, "the window knows that this one never came"
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)
 
 
 def test_a_batch_that_is_sent_again_waits_for_as_many_copies_as_it_asks_for() -> None:
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=1, max_replica_lag_ms=1_000)
         await cluster.send(topic, b"1")
         away = next(number for number in cluster.nodes if number != cluster.state(topic).leader)
@@ -144,11 +143,11 @@ def test_a_batch_that_is_sent_again_waits_for_as_many_copies_as_it_asks_for() ->
         await cluster.start(away)
         assert (await cluster.send(topic, b"2", acks=3, source=(77, 0), is_retry=True)).base_offset == 1
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)
 
 
 def test_batches_that_are_sent_again_and_wait_in_vain_are_bounded() -> None:
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=1, max_replica_lag_ms=1_000)
         await cluster.send(topic, b"1")
         await cluster.stop(next(number for number in cluster.nodes if number != cluster.state(topic).leader))
@@ -163,12 +162,12 @@ def test_batches_that_are_sent_again_and_wait_in_vain_are_bounded() -> None:
         assert waited_ms[:2] == [500, 500]
         assert waited_ms[2] < 500, "two wait already"
 
-    with_cluster(main, replication=ReplicationSettings(waiting_acks_max=2))
+    ClusterBuilder().nodes(3).replicating(waiting_acks_max=2).run(main)
 
 
 @pytest.mark.parametrize("acks", [0, 1])
 def test_a_batch_that_is_sent_again_waits_for_no_more_copies_than_it_asks_for(acks: int) -> None:
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=2)
         await cluster.send(topic, b"1")
         cluster.cut()
@@ -176,12 +175,12 @@ def test_a_batch_that_is_sent_again_waits_for_no_more_copies_than_it_asks_for(ac
             answer = await cluster.send(topic, b"2", acks=acks, source=(77, 0), is_retry=is_retry, timeout_ms=500)
             assert answer.base_offset == (1 if acks else -1)
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)
 
 
 @pytest.mark.parametrize("is_started_again", [False, True])
 def test_a_next_leader_whose_clock_is_far_ahead_knows_what_was_sent_just_now(is_started_again: bool) -> None:
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=2)
         leader = cluster.state(topic).leader
         others = [number for number in (1, 2, 3) if number != leader]
@@ -202,21 +201,21 @@ def test_a_next_leader_whose_clock_is_far_ahead_knows_what_was_sent_just_now(is_
         again = await cluster.send(topic, b"1", source=(77, 0), is_retry=True)
         assert (again.base_offset, again.leader_epoch) == (first.base_offset, first.leader_epoch)
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)
 
 
 def test_a_batch_that_is_sent_twice_at_once_is_there_once() -> None:
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=2)
         both = await asyncio.gather(*(cluster.send(topic, b"1", source=(77, 0), is_retry=bool(n)) for n in range(2)))
         assert both[0] == both[1]
         assert (await cluster.send(topic, b"2")).base_offset == 1
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)
 
 
 def test_a_node_that_does_not_know_what_was_sent_before_its_start_says_so() -> None:
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(replicas=2, min_insync_replicas=1)
         for number in range(200):
             await cluster.send(topic, bytes(200), source=(77, number))
@@ -233,11 +232,11 @@ def test_a_node_that_does_not_know_what_was_sent_before_its_start_says_so() -> N
         assert code_of(caught.value) == "OUTCOME_UNKNOWN", "not all of the log was read"
         assert (await cluster.send(topic, bytes(200), source=(77, 1001))).base_offset == 200
 
-    with_cluster(main, nodes=2)
+    ClusterBuilder().nodes(2).run(main)
 
 
 def test_a_wiped_follower_is_filled_anew_and_takes_over() -> None:
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=2)
         group = await cluster.group()
         for number in range(10):
@@ -253,13 +252,13 @@ def test_a_wiped_follower_is_filled_anew_and_takes_over() -> None:
         await cluster.send(topic, b"10")
         assert [each.offset for each in await cluster.receive(topic, group)] == [7, 8, 9, 10]
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)
 
 
 def test_a_follower_that_missed_a_trimmed_delivery_log_begins_with_the_leaders_snapshot() -> None:
     settings = NodeSettings(log_store=SMALL.log_store, delivery_snapshot_bytes=300, delivery_segment_bytes=400)
 
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=1, max_replica_lag_ms=500)
         group = await cluster.group()
         away = next(number for number in (1, 2, 3) if number != cluster.state(topic).leader)
@@ -278,7 +277,7 @@ def test_a_follower_that_missed_a_trimmed_delivery_log_begins_with_the_leaders_s
         await cluster.send(topic, b"last")
         assert [each.record.body for each in await cluster.receive(topic, group)] == [b"last"]
 
-    with_cluster(main, settings=settings)
+    ClusterBuilder().nodes(3).storing(settings).run(main)
 
 
 def test_a_follower_trims_its_own_delivery_log() -> None:
@@ -289,7 +288,7 @@ def test_a_follower_trims_its_own_delivery_log() -> None:
         retention_interval_ms=1000,
     )
 
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=2)
         group = await cluster.group()
         for number in range(40):
@@ -302,11 +301,11 @@ def test_a_follower_trims_its_own_delivery_log() -> None:
         await cluster.send(topic, b"last")
         assert [each.record.body for each in await cluster.receive(topic, group)] == [b"last"]
 
-    with_cluster(main, settings=settings)
+    ClusterBuilder().nodes(3).storing(settings).run(main)
 
 
 def test_leaders_serve_without_the_store_as_long_as_they_hear_their_followers() -> None:
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=2)
         leader = cluster.leader(topic)
         for node in cluster.nodes.values():
@@ -322,11 +321,11 @@ def test_leaders_serve_without_the_store_as_long_as_they_hear_their_followers() 
         await cluster.clock.sleep(5_000)
         assert (await cluster.send(topic, b"2")).base_offset == 1
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)
 
 
 def test_a_replica_that_was_moved_away_takes_its_data_along() -> None:
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(replicas=2, min_insync_replicas=1)
         await cluster.send(topic, b"1")
         state = cluster.state(topic)
@@ -340,11 +339,11 @@ def test_a_replica_that_was_moved_away_takes_its_data_along() -> None:
         assert cluster.replica(free, topic).role is Role.FOLLOWER
         await cluster.send(topic, b"2")
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)
 
 
 def test_a_stop_hands_out_nothing_and_loses_nothing() -> None:
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=2)
         sending = [asyncio.ensure_future(cluster.send(topic, b"%d" % number)) for number in range(20)]
         await asyncio.sleep(0.002)
@@ -356,11 +355,11 @@ def test_a_stop_hands_out_nothing_and_loses_nothing() -> None:
         [number, *_] = cluster.nodes
         assert cluster.replica(cluster.state(topic).leader, topic).logs[0].log_end >= len(stored), number
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)
 
 
 def test_readers_get_from_a_follower_what_it_knows_to_be_committed() -> None:
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=2)
         await cluster.send(topic, b"1")
         follower = next(number for number in (1, 2, 3) if number != cluster.state(topic).leader)
@@ -378,11 +377,11 @@ def test_readers_get_from_a_follower_what_it_knows_to_be_committed() -> None:
             await node.records(RecordsRequest(topic.id, 0, 0))
         assert code_of(caught.value) == "UNAVAILABLE"
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)
 
 
 def test_a_decommissioned_partition_takes_nothing_and_goes_when_it_is_empty() -> None:
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(partitions=2, min_insync_replicas=1, retention_ms=2_000, dedup_window_ms=1_000)
         await cluster.send(topic, b"1", partition=1)
         node = cluster.nodes[1]
@@ -397,4 +396,4 @@ def test_a_decommissioned_partition_takes_nothing_and_goes_when_it_is_empty() ->
             await cluster.until(lambda each=each: [held.number for held in each.node.replicas()] == [0])  # type: ignore[misc]
         await cluster.send(topic, b"3")
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)

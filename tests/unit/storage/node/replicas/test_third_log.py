@@ -10,12 +10,12 @@ from storage.check.findings import FindingKind, Severity
 from storage.log.keys import LogKey
 from storage.log.partition_log import PartitionLog
 from storage.rpc.handshake import NEWEST_VERSION
+from tests.support.cluster import Cluster, ClusterBuilder
 from tests.support.log_harness import SMALL_LOG, LogHarness, opaque_batch
-from tests.support.simulated_cluster import SimulatedCluster, with_cluster
 from tests.support.toy_log import TOY, toy_log, write_toy
 
 
-async def write(cluster: SimulatedCluster, topic: Topic, *bodies: bytes) -> None:
+async def write(cluster: Cluster, topic: Topic, *bodies: bytes) -> None:
     """Until all of it is committed."""
     replica = cluster.replica(cluster.state(topic).leader, topic)
     for body in bodies:
@@ -23,14 +23,14 @@ async def write(cluster: SimulatedCluster, topic: Topic, *bodies: bytes) -> None
     await cluster.until(lambda: replica.high_watermarks[TOY] >= end)
 
 
-async def stored(cluster: SimulatedCluster, number: int, topic: Topic) -> list[bytes]:
+async def stored(cluster: Cluster, number: int, topic: Topic) -> list[bytes]:
     log = cluster.replica(number, topic).logs[TOY]
     batches = [batch.data for batch in await log.read(log.log_start, max_bytes=1 << 20)]
     return [record.body for batch in batches for record in decode_records(batch, read_header(batch))]
 
 
 def test_it_is_replicated_and_moves_with_the_leadership() -> None:
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=2)
         await cluster.send(topic, b"a message")
         written = [b"%d" % number for number in range(40)]
@@ -45,11 +45,11 @@ def test_it_is_replicated_and_moves_with_the_leadership() -> None:
             assert await stored(cluster, number, topic) == [*written, b"after"]
 
     with toy_log():
-        with_cluster(main)
+        ClusterBuilder().nodes(3).run(main)
 
 
 def test_what_a_deposed_leader_alone_has_is_cut() -> None:
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=2, max_replica_lag_ms=1_000)
         await write(cluster, topic, b"everywhere")
         deposed = cluster.state(topic).leader
@@ -64,11 +64,11 @@ def test_what_a_deposed_leader_alone_has_is_cut() -> None:
         assert await stored(cluster, deposed, topic) == [b"everywhere", b"by the next leader"]
 
     with toy_log():
-        with_cluster(main)
+        ClusterBuilder().nodes(3).run(main)
 
 
 def test_a_node_with_an_empty_disk_gets_it() -> None:
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=1, max_replica_lag_ms=500)
         away = next(number for number in (1, 2, 3) if number != cluster.state(topic).leader)
         await cluster.stop(away)
@@ -81,11 +81,11 @@ def test_a_node_with_an_empty_disk_gets_it() -> None:
         assert await stored(cluster, away, topic) == written
 
     with toy_log():
-        with_cluster(main)
+        ClusterBuilder().nodes(3).run(main)
 
 
 def test_nodes_that_do_not_know_it_go_on_and_nothing_of_it_counts_as_committed() -> None:
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=2, max_replica_lag_ms=60_000)
         await cluster.send(topic, b"a message")
         leader = cluster.replica(cluster.state(topic).leader, topic)
@@ -96,7 +96,7 @@ def test_nodes_that_do_not_know_it_go_on_and_nothing_of_it_counts_as_committed()
         assert sorted(cluster.state(topic).isr) == [1, 2, 3]
 
     with toy_log(since_version=NEWEST_VERSION + 1):
-        with_cluster(main)
+        ClusterBuilder().nodes(3).run(main)
 
 
 @pytest.mark.parametrize("end", ["close", "kill", "lose_power"])

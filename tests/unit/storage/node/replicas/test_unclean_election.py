@@ -10,10 +10,10 @@ from cluster.errors import ServerError
 from cluster.model.unclean_election import LogReach, ReplicaReport, longest, loss_by
 from cluster.model.values import NO_LEADER, Topic
 from storage.rpc.messages import ReplicaReportRequest, SettleItem, SettleRequest
-from tests.support.simulated_cluster import SimulatedCluster, with_cluster
+from tests.support.cluster import Cluster, ClusterBuilder
 
 
-async def reports_of(cluster: SimulatedCluster, topic: Topic) -> list[ReplicaReport]:
+async def reports_of(cluster: Cluster, topic: Topic) -> list[ReplicaReport]:
     found = []
     for number, node in cluster.nodes.items():
         said = await node.node.replica_report(ReplicaReportRequest(topic.id, 0))
@@ -25,7 +25,7 @@ async def reports_of(cluster: SimulatedCluster, topic: Topic) -> list[ReplicaRep
     return found
 
 
-async def elect_unclean(cluster: SimulatedCluster, topic: Topic) -> int:
+async def elect_unclean(cluster: Cluster, topic: Topic) -> int:
     """Whoever loses least; which node that is."""
     node = next(iter(cluster.nodes.values()))
     reports = await reports_of(cluster, topic)
@@ -39,7 +39,7 @@ async def elect_unclean(cluster: SimulatedCluster, topic: Topic) -> int:
     return chosen.node
 
 
-async def bodies(cluster: SimulatedCluster, number: int, topic: Topic) -> list[bytes]:
+async def bodies(cluster: Cluster, number: int, topic: Topic) -> list[bytes]:
     return [
         record.body
         for batch in await cluster.records(number, topic)
@@ -47,7 +47,7 @@ async def bodies(cluster: SimulatedCluster, number: int, topic: Topic) -> list[b
     ]
 
 
-async def out_of_sync(cluster: SimulatedCluster, topic: Topic) -> tuple[int, list[int]]:
+async def out_of_sync(cluster: Cluster, topic: Topic) -> tuple[int, list[int]]:
     """One follower stops, and leaves the ISR: (which one, who stays in sync)."""
     leader = cluster.state(topic).leader
     away = next(number for number in sorted(cluster.nodes) if number != leader)
@@ -56,7 +56,7 @@ async def out_of_sync(cluster: SimulatedCluster, topic: Topic) -> tuple[int, lis
     return away, list(cluster.state(topic).isr)
 
 
-async def nobody_in_sync_is_left(cluster: SimulatedCluster, topic: Topic, away: int, members: list[int]) -> None:
+async def nobody_in_sync_is_left(cluster: Cluster, topic: Topic, away: int, members: list[int]) -> None:
     """Only who was out of sync is there."""
     for number in [*members[1:], members[0]]:
         await cluster.stop(number)
@@ -65,7 +65,7 @@ async def nobody_in_sync_is_left(cluster: SimulatedCluster, topic: Topic, away: 
 
 
 def test_nobody_is_elected_uncleanly_by_itself() -> None:
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=1, max_replica_lag_ms=1_000)
         await cluster.send(topic, b"1")
         away, members = await out_of_sync(cluster, topic)
@@ -77,11 +77,11 @@ def test_nobody_is_elected_uncleanly_by_itself() -> None:
         assert state.leader != away
         assert state.unclean_election is None
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)
 
 
 def test_members_with_longer_logs_come_back_and_follow() -> None:
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=1, max_replica_lag_ms=1_000)
         group = await cluster.group()
         for number in range(4):
@@ -121,13 +121,13 @@ def test_members_with_longer_logs_come_back_and_follow() -> None:
             then = await cluster.receive(topic, group)
             assert [each.record.body for each in then] == [each.record.body for each in again]
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)
 
 
 def test_what_was_acknowledged_beyond_the_new_end_is_not_done_any_more() -> None:
     """The deliveries of the elected replica go further than its messages: new ones must not count as done."""
 
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=1, max_replica_lag_ms=1_000)
         group = await cluster.group()
         for number in range(6):
@@ -148,13 +148,13 @@ def test_what_was_acknowledged_beyond_the_new_end_is_not_done_any_more() -> None
         await cluster.stop(away)
         assert [each.record.body for each in await cluster.receive(topic, group)] == again, "on every replica"
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)
 
 
 def test_what_was_projected_of_lost_messages_is_no_start_for_others() -> None:
     """The elected replica has never heard of the group, and the offset store has, of messages that are gone."""
 
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=1, max_replica_lag_ms=1_000)
         for number in range(4):
             await cluster.send(topic, b"old %d" % number)
@@ -172,11 +172,11 @@ def test_what_was_projected_of_lost_messages_is_no_start_for_others() -> None:
         found = [each.record.body for each in await cluster.receive(topic, group)]
         assert found == [b"new %d" % number for number in range(6)]
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)
 
 
 def test_a_wiped_member_leaves_a_partition_without_leader_until_somebody_asks() -> None:
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=2, max_replica_lag_ms=1_000)
         await cluster.send(topic, b"1")
         away, members = await out_of_sync(cluster, topic)
@@ -193,11 +193,11 @@ def test_a_wiped_member_leaves_a_partition_without_leader_until_somebody_asks() 
         await cluster.until(lambda: sorted(cluster.state(topic).isr) == [1, 2, 3])
         assert [await bodies(cluster, number, topic) for number in (1, 2, 3)] == [[b"1", b"3"]] * 3
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)
 
 
 def test_it_is_refused_while_somebody_in_sync_can_be_elected() -> None:
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=1)
         await cluster.send(topic, b"1")
         with pytest.raises(ServerError) as caught:
@@ -205,4 +205,4 @@ def test_it_is_refused_while_somebody_in_sync_can_be_elected() -> None:
         assert caught.value.code.name == "CLEAN_ELECTION_POSSIBLE"
         assert cluster.state(topic).unclean_election is None
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)

@@ -11,7 +11,7 @@ from cluster.model.values import Group, Topic
 from storage.node.storage_node import StorageNode
 from storage.replication.replication_settings import ReplicationSettings
 from storage.rpc import messages
-from tests.support.simulated_cluster import SimulatedCluster, with_cluster
+from tests.support.cluster import Cluster, ClusterBuilder
 
 CONTACT_MS = ReplicationSettings().contact_ms
 
@@ -37,7 +37,7 @@ def settle(topic: Topic, group: Group, action: str, item: messages.SettleItem) -
     return messages.SettleRequest(topic.id, 0, group.id, action, [item], visibility_ms=1_000)
 
 
-async def deposed(cluster: SimulatedCluster) -> tuple[StorageNode, Topic, Group]:
+async def deposed(cluster: Cluster) -> tuple[StorageNode, Topic, Group]:
     """A leader with four messages that nobody hears any more, and that does not know it yet."""
     topic = await cluster.topic(min_insync_replicas=2)
     group = await cluster.group()
@@ -79,48 +79,48 @@ ONLY_AFTER_A_WHILE: dict[str, Call] = {
 
 @pytest.mark.parametrize("what", WHAT_OTHERS_MAY_KNOW)
 def test_at_once_a_deposed_leader_answers_nothing_that_its_followers_have_to_confirm(what: str) -> None:
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         leader, topic, group = await deposed(cluster)
         assert await code_of(WHAT_OTHERS_MAY_KNOW[what](leader, topic, group)) == "UNAVAILABLE"
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)
 
 
 @pytest.mark.parametrize("what", [*WHAT_OTHERS_MAY_KNOW, *ONLY_AFTER_A_WHILE])
 def test_a_leader_that_hears_nobody_answers_nothing_that_others_may_know(what: str) -> None:
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         leader, topic, group = await deposed(cluster)
         await cluster.clock.sleep(CONTACT_MS)
         call = {**WHAT_OTHERS_MAY_KNOW, **ONLY_AFTER_A_WHILE}[what]
         assert await code_of(call(leader, topic, group)) == "UNAVAILABLE"
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)
 
 
 def test_who_waited_for_news_from_a_leader_that_fell_silent_learns_no_end() -> None:
     """Else it would see a high watermark that is behind what another gateway has shown it."""
 
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         leader, topic, _ = await deposed(cluster)
         assert await code_of(leader.records(records_from(topic, 4, wait_ms=20_000))) == "UNAVAILABLE"
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)
 
 
 def test_what_is_committed_is_read_whoever_leads() -> None:
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         leader, topic, _ = await deposed(cluster)
         await cluster.clock.sleep(10 * CONTACT_MS)
         answer = await leader.records(records_from(topic, 1))
         assert (answer.offset, answer.next_offset) == (1, 4)
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)
 
 
 def test_a_leader_says_at_once_what_is_not_there() -> None:
     """It asks its followers, which wait for news and answer as soon as they are told to."""
 
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=2)
         group = await cluster.group()
         await cluster.send(topic, b"0")
@@ -134,11 +134,11 @@ def test_a_leader_says_at_once_what_is_not_there() -> None:
             assert await code_of(leader.seek(seek_to(topic, group, "latest"))) == ""
             assert cluster.clock.monotonic_ms() - begun_ms < 100
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)
 
 
 def test_many_questions_at_a_time_are_confirmed_together() -> None:
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=2, partitions=50)
         await cluster.clock.sleep(1_000)
         begun_ms = cluster.clock.monotonic_ms()
@@ -147,13 +147,13 @@ def test_many_questions_at_a_time_are_confirmed_together() -> None:
         )
         assert cluster.clock.monotonic_ms() - begun_ms < 200
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)
 
 
 def test_a_follower_says_no_more_than_what_it_has() -> None:
     """Neither that an offset is outside the log, nor, once nobody answers it, that there is nothing new."""
 
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=2)
         await cluster.send(topic, b"0", b"1")
         follower = next(each.node for number, each in cluster.nodes.items() if number != cluster.state(topic).leader)
@@ -168,13 +168,13 @@ def test_a_follower_says_no_more_than_what_it_has() -> None:
         assert [await read(offset) for offset in (0, 2, 3)] == ["", "UNAVAILABLE", "UNAVAILABLE"]
         assert await read(2, 20_000) == "UNAVAILABLE"
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)
 
 
 def test_a_follower_that_the_store_has_forgotten_leaves_the_end_of_the_log_to_others() -> None:
     """Its leader may be cut off together with it."""
 
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=1)
         await cluster.send(topic, b"0")
         follower = next(each.node for number, each in cluster.nodes.items() if number != cluster.state(topic).leader)
@@ -182,14 +182,14 @@ def test_a_follower_that_the_store_has_forgotten_leaves_the_end_of_the_log_to_ot
         follower.is_registered = lambda: False
         assert await code_of(follower.records(records_from(topic, 1, any_replica=True))) == "UNAVAILABLE"
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)
 
 
 # --- readers that say where they have been ---
 
 
 def test_an_answer_names_the_epoch_that_it_is_of() -> None:
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=2)
         await cluster.send(topic, b"0")
         await cluster.clock.sleep(1_000)
@@ -197,13 +197,13 @@ def test_an_answer_names_the_epoch_that_it_is_of() -> None:
             answer = await node.node.records(records_from(topic, 0, any_replica=True))
             assert answer.leader_epoch == cluster.state(topic).leader_epoch
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)
 
 
 def test_a_replica_of_an_earlier_epoch_than_the_readers_answers_nothing() -> None:
     """Not even what it has: the reader would see the high watermark fall."""
 
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=2)
         await cluster.send(topic, b"0", b"1")
         await cluster.clock.sleep(1_000)
@@ -213,14 +213,14 @@ def test_a_replica_of_an_earlier_epoch_than_the_readers_answers_nothing() -> Non
             request = records_from(topic, 0, any_replica=True, leader_epoch=epoch + 1)
             assert await code_of(node.node.records(request)) == "UNAVAILABLE"
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)
 
 
 def test_a_log_that_was_cut_behind_the_reader_says_where() -> None:
     """A leader of epoch 1 has records that nobody else has. Were a reader given them, it is told, and not given other
     ones at their offsets (rule R4)."""
 
-    async def main(cluster: SimulatedCluster) -> None:
+    async def main(cluster: Cluster) -> None:
         topic = await cluster.topic(min_insync_replicas=2)
         await cluster.send(topic, b"0", b"1")
         first = cluster.state(topic)
@@ -236,4 +236,4 @@ def test_a_log_that_was_cut_behind_the_reader_says_where() -> None:
             assert await code_of(leader.records(records_from(topic, offset, leader_epoch=first.leader_epoch))) == ""
         assert await code_of(leader.records(records_from(topic, 5, leader_epoch=epoch))) == ""
 
-    with_cluster(main)
+    ClusterBuilder().nodes(3).run(main)
