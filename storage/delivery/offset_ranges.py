@@ -35,6 +35,11 @@ class OffsetRanges:
         """The end of the last range; 0 where there is none."""
         return self._ends[-1][-1] if self._ends else 0
 
+    @property
+    def first(self) -> int:
+        """The lowest offset. Raises IndexError where there is none."""
+        return self._firsts[0]
+
     def end_of(self, offset: int) -> int | None:
         """The end of the range that holds `offset`."""
         chunk = bisect_right(self._firsts, offset) - 1
@@ -52,6 +57,14 @@ class OffsetRanges:
             if at < len(starts):
                 return starts[at]
         return self._firsts[chunk + 1] if chunk + 1 < len(self._firsts) else None
+
+    def range_from(self, offset: int) -> tuple[int, int] | None:
+        """What is left, from `offset` on, of the range that holds it; else the first range behind it."""
+        end = self.end_of(offset)
+        if end is not None:
+            return offset, end
+        start = self.next_start(offset)
+        return None if start is None else (start, self.end_of(start) or start)
 
     def count_below(self, offset: int) -> int:
         """How many offsets below `offset` are in the set."""
@@ -81,6 +94,28 @@ class OffsetRanges:
         self._grow(chunk, at, end)
         if len(self._starts[chunk]) > 2 * _CHUNK_RANGES:
             self._split(chunk)
+
+    def remove(self, start: int, end: int) -> None:
+        """Remove every offset of a range, as far as it is there."""
+        chunk = max(bisect_right(self._firsts, start) - 1, 0)
+        while chunk < len(self._starts) and self._firsts[chunk] < end:
+            starts, ends = self._starts[chunk], self._ends[chunk]
+            low, high = bisect_right(ends, start), bisect_left(starts, end)
+            if low < high:
+                around = ((starts[low], start), (end, ends[high - 1]))
+                kept = [(first, last) for first, last in around if first < last]
+                self._forget(chunk, low, high)
+                starts[low:high] = [first for first, _ in kept]
+                ends[low:high] = [last for _, last in kept]
+                self.range_count += len(kept)
+                self.offset_count += sum(last - first for first, last in kept)
+            if not starts:
+                del self._starts[chunk], self._ends[chunk], self._firsts[chunk]
+                continue
+            self._firsts[chunk] = starts[0]
+            if len(starts) > 2 * _CHUNK_RANGES:
+                self._split(chunk)
+            chunk += 1
 
     def remove_below(self, offset: int) -> None:
         """Remove every offset below `offset`."""

@@ -27,8 +27,12 @@ def test_it_is_a_set_whatever_the_order(seed: int) -> None:
     for step in range(4000):
         start = random_source.randrange(span)
         end = start + random_source.choice((1, 1, 1, 1, 2, 3, 200 if step % 50 == 0 else 1))
-        ranges.add(start, end)
-        model.update(range(start, end))
+        if random_source.random() < 0.2:
+            ranges.remove(start, end)
+            model.difference_update(range(start, end))
+        else:
+            ranges.add(start, end)
+            model.update(range(start, end))
         if step % 500 == 499:
             if random_source.random() < 0.5:
                 bound = random_source.randrange(span // 3)
@@ -60,4 +64,32 @@ def check(ranges: OffsetRanges, model: set[int], span: int) -> None:
         following = offset if starts_here else following
         assert (offset in ranges) == (offset in model)
         assert ranges.next_start(offset) == following
+        found = ranges.range_from(offset)
+        assert found == ((offset, ranges.end_of(offset)) if offset in model else _range_at(pairs, following))
     assert ranges.count_below(span // 2) == len([offset for offset in model if offset < span // 2])
+
+
+def _range_at(pairs: list[tuple[int, int]], start: int | None) -> tuple[int, int] | None:
+    return next((pair for pair in pairs if pair[0] == start), None)
+
+
+def test_what_is_taken_out_of_the_middle_leaves_both_ends() -> None:
+    ranges = OffsetRanges()
+    ranges.add(0, 10)
+    ranges.remove(4, 6)
+    assert list(ranges) == [(0, 4), (6, 10)]
+    ranges.remove(2, 20)
+    assert list(ranges) == [(0, 2)]
+    assert ranges.first == 0
+    ranges.remove(0, 2)
+    assert list(ranges) == []
+
+
+def test_thousands_of_holes_in_one_range() -> None:
+    ranges = OffsetRanges()
+    ranges.add(0, 10_000)
+    for offset in range(1, 10_000, 2):
+        ranges.remove(offset, offset + 1)
+    assert (ranges.range_count, ranges.offset_count) == (5_000, 5_000)
+    ranges.remove(0, 9_998)
+    assert list(ranges) == [(9_998, 9_999)]
