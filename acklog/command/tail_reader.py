@@ -37,7 +37,7 @@ class TailStart:
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
+class MissingOffsets:
     """Offsets that are not there: where to go on, and why."""
 
     next_offset: int
@@ -102,7 +102,7 @@ class TailReader:
         messages: list[StoredMessage] = []
         while offset < end and count:
             page = await self._page(state.partition, offset, None, wait_s=0, max_bytes=BACKLOG_PAGE_BYTES_MAX)
-            if isinstance(page, Skipped):
+            if isinstance(page, MissingOffsets):
                 offset = page.next_offset
                 continue
             messages += [each for each in page.messages if each.offset < end]
@@ -127,7 +127,7 @@ class TailReader:
             except MessageExpired:
                 self._note(f"Partition {partition} was decommissioned, and is gone: nothing more comes from it.")
                 return
-            if isinstance(page, Skipped):
+            if isinstance(page, MissingOffsets):
                 self._note(page.note)
                 offset, epoch = page.next_offset, None
                 continue
@@ -141,7 +141,7 @@ class TailReader:
 
     async def _page(
         self, partition: int, offset: int, epoch: int | None, *, wait_s: float, max_bytes: int | None = None
-    ) -> "RecordsPage | Skipped":
+    ) -> "RecordsPage | MissingOffsets":
         """Raises CommandError for an offset that the log does not have yet, or with other messages below it."""
         from acklog.errors import LogDiverged, OffsetOutOfRange, RecordsCorrupt, UnknownField
 
@@ -157,14 +157,14 @@ class TailReader:
                 if isinstance(log_start, int) and offset < log_start:
                     count = log_start - offset
                     note = f"Retention removed {count} messages of partition {partition} before they were shown."
-                    return Skipped(log_start, note)
+                    return MissingOffsets(log_start, note)
                 raise self._ends_before(partition, offset) from None
             except LogDiverged as error:
                 raise self._ends_before(partition, error.extra.get("divergedAt", offset)) from None
             except RecordsCorrupt as error:
                 behind = _behind(error, offset)
                 note = f"Offsets {offset} to {behind - 1} of partition {partition} are damaged and left out."
-                return Skipped(behind, note)
+                return MissingOffsets(behind, note)
 
     def _ends_before(self, partition: int, offset: object) -> CommandError:
         return CommandError(

@@ -4,11 +4,10 @@ Pure, and told in records that every version knows: a seek to where the group wa
 it had done of that. So every receipt of before is stale, and a replay gives the same state anywhere.
 """
 
-from collections.abc import Iterable
 from itertools import groupby
 
 from storage.delivery.group_progress import GroupSnapshot
-from storage.delivery.records import Acked, Cause, GroupRecord, Returned, ReturnedItem, Sought
+from storage.delivery.records import Acked, Cause, GroupRecord, Returned, ReturnedItem, Sought, pack_ranges
 
 
 def records_of_cut(group: GroupSnapshot, log_end: int) -> list[GroupRecord]:
@@ -16,7 +15,7 @@ def records_of_cut(group: GroupSnapshot, log_end: int) -> list[GroupRecord]:
     if _known_below(group) <= log_end:
         return []
     generation, progress = group.generation + 1, min(group.progress, log_end)
-    runs = _runs((start, min(end, log_end)) for start, end in group.done if start < log_end)
+    runs = pack_ranges((start, min(end, log_end)) for start, end in group.done if start < log_end)
     records: list[GroupRecord] = [
         Sought(group.group_id, generation, progress),
         Acked(group.group_id, generation, runs, min(group.delivered_below, log_end)),
@@ -35,13 +34,3 @@ def _known_below(group: GroupSnapshot) -> int:
     """Every offset that the state speaks of is below."""
     ends = [end for _, end in [*group.done[-1:], *group.dead_lettered[-1:]]]
     return max(group.progress, group.delivered_below, *ends, *(retry[0] + 1 for retry in group.retries))
-
-
-def _runs(ranges: Iterable[tuple[int, int]]) -> list[int]:
-    """Ascending ranges, as `pack_offsets` writes them."""
-    runs: list[int] = []
-    previous_end = 0
-    for start, end in ranges:
-        runs += (start - previous_end, end - start)
-        previous_end = end
-    return runs

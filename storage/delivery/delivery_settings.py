@@ -16,3 +16,10 @@ class DeliverySettings:
 
     dead_lettered_ranges_max: int = 10_000
     """Ranges of dead-lettered offsets that a group remembers; the lowest are forgotten first and then count as done."""
+
+    postponed_ranges_max: int = limits.IN_FLIGHT_MAX
+    """Ranges of messages that one group has seen and left for later; at the limit nothing fresh is looked at."""
+
+    candidate_runs_max: int = 16_384
+    """Runs of messages that are known at a time of one partition, for all its groups that choose by what they see, and
+    ranges that one of those passes over before that is recorded."""

@@ -1,26 +1,25 @@
-"""The delivery of one partition's messages to one group, mode `shared`: what is decided, by whom it may be settled.
+"""The delivery of one partition's messages to one group that leases them one by one: what is decided, by whom it may be
+settled.
 
-Every method but `apply` and `abort` decides: it looks at the state and answers, with a record where the answer must
-survive. The host writes the record to the partition's delivery log and then calls `apply`, or `abort` if that failed;
-only after `apply` the decision is true. Leases are not logged: after a failover every message that is not done is
-waiting again, and an old receipt stays good until somebody else gets the message (rule R26).
-
-No clock, no randomness, no I/O. Times are monotonic milliseconds unless they are called wall time.
+Which messages are leased next is for the group's selection to say, the strategy of its mode. Leases are not logged:
+after a failover every message that is not done is waiting again, and an old receipt stays good until somebody else gets
+the message (rule R26).
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Generic, NamedTuple, TypeVar
 
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
 from cluster.model.values import GroupSettings
 from storage.delivery.backoff import retry_delay_ms
+from storage.delivery.candidates import CandidateIndex
 from storage.delivery.delivery_settings import DeliverySettings
+from storage.delivery.group_in_partition import DueLetter, ReceiveDecision, SettleDecision
 from storage.delivery.group_progress import GroupSnapshot
 from storage.delivery.group_state import PartitionGroupState
 from storage.delivery.leases import Lease
 from storage.delivery.message_view import MessageStatus, view_message
-from storage.delivery.receipts import ReceiptClaim, judge
+from storage.delivery.receipts import ReceiptClaim, judge, may_be_anothers
 from storage.delivery.records import (
     DEAD_LETTER,
     Acked,
@@ -30,30 +29,14 @@ from storage.delivery.records import (
     Jumped,
     Returned,
     ReturnedItem,
+    Skipped,
     Sought,
     pack_offsets,
+    pack_ranges,
     unpack_ranges,
 )
+from storage.delivery.selection import GroupSelection
 from storage.delivery.states import MessageEvent, MessageState
-
-__all__ = ["DueLetter", "GroupDelivery", "Lease", "MessageStatus", "SettleDecision"]
-
-_RecordT = TypeVar("_RecordT", Acked, Returned)
-
-
-class SettleDecision(NamedTuple, Generic[_RecordT]):
-    """A result per item, in order, None for success; and the record that makes the successes true, if one is needed."""
-
-    results: list[ProblemCode | None]
-    record: _RecordT | None
-
-
-class DueLetter(NamedTuple):
-    """A message for the dead-letter topic. In each generation it may die once."""
-
-    offset: int
-    attempts: int
-    generation: int
 
 
 class GroupDelivery:
@@ -67,15 +50,18 @@ class GroupDelivery:
         settings: GroupSettings,
         start_offset: int,
         delivery_settings: DeliverySettings,
+        selection: GroupSelection,
     ) -> None:
         self.group_id = group_id
         self.leader_epoch = leader_epoch
         self.settings = settings
-        self._bounds = delivery_settings
+        self._selection = selection
         self._state = PartitionGroupState(
             group_id,
             start_offset=start_offset,
-            dead_lettered_ranges_max=delivery_settings.dead_lettered_ranges_max,
+            bounds=delivery_settings,
+            on_done=selection.done,
+            on_sought=selection.forget,
         )
         self._last_generation = 0
 
@@ -119,31 +105,39 @@ class GroupDelivery:
     # --- receive ---------------------------------------------------------------------------------------------------
 
     def receive(
-        self, *, consumer: str, max_messages: int, visibility_ms: int, high_watermark: int, now_ms: int
-    ) -> list[Lease]:
-        """Lease what came back and is due, the longest due first, then fresh messages below the high watermark."""
+        self,
+        candidates: CandidateIndex,
+        *,
+        consumer: str,
+        max_messages: int,
+        visibility_ms: int,
+        readable_end: int,
+        now_ms: int,
+    ) -> ReceiveDecision:
+        """Lease what the group's selection picks of what came back and is due, and of the rest below `readable_end`."""
         state = self._state
         state.returns.promote(now_ms)
-        room = min(max_messages, self.settings.max_in_flight - len(state.leases))
+        room = min(max_messages, self.settings.max_in_flight - len(state.leases.by_offset))
         if room <= 0:
-            return []
-        deadline_ms = now_ms + visibility_ms
-        leases = self._lease_returned(room, consumer, deadline_ms) if state.returns.has_ready else []
-        if len(leases) < room and not self._is_returned_full():
-            fresh = state.take_fresh(room - len(leases), high_watermark)
-            if fresh:
-                self._grant(fresh, 1, consumer, deadline_ms)
-                generation, leader_epoch = self.generation, self.leader_epoch
-                leases += [Lease(offset, 1, generation, leader_epoch) for offset in fresh]
-        return leases
+            return ReceiveDecision([])
+        picked = self._selection.pick(state, candidates, room=room, readable_end=readable_end)
+        again, fresh, deadline_ms = picked.again, picked.fresh, now_ms + visibility_ms
+        leases = self._lease_again(again, consumer, deadline_ms) if again else []
+        generation, leader_epoch = state.progress.generation, self.leader_epoch
+        if fresh:
+            self._grant(fresh, 1, consumer, deadline_ms)
+            leases += [Lease(offset, 1, generation, leader_epoch) for offset in fresh]
+        if not picked.passed_over:
+            return ReceiveDecision(leases, None, picked.wanted)
+        runs = pack_ranges(sorted(picked.passed_over))
+        return ReceiveDecision(leases, Skipped(self.group_id, generation, runs), picked.wanted)
 
-    def empty_reason(self, *, high_watermark: int, now_ms: int) -> str:
+    def empty_reason(self, *, readable_end: int, now_ms: int) -> str:
         """Why a receive gets nothing: IN_FLIGHT_LIMIT, ALL_LEASED, DELAYED or EMPTY."""
         state = self._state
         state.returns.promote(now_ms)
-        if len(state.leases) >= self.settings.max_in_flight:
-            return "IN_FLIGHT_LIMIT"
-        if state.cursor < high_watermark and self._is_returned_full():
+        is_full = state.cursor < readable_end and (state.is_returned_full or state.is_postponed_full)
+        if is_full or len(state.leases) >= self.settings.max_in_flight:
             return "IN_FLIGHT_LIMIT"
         if len(state.leases):
             return "ALL_LEASED"
@@ -151,34 +145,27 @@ class GroupDelivery:
 
     def release(self, items: Iterable[ReceiptClaim]) -> None:
         """The answer with these leases could not be written: they return to the head and the attempts do not count."""
-        state = self._state
         for item in items:
-            offset = item.offset
-            delivery = state.leases.by_offset.get(offset)
+            delivery = self._state.leases.by_offset.get(item.offset)
             if (
                 delivery is not None
                 and item.generation == self.generation
                 and (item.leader_epoch, item.attempt) == (delivery.leader_epoch, delivery.attempt)
-                and offset not in state.pending
             ):
-                state.leases.remove(offset)
-                state.released[offset] = delivery
-                state.returns.put_first(offset)
+                self._state.release(item.offset)
 
-    def _lease_returned(self, room: int, consumer: str, deadline_ms: int) -> list[Lease]:
-        state = self._state
+    def _lease_again(self, offsets: Sequence[int], consumer: str, deadline_ms: int) -> list[Lease]:
+        retries, released = self._state.progress.retries, self._state.released
         leases: list[Lease] = []
         by_attempt: dict[int, list[int]] = {}
-        while len(leases) < room and (offset := state.returns.pop()) is not None:
-            if offset in state.pending:
-                continue  # an abort puts it back
-            state.released.pop(offset, None)
-            retry = state.progress.retries.get(offset)
+        for offset in offsets:
+            released.pop(offset, None)
+            retry = retries.get(offset)
             attempt = 1 if retry is None else retry.attempts + 1
             by_attempt.setdefault(attempt, []).append(offset)
             leases.append(Lease(offset, attempt, self.generation, self.leader_epoch))
-        for attempt, offsets in by_attempt.items():
-            self._grant(offsets, attempt, consumer, deadline_ms)
+        for attempt, attempted in by_attempt.items():
+            self._grant(attempted, attempt, consumer, deadline_ms)
         return leases
 
     def _grant(self, offsets: Sequence[int], attempt: int, consumer: str, deadline_ms: int) -> None:
@@ -186,19 +173,15 @@ class GroupDelivery:
             offsets, attempt=attempt, leader_epoch=self.leader_epoch, consumer=consumer, deadline_ms=deadline_ms
         )
 
-    def _is_returned_full(self) -> bool:
-        return len(self._state.progress.retries) >= self._bounds.returned_max
-
     # --- settle ----------------------------------------------------------------------------------------------------
 
-    def ack(self, items: Iterable[ReceiptClaim], *, high_watermark: int) -> SettleDecision[Acked]:
+    def ack(self, items: Iterable[ReceiptClaim], *, readable_end: int) -> SettleDecision[Acked]:
         """Done. Results: RECEIPT_STALE, INVALID_RECEIPT; by message id also NOT_DELIVERED and MESSAGE_NOT_FOUND;
         OVERLOADED when too many holes above what this leader has delivered would have to be remembered."""
         results: list[ProblemCode | None] = []
         offsets: list[int] = []
         state = self._state
-        leased = state.leases.by_offset
-        generation = self.generation
+        leased, generation = state.leases.by_offset, state.progress.generation
         for item in items:
             offset = item.offset
             delivery = leased.get(offset)
@@ -211,9 +194,9 @@ class GroupDelivery:
                 offsets.append(offset)
                 results.append(None)
                 continue
-            problem = self._judge(item, MessageEvent.ACK, high_watermark)
+            problem = self._judge(item, MessageEvent.ACK, readable_end)
             if problem is None and not state.progress.is_done(offset):
-                if offset >= state.cursor and state.progress.done_above.range_count >= self._bounds.done_ranges_max:
+                if offset >= state.cursor and state.progress.done_above.range_count >= state.bounds.done_ranges_max:
                     problem = ProblemCode.OVERLOADED
                 else:
                     offsets.append(offset)
@@ -223,7 +206,7 @@ class GroupDelivery:
         runs = pack_offsets(offsets)
         for start, end in unpack_ranges(runs):
             state.mark_pending(range(start, end), end=end)
-        return SettleDecision(results, Acked(self.group_id, generation, runs, state.cursor))
+        return SettleDecision(results, Acked(self.group_id, generation, runs, state.delivered_below))
 
     def nack(
         self,
@@ -231,7 +214,7 @@ class GroupDelivery:
         *,
         delay_ms: int | None,
         jitter: float,
-        high_watermark: int,
+        readable_end: int,
         wall_now_ms: int,
     ) -> SettleDecision[Returned]:
         """Give back, to be leased again after `delay_ms` or (None) the group's back-off; the attempt counts.
@@ -244,10 +227,9 @@ class GroupDelivery:
         results: list[ProblemCode | None] = []
         returned: dict[int, ReturnedItem] = {}
         for item in items:
-            offset = item.offset
-            problem = self._judge(item, MessageEvent.NACK, high_watermark)
+            offset, problem = item.offset, self._judge(item, MessageEvent.NACK, readable_end)
             if problem is None and state.message_state(offset) is not MessageState.DEAD_LETTERING:
-                if self._is_returned_full() and not state.is_tracked(offset):
+                if state.is_returned_full and not state.is_tracked(offset):
                     problem = ProblemCode.OVERLOADED
                 else:
                     delay = delay_ms
@@ -262,7 +244,7 @@ class GroupDelivery:
         items: Iterable[ReceiptClaim],
         *,
         visibility_ms: int,
-        high_watermark: int,
+        readable_end: int,
         now_ms: int,
         wall_now_ms: int,
     ) -> SettleDecision[Returned]:
@@ -274,15 +256,15 @@ class GroupDelivery:
         if not 0 <= visibility_ms <= limits.VISIBILITY_SECONDS_MAX * 1000:
             raise ValueError(f"a visibility of {visibility_ms} ms is out of range")
         if visibility_ms == 0:
-            return self.nack(items, delay_ms=0, jitter=0.0, high_watermark=high_watermark, wall_now_ms=wall_now_ms)
+            return self.nack(items, delay_ms=0, jitter=0.0, readable_end=readable_end, wall_now_ms=wall_now_ms)
         state = self._state
         results: list[ProblemCode | None] = []
         kept: dict[tuple[int, int, str], dict[int, None]] = {}
         revived: dict[int, None] = {}
         for item in items:
             offset = item.offset
-            problem = self._judge(item, MessageEvent.EXTEND, high_watermark)
-            if problem is None and self._may_be_anothers(item):
+            problem = self._judge(item, MessageEvent.EXTEND, readable_end)
+            if problem is None and may_be_anothers(item, state, leader_epoch=self.leader_epoch):
                 problem = ProblemCode.RECEIPT_STALE
             elif problem is None and offset in state.pending:
                 problem = ProblemCode.CONFLICT
@@ -306,14 +288,6 @@ class GroupDelivery:
                 deadline_ms=now_ms + visibility_ms,
             )
         return SettleDecision(results, None)
-
-    def _may_be_anothers(self, item: ReceiptClaim) -> bool:
-        """An attempt that ended under an earlier leader: whether it has leased the message again is not known here, so
-        nobody gets another lease by such a receipt. An ack by it is taken: that the work was done is as true."""
-        retry = self._state.progress.retries.get(item.offset)
-        if retry is None or item.leader_epoch == self.leader_epoch or item.offset in self._state.leases.by_offset:
-            return False
-        return retry.attempts >= item.attempt
 
     def expire(self, *, now_ms: int, wall_now_ms: int, limit: int) -> Returned | None:
         """Give back up to `limit` messages whose lease has run out: they are due at once and the attempts count.
@@ -341,8 +315,8 @@ class GroupDelivery:
         self._state.mark_pending(items, end=max(items) + 1)
         return Returned(self.group_id, self.generation, wall_now_ms, list(items.values()))
 
-    def _judge(self, item: ReceiptClaim, event: MessageEvent, high_watermark: int) -> ProblemCode | None:
-        return judge(item, event, self._state, leader_epoch=self.leader_epoch, high_watermark=high_watermark)
+    def _judge(self, item: ReceiptClaim, event: MessageEvent, readable_end: int) -> ProblemCode | None:
+        return judge(item, event, self._state, leader_epoch=self.leader_epoch, readable_end=readable_end)
 
     # --- dead letters ----------------------------------------------------------------------------------------------
 
@@ -393,14 +367,12 @@ class GroupDelivery:
 
     def next_deadline(self) -> int | None:
         """When to call `expire` and `dead_letters` next."""
-        state = self._state
-        deadlines = (state.leases.next_deadline(), state.returns.next_deadline(), state.dead_letters.next_deadline())
-        return min((deadline for deadline in deadlines if deadline is not None), default=None)
+        return self._state.next_deadline()
 
-    def describe(self, offset: int, *, high_watermark: int, now_ms: int) -> MessageStatus:
-        """What became of a message so far. Raises ValueError at or above the high watermark."""
-        if offset >= high_watermark:
-            raise ValueError(f"offset {offset} is not below the high watermark {high_watermark}")
+    def describe(self, offset: int, *, readable_end: int, now_ms: int) -> MessageStatus:
+        """What became of a message so far. Raises ValueError at or above the readable end."""
+        if offset >= readable_end:
+            raise ValueError(f"offset {offset} is not below the readable end {readable_end}")
         self._state.returns.promote(now_ms)
         return view_message(self._state, offset, now_ms=now_ms)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import msgspec
 
 from storage.delivery.offset_ranges import OffsetRanges
-from storage.delivery.records import DEAD_LETTER, Acked, Jumped, ReturnedItem, Sought, unpack_ranges
+from storage.delivery.records import DEAD_LETTER, Acked, Jumped, ReturnedItem, Skipped, Sought, unpack_ranges
 
 
 class Retry(msgspec.Struct, gc=False):
@@ -69,7 +69,7 @@ class GroupProgress:
         self._dead_lettered_ranges_max = dead_lettered_ranges_max
 
     def is_done(self, offset: int) -> bool:
-        """Acknowledged, dead-lettered, lost to retention, or skipped by a seek."""
+        """Acknowledged, dead-lettered, passed over, lost to retention, or below a seek."""
         return offset < self.progress or offset in self.done_above
 
     def is_dead_lettered(self, offset: int) -> bool:
@@ -91,6 +91,10 @@ class GroupProgress:
                     self.dead_lettered_count += 1
         while self._dead_lettered.range_count > self._dead_lettered_ranges_max:
             self._dead_lettered.remove_first()
+
+    def skipped(self, record: Skipped) -> None:
+        for start, end in unpack_ranges(record.runs):
+            self._done(start, end)
 
     def returned(self, item: ReturnedItem, wall_ms: int) -> Retry | None:
         """None if the message is done."""

@@ -5,14 +5,17 @@ decision whose record could not be written. Between decision and either an offse
 else and does not expire.
 
 Where a message is, from the group's progress upwards: below `cursor` each one is done, leased, released, in the
-retries or pending; from `cursor` on each one is fresh, except for a few that old receipts or a replay speak of.
+retries, pending, postponed or being skipped; from `cursor` on each one is fresh, except for a few that old receipts or
+a replay speak of.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from storage.delivery.dead_letter_queue import DeadLetterQueue
+from storage.delivery.delivery_settings import DeliverySettings
 from storage.delivery.group_progress import GroupProgress, GroupSnapshot, Retry
 from storage.delivery.leases import LeaseBatch, LeaseTable
+from storage.delivery.offset_ranges import OffsetRanges
 from storage.delivery.pending_offsets import PendingOffsets
 from storage.delivery.records import (
     Acked,
@@ -20,6 +23,7 @@ from storage.delivery.records import (
     GroupRecord,
     Jumped,
     Returned,
+    Skipped,
     Sought,
     unpack_ranges,
 )
@@ -29,25 +33,68 @@ from storage.delivery.states import MessageState
 
 class PartitionGroupState:
     """`released` are leases whose answer was not written (None: a message that the cursor passed while it was
-    pending); `ahead_until` is the end of what is known at or above the cursor."""
+    pending); `postponed` were seen and left for later, `skipping` are passed over as soon as that is durable.
+    `ahead_until` is the end of what is known at or above the cursor.
 
-    def __init__(self, group_id: str, *, start_offset: int, dead_lettered_ranges_max: int) -> None:
+    `on_done(start, end)` is called with offsets that are done just now, `on_sought` when nothing of before is true.
+    """
+
+    def __init__(
+        self,
+        group_id: str,
+        *,
+        start_offset: int,
+        bounds: DeliverySettings,
+        on_done: Callable[[int, int], None],
+        on_sought: Callable[[], None],
+    ) -> None:
         self.group_id = group_id
-        self.progress = GroupProgress(start_offset, dead_lettered_ranges_max=dead_lettered_ranges_max)
+        self.bounds = bounds
+        self.progress = GroupProgress(start_offset, dead_lettered_ranges_max=bounds.dead_lettered_ranges_max)
         self.leases = LeaseTable()
         self.released: dict[int, LeaseBatch | None] = {}
         self.returns = ReturnQueue()
         self.dead_letters = DeadLetterQueue()
         self.pending = PendingOffsets()
+        self.postponed = OffsetRanges()
+        self.skipping = OffsetRanges()
         self.cursor = start_offset
         self.ahead_until = start_offset
         self.jumping_to = -1
+        self._on_done = on_done
+        self._on_sought = on_sought
 
     # --- questions -------------------------------------------------------------------------------------------------
 
     def is_tracked(self, offset: int) -> bool:
         """Whether a message that is not done is anything but fresh (or pending)."""
         return offset in self.leases.by_offset or offset in self.released or offset in self.progress.retries
+
+    @property
+    def is_returned_full(self) -> bool:
+        """Nothing fresh is leased while so many that were given back are not done."""
+        return len(self.progress.retries) >= self.bounds.returned_max
+
+    @property
+    def is_postponed_full(self) -> bool:
+        """Nothing fresh is looked at while so many wait."""
+        return self.postponed.range_count >= self.bounds.postponed_ranges_max
+
+    @property
+    def delivered_below(self) -> int:
+        """Every message below it was delivered at least once, or is done."""
+        below = self.cursor
+        if self.postponed.range_count:
+            below = min(below, self.postponed.first)
+        if self.skipping.range_count:
+            below = min(below, self.skipping.first)
+        return below
+
+    def was_delivered(self, offset: int) -> bool:
+        """As far as it is remembered; a message that is done counts."""
+        if self.is_tracked(offset) or self.progress.is_done(offset) or offset < self.progress.delivered_below:
+            return True
+        return offset < self.cursor and offset not in self.postponed and offset not in self.skipping
 
     def message_state(self, offset: int) -> MessageState:
         """As of the last call that knew the time."""
@@ -68,12 +115,25 @@ class PartitionGroupState:
         retry = self.progress.retries.get(offset)
         return None if retry is None else (retry.leader_epoch, retry.attempts)
 
+    def next_deadline(self) -> int | None:
+        """When something happens by itself next."""
+        deadlines = (self.leases.next_deadline(), self.returns.next_deadline(), self.dead_letters.next_deadline())
+        return min((deadline for deadline in deadlines if deadline is not None), default=None)
+
     # --- leases ----------------------------------------------------------------------------------------------------
 
-    def take_fresh(self, room: int, high_watermark: int) -> Sequence[int]:
+    def take_returned(self, room: int) -> list[int]:
+        """Take up to `room` messages that came back and are due, the longest due first."""
+        taken: list[int] = []
+        while len(taken) < room and (offset := self.returns.pop()) is not None:
+            if offset not in self.pending:  # else an abort puts it back
+                taken.append(offset)
+        return taken
+
+    def take_fresh(self, room: int, readable_end: int) -> Sequence[int]:
         """Move the cursor over up to `room` fresh offsets."""
         taken: list[int] = []
-        known_until = min(self.ahead_until, high_watermark)
+        known_until = min(self.ahead_until, readable_end)
         while self.cursor < known_until and len(taken) < room:
             offset = self.cursor
             done_until = self.progress.done_above.end_of(offset)
@@ -83,10 +143,16 @@ class PartitionGroupState:
             self.cursor += 1
             if offset not in self.pending and not self.is_tracked(offset):
                 taken.append(offset)
-        stop = min(self.cursor + room - len(taken), high_watermark)
+        stop = min(self.cursor + room - len(taken), readable_end)
         fresh = range(self.cursor, max(self.cursor, stop))
         self.cursor = fresh.stop
         return [*taken, *fresh] if taken else fresh
+
+    def release(self, offset: int) -> None:
+        """Nobody has seen this lease: it returns to the head, unless its message is being settled."""
+        if offset not in self.pending:
+            self.released[offset] = self.leases.remove(offset)
+            self.returns.put_first(offset)
 
     def take_back(self, offsets: Iterable[int]) -> None:
         """Take messages from wherever they are, so that they can be leased to whom they were delivered before."""
@@ -94,6 +160,7 @@ class PartitionGroupState:
             self.leases.remove(offset)
             self.released.pop(offset, None)
             self.returns.discard(offset)
+            self.postponed.remove(offset, offset + 1)
             self.ahead_until = max(self.ahead_until, offset + 1)
 
     # --- pending ---------------------------------------------------------------------------------------------------
@@ -101,6 +168,9 @@ class PartitionGroupState:
     def mark_pending(self, offsets: Iterable[int], *, end: int) -> None:
         """A record with these offsets, all below `end`, is on its way to the log."""
         self.pending.mark(offsets)
+        if self.postponed.range_count:
+            for offset in offsets:
+                self.postponed.remove(offset, offset + 1)
         self.ahead_until = max(self.ahead_until, end)
 
     def abort(self, record: GroupRecord, *, now_ms: int) -> None:
@@ -111,6 +181,8 @@ class PartitionGroupState:
             return
         elif isinstance(record, Returned):
             self._put_back((item.offset for item in record.items), now_ms)
+        elif isinstance(record, Skipped):
+            self._look_anew(record)
         else:
             for start, end in unpack_ranges(record.runs):
                 self._put_back(range(start, end), now_ms)
@@ -131,6 +203,14 @@ class PartitionGroupState:
                     self.released.setdefault(offset, None)
                 self.returns.put_first(offset)
 
+    def _look_anew(self, record: Skipped) -> None:
+        """What was not passed over after all is seen again, and all that is behind it."""
+        self.ahead_until = max(self.ahead_until, self.cursor)
+        for start, end in unpack_ranges(record.runs):
+            self.skipping.remove(start, end)
+            self.cursor = max(min(self.cursor, start), self.progress.progress)
+        self.postponed.remove_from(self.cursor)
+
     # --- apply -----------------------------------------------------------------------------------------------------
 
     def apply(self, record: GroupRecord, *, now_ms: int, wall_now_ms: int) -> None:
@@ -140,13 +220,20 @@ class PartitionGroupState:
                 self._forget_everything(record.offset)
         elif isinstance(record, Jumped):
             self.jumping_to = -1
-            self._forget_within(self.progress.progress, record.to_offset)
-            self.progress.jumped(record)
+            if record.to_offset > self.progress.progress:
+                self._forget_within(self.progress.progress, record.to_offset)
+                self.progress.jumped(record)
         elif record.generation == self.progress.generation:
-            if isinstance(record, Returned):
+            if isinstance(record, Acked):
+                self._apply_done(record)
+                self.progress.acked(record)
+            elif isinstance(record, Returned):
                 self._apply_returned(record, now_ms, wall_now_ms)
+            elif isinstance(record, Skipped):
+                self._apply_skipped(record)
             else:
                 self._apply_done(record)
+                self.progress.dead_lettered(record.runs)
         self.cursor = max(self.cursor, self.progress.progress)
 
     def _apply_done(self, record: Acked | DeadLettered) -> None:
@@ -154,10 +241,14 @@ class PartitionGroupState:
             self.pending.unmark(range(start, end))
             self._forget_within(start, end)
             self.ahead_until = max(self.ahead_until, end)
-        if isinstance(record, Acked):
-            self.progress.acked(record)
-        else:
-            self.progress.dead_lettered(record.runs)
+
+    def _apply_skipped(self, record: Skipped) -> None:
+        """Costs nothing per offset: compaction may leave gaps of billions."""
+        for start, end in unpack_ranges(record.runs):
+            self.skipping.remove(start, end)
+            self._forget_within(start, end)
+            self.ahead_until = max(self.ahead_until, end)
+        self.progress.skipped(record)
 
     def _apply_returned(self, record: Returned, now_ms: int, wall_now_ms: int) -> None:
         for item in record.items:
@@ -181,6 +272,9 @@ class PartitionGroupState:
     def _forget_within(self, start: int, end: int) -> None:
         """Drop what is kept beside the progress for a range that is about to be done. Costs as much as the smaller of
         the range and what is kept: retention may jump over a billion messages."""
+        self._on_done(start, end)
+        if self.postponed.range_count:
+            self.postponed.remove(start, end)
         leased, released, retries = self.leases.by_offset, self.released, self.progress.retries
         offsets: Iterable[int] = range(start, end)
         if end - start > len(leased) + len(released) + len(retries):
@@ -201,6 +295,9 @@ class PartitionGroupState:
         self.returns.clear()
         self.dead_letters.clear()
         self.pending.clear()
+        self.postponed.clear()
+        self.skipping.clear()
+        self._on_sought()
         self.cursor = self.ahead_until = offset
         self.jumping_to = -1
 
@@ -230,12 +327,24 @@ class PartitionGroupState:
             assert offset < max(cursor, self.ahead_until), f"the fresh scan would deliver offset {offset} twice"
         for offset in self.released:
             assert offset not in self.leases.by_offset, f"offset {offset} is leased and released"
+        for start, end in self.postponed:
+            assert progress.progress <= start < end <= cursor, "what is postponed is done, or not seen yet"
+            assert progress.done_above.count_below(start) == progress.done_above.count_below(end), "it is done"
         for offset, retry in progress.retries.items():
             queued = offset in self.returns or offset in self.leases.by_offset or offset in self.pending
-            assert (offset in self.dead_letters or offset in self.pending) if retry.is_dead_lettering else queued, (
-                f"offset {offset} was given back and is in no queue"
-            )
-        known = {*kept, *self.pending.counts}
-        below = sum(1 for offset in known if offset < cursor and not progress.is_done(offset))
+            is_seen_later = offset in self.postponed or offset in self.skipping or offset >= cursor
+            assert (
+                (offset in self.dead_letters or offset in self.pending)
+                if retry.is_dead_lettering
+                else queued or is_seen_later
+            ), f"offset {offset} was given back and is in no queue"
+        tracked = (self.leases.by_offset, self.released, progress.retries, self.pending.counts)
+        known = dict.fromkeys(offset for each in tracked for offset in each if not progress.is_done(offset))
+        below = sum(1 for offset in known if offset < cursor)
+        for start, end in (*self.postponed, *self.skipping):
+            first = max(start, progress.progress)
+            last = max(min(end, cursor), first)
+            done = progress.done_above.count_below(last) - progress.done_above.count_below(first)
+            below += last - first - done - sum(1 for offset in known if first <= offset < last)
         done_below = progress.done_above.count_below(cursor)
         assert cursor - progress.progress == below + done_below, "the cursor has passed a message and nobody knows it"

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from cluster.model.values import GroupSettings
 from storage.delivery.delivery_settings import DeliverySettings
-from storage.delivery.group_delivery import GroupDelivery
+from storage.delivery.group_in_partition import GroupInPartition
 from storage.delivery.group_progress import GroupSnapshot
+from storage.delivery.modes import GroupFactory, GroupTerms, new_group
 from storage.delivery.records import Buffer, DeliveryFormatError, DeliveryRecord, GroupRemoved, Started
 
 SNAPSHOT_VERSION = 1
@@ -41,28 +41,30 @@ _DEFAULT_SETTINGS = DeliverySettings()
 
 
 class PartitionDelivery:
-    """`settings_of` knows a group's settings by its id; a group object's `settings` may be replaced later."""
+    """`terms_of` knows a group's mode and settings by its id; a group object's `settings` may be replaced later."""
 
     def __init__(
         self,
         *,
         leader_epoch: int,
-        settings_of: Callable[[str], GroupSettings],
+        terms_of: Callable[[str], GroupTerms],
         groups_max: int,
         settings: DeliverySettings = _DEFAULT_SETTINGS,
+        group_factory: GroupFactory = new_group,
     ) -> None:
         self.leader_epoch = leader_epoch
         self.applied_records = 0
-        self._settings_of = settings_of
+        self._terms_of = terms_of
         self._groups_max = groups_max
-        self._settings = settings
-        self._groups: dict[str, GroupDelivery] = {}
+        self.settings = settings
+        self._group_factory = group_factory
+        self._groups: dict[str, GroupInPartition] = {}
 
-    def group(self, group_id: str) -> GroupDelivery | None:
+    def group(self, group_id: str) -> GroupInPartition | None:
         """None before the group's first contact (its `Started` record)."""
         return self._groups.get(group_id)
 
-    def groups(self) -> list[GroupDelivery]:
+    def groups(self) -> list[GroupInPartition]:
         return list(self._groups.values())
 
     def group_ids(self) -> list[str]:
@@ -117,13 +119,13 @@ class PartitionDelivery:
         for group in self._groups.values():
             group.check_invariants()
 
-    def _new_group(self, group_id: str, start_offset: int) -> GroupDelivery:
-        return GroupDelivery(
+    def _new_group(self, group_id: str, start_offset: int) -> GroupInPartition:
+        return self._group_factory(
             group_id,
+            self._terms_of(group_id),
             leader_epoch=self.leader_epoch,
-            settings=self._settings_of(group_id),
             start_offset=start_offset,
-            delivery_settings=self._settings,
+            bounds=self.settings,
         )
 
 

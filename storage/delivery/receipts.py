@@ -30,7 +30,7 @@ class ReceiptClaim(Protocol):
 
 
 def judge(
-    item: ReceiptClaim, event: MessageEvent, state: PartitionGroupState, *, leader_epoch: int, high_watermark: int
+    item: ReceiptClaim, event: MessageEvent, state: PartitionGroupState, *, leader_epoch: int, readable_end: int
 ) -> ProblemCode | None:
     """None if the item may do this to its message; an ack of a message that is done is a success.
 
@@ -38,8 +38,8 @@ def judge(
     """
     offset, generation = item.offset, state.progress.generation
     if item.attempt == BY_MESSAGE_ID:
-        return _judge_message_id(offset, event, state, high_watermark)
-    if offset >= high_watermark or item.generation > generation or item.leader_epoch > leader_epoch:
+        return _judge_message_id(offset, event, state, readable_end)
+    if offset >= readable_end or item.generation > generation or item.leader_epoch > leader_epoch:
         return ProblemCode.INVALID_RECEIPT
     message_state = state.message_state(offset)
     if not accepts(message_state, event):
@@ -57,16 +57,20 @@ def judge(
     return ProblemCode.INVALID_RECEIPT if item.leader_epoch == leader_epoch else None
 
 
+def may_be_anothers(item: ReceiptClaim, state: PartitionGroupState, *, leader_epoch: int) -> bool:
+    """An attempt that ended under an earlier leader: whether it has leased the message again is not known here, so
+    nobody gets another lease by such a receipt. An ack by it is taken: that the work was done is as true."""
+    retry = state.progress.retries.get(item.offset)
+    if retry is None or item.leader_epoch == leader_epoch or item.offset in state.leases.by_offset:
+        return False
+    return retry.attempts >= item.attempt
+
+
 def _judge_message_id(
-    offset: int, event: MessageEvent, state: PartitionGroupState, high_watermark: int
+    offset: int, event: MessageEvent, state: PartitionGroupState, readable_end: int
 ) -> ProblemCode | None:
     if event is not MessageEvent.ACK:
         return ProblemCode.INVALID_RECEIPT
-    if offset >= high_watermark:
+    if offset >= readable_end:
         return ProblemCode.MESSAGE_NOT_FOUND
-    was_delivered = (
-        offset < max(state.cursor, state.progress.delivered_below)
-        or state.is_tracked(offset)
-        or state.progress.is_done(offset)
-    )
-    return None if was_delivered else ProblemCode.NOT_DELIVERED
+    return None if state.was_delivered(offset) else ProblemCode.NOT_DELIVERED

@@ -99,8 +99,19 @@ class GroupRemoved(_Record, frozen=True, tag=7):
     group_id: str
 
 
-GroupRecord = Acked | Returned | DeadLettered | Sought | Jumped
-DeliveryRecord = Started | Acked | Returned | DeadLettered | Sought | Jumped | GroupRemoved
+class Skipped(_Record, frozen=True, tag=8):
+    """Passed over for good: done, and was never delivered (rule R41). Neither acknowledged nor lost.
+
+    Versions before this kind cannot read it. They know groups that take every message, and those never write one.
+    """
+
+    group_id: str
+    generation: int
+    runs: list[int]
+
+
+GroupRecord = Acked | Returned | DeadLettered | Sought | Jumped | Skipped
+DeliveryRecord = Started | Acked | Returned | DeadLettered | Sought | Jumped | GroupRemoved | Skipped
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(list[DeliveryRecord])
@@ -119,7 +130,7 @@ def decode_records(data: Buffer) -> list[DeliveryRecord]:
             f"the delivery log holds something that this version cannot read; a newer one may have written it: {error}"
         ) from error
     for record in records:
-        if isinstance(record, Acked | DeadLettered):
+        if isinstance(record, Acked | DeadLettered | Skipped):
             _check_runs(record.runs)
     return records
 
@@ -141,6 +152,16 @@ def pack_offsets(offsets: Iterable[int]) -> list[int]:
             end, start = following, offset
         following = offset + 1
     runs += (start - end, following - start)
+    return runs
+
+
+def pack_ranges(ranges: Iterable[tuple[int, int]]) -> list[int]:
+    """Ascending ranges, as `pack_offsets` writes them."""
+    runs: list[int] = []
+    previous_end = 0
+    for start, end in ranges:
+        runs += (start - previous_end, end - start)
+        previous_end = end
     return runs
 
 

@@ -20,6 +20,7 @@ from storage.delivery.records import (
     GroupRemoved,
     Jumped,
     Returned,
+    Skipped,
     Sought,
     Started,
 )
@@ -126,7 +127,7 @@ class DeliverySalvage:
         if group.progress.sought(record):
             group.basis, group.is_confirmed = Basis.EXACT, True
 
-    def _settled(self, record: Acked | Returned | DeadLettered) -> None:
+    def _settled(self, record: Acked | Returned | DeadLettered | Skipped) -> None:
         group = self._groups.get(record.group_id)
         if self._has_lost and (group is None or record.generation > group.progress.generation):
             group = self._begin_again(record.group_id, record.generation)
@@ -137,6 +138,8 @@ class DeliverySalvage:
             group.progress.acked(record)
         elif isinstance(record, DeadLettered):
             group.progress.dead_lettered(record.runs)
+        elif isinstance(record, Skipped):
+            group.progress.skipped(record)
         else:
             for item in record.items:
                 group.progress.returned(item, record.wall_ms)

@@ -21,6 +21,10 @@ class LeaderReads:
         return self._host.high_watermark
 
     @property
+    def readable_end(self) -> int:
+        return self._host.readable_end
+
+    @property
     def leader_epoch(self) -> int:
         return self._host.leader_epoch
 

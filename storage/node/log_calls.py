@@ -19,7 +19,7 @@ _WAITING_RETRY_MS = 1000
 
 class CommittedLog(Protocol):
     """A leader's or a follower's messages, as far as they are committed; `leader_epoch` is of who leads or is
-    followed."""
+    followed. Readers get what is below the readable end, which is never above the high watermark."""
 
     @property
     def log(self) -> PartitionLog: ...
@@ -28,10 +28,13 @@ class CommittedLog(Protocol):
     def high_watermark(self) -> int: ...
 
     @property
+    def readable_end(self) -> int: ...
+
+    @property
     def leader_epoch(self) -> int: ...
 
     async def wait_for_records(self, offset: int, timeout_ms: int) -> bool:
-        """Until the high watermark has passed `offset`; whether it has."""
+        """Until the readable end has passed `offset`; whether it has."""
         ...
 
     def check_sure(self) -> None:
@@ -57,9 +60,9 @@ class LogCalls:
         if request.offset < host.log.log_start:
             raise ServerError(ProblemCode.MESSAGE_EXPIRED, "Retention has removed the message.", field="messageId")
         not_found = ServerError(ProblemCode.MESSAGE_NOT_FOUND, "There is no such message.", field="messageId")
-        if request.offset >= host.high_watermark:
+        if request.offset >= host.readable_end:
             raise not_found
-        batch, record = await partition.reader.record_at(request.offset, high_watermark=host.high_watermark)
+        batch, record = await partition.reader.record_at(request.offset, readable_end=host.readable_end)
         if batch.header.leader_epoch != request.leader_epoch:
             raise not_found
         return messages.InspectResponse(
@@ -71,19 +74,19 @@ class LogCalls:
         _check_epoch(reads, request)
         offset = request.offset
         if request.time_ms >= 0:
-            offset = min(await reads.log.offset_at_time(request.time_ms), reads.high_watermark)
-            if offset == reads.high_watermark:
+            offset = min(await reads.log.offset_at_time(request.time_ms), reads.readable_end)
+            if offset == reads.readable_end:
                 await reads.confirm()
         if not reads.log.log_start <= offset <= reads.high_watermark:
             await reads.confirm()
             _check_range(reads.log, reads.high_watermark, offset, field="offset")
-        if request.wait_ms and offset == reads.high_watermark:
+        if request.wait_ms and offset >= reads.readable_end:
             reads.check_sure()
             await self._wait_for_records(reads, offset, request.wait_ms)
         found = []
-        high_watermark = reads.high_watermark
-        if offset < high_watermark:
-            found = await reads.log.read(offset, max_bytes=request.max_bytes, until=high_watermark)
+        readable_end = reads.readable_end
+        if offset < readable_end:
+            found = await reads.log.read(offset, max_bytes=request.max_bytes, until=readable_end)
         else:
             reads.check_sure()  # now, too: the wait may have been long
         return messages.RecordsResponse(
@@ -137,9 +140,9 @@ async def seek_target(partition: Partition, request: messages.SeekRequest) -> in
     if request.to == "earliest":
         return host.log.log_start
     if request.to == "latest":
-        return host.high_watermark
+        return host.readable_end
     if request.to == "time":
-        return min(await host.log.offset_at_time(request.value), host.high_watermark)
+        return min(await host.log.offset_at_time(request.value), host.readable_end)
     if request.to != "offset":
         raise ServerError(ProblemCode.INVALID_FIELD, "to must be earliest, latest, offset or time.", field="to")
     _check_range(host.log, host.high_watermark, request.value, field="to")

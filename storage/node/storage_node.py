@@ -7,8 +7,9 @@ from functools import partial
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from cluster.lifecycle import Lifecycle
-from cluster.model.values import Group, GroupMode, GroupSettings
+from cluster.model.values import Group
 from cluster.ports.coordination import CoordinationStore
+from storage.delivery.modes import SERVED_MODES, GroupTerms
 from storage.delivery.partition_delivery import PartitionDelivery
 from storage.log.high_watermarks import HighWatermarks
 from storage.log.store import LogStore
@@ -252,14 +253,14 @@ class StorageNode:
     def _new_delivery_state(self, leader_epoch: int) -> PartitionDelivery:
         return PartitionDelivery(
             leader_epoch=leader_epoch,
-            settings_of=self._group_settings,
+            terms_of=self._group_terms,
             groups_max=self._settings.groups_per_partition_max,
             settings=self._settings.delivery,
         )
 
-    def _group_settings(self, group_id: str) -> GroupSettings:
+    def _group_terms(self, group_id: str) -> GroupTerms:
         group = self._metadata.group_by_id(group_id)
-        return group.settings if group is not None else GroupSettings()
+        return GroupTerms() if group is None else GroupTerms(group.mode, group.settings)
 
     def _partitions_changed(self) -> None:
         """Many come and go together: whoever waits is woken once."""
@@ -309,8 +310,9 @@ class StorageNode:
         group = look() or await wait_for_metadata(self._metadata, look, timeout_ms=self._settings.metadata_lag_ms_max)
         if group is None:
             raise ServerError(ProblemCode.GROUP_NOT_FOUND, "There is no group with this id.", field="group")
-        if group.mode is not GroupMode.SHARED:
-            detail = f"The group's mode is {group.mode.value}; only shared ones are served."
+        if group.mode not in SERVED_MODES:
+            served = ", ".join(sorted(mode.value for mode in SERVED_MODES))
+            detail = f"The group's mode is {group.mode.value}; only {served} ones are served."
             raise ServerError(ProblemCode.WRONG_GROUP_MODE, detail)
         return group
 

@@ -19,9 +19,7 @@ TEST_MODULE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
 
 # Path, or path and function: how many lines it may have until it is taken apart.
-LONG_MODULES: dict[str, int] = {
-    "storage/delivery/group_delivery.py": 430,
-}
+LONG_MODULES: dict[str, int] = {}
 LONG_FUNCTIONS: dict[tuple[str, str], int] = {}
 
 # Modules of the product beyond REASONED_LINES_MAX: why that is one noun all the same. Look for a second one first.
@@ -40,6 +38,7 @@ LONG_FOR_A_REASON = {
     "app/services/settle.py": "ack, nack and extend differ in a word; the way of an item is the same",
     "storage/check/directory_check.py": "the order of the checks: each relies on what those before it said",
     "storage/delivery/group_delivery.py": "one state machine, whose decisions look at the same state",
+    "storage/delivery/group_state.py": "what a record does, what its failure undoes, and the invariants of both",
     "storage/log/group_commit.py": "a round is one chain of callbacks, and reads from top to bottom",
     "storage/log/log_reader.py": "reads by offset, by time and for the scrub go the same way through the segments",
     "storage/log/recovery.py": "one log's way back, in steps that each need what the ones before have found",

@@ -39,16 +39,16 @@ class Oracle:
     messages: dict[int, Message] = field(default_factory=dict)
     generation: int = 0
     leader_epoch: int = 1
-    high_watermark: int = 0
+    readable_end: int = 0
 
     def append(self, count: int) -> None:
-        for offset in range(self.high_watermark, self.high_watermark + count):
+        for offset in range(self.readable_end, self.readable_end + count):
             self.messages[offset] = Message()
-        self.high_watermark += count
+        self.readable_end += count
 
     @property
     def progress(self) -> int:
-        return next((offset for offset, each in self.messages.items() if not each.is_done), self.high_watermark)
+        return next((offset for offset, each in self.messages.items() if not each.is_done), self.readable_end)
 
     @property
     def leased(self) -> list[int]:
@@ -62,7 +62,7 @@ class Oracle:
         ]
 
     def judge_receipt(self, item, *, is_ack: bool) -> ProblemCode | None:
-        if item.offset >= self.high_watermark or item.generation > self.generation:
+        if item.offset >= self.readable_end or item.generation > self.generation:
             return ProblemCode.INVALID_RECEIPT
         if item.leader_epoch > self.leader_epoch:
             return ProblemCode.INVALID_RECEIPT

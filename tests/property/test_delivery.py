@@ -9,7 +9,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from acklog.wire.problems import ProblemCode
 from cluster.model.values import GroupSettings
 from storage.delivery.backoff import retry_delay_ms
-from storage.delivery.group_delivery import GroupDelivery, Lease
+from storage.delivery.candidates import CandidateIndex
+from storage.delivery.group_in_partition import GroupInPartition
+from storage.delivery.leases import Lease
+from storage.delivery.modes import GroupTerms
 from storage.delivery.partition_delivery import PartitionDelivery
 from storage.delivery.records import Started, decode_records, encode_records
 from storage.delivery.states import TRANSITIONS, MessageEvent, MessageState
@@ -59,11 +62,13 @@ class DeliveryMachine(RuleBasedStateMachine):
 
     def new_partition(self) -> PartitionDelivery:
         return PartitionDelivery(
-            leader_epoch=self.oracle.leader_epoch, settings_of=lambda group_id: SETTINGS, groups_max=10
+            leader_epoch=self.oracle.leader_epoch,
+            terms_of=lambda group_id: GroupTerms(settings=SETTINGS),
+            groups_max=10,
         )
 
     @property
-    def group(self) -> GroupDelivery:
+    def group(self) -> GroupInPartition:
         group = self.partition.group(GROUP)
         assert group is not None
         return group
@@ -93,7 +98,7 @@ class DeliveryMachine(RuleBasedStateMachine):
     def states(self, offsets) -> dict[int, MessageState]:
         return {
             offset: MessageState(
-                self.group.describe(offset, high_watermark=self.oracle.high_watermark, now_ms=self.clocks.now_ms).state
+                self.group.describe(offset, readable_end=self.oracle.readable_end, now_ms=self.clocks.now_ms).state
             )
             for offset in offsets
         }
@@ -107,7 +112,7 @@ class DeliveryMachine(RuleBasedStateMachine):
 
     # --- rules -----------------------------------------------------------------------------------------------------
 
-    @precondition(lambda self: self.oracle.high_watermark < MESSAGES_MAX)
+    @precondition(lambda self: self.oracle.readable_end < MESSAGES_MAX)
     @rule(count=st.integers(1, 5))
     def append(self, count: int) -> None:
         self.oracle.append(count)
@@ -117,13 +122,16 @@ class DeliveryMachine(RuleBasedStateMachine):
         oracle, now_ms = self.oracle, self.clocks.now_ms
         deliverable = oracle.deliverable(now_ms, self.pending)
         room = min(max_messages, SETTINGS.max_in_flight - len(oracle.leased))
-        leases = self.group.receive(
+        received = self.group.receive(
+            CandidateIndex(runs_max=1),
             consumer="c",
             max_messages=max_messages,
             visibility_ms=visibility_ms,
-            high_watermark=oracle.high_watermark,
+            readable_end=oracle.readable_end,
             now_ms=now_ms,
         )
+        assert (received.skipped, received.wanted) == (None, None)
+        leases = received.leases
         assert len(leases) == max(min(room, len(deliverable)), 0)
         if not leases:
             self.check_reason()
@@ -141,7 +149,7 @@ class DeliveryMachine(RuleBasedStateMachine):
 
     def check_reason(self) -> None:
         oracle, now_ms = self.oracle, self.clocks.now_ms
-        reason = self.group.empty_reason(high_watermark=oracle.high_watermark, now_ms=now_ms)
+        reason = self.group.empty_reason(readable_end=oracle.readable_end, now_ms=now_ms)
         delayed = any(each.state(now_ms) == "delayed" for each in oracle.messages.values())
         if len(oracle.leased) >= SETTINGS.max_in_flight:
             assert reason == "IN_FLIGHT_LIMIT"
@@ -154,18 +162,18 @@ class DeliveryMachine(RuleBasedStateMachine):
     def ack(self, data: st.DataObject) -> None:
         oracle = self.oracle
         items = self.some_receipts(data)
-        settlement = self.group.ack(items, high_watermark=oracle.high_watermark)
+        settlement = self.group.ack(items, readable_end=oracle.readable_end)
         assert settlement.results == [oracle.judge_receipt(item, is_ack=True) for item in items]
         self.note_ack(items, settlement)
 
-    @precondition(lambda self: self.oracle.high_watermark)
+    @precondition(lambda self: self.oracle.readable_end)
     @rule(data=st.data())
     def ack_by_message_id(self, data: st.DataObject) -> None:
         oracle = self.oracle
-        offset = data.draw(st.integers(0, oracle.high_watermark))
+        offset = data.draw(st.integers(0, oracle.readable_end))
         items = [Lease(offset, 0, 0, 0)]
-        settlement = self.group.ack(items, high_watermark=oracle.high_watermark)
-        if offset == oracle.high_watermark:
+        settlement = self.group.ack(items, readable_end=oracle.readable_end)
+        if offset == oracle.readable_end:
             assert settlement.results == [ProblemCode.MESSAGE_NOT_FOUND]
             return
         message = oracle.messages[offset]
@@ -210,7 +218,7 @@ class DeliveryMachine(RuleBasedStateMachine):
             items,
             delay_ms=delay_ms,
             jitter=jitter,
-            high_watermark=self.oracle.high_watermark,
+            readable_end=self.oracle.readable_end,
             wall_now_ms=self.clocks.wall_ms,
         )
         self.note_nack(items, settlement, delay_ms, jitter)
@@ -262,7 +270,7 @@ class DeliveryMachine(RuleBasedStateMachine):
         settlement = self.group.extend(
             items,
             visibility_ms=visibility_ms,
-            high_watermark=oracle.high_watermark,
+            readable_end=oracle.readable_end,
             now_ms=now_ms,
             wall_now_ms=self.clocks.wall_ms,
         )
@@ -339,16 +347,16 @@ class DeliveryMachine(RuleBasedStateMachine):
             )
         )
 
-    @precondition(lambda self: self.oracle.high_watermark)
+    @precondition(lambda self: self.oracle.readable_end)
     @rule(data=st.data())
     def seek(self, data: st.DataObject) -> None:
-        target = data.draw(st.integers(self.log_start, self.oracle.high_watermark))
+        target = data.draw(st.integers(self.log_start, self.oracle.readable_end))
         record = self.group.seek(target)
         self.undecided.append(Undecided(record, [], lambda: self.oracle.seek(target, record.generation)))
 
     @rule(data=st.data())
     def retain(self, data: st.DataObject) -> None:
-        self.log_start = data.draw(st.integers(self.log_start, min(self.log_start + 3, self.oracle.high_watermark)))
+        self.log_start = data.draw(st.integers(self.log_start, min(self.log_start + 3, self.oracle.readable_end)))
         record = self.group.advance_log_start(self.log_start)
         if record is not None:
             assert record.to_offset == self.log_start > self.oracle.progress
@@ -448,7 +456,7 @@ class DeliveryMachine(RuleBasedStateMachine):
         done_above = [offset for offset, each in oracle.messages.items() if each.is_done and offset > oracle.progress]
         assert self.group.done_above_count == len(done_above)
         for offset, message in oracle.messages.items():
-            found = self.group.describe(offset, high_watermark=oracle.high_watermark, now_ms=now_ms)
+            found = self.group.describe(offset, readable_end=oracle.readable_end, now_ms=now_ms)
             assert found.state == message.state(now_ms), f"offset {offset}"
             if found.state == "leased":
                 assert found.until_ms == max(message.lease_deadline_ms - now_ms, 0)

@@ -14,7 +14,7 @@ from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model.values import Group
 from cluster.ports.clock import Clock
-from storage.delivery.group_delivery import DueLetter, GroupDelivery
+from storage.delivery.group_in_partition import DueLetter, GroupInPartition
 from storage.node.groups.dead_letter_sink import DeadLetter, DeadLetterSink
 from storage.node.groups.delivery_host import DeliveryHost
 from storage.node.partition.batch_cache import UndecodableError
@@ -108,7 +108,7 @@ class DeliverySteps:
             else:
                 self.arm()
 
-    async def _expire(self, state: GroupDelivery) -> None:
+    async def _expire(self, state: GroupInPartition) -> None:
         group = self._metadata.group_by_id(state.group_id)
         if group is not None:
             state.settings = group.settings
@@ -120,7 +120,7 @@ class DeliverySteps:
         if record is not None:
             await self._delivery.commit(record)
 
-    async def _move_dead_letters(self, state: GroupDelivery) -> None:
+    async def _move_dead_letters(self, state: GroupInPartition) -> None:
         """First into the dead-letter topic, durably, then done here: a crash in between repeats, never loses (R29)."""
         due = state.dead_letters(limit=self._settings.dead_letters_at_once, now_ms=self._clock.monotonic_ms())
         group = self._metadata.group_by_id(state.group_id)
@@ -152,17 +152,17 @@ class DeliverySteps:
             logger.warning("dead_letters_delayed", group=group.name, count=len(due), reason=str(error))
             self._postpone(state, [each.offset for each in due])
 
-    async def _append(self, state: GroupDelivery, group: Group, letters: list[DeadLetter]) -> None:
+    async def _append(self, state: GroupInPartition, group: Group, letters: list[DeadLetter]) -> None:
         await self._dead_letters.append(self._host.topic, group, letters)
         done = state.dead_lettered([letter.offset for letter in letters])
         if done.runs:  # else all were acknowledged or sought away meanwhile
             await self._delivery.commit(done)
 
-    async def _read(self, state: GroupDelivery, group: Group, due: DueLetter) -> DeadLetter | None:
+    async def _read(self, state: GroupInPartition, group: Group, due: DueLetter) -> DeadLetter | None:
         """The message with where it comes from; None for a damaged one, which must not hold up the others. Raises
         UndecodableError for one that will never be anything else."""
         try:
-            batch, record = await self._reader.record_at(due.offset, high_watermark=self._host.high_watermark)
+            batch, record = await self._reader.record_at(due.offset, readable_end=self._host.readable_end)
         except UndecodableError:
             raise
         except ServerError as error:
@@ -182,7 +182,7 @@ class DeliverySteps:
             record,
         )
 
-    async def _give_up(self, state: GroupDelivery, group: Group, errors: dict[int, UndecodableError]) -> None:
+    async def _give_up(self, state: GroupInPartition, group: Group, errors: dict[int, UndecodableError]) -> None:
         """There is nothing to move at these offsets. They are done as if it had been moved: that is durable, and
         counted (rule R41)."""
         first, error = next(iter(errors.items()))
@@ -191,7 +191,7 @@ class DeliverySteps:
         if done.runs:
             await self._delivery.commit(done)
 
-    def _postpone(self, state: GroupDelivery, offsets: list[int]) -> None:
+    def _postpone(self, state: GroupInPartition, offsets: list[int]) -> None:
         retry_at_ms = self._clock.monotonic_ms() + self._settings.dead_letter_retry_ms
         state.dead_letter_failed(offsets, retry_at_ms=retry_at_ms)
 

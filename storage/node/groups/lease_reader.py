@@ -5,7 +5,7 @@ from typing import NamedTuple
 from acklog.wire.limits import REQUEST_MESSAGES_MAX
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
-from storage.delivery.group_delivery import Lease
+from storage.delivery.leases import Lease
 from storage.node.partition.partition_host import PartitionHost
 from storage.node.partition.record_reader import RecordReader
 from storage.rpc.messages import DeliveredMessage
@@ -40,7 +40,7 @@ class LeaseReader:
         size_bytes = 0
         topic_id, number = self._host.topic.id, self._host.partition
         prefix, group_part = f"r-{topic_id}-{number}-", f"-{group_id}-"
-        high_watermark = self._host.high_watermark
+        readable_end = self._host.readable_end
         damage: ServerError | None = None
         base, end, damaged, damaged_end = 0, 0, 0, 0
         for index, lease in enumerate(leases):
@@ -49,14 +49,14 @@ class LeaseReader:
                 if damaged <= offset < damaged_end:
                     continue
                 try:
-                    batch = await self._reader.batch_at(offset, high_watermark=high_watermark)
+                    batch = await self._reader.batch_at(offset, readable_end=readable_end)
                     header, records = batch.header, batch.records()
                 except ServerError as error:
                     if error.code is ProblemCode.OFFSET_OUT_OF_RANGE:
                         continue  # retention has just removed it, and the group's jump ends the lease
                     if error.code is not ProblemCode.RECORDS_CORRUPT:
                         raise
-                    damage, damaged, damaged_end = error, offset, _end_of(error, offset)
+                    damage, damaged, damaged_end = error, offset, end_of_damage(error, offset)
                     continue
                 base, end = header.base_offset, header.next_offset
             record = records[offset - base]
@@ -80,7 +80,7 @@ class LeaseReader:
         return ReadLeases(found, size_bytes, [], damage, damaged_behind)
 
 
-def _end_of(damage: ServerError, offset: int) -> int:
+def end_of_damage(damage: ServerError, offset: int) -> int:
     """Where messages can be read again, as far as that is known."""
     end = damage.extra.get("next_offset")
     return end if isinstance(end, int) else offset + 1

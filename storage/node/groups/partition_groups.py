@@ -16,11 +16,13 @@ from cluster.errors import ServerError
 from cluster.model.values import Group, StartPosition
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
-from storage.delivery.group_delivery import GroupDelivery, Lease, SettleDecision
+from storage.delivery.group_in_partition import GroupInPartition, SettleDecision
+from storage.delivery.leases import Lease
 from storage.delivery.records import Acked, GroupRemoved, Returned, Started, unpack_ranges
 from storage.node.groups.cut_log import gone_with_log
 from storage.node.groups.delivery_host import DeliveryHost
 from storage.node.groups.delivery_steps import DeliverySteps
+from storage.node.groups.lease_finder import LeaseFinder
 from storage.node.groups.lease_reader import LeaseReader, ReadLeases
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.partition.partition_host import PartitionHost
@@ -78,6 +80,14 @@ class PartitionGroups:
         self._delivery = delivery
         self._state = delivery.state
         self._leased = LeaseReader(host, reader)
+        self._finder = LeaseFinder(
+            host,
+            delivery,
+            reader,
+            clock=clock,
+            looks_max=settings.looks_per_receive_max,
+            on_more=lambda group_id: on_returned(group_id, host.partition),
+        )
         self._steps = steps
         self._clock = clock
         self._entropy = entropy
@@ -138,8 +148,8 @@ class PartitionGroups:
         elif since_ms is not None:
             offset = await log.offset_at_time(since_ms)
         else:
-            offset = self._host.high_watermark
-        return min(max(offset, log.log_start), self._host.high_watermark)
+            offset = self._host.readable_end
+        return min(max(offset, log.log_start), self._host.readable_end)
 
     def _check_group_limit(self) -> None:
         if self._state.is_full:
@@ -169,22 +179,15 @@ class PartitionGroups:
             return _NOTHING
         self._delivery.check_sure()
         state.settings = group.settings
-        now_ms = self._clock.monotonic_ms()
         visibility_ms = group.settings.visibility_ms if request.visibility_ms is None else request.visibility_ms
         if state.progress < self._host.log.log_start:
             await self._jump(state)
         damage, wanted = None, max_messages
         for _ in range(self._settings.damaged_batches_per_receive_max):
-            leases = state.receive(
-                consumer=request.consumer,
-                max_messages=wanted,
-                visibility_ms=visibility_ms,
-                high_watermark=self._host.high_watermark,
-                now_ms=now_ms,
-            )
+            leases = await self._finder.find(state, request.consumer, wanted, visibility_ms)
             if not leases:
                 break
-            self._steps.arm_at(now_ms + visibility_ms)
+            self._steps.arm_at(self._clock.monotonic_ms() + visibility_ms)
             found = await self._read(request, state, leases, max_messages, max_bytes, is_first)
             if found.messages or found.damage is None:
                 may_have_more = bool(found.surplus) or len(leases) == wanted
@@ -197,7 +200,7 @@ class PartitionGroups:
     async def _read(
         self,
         request: ReceiveRequest,
-        state: GroupDelivery,
+        state: GroupInPartition,
         leases: list[Lease],
         max_messages: int,
         max_bytes: int,
@@ -222,7 +225,7 @@ class PartitionGroups:
             raise
         return found
 
-    def _check_still_sure(self, state: GroupDelivery, leases: list[Lease]) -> None:
+    def _check_still_sure(self, state: GroupInPartition, leases: list[Lease]) -> None:
         """The process may have stood still while it read."""
         try:
             self._delivery.check_sure()
@@ -230,11 +233,11 @@ class PartitionGroups:
             self._release(state, leases)
             raise
 
-    async def _ack_delivered(self, state: GroupDelivery, read: list[DeliveredMessage]) -> list[DeliveredMessage]:
+    async def _ack_delivered(self, state: GroupInPartition, read: list[DeliveredMessage]) -> list[DeliveredMessage]:
         """At most once: done, durably, before anybody sees the messages. Those that this did, and no others: a lease
         may have run out while they were read, and somebody else has got them, or has done them."""
         items = [_item_of(message.receipt) for message in read]
-        settlement = state.ack(items, high_watermark=self._host.high_watermark)
+        settlement = state.ack(items, readable_end=self._host.readable_end)
         if settlement.record is None:
             return []
         await self._delivery.commit(settlement.record)
@@ -246,7 +249,7 @@ class PartitionGroups:
         done = {offset for start, end in runs for offset in range(start, end)}
         return [message for message in read if message.offset in done]
 
-    def _release(self, state: GroupDelivery, leases: list[Lease]) -> None:
+    def _release(self, state: GroupInPartition, leases: list[Lease]) -> None:
         items = [SettleItem(lease.offset, lease.generation, lease.leader_epoch, lease.attempt) for lease in leases]
         state.release(items)
         self._on_returned(state.group_id, self._host.partition)
@@ -262,7 +265,7 @@ class PartitionGroups:
         state = self._state.group(group_id)
         if state is None:
             return "EMPTY"
-        return state.empty_reason(high_watermark=self._host.high_watermark, now_ms=self._clock.monotonic_ms())
+        return state.empty_reason(readable_end=self._host.readable_end, now_ms=self._clock.monotonic_ms())
 
     # --- settle ----------------------------------------------------------------------------------------------------
 
@@ -285,16 +288,16 @@ class PartitionGroups:
             state.release(request.items)
             self._on_returned(group.id, self._host.partition)
             return [""] * len(request.items)
-        high_watermark = self._host.high_watermark
+        readable_end = self._host.readable_end
         settlement: SettleDecision[Acked] | SettleDecision[Returned]
         if request.action == "ack":
-            settlement = state.ack(request.items, high_watermark=high_watermark)
+            settlement = state.ack(request.items, readable_end=readable_end)
         elif request.action == "nack":
             settlement = state.nack(
                 request.items,
                 delay_ms=None if request.delay_ms < 0 else request.delay_ms,
                 jitter=self._entropy.fraction(),
-                high_watermark=high_watermark,
+                readable_end=readable_end,
                 wall_now_ms=self._clock.now_ms(),
             )
         elif request.action == "extend":
@@ -302,7 +305,7 @@ class PartitionGroups:
             settlement = state.extend(
                 request.items,
                 visibility_ms=request.visibility_ms,
-                high_watermark=high_watermark,
+                readable_end=readable_end,
                 now_ms=self._clock.monotonic_ms(),
                 wall_now_ms=self._clock.now_ms(),
             )
@@ -364,7 +367,7 @@ class PartitionGroups:
         now_ms = self._clock.monotonic_ms()
         views = []
         for state in self._state.groups():
-            found = state.describe(offset, high_watermark=self._host.high_watermark, now_ms=now_ms)
+            found = state.describe(offset, readable_end=self._host.readable_end, now_ms=now_ms)
             views.append(MessageInGroup(state.group_id, found.state, found.attempts, found.until_ms, found.consumer))
         return views
 
@@ -372,7 +375,7 @@ class PartitionGroups:
         """Retention beats unacknowledged: groups that lose by it jump, and it is logged, counted and visible."""
         await asyncio.gather(*(self._jump(state) for state in self._state.groups()))
 
-    async def _jump(self, state: GroupDelivery) -> None:
+    async def _jump(self, state: GroupInPartition) -> None:
         record = state.advance_log_start(self._host.log.log_start)
         if record is None:
             return

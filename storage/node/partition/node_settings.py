@@ -35,6 +35,9 @@ class NodeSettings:
     damaged_batches_per_receive_max: int = 16
     """Damaged batches that one receive steps over in one partition, to find messages behind them."""
 
+    looks_per_receive_max: int = 16
+    """How often one receive of a group that chooses by what it sees looks on in one partition before it gives way."""
+
     follower_lag_ms_max: int = 200
     """How long a reader waits at a follower that is behind its offset; then it has to ask the leader."""
 

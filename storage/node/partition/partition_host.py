@@ -82,6 +82,11 @@ class PartitionHost:
         """Everything below it is committed."""
         return self._waiters.high_watermark
 
+    @property
+    def readable_end(self) -> int:
+        """Everything below it may be delivered and read: what is committed."""
+        return self.high_watermark
+
     # --- produce -------------------------------------------------------------------------------------------------
 
     async def produce(self, request: ProduceRequest) -> ProduceResponse:
@@ -354,7 +359,7 @@ class PartitionHost:
         return len(self._waiters)
 
     async def wait_for_records(self, offset: int, timeout_ms: int) -> bool:
-        """Return when the high watermark has passed `offset`, or after the time-out; whether it has."""
+        """Return when the readable end has passed `offset`, or after the time-out; whether it has."""
         return await self._waiters.wait_beyond(offset, timeout_ms)
 
     def stop_waiting(self) -> None:

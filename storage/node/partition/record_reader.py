@@ -18,13 +18,13 @@ class RecordReader:
     def cached(self, offset: int) -> CachedBatch | None:
         return self._cache.find(self._log.key, offset)
 
-    async def batch_at(self, offset: int, *, high_watermark: int) -> CachedBatch:
+    async def batch_at(self, offset: int, *, readable_end: int) -> CachedBatch:
         """The batch that holds `offset`. Raises ServerError: OFFSET_OUT_OF_RANGE, RECORDS_CORRUPT, STORAGE_FAILED."""
         batch = self.cached(offset)
         if batch is not None:
             return batch
         found: CachedBatch | None = None
-        for stored in await self._log.read(offset, max_bytes=self._read_ahead_bytes, until=high_watermark):
+        for stored in await self._log.read(offset, max_bytes=self._read_ahead_bytes, until=readable_end):
             cached = self._cache.put(self._log.key, stored.header, stored.data)
             if stored.header.base_offset <= offset < stored.header.next_offset:
                 found = cached
@@ -34,6 +34,6 @@ class RecordReader:
             )
         return found
 
-    async def record_at(self, offset: int, *, high_watermark: int) -> tuple[CachedBatch, Record]:
-        batch = await self.batch_at(offset, high_watermark=high_watermark)
+    async def record_at(self, offset: int, *, readable_end: int) -> tuple[CachedBatch, Record]:
+        batch = await self.batch_at(offset, readable_end=readable_end)
         return batch, batch.records()[offset - batch.header.base_offset]

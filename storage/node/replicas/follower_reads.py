@@ -29,6 +29,11 @@ class FollowerReads:
     def high_watermark(self) -> int:
         return self._waiters.high_watermark
 
+    @property
+    def readable_end(self) -> int:
+        """As its leader's, as far as it is known here."""
+        return self.high_watermark
+
     async def wait_for_records(self, offset: int, timeout_ms: int) -> bool:
         return await self._waiters.wait_beyond(offset, timeout_ms)
 

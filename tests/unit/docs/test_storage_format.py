@@ -157,7 +157,7 @@ def test_the_kinds_of_delivery_records(document: str) -> None:
         for kind, name, fields in table(section(document, "Delivery log and snapshot"))
     }
     in_code = {}
-    for name in ("Started", "Acked", "Returned", "DeadLettered", "Sought", "Jumped", "GroupRemoved"):
+    for name in ("Started", "Acked", "Returned", "DeadLettered", "Sought", "Jumped", "GroupRemoved", "Skipped"):
         kind = getattr(delivery_records, name)
         in_code[kind.__struct_config__.tag, name] = list(kind.__struct_fields__)
     assert documented == in_code

@@ -4,12 +4,16 @@ from collections.abc import Iterable
 
 from acklog.wire.problems import ProblemCode
 from cluster.model.values import GroupSettings
+from storage.delivery.candidates import CandidateIndex
 from storage.delivery.delivery_settings import DeliverySettings
-from storage.delivery.group_delivery import GroupDelivery, Lease
+from storage.delivery.group_delivery import GroupDelivery
+from storage.delivery.group_in_partition import ReceiveDecision
+from storage.delivery.leases import Lease
 from storage.delivery.records import decode_records, encode_records
+from storage.delivery.selection import SharedSelection
 
 GROUP = "group00000000"
-HIGH_WATERMARK = 1000
+READABLE_END = 1000
 
 
 class GroupBench:
@@ -24,7 +28,7 @@ class GroupBench:
         start_offset: int = 0,
     ) -> None:
         self.now_ms = 1000
-        self.high_watermark = HIGH_WATERMARK
+        self.readable_end = READABLE_END
         self.log: list[bytes] = []
         self._start_offset = start_offset
         self._settings = settings or GroupSettings(retry_backoff_min_ms=1000)
@@ -38,6 +42,7 @@ class GroupBench:
             settings=self._settings,
             start_offset=self._start_offset,
             delivery_settings=self._delivery_settings,
+            selection=SharedSelection(),
         )
 
     @property
@@ -63,19 +68,25 @@ class GroupBench:
             self.group.apply(record, now_ms=self.now_ms, wall_now_ms=self.wall_now_ms)
         self.group.check_invariants()
 
-    def receive(self, max_messages: int = 1, *, visibility_ms: int = 30_000, consumer: str = "c") -> list[Lease]:
-        leases = self.group.receive(
+    def ask(self, max_messages: int, *, visibility_ms: int = 30_000, consumer: str = "c") -> ReceiveDecision:
+        return self.group.receive(
+            CandidateIndex(runs_max=1),
             consumer=consumer,
             max_messages=max_messages,
             visibility_ms=visibility_ms,
-            high_watermark=self.high_watermark,
+            readable_end=self.readable_end,
             now_ms=self.now_ms,
         )
+
+    def receive(self, max_messages: int = 1, *, visibility_ms: int = 30_000, consumer: str = "c") -> list[Lease]:
+        """Shared groups pass over nothing: an earlier version can read all that they write."""
+        received = self.ask(max_messages, visibility_ms=visibility_ms, consumer=consumer)
         self.group.check_invariants()
-        return leases
+        assert (received.skipped, received.wanted) == (None, None)
+        return received.leases
 
     def decide_ack(self, items: Iterable[Lease]):
-        return self.group.ack(items, high_watermark=self.high_watermark)
+        return self.group.ack(items, readable_end=self.readable_end)
 
     def ack(self, *items: Lease) -> list[ProblemCode | None]:
         settlement = self.decide_ack(items)
@@ -87,7 +98,7 @@ class GroupBench:
             items,
             delay_ms=delay_ms,
             jitter=jitter,
-            high_watermark=self.high_watermark,
+            readable_end=self.readable_end,
             wall_now_ms=self.wall_now_ms,
         )
 
@@ -100,7 +111,7 @@ class GroupBench:
         settlement = self.group.extend(
             items,
             visibility_ms=visibility_ms,
-            high_watermark=self.high_watermark,
+            readable_end=self.readable_end,
             now_ms=self.now_ms,
             wall_now_ms=self.wall_now_ms,
         )
@@ -117,7 +128,7 @@ class GroupBench:
         return self.ack(Lease(offset, 0, 0, 0))[0]
 
     def state(self, offset: int) -> str:
-        return self.group.describe(offset, high_watermark=self.high_watermark, now_ms=self.now_ms).state
+        return self.group.describe(offset, readable_end=self.readable_end, now_ms=self.now_ms).state
 
     def reason(self) -> str:
-        return self.group.empty_reason(high_watermark=self.high_watermark, now_ms=self.now_ms)
+        return self.group.empty_reason(readable_end=self.readable_end, now_ms=self.now_ms)

@@ -7,7 +7,9 @@ import pytest
 from acklog.wire.problems import ProblemCode
 from cluster.model.values import GroupSettings
 from storage.delivery.delivery_settings import DeliverySettings
-from storage.delivery.group_delivery import DueLetter, Lease, MessageStatus
+from storage.delivery.group_in_partition import DueLetter
+from storage.delivery.leases import Lease
+from storage.delivery.message_view import MessageStatus
 from tests.unit.storage.delivery.group import GroupBench
 
 
@@ -16,9 +18,9 @@ def offsets_of(leases: list[Lease]) -> list[int]:
 
 
 class TestReceive:
-    def test_fresh_messages_come_in_order_below_the_high_watermark(self) -> None:
+    def test_fresh_messages_come_in_order_below_the_readable_end(self) -> None:
         bench = GroupBench()
-        bench.high_watermark = 3
+        bench.readable_end = 3
         assert bench.receive(10) == [Lease(offset, 1, 0, 1) for offset in range(3)]
         assert bench.receive(10) == []
 
@@ -52,9 +54,9 @@ class TestReceive:
 
     def test_an_empty_answer_says_why(self) -> None:
         bench = GroupBench()
-        bench.high_watermark = 0
+        bench.readable_end = 0
         assert bench.reason() == "EMPTY"
-        bench.high_watermark = 1
+        bench.readable_end = 1
         (lease,) = bench.receive()
         assert bench.reason() == "ALL_LEASED"
         bench.nack(lease, delay_ms=50)
@@ -166,7 +168,7 @@ class TestAck:
             Lease(5, 1, 0, 1),  # never leased by this leader
             Lease(0, 1, 0, 2),  # a leader that does not exist yet
             Lease(0, 1, 1, 1),  # a seek that did not happen
-            Lease(1000, 1, 0, 0),  # beyond the high watermark
+            Lease(1000, 1, 0, 0),  # beyond the readable end
         ):
             assert bench.ack(invented) == [ProblemCode.INVALID_RECEIPT], invented
 
@@ -230,14 +232,8 @@ class TestAck:
 
     def test_a_hundred_thousand_in_flight_in_any_order(self) -> None:
         bench = GroupBench()
-        bench.high_watermark = 200_000
-        leases = [
-            lease
-            for _ in range(100)
-            for lease in bench.group.receive(
-                consumer="c", max_messages=1000, visibility_ms=1, high_watermark=200_000, now_ms=0
-            )
-        ]
+        bench.readable_end = 200_000
+        leases = [lease for _ in range(100) for lease in bench.ask(1000, visibility_ms=1).leases]
         assert bench.receive() == []
         random.Random(7).shuffle(leases)
         for start in range(0, 100_000, 1000):
@@ -589,12 +585,12 @@ class TestDescribe:
         bench.now_ms += 100
 
         def describe(offset: int) -> MessageStatus:
-            return bench.group.describe(offset, high_watermark=1000, now_ms=bench.now_ms)
+            return bench.group.describe(offset, readable_end=1000, now_ms=bench.now_ms)
 
         assert describe(0) == MessageStatus("done", 0, -1, "")
         assert describe(1) == MessageStatus("waiting", 1, -1, "")
         assert describe(2) == MessageStatus("delayed", 1, 300, "")
         assert describe(3) == MessageStatus("leased", 1, 29_900, "worker-7")
         assert describe(4) == MessageStatus("waiting", 0, -1, "")
-        with pytest.raises(ValueError, match="high watermark"):
+        with pytest.raises(ValueError, match="readable end"):
             describe(1000)

@@ -2,14 +2,21 @@ import msgspec
 import pytest
 
 from cluster.model.values import GroupSettings
-from storage.delivery.group_delivery import GroupDelivery, Lease
+from storage.delivery.candidates import CandidateIndex
+from storage.delivery.group_in_partition import GroupInPartition
+from storage.delivery.leases import Lease
+from storage.delivery.modes import GroupTerms
 from storage.delivery.partition_delivery import PartitionDelivery
 from storage.delivery.records import DeliveryFormatError, GroupRemoved, Started
+
+NOTHING_KNOWN = CandidateIndex(runs_max=1)
 
 
 def new_partition(groups_max: int = 3) -> PartitionDelivery:
     return PartitionDelivery(
-        leader_epoch=1, settings_of=lambda group_id: GroupSettings(max_attempts=2), groups_max=groups_max
+        leader_epoch=1,
+        terms_of=lambda group_id: GroupTerms(settings=GroupSettings(max_attempts=2)),
+        groups_max=groups_max,
     )
 
 
@@ -17,21 +24,23 @@ def apply(partition: PartitionDelivery, *records) -> None:
     partition.apply(records, now_ms=100, wall_now_ms=5000)
 
 
-def group_of(partition: PartitionDelivery, group_id: str) -> GroupDelivery:
+def group_of(partition: PartitionDelivery, group_id: str) -> GroupInPartition:
     group = partition.group(group_id)
     assert group is not None
     return group
 
 
-def receive(group: GroupDelivery, count: int):
-    return group.receive(consumer="c", max_messages=count, visibility_ms=50, high_watermark=100, now_ms=100)
+def receive(group: GroupInPartition, count: int):
+    return group.receive(
+        NOTHING_KNOWN, consumer="c", max_messages=count, visibility_ms=50, readable_end=100, now_ms=100
+    ).leases
 
 
 def test_groups_are_independent() -> None:
     partition = new_partition()
     apply(partition, Started("b", 0), Started("a", 7))
     b, a = group_of(partition, "b"), group_of(partition, "a")
-    apply(partition, b.ack(receive(b, 2), high_watermark=100).record)
+    apply(partition, b.ack(receive(b, 2), readable_end=100).record)
     assert (a.progress, b.progress) == (7, 2)
     assert partition.group_ids() == ["b", "a"]
     assert partition.next_deadline() is None
@@ -49,7 +58,7 @@ def test_records_of_a_removed_group_are_void() -> None:
     partition = new_partition()
     apply(partition, Started("a", 0))
     a = group_of(partition, "a")
-    record = a.ack(receive(a, 1), high_watermark=100).record
+    record = a.ack(receive(a, 1), readable_end=100).record
     apply(partition, GroupRemoved("a"), record, GroupRemoved("a"))
     partition.abort([record, GroupRemoved("a"), Started("x", 0)], now_ms=100)
     assert partition.group("a") is None
@@ -68,11 +77,11 @@ def test_a_snapshot_holds_what_is_committed_and_nothing_else() -> None:
     apply(partition, Started("a", 0))
     a = group_of(partition, "a")
     leases = receive(a, 5)
-    returned = a.nack(leases[3:4], delay_ms=500, jitter=0.0, high_watermark=100, wall_now_ms=5000).record
-    apply(partition, a.ack(leases[1:2], high_watermark=100).record, returned)
+    returned = a.nack(leases[3:4], delay_ms=500, jitter=0.0, readable_end=100, wall_now_ms=5000).record
+    apply(partition, a.ack(leases[1:2], readable_end=100).record, returned)
     before = partition.snapshot()
     receive(a, 3)
-    undecided = a.ack(leases[:1], high_watermark=100)
+    undecided = a.ack(leases[:1], readable_end=100)
     assert undecided.record is not None
     assert partition.snapshot() == before
 
@@ -83,9 +92,8 @@ def test_a_snapshot_holds_what_is_committed_and_nothing_else() -> None:
     again = group_of(restored, "a")
     assert (again.progress, again.done_above_count, again.in_flight_count, again.delayed_count) == (0, 1, 0, 1)
     assert again.next_deadline() == 1300
-    assert again.receive(
-        consumer="c", max_messages=9, visibility_ms=50, high_watermark=5, now_ms=1300
-    ) == receive_expected(again.leader_epoch)
+    received = again.receive(NOTHING_KNOWN, consumer="c", max_messages=9, visibility_ms=50, readable_end=5, now_ms=1300)
+    assert received.leases == receive_expected(again.leader_epoch)
 
 
 def receive_expected(leader_epoch: int):

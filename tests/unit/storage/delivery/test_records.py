@@ -14,6 +14,7 @@ from storage.delivery.records import (
     Jumped,
     Returned,
     ReturnedItem,
+    Skipped,
     Sought,
     Started,
     decode_records,
@@ -30,6 +31,7 @@ EVERY_KIND = [
     Sought("g", 2, 0),
     Jumped("g", 100, 93),
     GroupRemoved("g"),
+    Skipped("g", 1, [5, 2, 0, 1]),
 ]
 
 
@@ -46,6 +48,7 @@ def test_the_bytes_on_disk_never_change() -> None:
         [5, "g", 2, 0],
         [6, "g", 100, 93],
         [7, "g"],
+        [8, "g", 1, [5, 2, 0, 1]],
     ]
     assert msgspec.msgpack.decode(encode_records(EVERY_KIND)) == expected
 
@@ -63,6 +66,8 @@ def test_fields_that_a_newer_version_adds_are_passed_over() -> None:
 def test_damaged_offsets_are_refused(runs: list[int]) -> None:
     with pytest.raises(DeliveryFormatError, match="damaged"):
         decode_records(encode_records([Acked("g", 0, runs, 0)]))
+    with pytest.raises(DeliveryFormatError, match="damaged"):
+        decode_records(encode_records([Skipped("g", 0, runs)]))
 
 
 @pytest.mark.parametrize("data", [b"", b"\xc1", b"\x91"])

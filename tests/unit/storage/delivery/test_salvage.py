@@ -12,6 +12,7 @@ from storage.delivery.records import (
     Jumped,
     Returned,
     ReturnedItem,
+    Skipped,
     Sought,
     Started,
     pack_offsets,
@@ -149,3 +150,11 @@ def test_nothing_counts_as_done_that_was_not(data: st.DataObject) -> None:
     for group in salvaged(*parts, projection=projection).values():
         group.progress.check_invariants()
         assert all(truth.is_done(offset) for offset in range(START, 30) if group.progress.is_done(offset))
+
+
+def test_what_was_passed_over_stays_so() -> None:
+    """R41: also where a part of the log is lost, of its generation and of no other."""
+    passed_over = Skipped("g", 0, pack_offsets([5, 6, 9]))
+    assert told(salvaged([Started("g", 5), passed_over])) == (Basis.EXACT, 7, [(9, 10)])
+    assert told(salvaged([Started("g", 5)], None, [passed_over], projection=Projection(4, 0)))[1:] == (7, [(9, 10)])
+    assert told(salvaged([Started("g", 5), Sought("g", 1, 2), passed_over])) == (Basis.EXACT, 2, [])

@@ -1,0 +1,143 @@
+"""What delivery sees of a partition's messages: a bounded index of what is at which offset.
+
+Runs of offsets that are alike, as far as a group's selection may care: kind, key and tags. The index holds parts of the
+log, wherever groups look just now, and forgets those that nobody has looked at for longest. What it does not know it
+asks for (`WantedRange`): its host reads that, feeds it, and asks the group again. So a group streams through a backlog
+of any depth, and a partition whose groups need not look costs nothing.
+"""
+
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from enum import IntEnum
+from typing import NamedTuple
+
+import msgspec
+
+from acklog.wire.partitioner import hash_of_key
+from acklog.wire.record import Record, tag_bit
+
+NO_KEY = -1
+
+
+class CandidateKind(IntEnum):
+    MESSAGE = 0
+    CONTROL = 1
+    """A mark of the log itself (the end of a transaction): nobody's message."""
+    GAP = 2
+    """Nothing is there any more: compaction removed it."""
+    UNREADABLE = 3
+    """Damaged: what it is nobody can tell."""
+
+
+class CandidateRun(msgspec.Struct, frozen=True, gc=False):
+    """Offsets from `start` to `end` (exclusive) that are alike. Keys with one hash count as one key; `tag_bits` are
+    those of `acklog.wire.record.tag_bit`: a zero bit proves that there is no such tag."""
+
+    start: int
+    end: int
+    kind: CandidateKind = CandidateKind.MESSAGE
+    key_hash: int = NO_KEY
+    tag_bits: int = 0
+
+    def part(self, start: int, end: int) -> "CandidateRun":
+        """What of it lies from `start` to `end`."""
+        if start <= self.start and end >= self.end:
+            return self
+        return CandidateRun(max(start, self.start), min(end, self.end), self.kind, self.key_hash, self.tag_bits)
+
+
+class WantedRange(NamedTuple):
+    """Nothing is known from `start` on: feed that, as far as it is at hand, and no further than `end`."""
+
+    start: int
+    end: int
+
+
+class _Part(msgspec.Struct, gc=False, eq=False):
+    """A piece of the log without a hole in what is known: its runs follow one another."""
+
+    starts: list[int]
+    runs: list[CandidateRun]
+
+    @property
+    def end(self) -> int:
+        return self.runs[-1].end
+
+
+class CandidateIndex:
+    """Of one partition, for all its groups. It never holds more than `runs_max` runs."""
+
+    def __init__(self, *, runs_max: int) -> None:
+        self.run_count = 0
+        self._runs_max = runs_max
+        self._starts: list[int] = []
+        self._parts: OrderedDict[int, _Part] = OrderedDict()  # by start, the longest unused first
+
+    def run_at(self, offset: int, end: int) -> CandidateRun | WantedRange:
+        """What is alike from `offset` on, up to `end` at most; or that this is not known."""
+        at = bisect_right(self._starts, offset) - 1
+        if at >= 0:
+            start = self._starts[at]
+            part = self._parts[start]
+            if offset < part.end:
+                self._parts.move_to_end(start)
+                return part.runs[bisect_right(part.starts, offset) - 1].part(offset, end)
+        following = self._starts[at + 1] if at + 1 < len(self._starts) else end
+        return WantedRange(offset, min(following, end))
+
+    def feed(self, start: int, end: int, runs: Iterable[CandidateRun]) -> None:
+        """The log was read from `start` to `end`. `runs` ascend; what none of them covers is not in the log.
+
+        What is known already stays, and what is more than the index may hold is left out at the end.
+        """
+        at = bisect_right(self._starts, start) - 1
+        if at >= 0:
+            start = max(start, self._parts[self._starts[at]].end)
+        if at + 1 < len(self._starts):
+            end = min(end, self._starts[at + 1])
+        if start >= end:
+            return
+        fed = list(_without_holes(start, end, runs))[: self._runs_max]
+        self._starts.insert(at + 1, start)
+        self._parts[start] = _Part([run.start for run in fed], fed)
+        self.run_count += len(fed)
+        while self.run_count > self._runs_max:
+            forgotten, part = self._parts.popitem(last=False)
+            del self._starts[bisect_right(self._starts, forgotten) - 1]
+            self.run_count -= len(part.runs)
+
+
+def runs_of(base_offset: int, records: Iterable[Record]) -> list[CandidateRun]:
+    """The messages of a batch, from its first one on."""
+    runs: list[CandidateRun] = []
+    start, key_hash, tag_bits = base_offset, NO_KEY, 0
+    offset = base_offset
+    for offset, record in enumerate(records, base_offset):
+        its_key = NO_KEY if record.key is None else hash_of_key(record.key)
+        its_bits = 0
+        for tag in record.tags or ():
+            its_bits |= tag_bit(tag)
+        if its_key != key_hash or its_bits != tag_bits:
+            if offset > start:
+                runs.append(CandidateRun(start, offset, CandidateKind.MESSAGE, key_hash, tag_bits))
+            start, key_hash, tag_bits = offset, its_key, its_bits
+    runs.append(CandidateRun(start, offset + 1, CandidateKind.MESSAGE, key_hash, tag_bits))
+    return runs
+
+
+def _without_holes(start: int, end: int, runs: Iterable[CandidateRun]) -> Iterator[CandidateRun]:
+    """`runs` from `start` to `end`, and gaps between them."""
+    position = start
+    for run in runs:
+        if run.end <= position:
+            continue
+        if run.start >= end:
+            break
+        if run.start > position:
+            yield CandidateRun(position, run.start, CandidateKind.GAP)
+            position = run.start
+        yield run.part(position, end)
+        position = min(run.end, end)
+    if position < end:
+        yield CandidateRun(position, end, CandidateKind.GAP)

@@ -1,0 +1,116 @@
+"""One group in one partition, of whatever mode: what its host asks of it, and what it answers.
+
+Every method but `apply` and `abort` decides: it looks at the state and answers, with a record where the answer must
+survive. The host writes the record to the partition's delivery log and then calls `apply`, or `abort` if that failed;
+only after `apply` the decision is true. No clock, no randomness, no I/O: times are monotonic milliseconds unless they
+are called wall time.
+"""
+
+from collections.abc import Iterable
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+import msgspec
+
+from acklog.wire.problems import ProblemCode
+from cluster.model.values import GroupSettings
+from storage.delivery.candidates import CandidateIndex, WantedRange
+from storage.delivery.group_progress import GroupSnapshot
+from storage.delivery.leases import Lease
+from storage.delivery.message_view import MessageStatus
+from storage.delivery.receipts import ReceiptClaim
+from storage.delivery.records import Acked, DeadLettered, GroupRecord, Jumped, Returned, Skipped, Sought
+
+_RecordT = TypeVar("_RecordT", Acked, Returned)
+
+
+class ReceiveDecision(msgspec.Struct, gc=False):
+    """`leases` are to be read and given out. `skipped` is to be recorded, whether there are leases or not. `wanted` is
+    what the group has to see to go on. Where one of these two is there, asking again may find more."""
+
+    leases: list[Lease]
+    skipped: Skipped | None = None
+    wanted: WantedRange | None = None
+
+
+class SettleDecision(NamedTuple, Generic[_RecordT]):
+    """A result per item, in order, None for success; and the record that makes the successes true, if one is needed."""
+
+    results: list[ProblemCode | None]
+    record: _RecordT | None
+
+
+class DueLetter(NamedTuple):
+    """A message for the dead-letter topic. In each generation it may die once."""
+
+    offset: int
+    attempts: int
+    generation: int
+
+
+class GroupInPartition(Protocol):
+    """`GroupDelivery` says of each call what it does for groups that lease message by message."""
+
+    settings: GroupSettings
+    """May be replaced at any time; what is decided already stays as it is."""
+
+    @property
+    def group_id(self) -> str: ...
+    @property
+    def progress(self) -> int: ...
+    @property
+    def generation(self) -> int: ...
+    @property
+    def done_above_count(self) -> int: ...
+    @property
+    def in_flight_count(self) -> int: ...
+    @property
+    def delayed_count(self) -> int: ...
+    @property
+    def dead_lettered_count(self) -> int: ...
+    @property
+    def lost_count(self) -> int: ...
+
+    def receive(
+        self,
+        candidates: CandidateIndex,
+        *,
+        consumer: str,
+        max_messages: int,
+        visibility_ms: int,
+        readable_end: int,
+        now_ms: int,
+    ) -> ReceiveDecision: ...
+    def empty_reason(self, *, readable_end: int, now_ms: int) -> str: ...
+    def release(self, items: Iterable[ReceiptClaim]) -> None: ...
+    def ack(self, items: Iterable[ReceiptClaim], *, readable_end: int) -> SettleDecision[Acked]: ...
+    def nack(
+        self,
+        items: Iterable[ReceiptClaim],
+        *,
+        delay_ms: int | None,
+        jitter: float,
+        readable_end: int,
+        wall_now_ms: int,
+    ) -> SettleDecision[Returned]: ...
+    def extend(
+        self,
+        items: Iterable[ReceiptClaim],
+        *,
+        visibility_ms: int,
+        readable_end: int,
+        now_ms: int,
+        wall_now_ms: int,
+    ) -> SettleDecision[Returned]: ...
+    def expire(self, *, now_ms: int, wall_now_ms: int, limit: int) -> Returned | None: ...
+    def dead_letters(self, *, limit: int, now_ms: int) -> list[DueLetter]: ...
+    def dead_lettered(self, offsets: Iterable[int]) -> DeadLettered: ...
+    def dead_letter_failed(self, offsets: Iterable[int], *, retry_at_ms: int) -> None: ...
+    def seek(self, offset: int) -> Sought: ...
+    def advance_log_start(self, log_start: int) -> Jumped | None: ...
+    def next_deadline(self) -> int | None: ...
+    def describe(self, offset: int, *, readable_end: int, now_ms: int) -> MessageStatus: ...
+    def apply(self, record: GroupRecord, *, now_ms: int, wall_now_ms: int) -> None: ...
+    def abort(self, record: GroupRecord, *, now_ms: int) -> None: ...
+    def snapshot(self) -> GroupSnapshot: ...
+    def restore(self, snapshot: GroupSnapshot, *, now_ms: int, wall_now_ms: int) -> None: ...
+    def check_invariants(self) -> None: ...

@@ -1,0 +1,57 @@
+"""How a group chooses among what it may have: the strategy of its mode.
+
+A selection picks what is leased next, and says what is passed over for good and what it would have to see first. It
+keeps what it knows of keys and the like for itself: all of that can be made anew by looking again from the group's
+progress on, as a new leader does.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+from storage.delivery.candidates import CandidateIndex, WantedRange
+from storage.delivery.group_state import PartitionGroupState
+
+
+class Picked(msgspec.Struct, gc=False):
+    """`again` came back before, `fresh` was never given; both are to be leased. Ranges that were `passed_over` are to
+    be recorded. `wanted` is why it could not go on."""
+
+    again: Sequence[int] = ()
+    fresh: Sequence[int] = ()
+    passed_over: Sequence[tuple[int, int]] = ()
+    wanted: WantedRange | None = None
+
+
+class GroupSelection(Protocol):
+    """Of one group in one partition."""
+
+    def pick(self, state: PartitionGroupState, candidates: CandidateIndex, *, room: int, readable_end: int) -> Picked:
+        """Take up to `room` messages below `readable_end` out of where they wait."""
+        ...
+
+    def done(self, start: int, end: int) -> None:
+        """None of these offsets comes again: acknowledged, dead-lettered, passed over or lost to retention."""
+        ...
+
+    def forget(self) -> None:
+        """The group has sought: nothing of before is true."""
+        ...
+
+
+class SharedSelection:
+    """Mode `shared`: what came back and is due, the longest due first, then whatever follows. It never looks, so it is
+    for logs of which every offset is a message."""
+
+    def pick(self, state: PartitionGroupState, candidates: CandidateIndex, *, room: int, readable_end: int) -> Picked:
+        again = state.take_returned(room) if state.returns.has_ready else ()
+        if len(again) == room or state.is_returned_full:
+            return Picked(again)
+        return Picked(again, state.take_fresh(room - len(again), readable_end))
+
+    def done(self, start: int, end: int) -> None:
+        pass
+
+    def forget(self) -> None:
+        pass

@@ -1,0 +1,108 @@
+"""A node whose groups see before they lease: what they are shown, what is recorded, and how long one receive looks.
+
+No mode of the product sees yet, so `shared` is given the toy choosers here.
+"""
+
+import dataclasses
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from acklog.wire.batch import encode_batch
+from acklog.wire.record import Record, tag_bit
+from cluster.model.values import Group, GroupMode, Topic
+from storage.delivery import modes
+from storage.delivery.seeing_selection import Chooser, SeeingSelection
+from storage.rpc import messages
+from tests.support.simulated_node import SMALL, SimulatedNode, with_node
+from tests.unit.storage.delivery.toy_choosers import InKeyOrder, WithTag
+
+LOOKS_MAX = 3
+RED, BLUE = ["red"], ["blue"]
+
+
+def with_seeing_node(
+    monkeypatch: pytest.MonkeyPatch,
+    new_chooser: Callable[[], Chooser],
+    main: Callable[[SimulatedNode], Awaitable[None]],
+) -> None:
+    monkeypatch.setitem(modes._SELECTIONS, GroupMode.SHARED, lambda _terms: SeeingSelection(new_chooser()))
+    with_node(main, settings=dataclasses.replace(SMALL, looks_per_receive_max=LOOKS_MAX))
+
+
+async def send(sim: SimulatedNode, topic: Topic, *records: Record) -> None:
+    await sim.node.produce(messages.ProduceRequest(topic.id, 0, encode_batch(list(records))))
+
+
+async def offsets(sim: SimulatedNode, topic: Topic, group: Group, **options: int) -> list[int]:
+    return [message.offset for message in (await sim.receive(topic, group, **options)).messages]
+
+
+async def progress(sim: SimulatedNode, topic: Topic) -> int:
+    (group,) = (await sim.positions(topic)).groups
+    return group.progress
+
+
+def red_only() -> WithTag:
+    return WithTag(tag_bit("red"))
+
+
+def test_what_does_not_match_is_recorded_and_never_delivered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """R41: over a loss of power, too."""
+
+    async def main(sim: SimulatedNode) -> None:
+        topic, group = await sim.topic(), await sim.group()
+        await send(sim, topic, Record(b"0", tags=BLUE), Record(b"1", tags=RED), Record(b"2", tags=BLUE))
+        await send(sim, topic, Record(b"3", tags=BLUE))
+        delivered = (await sim.receive(topic, group)).messages
+        assert [message.offset for message in delivered] == [1]
+        await sim.settle("ack", topic, group, delivered)
+        assert await offsets(sim, topic, group) == []
+        assert await progress(sim, topic) == 4
+        await sim.lose_power()
+        await sim.start()
+        assert await progress(sim, topic) == 4
+
+    with_seeing_node(monkeypatch, red_only, main)
+
+
+def test_a_receive_gives_way_and_who_waits_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic, group = await sim.topic(), await sim.group()
+        for _ in range(4 * LOOKS_MAX):
+            await send(sim, topic, Record(b"no", tags=BLUE))
+        await send(sim, topic, Record(b"yes", tags=RED))
+        assert await offsets(sim, topic, group) == []
+        assert 0 < await progress(sim, topic) <= LOOKS_MAX
+        assert await offsets(sim, topic, group, wait_ms=5_000) == [4 * LOOKS_MAX]
+
+    with_seeing_node(monkeypatch, red_only, main)
+
+
+def test_keys_keep_their_order_over_a_restart(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic, group = await sim.topic(), await sim.group()
+        await send(sim, topic, Record(b"0", "a"), Record(b"1", "a"), Record(b"2", "b"))
+        await send(sim, topic, Record(b"3", "a"))
+        assert await offsets(sim, topic, group, wait_ms=1) == [0, 2]
+        await sim.stop()
+        await sim.start()
+        delivered = (await sim.receive(topic, group, wait_ms=1)).messages
+        assert [message.offset for message in delivered] == [0, 2]
+        await sim.settle("ack", topic, group, delivered)
+        assert await offsets(sim, topic, group, wait_ms=1) == [1]
+
+    with_seeing_node(monkeypatch, InKeyOrder, main)
+
+
+def test_shared_groups_are_shown_nothing() -> None:
+    """What they cost per message is what it was."""
+
+    async def main(sim: SimulatedNode) -> None:
+        topic, group = await sim.topic(), await sim.group()
+        await send(sim, topic, Record(b"0", "a", tags=RED))
+        assert await offsets(sim, topic, group) == [0]
+        [partition] = sim.node.partitions_led()
+        assert partition.groups._finder._candidates.run_count == 0
+
+    with_node(main)
