@@ -16,6 +16,8 @@ class Scope(Enum):
     WRITE = "write"  # send
     ADMIN = "admin"  # topics, groups, offsets, where replicas are
 
+    __hash__ = object.__hash__  # each member is there once; Enum's own is a Python call, in every request
+
 
 @dataclass(frozen=True, slots=True)
 class Principal:

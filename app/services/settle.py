@@ -82,17 +82,15 @@ class SettleService:
 
     async def _of_unknown_groups(self, settlement: SettleCommand, context: _Context) -> list[int]:
         """Receipts of groups that the view does not show: of no group at all, or of one that was just made."""
-        is_known: dict[str, bool] = {}
-        found = []
+        group_ids = {item.group_id for item in settlement.items if isinstance(item, Receipt)}
+        unknown = {group_id for group_id in group_ids if self._metadata.group_by_id(group_id) is None}
+        found: list[int] = []
+        if not unknown:
+            return found
         for index, item in enumerate(settlement.items):
             if index % ITEMS_PER_TURN == ITEMS_PER_TURN - 1:
                 await asyncio.sleep(0)  # others get their turn
-            if not isinstance(item, Receipt) or item[:2] in context.faults:
-                continue
-            group_id = item.group_id
-            if group_id not in is_known:
-                is_known[group_id] = self._metadata.group_by_id(group_id) is not None
-            if not is_known[group_id]:
+            if isinstance(item, Receipt) and item.group_id in unknown and item[:2] not in context.faults:
                 found.append(index)
         return found
 

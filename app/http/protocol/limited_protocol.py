@@ -22,6 +22,9 @@ from app.http.protocol.web_guard import WebGuard
 from cluster.errors import ServerError
 
 BUSY_RETRY_MS = 1000
+REMEMBERED_HEAD_BYTES_MAX = 1024
+"""Of headers that a connection remembers as good ones."""
+_Head = tuple[str, bytes, list[tuple[bytes, bytes]]]
 _VERSIONS = frozenset({"1.0", "1.1"})
 _OFFERS = frozenset({b"upgrade", b"http2-settings"})
 _SINGLE = frozenset(
@@ -48,7 +51,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         self._running: RequestResponseCycle | None = None
         self._is_refused = False
         self._last_word: ServerError | None = None
-        self._good_host: bytes | None = None
+        self._good_head: _Head | None = None
         self._has_sent = False
         self._is_in_head = False
         self._is_offered_upgrade = False
@@ -198,6 +201,8 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
         `headers` are the last of each lower-case name: `self.headers` has them all."""
         version = self.parser.get_http_version()
+        if (version, self.url, self.headers) == self._good_head:
+            return  # most clients say the same with every request
         host = headers.get(b"host")
         if version not in _VERSIONS:
             self._refuse(ServerError(ProblemCode.MALFORMED_HTTP, f"HTTP/{version} is not spoken here, HTTP/1.1 is"))
@@ -209,20 +214,19 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         elif headers.get(b"transfer-encoding", b"chunked").strip().lower() != b"chunked":
             detail = "the only transfer coding is chunked: what is packed says so by Content-Encoding"
             self._refuse(ServerError(ProblemCode.UNSUPPORTED_MEDIA_TYPE, detail, field="Transfer-Encoding"))
-        elif host != self._good_host and not _HOST.fullmatch(host or b""):
+        elif host is not None and not _HOST.fullmatch(host):
             detail = "the header Host is not a host with or without a port"
             self._refuse(ServerError(ProblemCode.MALFORMED_HTTP, detail, field="Host"))
-        else:
-            self._good_host = host
-            self._judge_page(headers)
+        elif (fault := self._fault_of_page(headers)) is not None:
+            self._refuse(fault)
+        elif self._header_bytes <= REMEMBERED_HEAD_BYTES_MAX:
+            self._good_head = version, self.url, list(self.headers)
 
-    def _judge_page(self, headers: dict[bytes, bytes]) -> None:
-        if self.guard is not None:
-            host = headers.get(b"host")
-            origin, fetch_site = headers.get(b"origin"), headers.get(b"sec-fetch-site")
-            fault = self.guard.fault(self.url, host=host, origin=origin, fetch_site=fetch_site)
-            if fault is not None:
-                self._refuse(fault)
+    def _fault_of_page(self, headers: dict[bytes, bytes]) -> ServerError | None:
+        if self.guard is None:
+            return None
+        host, origin, fetch_site = headers.get(b"host"), headers.get(b"origin"), headers.get(b"sec-fetch-site")
+        return self.guard.fault(self.url, host=host, origin=origin, fetch_site=fetch_site)
 
     def _repeated(self) -> str:
         """A header that stands more than once in the head and must not; "" where there is none."""
