@@ -1,7 +1,5 @@
 """A NodeApi whose answers a test decides."""
 
-import asyncio
-from collections.abc import Callable
 from typing import Any
 
 from acklog.wire.batch import DedupKey
@@ -9,6 +7,7 @@ from acklog.wire.identifiers import Receipt
 from acklog.wire.record import Record
 from storage.rpc import messages
 from storage.rpc.node_api import ProduceWaiter
+from tests.support.answers import Answers
 
 TOPIC_ID = "0123456789abc"
 GROUP_ID = "cba9876543210"
@@ -57,38 +56,11 @@ REQUESTS: dict[str, Any] = {
 }
 
 
-class FakeNode:
-    """Answers from ANSWERS. `hold` keeps calls of one kind waiting; `behave` replaces one."""
+class FakeNode(Answers):
+    """Answers from ANSWERS, unless it is told otherwise."""
 
     def __init__(self) -> None:
-        self.seen: list[tuple[str, Any]] = []
-        self.cancelled: list[str] = []
-        self._gates: dict[str, asyncio.Event] = {}
-        self._behaviours: dict[str, Callable[[Any], Any]] = {}
-
-    def hold(self, name: str) -> asyncio.Event:
-        """Calls of `name` wait until the returned event is set."""
-        gate = self._gates[name] = asyncio.Event()
-        return gate
-
-    def behave(self, name: str, behaviour: Callable[[Any], Any]) -> None:
-        """`behaviour(request)` is the answer, or raises it."""
-        self._behaviours[name] = behaviour
-
-    def calls(self, name: str) -> list[Any]:
-        return [request for seen, request in self.seen if seen == name]
-
-    async def _call(self, name: str, request: Any) -> Any:
-        self.seen.append((name, request))
-        try:
-            if name in self._gates:
-                await self._gates[name].wait()
-        except asyncio.CancelledError:
-            self.cancelled.append(name)
-            raise
-        if name in self._behaviours:
-            return self._behaviours[name](request)
-        return ANSWERS[name]
+        super().__init__({name: lambda _, answer=answer: answer for name, answer in ANSWERS.items()})
 
     async def produce(self, request: messages.ProduceRequest) -> messages.ProduceResponse:
         return await self._call("produce", request)  # type: ignore[no-any-return]

@@ -5,26 +5,16 @@ import pytest
 from acklog.wire.problems import ProblemCode
 from app.gateway.remote_nodes import RemoteNodes
 from cluster.errors import ServerError
-from cluster.metadata.metadata_view import MetadataView
-from cluster.model import keys
-from cluster.model.codec import encode
-from cluster.model.values import NodeRegistration
-from cluster.ports.coordination import Delete, Put
-from cluster.stores.memory_store import MemoryStore
-from storage.rpc.rpc_settings import RpcClientSettings, RpcServerSettings
-from storage.rpc.server import NodeServer
-from tests.sim.environment import MachineClock, SimClock, SimEntropy
+from storage.rpc.rpc_settings import RpcClientSettings
+from tests.sim.environment import SimEntropy
 from tests.sim.loop import SimLoop, simulate
 from tests.support.fake_node import ANSWERS, REQUESTS, FakeNode
-from tests.support.memory_transport import MemoryTransport
+from tests.support.wired_nodes import WiredNodes
 
 
-class World:
+class World(WiredNodes):
     def __init__(self, loop: SimLoop) -> None:
-        self.clock = SimClock(MachineClock(loop))
-        self.store = MemoryStore(self.clock)
-        self.metadata = MetadataView(self.store, self.clock)
-        self.transport = MemoryTransport()
+        super().__init__(loop)
         self.nodes = RemoteNodes(
             self.metadata,
             self.transport,
@@ -35,30 +25,19 @@ class World:
 
     async def serve(self, address: str) -> FakeNode:
         node = FakeNode()
-        await NodeServer(node, self.transport, settings=RpcServerSettings()).start(address)
+        await self.listen(address, node)
         return node
-
-    async def register(self, node_id: int, address: str, *, incarnation: int = 1, is_leaving: bool = False) -> None:
-        registration = NodeRegistration(node_id, incarnation, "dir", address, is_leaving=is_leaving)
-        await self._write(Put(keys.node(node_id), encode(registration)))
-
-    async def unregister(self, node_id: int) -> None:
-        await self._write(Delete(keys.node(node_id)))
-
-    async def _write(self, operation: Put | Delete) -> None:
-        result = await self.store.transact([], [operation])
-        await self.metadata.wait_for(result.revision)
 
 
 def with_world(main: object) -> None:
     async def run(loop: SimLoop) -> None:
         world = World(loop)
-        await world.metadata.start()
+        await world.start()
         try:
             await main(world)  # type: ignore[operator]
         finally:
             await world.nodes.close()
-            await world.metadata.close()
+            await world.close()
 
     simulate(1, run)
 
@@ -77,10 +56,10 @@ def test_a_node_is_reached_where_it_registered_over_one_connection() -> None:
     async def main(world: World) -> None:
         await world.serve("a:1")
         assert await code_of_asking(world, 1) is ProblemCode.UNAVAILABLE
-        await world.register(1, "a:1")
+        await world.register(1, 1, "a:1")
         for _ in range(3):
             assert await ask(world, 1) == ANSWERS["inspect"]
-        await world.register(1, "a:1", is_leaving=True)
+        await world.register(1, 1, "a:1", is_leaving=True)
         assert await ask(world, 1) == ANSWERS["inspect"]
         assert world.transport.dials == 1
 
@@ -91,11 +70,11 @@ def test_a_node_that_moved_is_followed_and_its_old_connection_ended() -> None:
     async def main(world: World) -> None:
         old, new = await world.serve("a:1"), await world.serve("b:1")
         old.hold("inspect")
-        await world.register(1, "a:1")
+        await world.register(1, 1, "a:1")
         waiting = asyncio.ensure_future(code_of_asking(world, 1))
         while not old.seen:
             await asyncio.sleep(0)
-        await world.register(1, "b:1", incarnation=2)
+        await world.register(1, 2, "b:1")
         assert await waiting is ProblemCode.UNAVAILABLE
         assert await ask(world, 1) == ANSWERS["inspect"]
         assert len(new.seen) == 1
@@ -105,11 +84,11 @@ def test_a_node_that_moved_is_followed_and_its_old_connection_ended() -> None:
 
 def test_a_node_that_started_again_is_dialled_without_a_pause() -> None:
     async def main(world: World) -> None:
-        await world.register(1, "a:1")
+        await world.register(1, 1, "a:1")
         assert await code_of_asking(world, 1) is ProblemCode.UNAVAILABLE
         await world.serve("a:1")
         assert await code_of_asking(world, 1) is ProblemCode.UNAVAILABLE, "it backs off from an address that failed"
-        await world.register(1, "a:1", incarnation=2)
+        await world.register(1, 2, "a:1")
         assert await ask(world, 1) == ANSWERS["inspect"]
 
     with_world(main)
@@ -118,11 +97,11 @@ def test_a_node_that_started_again_is_dialled_without_a_pause() -> None:
 def test_a_node_whose_registration_ended_keeps_its_connection_until_it_registers_anew() -> None:
     async def main(world: World) -> None:
         await world.serve("a:1")
-        await world.register(1, "a:1")
+        await world.register(1, 1, "a:1")
         await ask(world, 1)
         await world.unregister(1)
         assert await ask(world, 1) == ANSWERS["inspect"]
-        await world.register(1, "a:1")
+        await world.register(1, 1, "a:1")
         assert await ask(world, 1) == ANSWERS["inspect"]
         assert world.transport.dials == 1
 
@@ -133,7 +112,7 @@ def test_closing_tells_who_waits_and_refuses_what_comes() -> None:
     async def main(world: World) -> None:
         node = await world.serve("a:1")
         node.hold("inspect")
-        await world.register(1, "a:1")
+        await world.register(1, 1, "a:1")
         waiting = asyncio.ensure_future(code_of_asking(world, 1))
         while not node.seen:
             await asyncio.sleep(0)

@@ -7,12 +7,6 @@ happens, every byte arrives, in order and once.
 import asyncio
 import random
 
-from cluster.metadata.metadata_view import MetadataView
-from cluster.model import keys
-from cluster.model.codec import encode
-from cluster.model.values import NodeRegistration
-from cluster.ports.coordination import Put
-from cluster.stores.memory_store import MemoryStore
 from storage.node.replicas.fetch_service import FetchService
 from storage.node.replicas.fetch_sessions import FetchSessions
 from storage.node.replicas.peer_directory import PeerDirectory
@@ -20,14 +14,12 @@ from storage.replication.assignment import ReplicaIdentity
 from storage.replication.follower_events import Answered
 from storage.replication.messages import FetchAnswer, FetchMode, FetchRequest, PartitionId
 from storage.replication.replication_settings import ReplicationSettings
-from storage.rpc.rpc_settings import RpcServerSettings
-from storage.rpc.server import NodeServer
-from tests.sim.environment import MachineClock, SimClock, SimEntropy
+from tests.sim.environment import SimEntropy
 from tests.sim.loop import SimLoop, simulate
-from tests.support.fake_node import FakeNode
 from tests.support.fake_peer import FakePeer
 from tests.support.led_logs import LedLogs, content, fetch_from, partition
 from tests.support.memory_transport import MemoryTransport
+from tests.support.wired_nodes import WiredNodes
 
 SETTINGS = ReplicationSettings(
     fetch_bytes_max=2_000, partition_fetch_bytes_max=300, fetch_partitions_max=12, live_lag_records_max=500
@@ -52,8 +44,7 @@ class _Leader(FakePeer):
         self.incarnation += 1
         self.address = f"node-{self.node_id}:{self.incarnation}"
         self.service = FetchService(self.logs, clock=self._world.clock, settings=SETTINGS)
-        self.server = NodeServer(FakeNode(), self._world.transport, settings=RpcServerSettings(), peer=self)
-        await self.server.start(self.address)
+        self.server = await self._world.listen(self.address, peer=self)
         await self._world.register(self.node_id, self.incarnation, self.address)
 
     async def stop(self) -> None:
@@ -65,20 +56,17 @@ class _Leader(FakePeer):
         return await self.service.fetch(request)
 
 
-class _World:
+class _World(WiredNodes):
     def __init__(self, loop: SimLoop, seed: int) -> None:
+        super().__init__(loop, MemoryTransport(cuts=random.Random(seed) if seed % 2 else None))
         self.random = random.Random(f"fetches {seed}")
-        self.clock = SimClock(MachineClock(loop))
-        self.transport = MemoryTransport(cuts=random.Random(seed) if seed % 2 else None)
-        self.store = MemoryStore(self.clock)
-        self.metadata = MetadataView(self.store, self.clock)
         self.leaders = {node_id: _Leader(self, node_id) for node_id in LEADERS}
         self.got: dict[PartitionId, bytearray] = {partition(number): bytearray() for number in range(PARTITIONS)}
 
     async def start(self) -> None:
         for leader in self.leaders.values():
             await leader.start()
-        await self.metadata.start()
+        await super().start()
         self.directory = PeerDirectory(self.metadata, self.transport, clock=self.clock, entropy=SimEntropy(1))
         self.sessions = FetchSessions(
             ReplicaIdentity(3, 1, "d3"),
@@ -96,11 +84,7 @@ class _World:
         await self.directory.close()
         for leader in self.leaders.values():
             await leader.stop()
-        await self.metadata.close()
-
-    async def register(self, node_id: int, incarnation: int, address: str) -> None:
-        value = encode(NodeRegistration(node_id, incarnation, f"d{node_id}", address))
-        await self.store.transact([], [Put(keys.node(node_id), value)])
+        await super().close()
 
     def leader_of(self, number: int) -> _Leader:
         return self.leaders[LEADERS[number % 2]]

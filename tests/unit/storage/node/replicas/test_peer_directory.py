@@ -7,46 +7,25 @@ import pytest
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
-from cluster.metadata.metadata_view import MetadataView
-from cluster.model import keys
-from cluster.model.codec import encode
-from cluster.model.values import NodeRegistration
-from cluster.ports.coordination import Delete, Put
-from cluster.stores.memory_store import MemoryStore
 from storage.node.replicas.peer_directory import PEER_CLIENT, PeerDirectory
 from storage.replication.replication_settings import ReplicationSettings
 from storage.rpc.peer_api import ProbeAnswer, ProbeRequest
-from storage.rpc.rpc_settings import RpcServerSettings
-from storage.rpc.server import NodeServer
-from tests.sim.environment import MachineClock, SimClock, SimEntropy
+from tests.sim.environment import SimEntropy
 from tests.sim.loop import SimLoop, simulate
-from tests.support.fake_node import FakeNode
 from tests.support.fake_peer import FakePeer
-from tests.support.memory_transport import MemoryTransport
+from tests.support.wired_nodes import WiredNodes
 
 
-class _World:
+class _World(WiredNodes):
     def __init__(self, loop: SimLoop) -> None:
-        clock = SimClock(MachineClock(loop))
-        self.loop = loop
-        self.transport = MemoryTransport()
-        self.store = MemoryStore(clock)
-        self.metadata = MetadataView(self.store, clock)
-        self.directory = PeerDirectory(self.metadata, self.transport, clock=clock, entropy=SimEntropy(1))
-        self.servers: list[NodeServer] = []
+        super().__init__(loop)
+        self.directory = PeerDirectory(self.metadata, self.transport, clock=self.clock, entropy=SimEntropy(1))
 
     async def serve(self, address: str, incarnation: int) -> FakePeer:
         peer = FakePeer()
         peer.behave("probe", lambda request: ProbeAnswer(1, incarnation))
-        server = NodeServer(FakeNode(), self.transport, settings=RpcServerSettings(), peer=peer)
-        await server.start(address)
-        self.servers.append(server)
+        await self.listen(address, peer=peer)
         return peer
-
-    async def register(self, incarnation: int, address: str) -> None:
-        value = encode(NodeRegistration(1, incarnation, "d1", address))
-        await self.store.transact([], [Put(keys.node(1), value)])
-        await asyncio.sleep(0.1)
 
     async def incarnation(self) -> int:
         return (await self.directory.peer(1).probe(ProbeRequest(2))).incarnation
@@ -55,12 +34,10 @@ class _World:
 def run(scenario: Callable[[_World], Awaitable[None]]) -> None:
     async def main(loop: SimLoop) -> None:
         world = _World(loop)
-        await world.metadata.start()
+        await world.start()
         await scenario(world)
         await world.directory.close()
-        for server in world.servers:
-            await server.close()
-        await world.metadata.close()
+        await world.close()
         await asyncio.sleep(1)
         assert len(asyncio.all_tasks()) == 1
 
@@ -74,7 +51,7 @@ def test_a_node_that_is_not_registered_is_unavailable() -> None:
             world.directory.peer(1)
         assert caught.value.code is ProblemCode.UNAVAILABLE
         await world.serve("here:1", 1)
-        await world.register(1, "here:1")
+        await world.register(1, 1, "here:1")
         assert await world.incarnation() == 1
 
     run(scenario)
@@ -83,7 +60,7 @@ def test_a_node_that_is_not_registered_is_unavailable() -> None:
 def test_one_connection_is_used_again_and_again() -> None:
     async def scenario(world: _World) -> None:
         await world.serve("here:1", 1)
-        await world.register(1, "here:1")
+        await world.register(1, 1, "here:1")
         assert world.directory.peer(1) is world.directory.peer(1)
         for _ in range(3):
             await world.incarnation()
@@ -97,11 +74,11 @@ def test_a_node_that_registers_anew_is_dialled_anew_and_calls_to_the_old_one_end
     async def scenario(world: _World) -> None:
         old = await world.serve("here:1", 1)
         old.hold("probe")
-        await world.register(1, "here:1")
+        await world.register(1, 1, "here:1")
         call = asyncio.create_task(world.incarnation())
         await asyncio.sleep(0.1)
         await world.serve(address, 2)
-        await world.register(2, address)
+        await world.register(1, 2, address)
         with pytest.raises(ServerError) as caught:
             await call
         assert caught.value.code is ProblemCode.UNAVAILABLE
@@ -115,14 +92,13 @@ def test_a_registration_that_is_only_renewed_or_ends_changes_nothing() -> None:
 
     async def scenario(world: _World) -> None:
         await world.serve("here:1", 1)
-        await world.register(1, "here:1")
+        await world.register(1, 1, "here:1")
         peer = world.directory.peer(1)
-        await world.register(1, "here:1")
-        await world.store.transact([], [Delete(keys.node(1))])
-        await asyncio.sleep(0.1)
+        await world.register(1, 1, "here:1")
+        await world.unregister(1)
         assert world.directory.peer(1) is peer
         assert await world.incarnation() == 1
-        await world.register(1, "here:1")
+        await world.register(1, 1, "here:1")
         assert world.directory.peer(1) is peer
         assert world.transport.dials == 1
 
@@ -131,7 +107,7 @@ def test_a_registration_that_is_only_renewed_or_ends_changes_nothing() -> None:
 
 def test_a_node_that_was_away_is_found_within_a_second() -> None:
     async def scenario(world: _World) -> None:
-        await world.register(1, "here:1")
+        await world.register(1, 1, "here:1")
         for _ in range(100):
             with pytest.raises(ServerError):
                 await world.incarnation()
@@ -153,7 +129,7 @@ def test_after_close_nobody_is_there() -> None:
     async def scenario(world: _World) -> None:
         peer = await world.serve("here:1", 1)
         peer.hold("probe")
-        await world.register(1, "here:1")
+        await world.register(1, 1, "here:1")
         call = asyncio.create_task(world.incarnation())
         await asyncio.sleep(0.1)
         await world.directory.close()
