@@ -6,7 +6,7 @@ from itertools import starmap
 from typing import NamedTuple
 
 from acklog.wire.record import PlainRecord, Record
-from app.calls.send import Message, Outgoing, Produce, Sendable, deciding_key, dedup_id_of
+from app.calls.send import Message, Outgoing, Produce, Sendable, deciding_key, record_of
 from app.calls.send_result import SendResult
 from app.gateway.batching.coalescer import ANY_PARTITION
 from app.gateway.partition_choice import partition_of_key, places_of_keys
@@ -43,10 +43,12 @@ class SendPlanner:
         keys = None if found else produce.plain_keys()
         if keys is not None:
             return self._parts_of_plain(produce, keys, result.topic)
-        places = self._places(produce, result, found)
         name = request_name(produce, result.topic.mapping)
+        places = self._places(produce, result, found)
+        if name is None and not places.has_names:
+            return [Part(number, [_unnamed_run(produce, indexes)]) for number, indexes in places.by_partition.items()]
         parts = []
-        for partition, indexes in places.items():
+        for partition, indexes in places.by_partition.items():
             runs = runs_of(produce, indexes, name, result, found)
             if runs:
                 parts.append(Part(partition, runs))
@@ -57,6 +59,8 @@ class SendPlanner:
 
         Raises ServerError PARTITION_NOT_FOUND, PARTITION_DECOMMISSIONED.
         """
+        if isinstance(message, tuple) and message[1] is not None:  # nearly all
+            return partition_of_key(message[1], topic)
         if isinstance(message, Outgoing) and message.partition is not None:
             self._check_partition(topic, message.partition)
             return message.partition
@@ -86,33 +90,58 @@ class SendPlanner:
                 parts.append(Part(partition, [run]))
         return parts
 
-    def _places(self, produce: Produce, result: SendResult, found: AbstractSet[int]) -> dict[int, list[int]]:
-        """The messages by partition, with what of `found` parts others there."""
+    def _places(self, produce: Produce, result: SendResult, found: AbstractSet[int]) -> "_Places":
+        """Of the messages, and of those of `found` that part others."""
         topic = result.topic
         places: dict[int, list[int]] = {}
         keyless: list[int] = []
         keyless_bytes = 0
+        has_names = False
         for index, message in enumerate(produce.messages):
-            if isinstance(message, ServerError):
+            if isinstance(message, Outgoing):
+                key = message.record.key if message.partition is None else None
+                dedup_id = message.dedup_id
+                has_names = has_names or dedup_id is not None
+            elif isinstance(message, tuple):
+                key, dedup_id = message[1], None
+            else:
                 result.fail([index], message)
                 continue
-            if index in found and dedup_id_of(message) is None:
+            if found and index in found and dedup_id is None:
                 continue
-            try:
-                partition = self.partition_of(message, topic, produce.idempotency_key)
-            except ServerError as fault:
-                if index not in found:
-                    note_misplaced(fault, index, result)
-                continue
-            if partition == ANY_PARTITION:
-                keyless.append(index)
-                keyless_bytes += _body_bytes(message)
+            if key is not None:
+                partition = partition_of_key(key, topic)
             else:
-                places.setdefault(partition, []).append(index)
+                try:
+                    partition = self.partition_of(message, topic, produce.idempotency_key)
+                except ServerError as fault:
+                    if index not in found:
+                        note_misplaced(fault, index, result)
+                    continue
+                if partition == ANY_PARTITION:
+                    keyless.append(index)
+                    keyless_bytes += _body_bytes(message)
+                    continue
+            if partition in places:
+                places[partition].append(index)
+            else:
+                places[partition] = [index]
         if keyless:
             chosen = self._choose_keyless(topic, keyless_bytes)
             places[chosen] = sorted(places.get(chosen, []) + keyless)
-        return places
+        return _Places(places, has_names)
+
+
+class _Places(NamedTuple):
+    """`has_names`: some message has a dedupId."""
+
+    by_partition: dict[int, list[int]]
+    has_names: bool
+
+
+def _unnamed_run(produce: Produce, indexes: list[int]) -> Run:
+    messages = produce.messages
+    return Run(indexes, [record_of(messages[index]) for index in indexes], None)  # type: ignore[arg-type]
 
 
 def note_misplaced(fault: ServerError, index: int, result: SendResult) -> None:

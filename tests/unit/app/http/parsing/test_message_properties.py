@@ -26,6 +26,27 @@ def stored_as(fields: MessageFields) -> type:
         return type(fault)
 
 
+WRONG: dict[str, object] = {
+    "contentType": "\n",
+    "key": "k" * 1025,
+    "partition": -1,
+    "headers": {"": "b"},
+    "tags": ["t", ""],
+    "timestamp": -1,
+    "dedupId": "\n",
+}
+
+
+@pytest.mark.parametrize("declared", [each for each in PROPERTIES if each.property.fault], ids=lambda each: each.name)
+def test_what_is_declared_to_be_wrong_is_refused(declared: Declared) -> None:
+    body = {"bodyBase64": ""} if declared.name == "contentType" else {"body": 1}
+    fields = msgspec.json.decode(msgspec.json.encode({**body, declared.name: WRONG[declared.name]}), type=MessageFields)
+    with pytest.raises(ServerError) as refused:
+        message_of(fields, "messages[3].")
+    place = "[1]" if declared.name == "tags" else ""
+    assert refused.value.field == f"messages[3].{declared.name}{place}"
+
+
 def test_what_is_not_supported_yet_is_refused_by_name_in_both_places() -> None:
     names = [each.name for each in PROPERTIES if each.property.schema is None]
     assert names == ["delaySeconds", "deliverAt"]
