@@ -25,11 +25,16 @@ def check_out(commit: str, directory: Path) -> Path:
 
 
 def _describe(directory: Path) -> None:
-    """The commands that it adds to `acklog`, as an installation would tell: else those of the present one are found."""
+    """The commands that it adds to `acklog`, as an installation would tell: else those of the present one are found,
+    and those for Spark, which it does not need."""
     project = tomllib.loads((directory / "pyproject.toml").read_text())["project"]
-    described = directory / f"acklog_server-{project['version']}.dist-info"
+    commands = project["entry-points"]["acklog.commands"].items()
+    _write_description(directory, project["name"], [f"{name} = {target}" for name, target in commands])
+    _write_description(directory, "acklog-spark", [])
+
+
+def _write_description(directory: Path, distribution: str, commands: list[str]) -> None:
+    described = directory / f"{distribution.replace('-', '_')}-0.dist-info"
     described.mkdir()
-    (described / "METADATA").write_text(f"Name: {project['name']}\nVersion: {project['version']}\n")
-    entries = project["entry-points"]["acklog.commands"].items()
-    lines = ["[acklog.commands]", *(f"{name} = {target}" for name, target in entries)]
-    (described / "entry_points.txt").write_text("\n".join(lines) + "\n")
+    (described / "METADATA").write_text(f"Name: {distribution}\nVersion: 0\n")
+    (described / "entry_points.txt").write_text("\n".join(["[acklog.commands]", *commands]) + "\n")
