@@ -71,6 +71,14 @@ def read_reach(disk: Disk, *, journal_key: int) -> int | None:
     return _number(content, _MAGIC, journal_key)
 
 
+def noted_sequence(disk: Disk, journal_key: int) -> int:
+    """As `read_reach`; 0 where nothing is said, as for a new directory or in one of an earlier version."""
+    try:
+        return read_reach(disk, journal_key=journal_key) or 0
+    except ReachDamagedError:
+        return 0
+
+
 def read_life(disk: Disk, *, journal_key: int) -> int | None:
     """Which start made the file; None where nothing says so, as in one that an earlier version made."""
     content = read_file(disk, REACH_PATH)

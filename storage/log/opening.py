@@ -7,7 +7,7 @@ from storage.disk.port import Disk
 from storage.log.journal import JournalFile, create_journal_file
 from storage.log.journal_files import found_files, record_files
 from storage.log.journal_names import JOURNAL_DIRECTORY, journal_path
-from storage.log.journal_reach import JournalReach, make_reach
+from storage.log.journal_reach import JournalReach, make_reach, noted_sequence
 from storage.log.journal_scan import FramePlace, JournalCorruptError, read_frame
 from storage.log.keys import PARTITIONS_DIRECTORY, LogKey, parse_key, parse_partition_directory
 from storage.log.log_directory import has_segments, make_log_directory
@@ -80,8 +80,13 @@ def replay_frame(
 _NO_POINT = RecoveryPoint()
 
 
-def begin_evidence(disk: Disk, *, journal_key: int, sequence: int, life: int) -> JournalReach:
-    """What the next start holds the journal to (`journal_evidence`), durable before recovery points count on it."""
+def begin_evidence(disk: Disk, *, journal_key: int, life: int) -> JournalReach:
+    """What the next start holds the journal to (`journal_evidence`), durable before recovery points count on it.
+
+    Until the first frame the reach is what it was. The last frame that this start has read may never have been synced:
+    if the last process ended because its sync had failed, the kernel may hold it as clean, and no sync would write it.
+    (Its batches are in the segments by now, for sure.)
+    """
     if not disk.exists(JOURNAL_DIRECTORY):  # after an orderly stop nothing of it is needed
         disk.make_directory(JOURNAL_DIRECTORY)
         disk.sync_directory("")
@@ -92,7 +97,7 @@ def begin_evidence(disk: Disk, *, journal_key: int, sequence: int, life: int) ->
         file.close()
     disk.sync_directory(JOURNAL_DIRECTORY)
     record_files(disk, found)
-    return make_reach(disk, journal_key=journal_key, sequence=sequence, life=life)
+    return make_reach(disk, journal_key=journal_key, sequence=noted_sequence(disk, journal_key), life=life)
 
 
 def take_journal_files(disk: Disk, *, file_bytes: int, files_kept: int) -> list[JournalFile]:

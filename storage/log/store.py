@@ -124,9 +124,7 @@ class LogStore:
     async def _begin(self, recovered: Recovered) -> None:
         """Make the journal ready for the first append, and let what runs in the background begin."""
         engine, settings, sequence = self._engine, self._engine.settings, recovered.sequence
-        evidence = partial(
-            begin_evidence, engine.disk, journal_key=self._meta.journal_key, sequence=sequence, life=recovered.life
-        )
+        evidence = partial(begin_evidence, engine.disk, journal_key=self._meta.journal_key, life=recovered.life)
         self._journal.keep_reach(await engine.io.run(evidence))
         # From here on every log is covered up to its end, so no file of the journal is needed.
         await self._maintenance.write_points(covered_sequence=sequence)

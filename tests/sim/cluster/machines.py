@@ -148,8 +148,6 @@ class NodeMachine(Host):
         options = around.options
         self.node_id = node_id
         self.node: ClusterNode | None = None
-        """What serves; None also while it stops."""
-        self._started: ClusterNode | None = None
         self.executor: SimExecutor | None = None
         self.problems: list[str] = []
         self._has_stopped_gracefully = False
@@ -191,7 +189,7 @@ class NodeMachine(Host):
             raise
         if process.is_dead:
             raise ProcessDiedError(process.name)
-        self.node = self._started = node
+        self.node = node
         self._serves(node)
         self.directory_id = node.node.logs.directory_id
         self._count_recovery(node)
@@ -227,15 +225,13 @@ class NodeMachine(Host):
         return None if self.node is None else self.node.end.reason
 
     def end(self, *, loses_power: bool = False) -> None:
-        """The process ends now, without a word; so does the machine, if it loses power. That it does in any case where
-        the disk has failed: a next start on what the page cache pretends would believe it."""
+        """The process ends now, without a word; so does the machine, if it loses power."""
         if self.process is None or self.process.is_dead:
             return
         assert self.executor is not None
-        loses_power |= self._started is not None and self._started.node.failure is not None
         self.executor.kill()
         self.process.kill()
-        self.node = self._started = None
+        self.node = None
         if loses_power:
             self.disk.power_loss(self._random)
         else:
