@@ -7,7 +7,6 @@ from storage.check.delivery_batches import DeliveryBatches
 from storage.check.figures import LogFigures
 from storage.check.findings import FindingKind, Findings
 from storage.check.log_check import SNAPSHOT_NAME
-from storage.delivery.modes import GroupTerms
 from storage.delivery.partition_delivery import PartitionDelivery, log_of_snapshot
 from storage.delivery.records import DeliveryFormatError, decode_records
 from storage.disk.port import Disk
@@ -34,11 +33,7 @@ class DeliveryCheck:
 
     def run(self) -> list[str]:
         """The ids of the groups that the partition knows; empty where their state cannot be told."""
-        state = PartitionDelivery(
-            leader_epoch=max(self._delivery.last_epoch, 0) + 1,
-            terms_of=lambda _group_id: GroupTerms(),
-            groups_max=_GROUPS_MAX,
-        )
+        state = PartitionDelivery(leader_epoch=max(self._delivery.last_epoch, 0) + 1, groups_max=_GROUPS_MAX)
         offset = self._restore(state)
         if offset is None:
             return []

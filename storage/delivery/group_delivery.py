@@ -6,15 +6,14 @@ after a failover every message that is not done is waiting again, and an old rec
 the message (rule R26).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
-from cluster.model.values import GroupSettings
 from storage.delivery.backoff import retry_delay_ms
 from storage.delivery.candidates import CandidateIndex
 from storage.delivery.delivery_settings import DeliverySettings
-from storage.delivery.group_in_partition import DueLetter, ReceiveDecision, SettleDecision
+from storage.delivery.group_in_partition import DueLetter, GroupTerms, ReceiveDecision, SettleDecision
 from storage.delivery.group_progress import GroupSnapshot
 from storage.delivery.group_state import PartitionGroupState
 from storage.delivery.leases import Lease
@@ -35,35 +34,35 @@ from storage.delivery.records import (
     pack_ranges,
     unpack_ranges,
 )
-from storage.delivery.selection import GroupSelection
+from storage.delivery.selection import NewSelection
 from storage.delivery.states import MessageEvent, MessageState
 
 
 class GroupDelivery:
-    """`settings` may be replaced at any time; what is decided already stays as it is."""
+    """`selection_for` is asked whenever the terms change; another selection begins where a new leader's would."""
 
     def __init__(
         self,
         group_id: str,
         *,
         leader_epoch: int,
-        settings: GroupSettings,
         start_offset: int,
-        delivery_settings: DeliverySettings,
-        selection: GroupSelection,
+        bounds: DeliverySettings,
+        selection_for: Callable[[GroupTerms], NewSelection],
     ) -> None:
         self.group_id = group_id
         self.leader_epoch = leader_epoch
-        self.settings = settings
-        self._selection = selection
-        self._state = PartitionGroupState(
-            group_id,
-            start_offset=start_offset,
-            bounds=delivery_settings,
-            on_done=selection.done,
-            on_sought=selection.forget,
-        )
+        self._selection_for = selection_for
+        self._terms = GroupTerms()
+        self._selection = selection_for(self._terms)()
+        self._state = PartitionGroupState(group_id, self._selection, start_offset=start_offset, bounds=bounds)
         self._last_generation = 0
+
+    def follow(self, terms: GroupTerms) -> None:
+        before, self._terms = self._terms, terms
+        if terms != before and (new_selection := self._selection_for(terms)) != self._selection_for(before):
+            self._selection = new_selection()
+            self._state.look_from_progress(self._selection)
 
     # --- positions -------------------------------------------------------------------------------------------------
 
@@ -117,7 +116,7 @@ class GroupDelivery:
         """Lease what the group's selection picks of what came back and is due, and of the rest below `readable_end`."""
         state = self._state
         state.returns.promote(now_ms)
-        room = min(max_messages, self.settings.max_in_flight - len(state.leases.by_offset))
+        room = min(max_messages, self._terms.settings.max_in_flight - len(state.leases.by_offset))
         if room <= 0:
             return ReceiveDecision([])
         picked = self._selection.pick(state, candidates, room=room, readable_end=readable_end)
@@ -137,7 +136,7 @@ class GroupDelivery:
         state = self._state
         state.returns.promote(now_ms)
         is_full = state.cursor < readable_end and (state.is_returned_full or state.is_postponed_full)
-        if is_full or len(state.leases) >= self.settings.max_in_flight:
+        if is_full or len(state.leases) >= self._terms.settings.max_in_flight:
             return "IN_FLIGHT_LIMIT"
         if len(state.leases):
             return "ALL_LEASED"
@@ -234,7 +233,7 @@ class GroupDelivery:
                 else:
                     delay = delay_ms
                     if delay is None:
-                        delay = retry_delay_ms(self.settings, attempts=item.attempt, jitter=jitter)
+                        delay = retry_delay_ms(self._terms.settings, attempts=item.attempt, jitter=jitter)
                     returned[offset] = self._give_back(item, Cause.NACKED, delay)
             results.append(problem)
         return SettleDecision(results, self._returned(returned, wall_now_ms))
@@ -269,7 +268,7 @@ class GroupDelivery:
             elif problem is None and offset in state.pending:
                 problem = ProblemCode.CONFLICT
             elif problem is None and offset not in state.leases.by_offset and offset not in revived:
-                if len(state.leases) + len(revived) >= self.settings.max_in_flight:
+                if len(state.leases) + len(revived) >= self._terms.settings.max_in_flight:
                     problem = ProblemCode.OVERLOADED
                 else:
                     revived[offset] = None
@@ -306,7 +305,7 @@ class GroupDelivery:
         return self._returned(returned, wall_now_ms)
 
     def _give_back(self, item: ReceiptClaim, cause: Cause, delay_ms: int) -> ReturnedItem:
-        is_last = item.attempt >= self.settings.max_attempts
+        is_last = item.attempt >= self._terms.settings.max_attempts
         return ReturnedItem(item.offset, item.attempt, DEAD_LETTER if is_last else delay_ms, cause, item.leader_epoch)
 
     def _returned(self, items: dict[int, ReturnedItem], wall_now_ms: int) -> Returned | None:
@@ -397,4 +396,4 @@ class GroupDelivery:
     def check_invariants(self) -> None:
         """Raises AssertionError."""
         self._state.check_invariants()
-        assert len(self._state.leases) <= max(self.settings.max_in_flight, limits.IN_FLIGHT_MAX)
+        assert len(self._state.leases) <= max(self._terms.settings.max_in_flight, limits.IN_FLIGHT_MAX)

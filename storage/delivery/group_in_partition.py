@@ -12,7 +12,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from acklog.wire.problems import ProblemCode
-from cluster.model.values import GroupSettings
+from cluster.model.values import GroupMode, GroupSettings
 from storage.delivery.candidates import CandidateIndex, WantedRange
 from storage.delivery.group_progress import GroupSnapshot
 from storage.delivery.leases import Lease
@@ -21,6 +21,14 @@ from storage.delivery.receipts import ReceiptClaim
 from storage.delivery.records import Acked, DeadLettered, GroupRecord, Jumped, Returned, Skipped, Sought
 
 _RecordT = TypeVar("_RecordT", Acked, Returned)
+_DEFAULT_SETTINGS = GroupSettings()
+
+
+class GroupTerms(NamedTuple):
+    """How a group reads: what its selection and its decisions go by."""
+
+    mode: GroupMode = GroupMode.SHARED
+    settings: GroupSettings = _DEFAULT_SETTINGS
 
 
 class ReceiveDecision(msgspec.Struct, gc=False):
@@ -50,9 +58,6 @@ class DueLetter(NamedTuple):
 class GroupInPartition(Protocol):
     """`GroupDelivery` says of each call what it does for groups that lease message by message."""
 
-    settings: GroupSettings
-    """May be replaced at any time; what is decided already stays as it is."""
-
     @property
     def group_id(self) -> str: ...
     @property
@@ -69,6 +74,11 @@ class GroupInPartition(Protocol):
     def dead_lettered_count(self) -> int: ...
     @property
     def lost_count(self) -> int: ...
+
+    def follow(self, terms: GroupTerms) -> None:
+        """The group reads by these from now on; what is decided already stays as it is. Whoever asks it to decide says
+        them before: a group that comes out of a log or a snapshot has none."""
+        ...
 
     def receive(
         self,

@@ -9,7 +9,8 @@ retries, pending, postponed or being skipped; from `cursor` on each one is fresh
 a replay speak of.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 from storage.delivery.dead_letter_queue import DeadLetterQueue
 from storage.delivery.delivery_settings import DeliverySettings
@@ -31,23 +32,25 @@ from storage.delivery.return_queue import ReturnQueue
 from storage.delivery.states import MessageState
 
 
+class DoneListener(Protocol):
+    """Who keeps something of messages that are not done: the group's selection."""
+
+    def done(self, start: int, end: int) -> None:
+        """These are done just now."""
+        ...
+
+    def forget(self) -> None:
+        """Nothing of before is true."""
+        ...
+
+
 class PartitionGroupState:
     """`released` are leases whose answer was not written (None: a message that the cursor passed while it was
     pending); `postponed` were seen and left for later, `skipping` are passed over as soon as that is durable.
     `ahead_until` is the end of what is known at or above the cursor.
-
-    `on_done(start, end)` is called with offsets that are done just now, `on_sought` when nothing of before is true.
     """
 
-    def __init__(
-        self,
-        group_id: str,
-        *,
-        start_offset: int,
-        bounds: DeliverySettings,
-        on_done: Callable[[int, int], None],
-        on_sought: Callable[[], None],
-    ) -> None:
+    def __init__(self, group_id: str, selection: DoneListener, *, start_offset: int, bounds: DeliverySettings) -> None:
         self.group_id = group_id
         self.bounds = bounds
         self.progress = GroupProgress(start_offset, dead_lettered_ranges_max=bounds.dead_lettered_ranges_max)
@@ -61,8 +64,7 @@ class PartitionGroupState:
         self.cursor = start_offset
         self.ahead_until = start_offset
         self.jumping_to = -1
-        self._on_done = on_done
-        self._on_sought = on_sought
+        self._selection = selection
 
     # --- questions -------------------------------------------------------------------------------------------------
 
@@ -136,9 +138,9 @@ class PartitionGroupState:
         known_until = min(self.ahead_until, readable_end)
         while self.cursor < known_until and len(taken) < room:
             offset = self.cursor
-            done_until = self.progress.done_above.end_of(offset)
-            if done_until is not None:
-                self.cursor = done_until
+            passed_until = self.progress.done_above.end_of(offset) or self.skipping.end_of(offset)
+            if passed_until is not None:
+                self.cursor = passed_until
                 continue
             self.cursor += 1
             if offset not in self.pending and not self.is_tracked(offset):
@@ -202,6 +204,13 @@ class PartitionGroupState:
                 if retry is None:
                     self.released.setdefault(offset, None)
                 self.returns.put_first(offset)
+
+    def look_from_progress(self, selection: DoneListener) -> None:
+        """Another selection sees everything that is not done, as a new leader's does."""
+        self._selection = selection
+        self.ahead_until = max(self.ahead_until, self.cursor)
+        self.cursor = self.progress.progress
+        self.postponed.clear()
 
     def _look_anew(self, record: Skipped) -> None:
         """What was not passed over after all is seen again, and all that is behind it."""
@@ -272,7 +281,7 @@ class PartitionGroupState:
     def _forget_within(self, start: int, end: int) -> None:
         """Drop what is kept beside the progress for a range that is about to be done. Costs as much as the smaller of
         the range and what is kept: retention may jump over a billion messages."""
-        self._on_done(start, end)
+        self._selection.done(start, end)
         if self.postponed.range_count:
             self.postponed.remove(start, end)
         leased, released, retries = self.leases.by_offset, self.released, self.progress.retries
@@ -297,7 +306,7 @@ class PartitionGroupState:
         self.pending.clear()
         self.postponed.clear()
         self.skipping.clear()
-        self._on_sought()
+        self._selection.forget()
         self.cursor = self.ahead_until = offset
         self.jumping_to = -1
 

@@ -5,14 +5,15 @@ or `abort` with those that could not be written. A restart is `restore` of the l
 after it.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import msgspec
 
+from cluster.model.values import Group
 from storage.delivery.delivery_settings import DeliverySettings
-from storage.delivery.group_in_partition import GroupInPartition
+from storage.delivery.group_in_partition import GroupInPartition, GroupTerms
 from storage.delivery.group_progress import GroupSnapshot
-from storage.delivery.modes import GroupFactory, GroupTerms, new_group
+from storage.delivery.modes import GroupFactory, new_group
 from storage.delivery.records import Buffer, DeliveryFormatError, DeliveryRecord, GroupRemoved, Started
 
 SNAPSHOT_VERSION = 1
@@ -41,20 +42,18 @@ _DEFAULT_SETTINGS = DeliverySettings()
 
 
 class PartitionDelivery:
-    """`terms_of` knows a group's mode and settings by its id; a group object's `settings` may be replaced later."""
+    """At most `groups_max` groups. One that is made from records reads as a new shared one until it is told more."""
 
     def __init__(
         self,
         *,
         leader_epoch: int,
-        terms_of: Callable[[str], GroupTerms],
         groups_max: int,
         settings: DeliverySettings = _DEFAULT_SETTINGS,
         group_factory: GroupFactory = new_group,
     ) -> None:
         self.leader_epoch = leader_epoch
         self.applied_records = 0
-        self._terms_of = terms_of
         self._groups_max = groups_max
         self.settings = settings
         self._group_factory = group_factory
@@ -63,6 +62,13 @@ class PartitionDelivery:
     def group(self, group_id: str) -> GroupInPartition | None:
         """None before the group's first contact (its `Started` record)."""
         return self._groups.get(group_id)
+
+    def as_it_is_set(self, group: Group) -> GroupInPartition | None:
+        """The group, which from now on reads as its mode and settings say; None before its first contact."""
+        found = self._groups.get(group.id)
+        if found is not None:
+            found.follow(GroupTerms(group.mode, group.settings))
+        return found
 
     def groups(self) -> list[GroupInPartition]:
         return list(self._groups.values())
@@ -121,11 +127,7 @@ class PartitionDelivery:
 
     def _new_group(self, group_id: str, start_offset: int) -> GroupInPartition:
         return self._group_factory(
-            group_id,
-            self._terms_of(group_id),
-            leader_epoch=self.leader_epoch,
-            start_offset=start_offset,
-            bounds=self.settings,
+            group_id, leader_epoch=self.leader_epoch, start_offset=start_offset, bounds=self.settings
         )
 
 

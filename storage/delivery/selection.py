@@ -5,7 +5,7 @@ keeps what it knows of keys and the like for itself: all of that can be made ane
 progress on, as a new leader does.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import msgspec
@@ -38,6 +38,10 @@ class GroupSelection(Protocol):
     def forget(self) -> None:
         """The group has sought: nothing of before is true."""
         ...
+
+
+NewSelection = Callable[[], GroupSelection]
+"""Makes one that has seen nothing yet. Those that compare equal make the same."""
 
 
 class SharedSelection:

@@ -9,7 +9,7 @@ from cluster.errors import ServerError
 from cluster.lifecycle import Lifecycle
 from cluster.model.values import Group
 from cluster.ports.coordination import CoordinationStore
-from storage.delivery.modes import SERVED_MODES, GroupTerms
+from storage.delivery.modes import SERVED_MODES
 from storage.delivery.partition_delivery import PartitionDelivery
 from storage.log.high_watermarks import HighWatermarks
 from storage.log.store import LogStore
@@ -253,14 +253,9 @@ class StorageNode:
     def _new_delivery_state(self, leader_epoch: int) -> PartitionDelivery:
         return PartitionDelivery(
             leader_epoch=leader_epoch,
-            terms_of=self._group_terms,
             groups_max=self._settings.groups_per_partition_max,
             settings=self._settings.delivery,
         )
-
-    def _group_terms(self, group_id: str) -> GroupTerms:
-        group = self._metadata.group_by_id(group_id)
-        return GroupTerms() if group is None else GroupTerms(group.mode, group.settings)
 
     def _partitions_changed(self) -> None:
         """Many come and go together: whoever waits is woken once."""

@@ -10,9 +10,8 @@ from acklog.wire.problems import ProblemCode
 from cluster.model.values import GroupSettings
 from storage.delivery.backoff import retry_delay_ms
 from storage.delivery.candidates import CandidateIndex
-from storage.delivery.group_in_partition import GroupInPartition
+from storage.delivery.group_in_partition import GroupInPartition, GroupTerms
 from storage.delivery.leases import Lease
-from storage.delivery.modes import GroupTerms
 from storage.delivery.partition_delivery import PartitionDelivery
 from storage.delivery.records import Started, decode_records, encode_records
 from storage.delivery.states import TRANSITIONS, MessageEvent, MessageState
@@ -61,16 +60,13 @@ class DeliveryMachine(RuleBasedStateMachine):
     # --- the world -------------------------------------------------------------------------------------------------
 
     def new_partition(self) -> PartitionDelivery:
-        return PartitionDelivery(
-            leader_epoch=self.oracle.leader_epoch,
-            terms_of=lambda group_id: GroupTerms(settings=SETTINGS),
-            groups_max=10,
-        )
+        return PartitionDelivery(leader_epoch=self.oracle.leader_epoch, groups_max=10)
 
     @property
     def group(self) -> GroupInPartition:
         group = self.partition.group(GROUP)
         assert group is not None
+        group.follow(GroupTerms(settings=SETTINGS))
         return group
 
     @property

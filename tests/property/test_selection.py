@@ -11,7 +11,7 @@ from storage.delivery.candidates import CandidateKind as Kind
 from storage.delivery.candidates import CandidateRun as Run
 from storage.delivery.delivery_settings import DeliverySettings
 from storage.delivery.leases import Lease
-from tests.unit.storage.delivery.seeing_group import SeeingBench
+from tests.unit.storage.delivery.seeing_group import Seeing, SeeingBench
 from tests.unit.storage.delivery.toy_choosers import EveryMessage, InKeyOrder, WithTag, WithTagInKeyOrder
 
 RED = 1
@@ -135,6 +135,13 @@ class SelectionMachine(RuleBasedStateMachine):
             self.bench.group.release([lease])
         else:
             self.bench.nack(lease, delay_ms=400 if how == "delay" else 0)
+
+    @precondition(lambda self: not self.has_order)
+    @rule(has_tags=st.booleans())
+    def filter_otherwise(self, has_tags: bool) -> None:
+        """An order by key never changes: it is a mode."""
+        self.has_tags = has_tags
+        self.bench.set_otherwise(Seeing(CHOOSERS["tag" if has_tags else "every message"]))
 
     @rule(elapsed_ms=st.sampled_from([1, 30, 150]))
     def pass_time(self, elapsed_ms: int) -> None:

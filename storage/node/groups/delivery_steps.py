@@ -111,7 +111,7 @@ class DeliverySteps:
     async def _expire(self, state: GroupInPartition) -> None:
         group = self._metadata.group_by_id(state.group_id)
         if group is not None:
-            state.settings = group.settings
+            self._delivery.state.as_it_is_set(group)
         record = state.expire(
             now_ms=self._clock.monotonic_ms(),
             wall_now_ms=self._clock.now_ms(),

@@ -174,11 +174,10 @@ class PartitionGroups:
         Raises ServerError: UNAVAILABLE (this leader may be over), RECORDS_CORRUPT (the damaged messages stay leased, so
         that they are tried again later and do not hide the others), STORAGE_FAILED.
         """
-        state = self._state.group(group.id)
+        state = self._state.as_it_is_set(group)
         if state is None:
             return _NOTHING
         self._delivery.check_sure()
-        state.settings = group.settings
         visibility_ms = group.settings.visibility_ms if request.visibility_ms is None else request.visibility_ms
         if state.progress < self._host.log.log_start:
             await self._jump(state)
@@ -279,11 +278,10 @@ class PartitionGroups:
         if gone is not None:
             self._delivery.check_sure()
             return await self._settle_without(gone, request, group)
-        state = self._state.group(group.id)
+        state = self._state.as_it_is_set(group)
         if state is None:
             self._delivery.check_sure()
             return [ProblemCode.NOT_DELIVERED.name] * len(request.items)
-        state.settings = group.settings
         if request.action == "release":
             state.release(request.items)
             self._on_returned(group.id, self._host.partition)

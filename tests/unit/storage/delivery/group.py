@@ -7,7 +7,7 @@ from cluster.model.values import GroupSettings
 from storage.delivery.candidates import CandidateIndex
 from storage.delivery.delivery_settings import DeliverySettings
 from storage.delivery.group_delivery import GroupDelivery
-from storage.delivery.group_in_partition import ReceiveDecision
+from storage.delivery.group_in_partition import GroupTerms, ReceiveDecision
 from storage.delivery.leases import Lease
 from storage.delivery.records import decode_records, encode_records
 from storage.delivery.selection import SharedSelection
@@ -36,14 +36,15 @@ class GroupBench:
         self.group = self._new_group(leader_epoch)
 
     def _new_group(self, leader_epoch: int) -> GroupDelivery:
-        return GroupDelivery(
+        group = GroupDelivery(
             GROUP,
             leader_epoch=leader_epoch,
-            settings=self._settings,
             start_offset=self._start_offset,
-            delivery_settings=self._delivery_settings,
-            selection=SharedSelection(),
+            bounds=self._delivery_settings,
+            selection_for=lambda _terms: SharedSelection,
         )
+        group.follow(GroupTerms(settings=self._settings))
+        return group
 
     @property
     def wall_now_ms(self) -> int:

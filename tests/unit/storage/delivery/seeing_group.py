@@ -1,20 +1,31 @@
 """A group that sees, with a log of messages, a host that shows it what it wants and writes at once, and failovers."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from cluster.model.values import GroupSettings
 from storage.delivery.candidates import CandidateIndex, WantedRange
 from storage.delivery.candidates import CandidateRun as Run
 from storage.delivery.delivery_settings import DeliverySettings
 from storage.delivery.group_delivery import GroupDelivery
-from storage.delivery.group_in_partition import GroupInPartition, ReceiveDecision
+from storage.delivery.group_in_partition import GroupInPartition, GroupTerms, ReceiveDecision
 from storage.delivery.leases import Lease
-from storage.delivery.modes import GroupTerms
 from storage.delivery.partition_delivery import PartitionDelivery
 from storage.delivery.records import Skipped, Started, decode_records, encode_records
 from storage.delivery.seeing_selection import Chooser, SeeingSelection
+from storage.delivery.selection import GroupSelection, NewSelection, SharedSelection
 
 GROUP = "group00000000"
+
+
+@dataclass(frozen=True)
+class Seeing:
+    new_chooser: Callable[[], Chooser]
+
+    def __call__(self) -> GroupSelection:
+        return SeeingSelection(self.new_chooser())
 
 
 class SeeingBench:
@@ -33,9 +44,9 @@ class SeeingBench:
         self.now_ms = 1000
         self.records: list[bytes] = []
         self.feeds = 0
-        self._new_chooser = new_chooser
         self._bounds = bounds or DeliverySettings()
-        self._settings = settings or GroupSettings(retry_backoff_min_ms=1000, max_attempts=5)
+        self._terms = GroupTerms(settings=settings or GroupSettings(retry_backoff_min_ms=1000, max_attempts=5))
+        self._selections: dict[GroupTerms, NewSelection] = {self._terms: Seeing(new_chooser)}
         self._batch = batch
         self._leader_epoch = 0
         self.fail_over()
@@ -49,7 +60,14 @@ class SeeingBench:
     def group(self) -> GroupInPartition:
         group = self.partition.group(GROUP)
         assert group is not None
+        group.follow(self._terms)
         return group
+
+    def set_otherwise(self, selection: NewSelection) -> None:
+        """The group's settings change, and what it selects by."""
+        settings = self._terms.settings
+        self._terms = GroupTerms(settings=replace(settings, visibility_ms=settings.visibility_ms + 1))
+        self._selections[self._terms] = selection
 
     def fail_over(self, snapshot: bytes = b"", replayed_from: int = 0) -> None:
         """A new leader, of the records, or of a snapshot and the records behind it."""
@@ -57,7 +75,6 @@ class SeeingBench:
         self.index = CandidateIndex(runs_max=self._bounds.candidate_runs_max)
         self.partition = PartitionDelivery(
             leader_epoch=self._leader_epoch,
-            terms_of=lambda _: GroupTerms(settings=self._settings),
             groups_max=1,
             settings=self._bounds,
             group_factory=self._new_group,
@@ -68,15 +85,14 @@ class SeeingBench:
             self._apply(data)
 
     def _new_group(
-        self, group_id: str, terms: GroupTerms, *, leader_epoch: int, start_offset: int, bounds: DeliverySettings
+        self, group_id: str, *, leader_epoch: int, start_offset: int, bounds: DeliverySettings
     ) -> GroupInPartition:
         return GroupDelivery(
             group_id,
             leader_epoch=leader_epoch,
-            settings=terms.settings,
             start_offset=start_offset,
-            delivery_settings=bounds,
-            selection=SeeingSelection(self._new_chooser()),
+            bounds=bounds,
+            selection_for=lambda terms: self._selections.get(terms, SharedSelection),
         )
 
     def write(self, record) -> None:

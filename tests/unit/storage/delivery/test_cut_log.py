@@ -4,7 +4,6 @@ import pytest
 
 from storage.delivery.cut_log import records_of_cut
 from storage.delivery.group_progress import GroupSnapshot
-from storage.delivery.modes import GroupTerms
 from storage.delivery.partition_delivery import PartitionDelivery
 from storage.delivery.records import Acked, DeliveryRecord, Jumped, Returned, ReturnedItem, Started, pack_offsets
 
@@ -12,7 +11,7 @@ GROUP = "g"
 
 
 def state_of(*records: DeliveryRecord) -> PartitionDelivery:
-    state = PartitionDelivery(leader_epoch=3, terms_of=lambda _: GroupTerms(), groups_max=10)
+    state = PartitionDelivery(leader_epoch=3, groups_max=10)
     state.apply([Started(GROUP, 0), *records], now_ms=0, wall_now_ms=0)
     return state
 

@@ -1,11 +1,10 @@
 import msgspec
 import pytest
 
-from cluster.model.values import GroupSettings
+from cluster.model.values import Group, GroupSettings
 from storage.delivery.candidates import CandidateIndex
 from storage.delivery.group_in_partition import GroupInPartition
 from storage.delivery.leases import Lease
-from storage.delivery.modes import GroupTerms
 from storage.delivery.partition_delivery import PartitionDelivery
 from storage.delivery.records import DeliveryFormatError, GroupRemoved, Started
 
@@ -13,11 +12,7 @@ NOTHING_KNOWN = CandidateIndex(runs_max=1)
 
 
 def new_partition(groups_max: int = 3) -> PartitionDelivery:
-    return PartitionDelivery(
-        leader_epoch=1,
-        terms_of=lambda group_id: GroupTerms(settings=GroupSettings(max_attempts=2)),
-        groups_max=groups_max,
-    )
+    return PartitionDelivery(leader_epoch=1, groups_max=groups_max)
 
 
 def apply(partition: PartitionDelivery, *records) -> None:
@@ -25,7 +20,8 @@ def apply(partition: PartitionDelivery, *records) -> None:
 
 
 def group_of(partition: PartitionDelivery, group_id: str) -> GroupInPartition:
-    group = partition.group(group_id)
+    settings = GroupSettings(max_attempts=2)
+    group = partition.as_it_is_set(Group(group_id, group_id, created_at_ms=0, settings=settings))
     assert group is not None
     return group
 

@@ -11,7 +11,8 @@ from storage.delivery.candidates import WantedRange
 from storage.delivery.delivery_settings import DeliverySettings
 from storage.delivery.leases import Lease
 from storage.delivery.records import Sought
-from tests.unit.storage.delivery.seeing_group import SeeingBench, messages
+from storage.delivery.selection import SharedSelection
+from tests.unit.storage.delivery.seeing_group import Seeing, SeeingBench, messages
 from tests.unit.storage.delivery.toy_choosers import EveryMessage, InKeyOrder, WithTag
 
 A, B = 1, 2
@@ -235,6 +236,57 @@ class TestPostponed:
         bench.fail_over()
         assert bench.ack(Lease(1, 0, 0, 0)) == ["NOT_DELIVERED"]
         assert bench.state(1) == "waiting"
+
+
+class TestSetOtherwise:
+    """A group's settings may change what it selects by. What is decided already stays as it is."""
+
+    def test_what_was_postponed_is_seen_again(self) -> None:
+        bench = SeeingBench(messages((A, RED), (A, RED), (B, RED)), InKeyOrder)
+        [first, _] = bench.receive(10)
+        bench.set_otherwise(Seeing(EveryMessage))
+        assert bench.receive_offsets(10) == [1]
+        assert bench.ack(first) == [""]
+
+    def test_a_group_that_did_not_look_begins_to(self) -> None:
+        bench = SeeingBench(reds_and_blues(reds=(0, 3), count=5), only_red)
+        bench.set_otherwise(SharedSelection)
+        assert bench.receive_offsets(2) == [0, 1]
+        bench.set_otherwise(Seeing(only_red))
+        assert bench.receive_offsets(10) == [3]
+        assert [bench.state(offset) for offset in range(5)] == ["leased", "leased", "done", "leased", "done"]
+
+    def test_a_group_that_looked_need_not_any_more(self) -> None:
+        bench = SeeingBench(messages((A, RED), (A, RED), (B, RED), (A, RED)), InKeyOrder)
+        assert bench.receive_offsets(10) == [0, 2]
+        bench.set_otherwise(SharedSelection)
+        assert bench.receive_offsets(10) == [1, 3]
+
+    def test_what_is_being_passed_over_is_not_given_out_meanwhile(self) -> None:
+        bench = SeeingBench(reds_and_blues(reds=(), count=5), only_red)
+        bench.feed(WantedRange(0, 5))
+        skipped = bench.ask().skipped
+        bench.set_otherwise(SharedSelection)
+        assert bench.receive() == []
+        assert skipped is not None
+        bench.group.abort(skipped, now_ms=bench.now_ms)
+        assert bench.receive_offsets(10) == [0, 1, 2, 3, 4]
+
+    def test_what_came_back_is_seen_by_the_new_one(self) -> None:
+        bench = SeeingBench(reds_and_blues(reds=(1,), count=3), EveryMessage)
+        bench.nack(*bench.receive(10))
+        bench.set_otherwise(Seeing(only_red))
+        assert bench.receive_offsets(10) == [1]
+        assert [bench.state(offset) for offset in range(3)] == ["done", "leased", "done"]
+
+    def test_other_settings_alone_change_nothing(self) -> None:
+        """A look that is under way need not begin again."""
+        bench = SeeingBench(messages((A, RED), (A, RED), (B, RED)), InKeyOrder)
+        bench.receive(10)
+        feeds = bench.feeds
+        bench.set_otherwise(Seeing(InKeyOrder))
+        assert bench.receive() == []
+        assert bench.feeds == feeds
 
 
 @pytest.mark.parametrize("new_chooser", [EveryMessage, InKeyOrder])

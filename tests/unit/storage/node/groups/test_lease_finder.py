@@ -12,9 +12,10 @@ from acklog.wire.batch import encode_batch
 from acklog.wire.record import Record, tag_bit
 from cluster.model.values import Group, GroupMode, Topic
 from storage.delivery import modes
-from storage.delivery.seeing_selection import Chooser, SeeingSelection
+from storage.delivery.seeing_selection import Chooser
 from storage.rpc import messages
 from tests.support.simulated_node import SMALL, SimulatedNode, with_node
+from tests.unit.storage.delivery.seeing_group import Seeing
 from tests.unit.storage.delivery.toy_choosers import InKeyOrder, WithTag
 
 LOOKS_MAX = 3
@@ -26,7 +27,7 @@ def with_seeing_node(
     new_chooser: Callable[[], Chooser],
     main: Callable[[SimulatedNode], Awaitable[None]],
 ) -> None:
-    monkeypatch.setitem(modes._SELECTIONS, GroupMode.SHARED, lambda _terms: SeeingSelection(new_chooser()))
+    monkeypatch.setitem(modes._SELECTIONS, GroupMode.SHARED, lambda _terms: Seeing(new_chooser))
     with_node(main, settings=dataclasses.replace(SMALL, looks_per_receive_max=LOOKS_MAX))
 
 
