@@ -1,6 +1,6 @@
-"""A frame whose sync failed can be read as long as the machine runs, and is gone after a power loss: what the next start
-says of the journal must not count on it. (A seed of the embedded simulation found it, with a power loss in the middle
-of the start that followed.)"""
+"""A frame whose sync failed can be read as long as the machine runs, and is gone after a power loss: what the next
+start says of the journal must not count on it. (A seed of the embedded simulation found it, with a power loss in the
+middle of the start that followed.)"""
 
 import contextlib
 
