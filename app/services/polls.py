@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import structlog
+from msgspec.structs import replace
 
 from acklog.wire.problems import ProblemCode
 from app.gateway.dependencies import Gateway
@@ -326,15 +327,11 @@ def reason_of(reasons: list[str], *, is_complete: bool) -> str:
 
 def narrowed(request: ReceiveRequest, messages: list[DeliveredMessage], wait_ms: int) -> ReceiveRequest:
     """The request for what `messages` leave room for."""
-    return ReceiveRequest(
-        request.topic_ids,
-        request.group_id,
-        request.consumer,
-        request.max_messages - len(messages),
-        bytes_left(request, messages),
-        wait_ms,
-        request.visibility_ms,
-        request.auto_ack,
+    return replace(
+        request,
+        max_messages=request.max_messages - len(messages),
+        max_bytes=bytes_left(request, messages),
+        wait_ms=wait_ms,
     )
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
+import msgspec
 import pytest
 from structlog.testing import capture_logs
 
@@ -10,7 +11,7 @@ from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from app.gateway.leader_watch import CHECK_DELAY_MS
 from app.gateway.routing import PartitionLeaders
-from app.services.polls import ANSWER_MARGIN_MS, PATIENCE_MS, SUSPICION_MS, Polls
+from app.services.polls import ANSWER_MARGIN_MS, PATIENCE_MS, SUSPICION_MS, Polls, narrowed
 from cluster.errors import ServerError
 from storage.rpc.messages import DeliveredMessage, ReceiveRequest, ReceiveResponse
 from tests.support.led_cluster import TOPIC_ID, LedCluster, with_led_cluster
@@ -381,3 +382,14 @@ def test_what_is_acknowledged_by_being_sent_is_asked_for_at_one_node_after_the_o
         assert world.released == []
 
     with_world(main)
+
+
+def test_a_node_is_asked_for_the_rest_as_the_request_says() -> None:
+    """Whatever is added to a request reaches every node."""
+    names = ReceiveRequest.__struct_fields__
+    request = ReceiveRequest(**dict.fromkeys(names, "asked") | {"max_messages": 10, "max_bytes": 100})
+    message = DeliveredMessage(TOPIC_ID, 0, 0, 1, 0, 1, "r", Record(b"x" * 30))
+    part = narrowed(request, [message], 7)
+    changed = {name for name in names if getattr(part, name) != getattr(request, name)}
+    assert changed == {"max_messages", "max_bytes", "wait_ms"}
+    assert msgspec.structs.replace(part, wait_ms="asked", max_messages=10, max_bytes=100) == request
