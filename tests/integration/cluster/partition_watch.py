@@ -106,14 +106,20 @@ class PartitionWatch:
         await self.until_true(is_gone, what=f"node {node} is registered no more")
 
     async def until(self, holds: Callable[[list[PartitionState]], bool], *, what: str) -> None:
+        states: list[PartitionState] = []
+
         async def is_so() -> bool:
+            nonlocal states
             try:
                 states = await self.states()
             except CoordinationError:
                 return False
             return bool(states) and holds(states)
 
-        await poll_until(is_so, seconds=PATIENCE_S, what=what)
+        try:
+            await poll_until(is_so, seconds=PATIENCE_S, what=what)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; the partitions: {states}") from None
 
     async def until_true(self, condition: Callable[[], Awaitable[bool]], *, what: str) -> None:
         await poll_until(condition, seconds=PATIENCE_S, what=what)
