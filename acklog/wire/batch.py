@@ -335,7 +335,10 @@ def _verify_content(buffer: Buffer, at: int, header: BatchHeader) -> None:
 
 
 def decode_records(buffer: Buffer, header: BatchHeader, at: int = 0) -> list[Record]:
-    """The records of a verified batch. Raises ValueError: BatchCorruptError, or of what decodes and unpacks."""
+    """The records of a verified batch; none of a control batch, whose payload is the log's own. Raises ValueError:
+    BatchCorruptError, or of what decodes and unpacks."""
+    if header.flags & FLAG_CONTROL:
+        return []
     payload = memoryview(buffer)[at + HEADER_BYTES + header.keys_length : at + header.length]
     if header.codec is not Codec.NONE:
         records = _decode_records(decompress(header.codec, payload, limit_bytes=BATCH_BYTES_MAX))

@@ -43,7 +43,7 @@ def runs(
     """
     for at, header in verified(page):
         try:
-            records = [] if header.is_control else decode_records(page, header, at)
+            records = decode_records(page, header, at)
         except ValueError as error:
             if on_undecodable is None:
                 raise

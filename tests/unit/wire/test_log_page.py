@@ -2,10 +2,11 @@
 
 import pytest
 
-from acklog.wire.batch import BatchCorruptError, encode_batch, stamp
+from acklog.wire.batch import BatchCorruptError, decode_records, encode_batch, stamp, verify
 from acklog.wire.log_page import headers, runs
 from acklog.wire.record import Record
 from acklog.wire.records_arrow import record_batches
+from tests.support.control_batch import control_batch
 
 
 def page(*counts: int, base_offset: int = 0) -> bytes:
@@ -18,6 +19,12 @@ def page(*counts: int, base_offset: int = 0) -> bytes:
         content += batch
         offset += count
     return content
+
+
+def test_a_control_batch_holds_no_message() -> None:
+    mark = control_batch(2)
+    assert decode_records(mark, verify(mark)) == []
+    assert offsets_of(page(2) + mark + page(1, base_offset=3), 0) == [0, 1, 3]
 
 
 def offsets_of(content: bytes, first_offset: int, until: int | None = None) -> list[int]:
