@@ -62,11 +62,13 @@ class LogCalls:
         not_found = ServerError(ProblemCode.MESSAGE_NOT_FOUND, "There is no such message.", field="messageId")
         if request.offset >= host.readable_end:
             raise not_found
-        batch, record = await partition.reader.record_at(request.offset, readable_end=host.readable_end)
-        if batch.header.leader_epoch != request.leader_epoch:
+        batch = await partition.reader.batch_at(request.offset, readable_end=host.readable_end)
+        header = batch.header
+        if header.is_control or header.leader_epoch != request.leader_epoch:
             raise not_found
+        record = batch.records()[request.offset - header.base_offset]
         return messages.InspectResponse(
-            record, batch.header.leader_epoch, batch.header.append_time_ms, partition.groups.views(request.offset)
+            record, header.leader_epoch, header.append_time_ms, partition.groups.views(request.offset)
         )
 
     async def records(self, reads: CommittedLog, request: messages.RecordsRequest) -> messages.RecordsResponse:

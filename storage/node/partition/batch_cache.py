@@ -55,6 +55,8 @@ class CachedBatch(msgspec.Struct, gc=False, eq=False):
                 self.decoded = decode_records(self.data, self.header)
             except ValueError as error:
                 raise UndecodableError(self.key, self.header, str(error)) from error
+        if not self.decoded:
+            raise UndecodableError(self.key, self.header, "it is the log's own and holds no message")
         return self.decoded
 
 

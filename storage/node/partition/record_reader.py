@@ -35,9 +35,5 @@ class RecordReader:
         return found
 
     async def record_at(self, offset: int, *, readable_end: int) -> tuple[CachedBatch, Record]:
-        """Raises as `batch_at`, and MESSAGE_NOT_FOUND where the log has something of its own."""
         batch = await self.batch_at(offset, readable_end=readable_end)
-        records = batch.records()
-        if not records:
-            raise ServerError(ProblemCode.MESSAGE_NOT_FOUND, f"There is no message at the offset {offset}.")
-        return batch, records[offset - batch.header.base_offset]
+        return batch, batch.records()[offset - batch.header.base_offset]
