@@ -87,7 +87,12 @@ async def test_the_power_cut_finds_missing_syncs(tmp_path: Path, etcd_program: P
 async def test_the_disk_of_one_node_is_full(tmp_path: Path, etcd_program: Path, reserve_bytes: int) -> None:
     """The others go on without it, and it comes back by itself when there is space."""
     skip_unless_mountable(tmp_path)
-    environment = {**SMALL_FILES, "ACKLOG_NODE_RESERVE_BYTES": str(reserve_bytes)}
+    # What the ballast gives back when the disk is full would else be room for a minute of this load.
+    environment = {
+        **SMALL_FILES,
+        "ACKLOG_NODE_RESERVE_BYTES": str(reserve_bytes),
+        "ACKLOG_NODE_BALLAST_BYTES": str(1 * MIB),
+    }
     with Devices(tmp_path, (1,), size_bytes=64 * MIB) as devices:
         options = RealClusterOptions(node_directories=devices.data_directories(), node_environment=environment)
         async with running_real_cluster(tmp_path / "cluster", etcd_program, options) as cluster:
