@@ -11,6 +11,7 @@ from storage.delivery.candidates import CandidateKind as Kind
 from storage.delivery.candidates import CandidateRun as Run
 from storage.delivery.delivery_settings import DeliverySettings
 from storage.delivery.leases import Lease
+from storage.delivery.records import Skipped, unpack_ranges
 from tests.unit.storage.delivery.seeing_group import Seeing, SeeingBench
 from tests.unit.storage.delivery.toy_choosers import EveryMessage, InKeyOrder, WithTag, WithTagInKeyOrder
 
@@ -107,6 +108,7 @@ class SelectionMachine(RuleBasedStateMachine):
             self.check_leases(received.leases)
             self.leases += received.leases
             if received.skipped is not None:
+                assert not {offset for offset in passed_over(received.skipped) if self.is_wanted(offset)}
                 self.skips.append(received.skipped)
             if received.wanted is not None:
                 self.bench.feed(received.wanted)
@@ -120,6 +122,8 @@ class SelectionMachine(RuleBasedStateMachine):
         for skipped in finished:
             if is_written:
                 self.bench.write(skipped)
+                if skipped.generation == self.bench.group.generation:
+                    self.settled |= passed_over(skipped)  # what was decided stays, whatever the filter is by now
             else:
                 self.bench.group.abort(skipped, now_ms=self.bench.now_ms)
 
@@ -209,6 +213,10 @@ class SelectionMachine(RuleBasedStateMachine):
                 break
         assert self.undone() == []
         assert self.bench.group.progress >= self.bench.readable_end
+
+
+def passed_over(skipped: Skipped) -> set[int]:
+    return {offset for start, end in unpack_ranges(skipped.runs) for offset in range(start, end)}
 
 
 TestSelection = SelectionMachine.TestCase
