@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,8 @@ from uvicorn.server import ServerState
 
 from acklog.wire.problems import ProblemCode
 from app.configuration.server_settings import Settings
-from app.http.protocol.limited_protocol import LimitedHttpProtocol, make_http_protocol
+from app.http.protocol.limited_protocol import REMEMBERED_HEAD_BYTES_MAX, LimitedHttpProtocol, make_http_protocol
+from app.http.protocol.web_guard import guard_of
 from tests.support.http_protocol_client import MemoryTransport
 from tests.support.manual_clock import settle
 
@@ -341,3 +343,44 @@ async def test_hosts_of_every_form_are_served(connect: Any, host: bytes) -> None
     await settle()
     assert codes_in(transport) == [200]
     protocol.connection_lost(None)
+
+
+GOOD_FIRST = b"GET /docs HTTP/1.1\r\nhost: localhost\r\norigin: http://elsewhere\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("second", "code"),
+    [
+        (GOOD_FIRST.replace(b"/docs", b"/messages"), ProblemCode.ORIGIN_NOT_ALLOWED),
+        (GOOD_FIRST.replace(b"localhost", b"elsewhere"), ProblemCode.HOST_NOT_ALLOWED),
+        (GOOD_FIRST.replace(b"localhost", b"a@b"), ProblemCode.MALFORMED_HTTP),
+        (GOOD_FIRST.replace(b"1.1", b"1.2"), ProblemCode.MALFORMED_HTTP),
+    ],
+)
+async def test_a_good_head_says_nothing_for_another_one(gate: Gate, second: bytes, code: ProblemCode) -> None:
+    """What a connection remembers is one head, whole: the same headers are no good for another path."""
+    guard = guard_of(listens_on="127.0.0.1", allowed_hosts="", has_tokens=False)
+    config = uvicorn.Config(gate, http=make_http_protocol(SETTINGS, guard), lifespan="off", log_config=None)
+    config.load()
+    protocol = config.http_protocol_class(config=config, server_state=ServerState(), app_state={})
+    transport = MemoryTransport()
+    protocol.connection_made(transport)
+    for request in (GOOD_FIRST, GOOD_FIRST, second):
+        protocol.data_received(request)
+        await settle()
+    assert codes_in(transport) == [200, 200, code.status]
+    assert code.name.encode() in transport.written
+
+
+async def test_a_long_head_is_not_remembered(connect: Any) -> None:
+    protocol, transport = connect()
+    protocol.data_received(GET)
+    await settle()
+    remembered = protocol._good_head
+    long_value = b"x" * REMEMBERED_HEAD_BYTES_MAX
+    assert remembered is not None
+    protocol.settings = replace(SETTINGS, header_bytes_max=4 * REMEMBERED_HEAD_BYTES_MAX)
+    protocol.data_received(b"GET / HTTP/1.1\r\nhost: a\r\na: " + long_value + b"\r\n\r\n")
+    await settle()
+    assert codes_in(transport) == [200, 200]
+    assert protocol._good_head == remembered
