@@ -2,6 +2,7 @@
 
 import asyncio
 import resource
+import statistics
 import sys
 import time
 
@@ -18,7 +19,10 @@ from tests.support.server_process import REPOSITORY
 pytestmark = pytest.mark.integration
 
 ATTACK_SECONDS = 2.0
-CALL_SECONDS_MAX = 1.0
+CALL_SECONDS_MEDIAN_MAX = 1.0
+CALL_SECONDS_MAX = 5.0
+"""One call may lose its SYN to a full accept queue while the machine gives the server no processor for a moment, and
+TCP sends it again after a second or three. Who is kept out does not get through at all."""
 GROWTH_KIB_MAX = 100 * 1024
 
 
@@ -42,8 +46,12 @@ async def test_a_gateway_gets_through() -> None:
         while server.connections < settings.strangers_max // 2:
             await SteadyClock().sleep(1)
         end = time.monotonic() + ATTACK_SECONDS
+        seconds: list[float] = []
         while time.monotonic() < end:
+            began = time.monotonic()
             await _call(server.address)
+            seconds.append(time.monotonic() - began)
+        assert statistics.median(seconds) <= CALL_SECONDS_MEDIAN_MAX
         assert server.connections <= settings.connections_max + 1  # one may be about to make room
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory_kib < GROWTH_KIB_MAX
     finally:
