@@ -1,4 +1,4 @@
-"""`python -m tests.support.again_alone LASTFAILED`: runs again, alone, the tests in real time that failed beside others.
+"""`python -m tests.support.again_alone LASTFAILED`: tests in real time that failed beside others run again, alone.
 
 On a shared machine a process may get no processor for a second, and a test that waits for it in real time says so. One
 more try with the machine to itself tells that from a defect. It is for `tests/integration` and `tests/e2e` only: where
