@@ -1,78 +1,27 @@
 """Every failure that the SDK raises: `AcklogError`, and below it one class per problem code.
 
 `TOPIC_NOT_FOUND` is raised as `TopicNotFound`, and so on through docs/errors.md. What has no answer from a server to go
-by has classes of its own at the end: `ConnectionFailed`, `DeadlineExceeded`, `BufferFull` and others.
+by has classes of its own, `ConnectionFailed`, `DeadlineExceeded`, `BufferFull` and others, which are of
+`acklog.local_errors` and found here.
 """
 
 # The names are those of the problem codes, which end as their meaning wants it, not with "Error".
 # ruff: noqa: N818
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
+from acklog.acklog_error import AcklogError as AcklogError
+from acklog.local_errors import BufferFull as BufferFull
+from acklog.local_errors import CannotConnect as CannotConnect
+from acklog.local_errors import ClientClosed as ClientClosed
+from acklog.local_errors import ConnectionFailed as ConnectionFailed
+from acklog.local_errors import DeadlineExceeded as DeadlineExceeded
+from acklog.local_errors import DeliveryFailed as DeliveryFailed
+from acklog.local_errors import InvalidArgument as InvalidArgument
+from acklog.local_errors import SettlementsLost as SettlementsLost
+from acklog.local_errors import SomeFailed as SomeFailed
+from acklog.local_errors import UnexpectedAnswer as UnexpectedAnswer
 from acklog.wire.problems import ProblemCode
-
-
-class AcklogError(Exception):
-    """A failure that a caller may expect.
-
-    `code` is stable; programs go by it, or by the class. `detail` is a sentence for a person. `field` names what of the
-    request is at fault (`messages[3].key`), `status` is HTTP's (0: there was no answer). `retriable` says that the same
-    request may succeed later, after `retry_after_s` where the server said when. `extra` is what else the problem holds.
-    """
-
-    default_code: ClassVar[str] = ""
-    default_status: ClassVar[int] = 0
-    default_retriable: ClassVar[bool] = False
-
-    def __init__(
-        self,
-        detail: str,
-        *,
-        code: str | None = None,
-        field: str | None = None,
-        status: int | None = None,
-        retriable: bool | None = None,
-        retry_after_s: float | None = None,
-        extra: Mapping[str, Any] | None = None,
-    ) -> None:
-        super().__init__(detail)
-        self.code = self.default_code if code is None else code
-        self.detail = detail
-        self.field = field
-        self.status = self.default_status if status is None else status
-        self.retriable = self.default_retriable if retriable is None else retriable
-        self.retry_after_s = retry_after_s
-        self.extra: dict[str, Any] = dict(extra or {})
-
-    def __str__(self) -> str:
-        place = f" ({self.field})" if self.field else ""
-        return f"{self.code}: {self.detail}{place}"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (type(self), self.detail, {**self.__dict__})
-
-    @property
-    def near(self) -> list[str]:
-        """Names like the one that was not found."""
-        return self._names("near")
-
-    @property
-    def differing(self) -> list[str]:
-        """The settings that an existing topic or group has otherwise than they were asked for."""
-        return self._names("differing")
-
-    def _names(self, member: str) -> list[str]:
-        names = self.extra.get(member)
-        return [str(name) for name in names] if isinstance(names, list) else []
-
-
-def _restored(kind: type[AcklogError], detail: str, attributes: dict[str, Any]) -> AcklogError:
-    """What pickle and copy make of an error: `Exception` itself would call the class with the detail only."""
-    error = kind.__new__(kind)
-    Exception.__init__(error, detail)
-    error.__dict__.update(attributes)
-    return error
 
 
 class ProblemError(AcklogError):
@@ -322,79 +271,3 @@ class ShuttingDown(ProblemError, problem=ProblemCode.SHUTTING_DOWN):
 
 class TimedOut(ProblemError, problem=ProblemCode.TIMED_OUT):
     """The request was not done within its deadline."""
-
-
-class ConnectionFailed(AcklogError):
-    """The server could not be reached, or the connection broke. What was sent may or may not have taken effect."""
-
-    default_code = "CONNECTION_FAILED"
-    default_retriable = True
-
-
-class CannotConnect(ConnectionFailed):
-    """No connection could be made: nothing was sent."""
-
-    default_code = "CANNOT_CONNECT"
-
-
-class DeadlineExceeded(AcklogError):
-    """The deadline passed without an answer. What was sent may or may not have taken effect, unless `detail` says."""
-
-    default_code = "DEADLINE_EXCEEDED"
-    default_retriable = True
-
-
-class BufferFull(DeadlineExceeded):
-    """A producer's buffer had no room until the deadline. The message was not taken."""
-
-    default_code = "BUFFER_FULL"
-
-
-class UnexpectedAnswer(AcklogError):
-    """The answer is not one of Acklog's: is the URL right, and what stands between?"""
-
-    default_code = "UNEXPECTED_ANSWER"
-
-
-class InvalidArgument(AcklogError, ValueError):
-    """What the SDK was called with cannot be right. Nothing was sent."""
-
-    default_code = "INVALID_ARGUMENT"
-
-
-class ClientClosed(AcklogError):
-    """The client, producer or consumer was closed, or was made before the process forked."""
-
-    default_code = "CLIENT_CLOSED"
-
-
-class DeliveryFailed(AcklogError):
-    """`count` messages of a producer were not delivered, and nobody has taken their results. `failures` holds the first
-    errors (100 at most)."""
-
-    default_code = "DELIVERY_FAILED"
-
-    def __init__(self, detail: str, *, count: int = 0, failures: Sequence[AcklogError] = ()) -> None:
-        super().__init__(detail)
-        self.count = count
-        self.failures = list(failures)
-
-
-class SomeFailed(AcklogError):
-    """Several messages or receipts of one call failed. `failures` holds their errors, in order."""
-
-    default_code = "SOME_FAILED"
-
-    def __init__(self, detail: str, *, failures: Sequence[AcklogError] = ()) -> None:
-        super().__init__(detail)
-        self.failures = list(failures)
-
-
-class SettlementsLost(AcklogError):
-    """Acks or nacks of a consumer could not be confirmed before it closed: the messages of `receipts` come again."""
-
-    default_code = "SETTLEMENTS_LOST"
-
-    def __init__(self, detail: str, *, receipts: Sequence[str] = ()) -> None:
-        super().__init__(detail)
-        self.receipts = list(receipts)

@@ -28,7 +28,6 @@ LONG_FOR_A_REASON = {
     "acklog/command/commands/cluster.py": "one command beside the next, most of it options and help",
     "acklog/command/server_checks.py": "one check beside the next; what several need is in `checkup`",
     "acklog/consumer/engine.py": "receiving ahead and settling share one lock, and what it guards stands in one place",
-    "acklog/errors.py": "one class for each problem code, so that users can catch it",
     "acklog/wire/batch.py": "the table of the format, and both directions of each of its fields",
     "app/gateway/batching/coalescer.py": "a wave from its first message to its last answer; much of it explains why",
     "app/gateway/routing.py": "what may be tried again after which failure: one decision for three kinds of calls",

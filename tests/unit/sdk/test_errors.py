@@ -3,7 +3,7 @@ import pickle
 
 import pytest
 
-from acklog import errors
+from acklog import errors, local_errors
 from acklog.client.call import Response, problem_of
 from acklog.errors import AcklogError, TopicNotFound, UnexpectedAnswer, error_class
 from acklog.wire.problems import ProblemCode
@@ -59,6 +59,12 @@ def test_errors_can_be_copied_and_sent_to_other_processes() -> None:
             assert str(other) == str(original)
             assert other.__dict__.keys() == original.__dict__.keys()
     assert pickle.loads(pickle.dumps(lost)).failures[0].near == ["a"]
+
+
+def test_what_no_server_answers_with_is_found_beside_the_codes() -> None:
+    found = {name for name, kind in vars(local_errors).items() if isinstance(kind, type)}
+    assert all(getattr(errors, name) is getattr(local_errors, name) for name in found)
+    assert "ConnectionFailed" in found
 
 
 def test_a_wrong_argument_is_a_value_error_too() -> None:
