@@ -56,7 +56,7 @@ class DueLetter(NamedTuple):
 
 
 class GroupInPartition(Protocol):
-    """`GroupDelivery` says of each call what it does for groups that lease message by message."""
+    """`GroupDelivery` and `Settlement` say of each call what it does for groups that lease message by message."""
 
     @property
     def group_id(self) -> str: ...
