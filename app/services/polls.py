@@ -5,6 +5,7 @@ all of them at once: what comes too much then is released, and its attempts do n
 """
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -37,6 +38,9 @@ ANSWER_MARGIN_MS = 250
 AUTO_ACK_SLICE_MS = 500
 """What is acknowledged when it is sent cannot be released: such a request waits at one node after the other."""
 
+TURNS_MAX = 10_000
+"""Groups whose turn among the nodes is remembered; one that was not here for longest begins anew."""
+
 _PASSING = frozenset(
     {
         ProblemCode.UNAVAILABLE,
@@ -58,8 +62,8 @@ class Polls:
         self.leaders = leaders
         self.release = release
         self._clock = gateway.clock
-        self._turn = 0
         self._suspects: dict[int, int] = {}
+        self._turns: OrderedDict[str, int] = OrderedDict()
 
     # --- without waiting -------------------------------------------------------------------------------------------
 
@@ -86,8 +90,7 @@ class Polls:
         """Ask each node once, from another one on each time; the last one may wait. Raises ServerError if none
         answered, and OUTCOME_UNKNOWN if one may have acknowledged what it could not send: the others are not asked
         then, or as much could be lost at each."""
-        self._turn += 1
-        turn = self._turn % len(nodes)
+        turn = self._next_turn(request.group_id) % len(nodes)
         order = sorted(nodes[turn:] + nodes[:turn], key=self._is_suspect)
         messages: list[DeliveredMessage] = []
         reasons: list[str] = []
@@ -115,6 +118,13 @@ class Polls:
         if failure is not None and not reasons:
             raise failure
         return ReceiveResponse(messages, "" if messages else reason_of(reasons, is_complete=failure is None))
+
+    def _next_turn(self, group_id: str) -> int:
+        """Counted by group: with one count for all, groups that take turns would begin at the same node for ever."""
+        turn = self._turns[group_id] = self._turns.pop(group_id, 0) + 1
+        if len(self._turns) > TURNS_MAX:
+            self._turns.popitem(last=False)
+        return turn
 
     async def _ask(self, node_id: int, request: ReceiveRequest, nodes: list[int], deadline_ms: int) -> ReceiveResponse:
         """What is being acknowledged by being sent is waited for as long as may be, or it would be lost."""

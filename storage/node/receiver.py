@@ -113,15 +113,15 @@ class Receiver:
             self.readers(topic_id).leave(group.id, waiter)
 
     async def _collect(self, request: ReceiveRequest, group: Group) -> list[DeliveredMessage]:
-        """Messages of the ready partitions, the longest ready first; who gave its share goes to the end."""
+        """Messages of the ready partitions, the longest ready first; who gave its share goes to the end. So does a
+        topic that was asked: of several, the one that this group has not come to for longest is first, however much
+        the others have."""
         collected: list[DeliveredMessage] = []
         failure: ServerError | None = None
         bytes_left = request.max_bytes
         self._turn += 1
-        topics = len(request.topic_ids)
         try:
-            for turn in range(topics):
-                topic_id = request.topic_ids[(self._turn + turn) % topics]
+            for topic_id in self._in_turn(request.topic_ids, group):
                 partitions = self._partitions_of(topic_id)
                 reader = self.readers(topic_id).reader(group.id)
                 if not request.wait_ms:
@@ -130,6 +130,7 @@ class Receiver:
                     wanted = request.max_messages - len(collected)
                     if wanted <= 0 or (collected and bytes_left <= 0):
                         return collected
+                    reader.turn = self._turn
                     # Taken off before the await: news that comes meanwhile puts it back.
                     reader.ready.pop(number, None)
                     partition = partitions.get(number)
@@ -151,6 +152,13 @@ class Receiver:
         except BaseException:
             self._give_back(collected, group)
             raise
+
+    def _in_turn(self, topic_ids: list[str], group: Group) -> list[str]:
+        """By a count of each group and topic: with one for all, groups that take turns would begin where they did the
+        last time, for ever."""
+        if len(topic_ids) == 1:
+            return topic_ids
+        return sorted(topic_ids, key=lambda topic_id: self.readers(topic_id).reader(group.id).turn)
 
     def _give_back(self, messages: list[DeliveredMessage], group: Group) -> None:
         """The caller is gone: nobody will ever see these leases, so they return and no attempt counts."""

@@ -41,9 +41,11 @@ class WaitingReceive:
 
 
 class GroupReader:
-    """One group's readiness in one topic. `ready` holds partitions that may have something, oldest news first."""
+    """One group's readiness in one topic. `ready` holds partitions that may have something, oldest news first. `turn`
+    is when the group last came to the topic, as its host counts."""
 
     def __init__(self) -> None:
+        self.turn = 0
         self.ready: dict[int, None] = {}
         self._waiters: dict[WaitingReceive, None] = {}
 

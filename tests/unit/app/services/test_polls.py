@@ -11,6 +11,7 @@ from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from app.gateway.leader_watch import CHECK_DELAY_MS
 from app.gateway.routing import PartitionLeaders
+from app.services import polls
 from app.services.polls import ANSWER_MARGIN_MS, PATIENCE_MS, SUSPICION_MS, Polls, narrowed
 from cluster.errors import ServerError
 from storage.rpc.messages import DeliveredMessage, ReceiveRequest, ReceiveResponse
@@ -113,6 +114,32 @@ def test_no_more_is_leased_than_was_asked_for() -> None:
             node.put(4)
         found = await world.ask(6)
         assert len(found.messages) == sum(node.leased for node in world.nodes.values()) == 6
+
+    with_world(main)
+
+
+def test_groups_that_ask_by_turns_come_to_every_node_first() -> None:
+    """With one count of turns for all, each of two groups would begin at the same one of two nodes for ever."""
+
+    async def main(world: World) -> None:
+        first: dict[str, set[int]] = {"a": set(), "b": set()}
+        for group_id in ["a", "b"] * 3:
+            for node in world.nodes.values():
+                node.put(10)
+            found = await world.polls.ask(msgspec.structs.replace(world.request(), group_id=group_id))
+            first[group_id] |= {message.partition for message in found.messages}
+        assert first == {"a": {1, 2}, "b": {1, 2}}
+
+    with_world(main, nodes=2)
+
+
+def test_the_turns_of_as_many_groups_as_may_be_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(polls, "TURNS_MAX", 2)
+
+    async def main(world: World) -> None:
+        for group_id in ["a", "b", "a", "c"]:
+            await world.polls.ask(msgspec.structs.replace(world.request(), group_id=group_id))
+        assert list(world.polls._turns) == ["a", "c"]
 
     with_world(main)
 
