@@ -9,6 +9,7 @@ from app.services.cluster import ClusterService
 from app.services.groups import GroupService
 from app.services.inspect import InspectService
 from app.services.log_ends import LogEnds
+from app.services.membership import GroupMembership
 from app.services.receive import ReceiveService
 from app.services.records import RecordsService
 from app.services.send import SendService
@@ -40,5 +41,6 @@ class Services:
         self.records = RecordsService(gateway, catalog, leaders, ends, self.waiting)
         self.topics = TopicService(gateway, catalog, leaders, ends)
         self.groups = GroupService(gateway, catalog, leaders, ends)
+        self.membership = GroupMembership(gateway, catalog, leaders)
         self.cluster = ClusterService(gateway, catalog)
         self.unclean_elections = UncleanElections(gateway, catalog)

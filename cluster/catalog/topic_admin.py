@@ -22,6 +22,7 @@ from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
 from cluster.model.codec import decode, encode
+from cluster.model.internal_topics import INTERNAL_TOPICS
 from cluster.model.topic_mapping import remapped
 from cluster.model.values import Tombstone, Topic, TopicConfig
 from cluster.ports.clock import Clock
@@ -69,7 +70,8 @@ class TopicAdmin:
         known = self._metadata.topic(name)
         if known is not None:
             return known
-        check_name(name, "topic")
+        if name not in INTERNAL_TOPICS:
+            check_name(name, "topic")
         _check_partitions(partitions)
         if replication_factor < 1:
             raise ServerError(ProblemCode.INVALID_FIELD, "must be at least 1", field="replicationFactor")

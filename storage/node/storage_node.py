@@ -40,7 +40,7 @@ from storage.replication.assignment import ReplicaIdentity
 from storage.replication.leadership import UNAVAILABLE_RETRY_MS
 from storage.replication.messages import FetchAnswer, FetchRequest, SnapshotAnswer, SnapshotRequest
 from storage.replication.replication_settings import ReplicationSettings
-from storage.rpc import messages
+from storage.rpc import membership_messages, messages
 from storage.rpc.node_api import ProduceWaiter
 from storage.rpc.peer_api import ProbeAnswer, ProbeRequest
 
@@ -362,6 +362,12 @@ class StorageNode:
 
     async def replica_report(self, request: messages.ReplicaReportRequest) -> messages.ReplicaReportResponse:
         return report_of(self._replicas, request, self._me)
+
+    async def heartbeat(self, request: membership_messages.HeartbeatRequest) -> membership_messages.HeartbeatResponse:
+        raise ServerError(ProblemCode.UNSUPPORTED, "exclusive groups are not served yet")
+
+    async def members(self, request: membership_messages.MembersRequest) -> membership_messages.MembersResponse:
+        raise ServerError(ProblemCode.UNSUPPORTED, "exclusive groups are not served yet")
 
     # --- PeerApi ---------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ import structlog
 from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
-from storage.rpc import messages, methods
+from storage.rpc import membership_messages, messages, methods
 from storage.rpc.framing import Frame, FrameKind
 from storage.rpc.methods import MalformedMessageError
 from storage.rpc.node_api import ProduceWaiter
@@ -84,6 +84,13 @@ class RemoteNode:
 
     async def replica_report(self, request: messages.ReplicaReportRequest) -> messages.ReplicaReportResponse:
         return await self._channel.call(methods.REPLICA_REPORT, request)
+
+    async def heartbeat(self, request: membership_messages.HeartbeatRequest) -> membership_messages.HeartbeatResponse:
+        timeout_ms = request.wait_ms + self._settings.request_timeout_ms
+        return await self._channel.call(methods.HEARTBEAT, request, timeout_ms=timeout_ms)
+
+    async def members(self, request: membership_messages.MembersRequest) -> membership_messages.MembersResponse:
+        return await self._channel.call(methods.MEMBERS, request)
 
     # --- answers that nobody waits for ---
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from storage.rpc import messages
+from storage.rpc import membership_messages, messages
 from storage.rpc.node_api import NodeApi, ProduceWaiter
 
 
@@ -52,3 +52,9 @@ class InProcessNode:
 
     async def replica_report(self, request: messages.ReplicaReportRequest) -> messages.ReplicaReportResponse:
         return await self._node.replica_report(request)
+
+    async def heartbeat(self, request: membership_messages.HeartbeatRequest) -> membership_messages.HeartbeatResponse:
+        return await self._node.heartbeat(request)
+
+    async def members(self, request: membership_messages.MembersRequest) -> membership_messages.MembersResponse:
+        return await self._node.members(request)

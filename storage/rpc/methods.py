@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from storage.replication.messages import FetchAnswer, FetchRequest, SnapshotAnswer, SnapshotRequest
-from storage.rpc import messages
+from storage.rpc import membership_messages, messages
 from storage.rpc.framing import Buffer
 from storage.rpc.handshake import OLDEST_VERSION, Hello, Welcome
 from storage.rpc.known_logs import fetch_of_known_logs
@@ -104,10 +104,32 @@ SEEK = Method(
 )
 KNOWN_KEYS = Method(8, "known_keys", messages.KnownKeysRequest, messages.KnownKeysResponse, since=2)
 REPLICA_REPORT = Method(9, "replica_report", messages.ReplicaReportRequest, messages.ReplicaReportResponse, since=3)
+# A member that joined and never heard of it goes when its session is over.
+HEARTBEAT = Method(
+    10,
+    "heartbeat",
+    membership_messages.HeartbeatRequest,
+    membership_messages.HeartbeatResponse,
+    since=4,
+    changes_something=lambda request: request.member_epoch <= membership_messages.JOIN,
+)
+MEMBERS = Method(11, "members", membership_messages.MembersRequest, membership_messages.MembersResponse, since=4)
 
 NODE_METHODS: dict[int, Method[Any, Any]] = {
     method.number: method
-    for method in (PRODUCE, RECEIVE, SETTLE, INSPECT, RECORDS, POSITIONS, SEEK, KNOWN_KEYS, REPLICA_REPORT)
+    for method in (
+        PRODUCE,
+        RECEIVE,
+        SETTLE,
+        INSPECT,
+        RECORDS,
+        POSITIONS,
+        SEEK,
+        KNOWN_KEYS,
+        REPLICA_REPORT,
+        HEARTBEAT,
+        MEMBERS,
+    )
 }
 """NodeApi's."""
 

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from storage.rpc import messages
+from storage.rpc import membership_messages, messages
 
 
 class ProduceWaiter(Protocol):
@@ -45,3 +45,9 @@ class NodeApi(Protocol):
     async def seek(self, request: messages.SeekRequest) -> messages.SeekResponse: ...
 
     async def replica_report(self, request: messages.ReplicaReportRequest) -> messages.ReplicaReportResponse: ...
+
+    async def heartbeat(
+        self, request: membership_messages.HeartbeatRequest
+    ) -> membership_messages.HeartbeatResponse: ...
+
+    async def members(self, request: membership_messages.MembersRequest) -> membership_messages.MembersResponse: ...

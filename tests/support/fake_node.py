@@ -5,7 +5,7 @@ from typing import Any
 from acklog.wire.batch import DedupKey
 from acklog.wire.identifiers import Receipt
 from acklog.wire.record import Record
-from storage.rpc import messages
+from storage.rpc import membership_messages, messages
 from storage.rpc.node_api import ProduceWaiter
 from tests.support.answers import Answers
 
@@ -40,6 +40,27 @@ ANSWERS: dict[str, Any] = {
     "replica_report": messages.ReplicaReportResponse(
         7, "directory", 3, messages.LogReach(0, 200, 3, 190), messages.LogReach(5, 9, 2, 9), False
     ),
+    "heartbeat": membership_messages.HeartbeatResponse(
+        4, 5, [membership_messages.Ownership(TOPIC_ID, 2, 4, True)], 15_000
+    ),
+    "members": membership_messages.MembersResponse(
+        5,
+        [
+            membership_messages.MemberDescription(
+                "me",
+                4,
+                3,
+                [TOPIC_ID],
+                ["orders.*"],
+                "a",
+                15_000,
+                True,
+                "first",
+                250,
+                [membership_messages.Ownership(TOPIC_ID, 2, 4)],
+            )
+        ],
+    ),
 }
 REQUESTS: dict[str, Any] = {
     "produce": messages.ProduceRequest(TOPIC_ID, 2, bytearray(b"batch" * 1000), acks=1, timeout_ms=5000),
@@ -53,6 +74,10 @@ REQUESTS: dict[str, Any] = {
     "positions": messages.PositionsRequest(TOPIC_ID, 2),
     "seek": messages.SeekRequest(TOPIC_ID, 2, GROUP_ID, "offset", 5, True),
     "replica_report": messages.ReplicaReportRequest(TOPIC_ID, 2),
+    "heartbeat": membership_messages.HeartbeatRequest(
+        2, GROUP_ID, "me", 3, [TOPIC_ID], ["orders.*"], "a", 15_000, True, "first", 4, 5000
+    ),
+    "members": membership_messages.MembersRequest(2, GROUP_ID),
 }
 
 
@@ -91,3 +116,9 @@ class FakeNode(Answers):
 
     async def replica_report(self, request: messages.ReplicaReportRequest) -> messages.ReplicaReportResponse:
         return await self._call("replica_report", request)  # type: ignore[no-any-return]
+
+    async def heartbeat(self, request: membership_messages.HeartbeatRequest) -> membership_messages.HeartbeatResponse:
+        return await self._call("heartbeat", request)  # type: ignore[no-any-return]
+
+    async def members(self, request: membership_messages.MembersRequest) -> membership_messages.MembersResponse:
+        return await self._call("members", request)  # type: ignore[no-any-return]

@@ -11,7 +11,7 @@ from acklog.wire.identifiers import Receipt
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from cluster.errors import ServerError
-from storage.rpc import messages
+from storage.rpc import membership_messages, messages
 from storage.rpc.node_api import ProduceWaiter
 
 LEADER_EPOCH = 3
@@ -43,9 +43,10 @@ class _Log:
 
 class MemoryNode:
     """`fail` makes the next calls of one kind raise; `seen` holds every request; `may_produce` cleared keeps sends
-    waiting."""
+    waiting. `owned` is what the members of exclusive groups have, by their names."""
 
     def __init__(self) -> None:
+        self.owned: dict[str, list[membership_messages.Ownership]] = {}
         self.seen: list[tuple[str, Any]] = []
         self._logs: dict[tuple[str, int], _Log] = {}
         self._failures: dict[str, list[Exception]] = {}
@@ -239,6 +240,18 @@ class MemoryNode:
             reader.done.clear()
             reader.leases.clear()
         return messages.SeekResponse(target, previous)
+
+    async def heartbeat(self, request: membership_messages.HeartbeatRequest) -> membership_messages.HeartbeatResponse:
+        self._note("heartbeat", request)
+        return membership_messages.HeartbeatResponse(1, 1, self.owned.get(request.member, []), 15_000)
+
+    async def members(self, request: membership_messages.MembersRequest) -> membership_messages.MembersResponse:
+        self._note("members", request)
+        described = [
+            membership_messages.MemberDescription(name, 1, 1, [], [], "", 15_000, False, "", 0, owned)
+            for name, owned in sorted(self.owned.items())
+        ]
+        return membership_messages.MembersResponse(1 if described else 0, described)
 
 
 def _known(log: _Log, keys: list[DedupKey]) -> list[messages.KeyedResult]:

@@ -30,8 +30,10 @@ def test_the_calls() -> None:
 
 
 def test_the_versions() -> None:
-    assert (handshake.OLDEST_VERSION, handshake.NEWEST_VERSION) == (1, methods.REPLICA_REPORT.since) == (1, 3)
-    assert "Today there are the versions 1 to 3; 2 brought `known_keys`, 3 `replica_report`." in DOCUMENT
+    assert (handshake.OLDEST_VERSION, handshake.NEWEST_VERSION) == (1, methods.MEMBERS.since) == (1, 4)
+    assert (
+        "Today there are the versions 1 to 4; 2 brought `known_keys`, 3 `replica_report`, 4 `heartbeat` and" in DOCUMENT
+    )
 
 
 def test_the_limits() -> None:

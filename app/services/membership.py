@@ -1,0 +1,99 @@
+"""Being a member of an exclusive group, for whoever receives by one: heartbeats to the group's coordinator.
+
+The coordinator is the leader of the group's partition of the topic `__groups`, which the first call makes.
+"""
+
+from collections.abc import Awaitable
+
+from app.calls.members import Subscription
+from app.gateway.dependencies import Gateway
+from app.gateway.routing import PartitionLeaders, Try
+from app.services.catalog import Catalog
+from app.services.node_lag import answer_of_node
+from cluster.catalog.topic_defaults import default_min_insync_replicas, default_replication_factor
+from cluster.model.internal_topics import GROUPS_PARTITIONS, GROUPS_TOPIC, coordinator_partition, groups_topic_config
+from cluster.model.values import Group, Topic
+from storage.rpc.membership_messages import (
+    JOIN,
+    LEAVE,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    MembersRequest,
+    MembersResponse,
+)
+from storage.rpc.node_api import NodeApi
+
+
+class GroupMembership:
+    """Calls raise ServerError: MEMBER_UNKNOWN, MEMBER_FENCED, MEMBER_EXISTS, WRONG_GROUP_MODE, OVERLOADED, and what
+    routing raises while nobody coordinates."""
+
+    def __init__(self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders) -> None:
+        self._gateway = gateway
+        self._catalog = catalog
+        self._leaders = leaders
+
+    async def heartbeat(
+        self,
+        group: Group,
+        member: str,
+        subscription: Subscription,
+        *,
+        member_epoch: int = JOIN,
+        known_epoch: int = 0,
+        wait_ms: int = 0,
+    ) -> HeartbeatResponse:
+        """As `HeartbeatRequest`: the member's assignment, at once if its epoch is not `known_epoch`, else when it
+        changes or after `wait_ms`. It is repeated while the coordinator changes; cancelling it ends the wait there."""
+        place = await self._groups_topic()
+        partition = coordinator_partition(group.id, place)
+        until_ms = self._leaders.deadline_in(wait_ms)
+
+        def beat(node: NodeApi, _attempt: Try) -> Awaitable[HeartbeatResponse]:
+            request = HeartbeatRequest(
+                partition,
+                group.id,
+                member,
+                member_epoch,
+                list(subscription.topic_ids),
+                list(subscription.patterns),
+                subscription.rack,
+                subscription.session_timeout_ms,
+                subscription.is_static,
+                subscription.instance_id,
+                known_epoch,
+                max(0, self._leaders.remaining_ms(until_ms)),
+            )
+            return answer_of_node(node.heartbeat(request), self._gateway.metadata, group_id=group.id)
+
+        deadline_ms = until_ms + self._gateway.settings.request_timeout_ms
+        return await self._leaders.change(place.id, partition, beat, deadline_ms=deadline_ms)
+
+    async def leave(self, group: Group, member: str) -> None:
+        """The member's partitions are others' at once."""
+        await self.heartbeat(group, member, Subscription(()), member_epoch=LEAVE)
+
+    async def members(self, group: Group) -> MembersResponse:
+        """As the group's coordinator knows them."""
+        place = self._gateway.metadata.topic(GROUPS_TOPIC)
+        if place is None:
+            return MembersResponse(0, [])
+        request = MembersRequest(coordinator_partition(group.id, place), group.id)
+
+        def ask(node: NodeApi, _remaining_ms: int) -> Awaitable[MembersResponse]:
+            return answer_of_node(node.members(request), self._gateway.metadata, group_id=group.id)
+
+        deadline_ms = self._leaders.deadline_in(self._gateway.settings.request_timeout_ms)
+        return await self._leaders.call(place.id, request.partition, ask, deadline_ms=deadline_ms)
+
+    async def _groups_topic(self) -> Topic:
+        topic = self._gateway.metadata.topic(GROUPS_TOPIC)
+        if topic is not None:
+            return topic
+        factor = default_replication_factor(await self._catalog.nodes())
+        return await self._gateway.topics.get_or_create(
+            GROUPS_TOPIC,
+            partitions=GROUPS_PARTITIONS,
+            config=groups_topic_config(default_min_insync_replicas(factor)),
+            replication_factor=factor,
+        )
