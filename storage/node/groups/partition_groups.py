@@ -1,12 +1,11 @@
 """One partition's groups as its leader runs them: receives, settlements, seeks.
 
-The delivery state machine decides, `DeliveryHost` makes its records durable; this host reads the messages and tells the
-waiting receives when something came back. What time does by itself is in `DeliverySteps`.
+The delivery state machine decides, `DeliveryHost` makes its records durable, `LeasedReceives` reads the messages; this
+host tells the waiting receives when something came back. What time does by itself is in `DeliverySteps`.
 """
 
 import asyncio
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
 
 import structlog
 from msgspec.structs import replace
@@ -17,13 +16,11 @@ from cluster.model.values import Group, StartPosition
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
 from storage.delivery.group_in_partition import GroupInPartition, SettleDecision
-from storage.delivery.leases import Lease
-from storage.delivery.records import Acked, GroupRemoved, Returned, Started, unpack_ranges
+from storage.delivery.records import Acked, GroupRemoved, Returned, Started
 from storage.node.groups.cut_log import gone_with_log
 from storage.node.groups.delivery_host import DeliveryHost
 from storage.node.groups.delivery_steps import DeliverySteps
-from storage.node.groups.lease_finder import LeaseFinder
-from storage.node.groups.lease_reader import LeaseReader, ReadLeases
+from storage.node.groups.leased_receives import NOTHING, LeasedReceives, Share, item_of
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.partition.partition_host import PartitionHost
 from storage.node.partition.record_reader import RecordReader
@@ -32,7 +29,6 @@ from storage.rpc.messages import (
     GroupPosition,
     MessageInGroup,
     ReceiveRequest,
-    SettleItem,
     SettleRequest,
 )
 
@@ -42,17 +38,6 @@ GROUP_LIMIT_RETRY_MS = 1000
 _REASONS = ("IN_FLIGHT_LIMIT", "ALL_LEASED", "DELAYED", "EMPTY")  # what a consumer should know first
 _UNKNOWN_HERE = frozenset({ProblemCode.NOT_DELIVERED, ProblemCode.MESSAGE_NOT_FOUND, ProblemCode.INVALID_RECEIPT})
 """What another leader may know."""
-
-
-class Share(NamedTuple):
-    """What one partition gives to a receive."""
-
-    messages: list[DeliveredMessage]
-    size_bytes: int
-    may_have_more: bool
-
-
-_NOTHING = Share([], 0, False)
 
 
 def empty_reason_of(reasons: Iterable[str]) -> str:
@@ -79,14 +64,8 @@ class PartitionGroups:
         self._host = host
         self._delivery = delivery
         self._state = delivery.state
-        self._leased = LeaseReader(host, reader)
-        self._finder = LeaseFinder(
-            host,
-            delivery,
-            reader,
-            clock=clock,
-            looks_max=settings.looks_per_receive_max,
-            on_more=lambda group_id: on_returned(group_id, host.partition),
+        self._receives = LeasedReceives(
+            host, delivery, reader, steps, clock=clock, settings=settings, on_returned=on_returned
         )
         self._steps = steps
         self._clock = clock
@@ -169,96 +148,20 @@ class PartitionGroups:
     async def receive(
         self, request: ReceiveRequest, group: Group, max_messages: int, max_bytes: int, is_first: bool
     ) -> Share:
-        """Lease messages and read them. The first message of an answer is given whatever its size.
-
-        Raises ServerError: UNAVAILABLE (this leader may be over), RECORDS_CORRUPT (the damaged messages stay leased, so
-        that they are tried again later and do not hide the others), STORAGE_FAILED.
-        """
+        """As `LeasedReceives.give`. Raises ServerError UNAVAILABLE, too: this leader may be over."""
         state = self._state.as_it_is_set(group)
         if state is None:
-            return _NOTHING
+            return NOTHING
         self._delivery.check_sure()
-        visibility_ms = group.settings.visibility_ms if request.visibility_ms is None else request.visibility_ms
         if state.progress < self._host.log.log_start:
             await self._jump(state)
-        damage, wanted = None, max_messages
-        for _ in range(self._settings.damaged_batches_per_receive_max):
-            leases = await self._finder.find(state, request.consumer, wanted, visibility_ms)
-            if not leases:
-                break
-            self._steps.arm_at(self._clock.monotonic_ms() + visibility_ms)
-            found = await self._read(request, state, leases, max_messages, max_bytes, is_first)
-            if found.messages or found.damage is None:
-                may_have_more = bool(found.surplus) or len(leases) == wanted
-                return Share(found.messages, found.size_bytes, may_have_more)
-            damage, wanted = found.damage, max_messages + found.damaged_behind
-        if damage is not None:
-            raise damage
-        return _NOTHING
-
-    async def _read(
-        self,
-        request: ReceiveRequest,
-        state: GroupInPartition,
-        leases: list[Lease],
-        max_messages: int,
-        max_bytes: int,
-        is_first: bool,
-    ) -> ReadLeases:
-        """What is given of the leased messages; what does not fit is given back and its attempt does not count."""
-        try:
-            found = await self._leased.read(
-                state.group_id, leases, max_messages=max_messages, max_bytes=max_bytes, is_first=is_first
-            )
-        except (ServerError, asyncio.CancelledError):
-            self._release(state, leases)
-            raise
-        if found.surplus:
-            self._release(state, found.surplus)
-        try:
-            if request.auto_ack:
-                return found._replace(messages=await self._ack_delivered(state, found.messages))
-            self._check_still_sure(state, leases)
-        except asyncio.CancelledError:
-            self._release(state, leases)
-            raise
-        return found
-
-    def _check_still_sure(self, state: GroupInPartition, leases: list[Lease]) -> None:
-        """The process may have stood still while it read."""
-        try:
-            self._delivery.check_sure()
-        except ServerError:
-            self._release(state, leases)
-            raise
-
-    async def _ack_delivered(self, state: GroupInPartition, read: list[DeliveredMessage]) -> list[DeliveredMessage]:
-        """At most once: done, durably, before anybody sees the messages. Those that this did, and no others: a lease
-        may have run out while they were read, and somebody else has got them, or has done them."""
-        items = [_item_of(message.receipt) for message in read]
-        settlement = state.ack(items, readable_end=self._host.readable_end)
-        if settlement.record is None:
-            return []
-        await self._delivery.commit(settlement.record)
-        for message in read:
-            message.receipt = ""
-        runs = list(unpack_ranges(settlement.record.runs))
-        if sum(end - start for start, end in runs) == len(read):
-            return read
-        done = {offset for start, end in runs for offset in range(start, end)}
-        return [message for message in read if message.offset in done]
-
-    def _release(self, state: GroupInPartition, leases: list[Lease]) -> None:
-        items = [SettleItem(lease.offset, lease.generation, lease.leader_epoch, lease.attempt) for lease in leases]
-        state.release(items)
-        self._on_returned(state.group_id, self._host.partition)
+        return await self._receives.give(state, request, group.settings, max_messages, max_bytes, is_first)
 
     def release_delivered(self, group_id: str, message: DeliveredMessage) -> None:
         """The answer with this message could not be written."""
         state = self._state.group(group_id)
         if state is not None and message.receipt:
-            state.release([_item_of(message.receipt)])
-            self._on_returned(group_id, self._host.partition)
+            self._receives.release(state, [item_of(message.receipt)])
 
     def empty_reason(self, group_id: str) -> str:
         state = self._state.group(group_id)
@@ -387,8 +290,3 @@ class PartitionGroups:
             lost=record.lost,
         )
         self._on_returned(state.group_id, self._host.partition)  # a receive may have met what was removed
-
-
-def _item_of(receipt_text: str) -> SettleItem:
-    parts = receipt_text.split("-")
-    return SettleItem(int(parts[3]), int(parts[5]), int(parts[6]), int(parts[7]))

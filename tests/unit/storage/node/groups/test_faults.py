@@ -13,7 +13,8 @@ from cluster.errors import ServerError
 from cluster.model import keys
 from cluster.ports.coordination import CoordinationUnavailableError, KeyValue
 from storage.node.groups.delivery_snapshots import SNAPSHOT_NAME
-from storage.node.groups.partition_groups import PartitionGroups, Share
+from storage.node.groups.leased_receives import Share
+from storage.node.groups.partition_groups import PartitionGroups
 from storage.rpc import messages
 from tests.sim.sim_disk import DiskOperation, OperationKind
 from tests.support.simulated_node import SMALL, SimulatedNode, with_node

@@ -1,0 +1,156 @@
+"""From leases to messages: what a partition gives to one receive."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from cluster.errors import ServerError
+from cluster.model.values import GroupSettings
+from cluster.ports.clock import Clock
+from storage.delivery.group_in_partition import GroupInPartition
+from storage.delivery.leases import Lease
+from storage.delivery.receipts import ReceiptClaim
+from storage.delivery.records import unpack_ranges
+from storage.node.groups.delivery_host import DeliveryHost
+from storage.node.groups.delivery_steps import DeliverySteps
+from storage.node.groups.lease_finder import LeaseFinder
+from storage.node.groups.lease_reader import LeaseReader, ReadLeases
+from storage.node.partition.node_settings import NodeSettings
+from storage.node.partition.partition_host import PartitionHost
+from storage.node.partition.record_reader import RecordReader
+from storage.rpc.messages import DeliveredMessage, ReceiveRequest, SettleItem
+
+
+class Share(NamedTuple):
+    """What one partition gives to a receive."""
+
+    messages: list[DeliveredMessage]
+    size_bytes: int
+    may_have_more: bool
+
+
+NOTHING = Share([], 0, False)
+
+
+class LeasedReceives:
+    """Of one partition. `on_returned(group_id, partition)` is called when a group may have something to deliver
+    again."""
+
+    def __init__(
+        self,
+        host: PartitionHost,
+        delivery: DeliveryHost,
+        reader: RecordReader,
+        steps: DeliverySteps,
+        *,
+        clock: Clock,
+        settings: NodeSettings,
+        on_returned: Callable[[str, int], None],
+    ) -> None:
+        self._host = host
+        self._delivery = delivery
+        self._leased = LeaseReader(host, reader)
+        self._finder = LeaseFinder(
+            host,
+            delivery,
+            reader,
+            clock=clock,
+            looks_max=settings.looks_per_receive_max,
+            on_more=lambda group_id: on_returned(group_id, host.partition),
+        )
+        self._steps = steps
+        self._clock = clock
+        self._damaged_batches_max = settings.damaged_batches_per_receive_max
+        self._on_returned = on_returned
+
+    async def give(
+        self,
+        state: GroupInPartition,
+        request: ReceiveRequest,
+        settings: GroupSettings,
+        max_messages: int,
+        max_bytes: int,
+        is_first: bool,
+    ) -> Share:
+        """Lease messages and read them. The first message of an answer is given whatever its size.
+
+        Raises ServerError: RECORDS_CORRUPT (the damaged messages stay leased, so that they are tried again later and do
+        not hide the others), STORAGE_FAILED, UNAVAILABLE (this leader may be over).
+        """
+        visibility_ms = settings.visibility_ms if request.visibility_ms is None else request.visibility_ms
+        damage, wanted = None, max_messages
+        for _ in range(self._damaged_batches_max):
+            leases = await self._finder.find(state, request.consumer, wanted, visibility_ms)
+            if not leases:
+                break
+            self._steps.arm_at(self._clock.monotonic_ms() + visibility_ms)
+            found = await self._read(request, state, leases, max_messages, max_bytes, is_first)
+            if found.messages or found.damage is None:
+                may_have_more = bool(found.surplus) or len(leases) == wanted
+                return Share(found.messages, found.size_bytes, may_have_more)
+            damage, wanted = found.damage, max_messages + found.damaged_behind
+        if damage is not None:
+            raise damage
+        return NOTHING
+
+    def release(self, state: GroupInPartition, items: Sequence[ReceiptClaim]) -> None:
+        """Nobody has seen these leases: their attempts do not count."""
+        state.release(items)
+        self._on_returned(state.group_id, self._host.partition)
+
+    async def _read(
+        self,
+        request: ReceiveRequest,
+        state: GroupInPartition,
+        leases: list[Lease],
+        max_messages: int,
+        max_bytes: int,
+        is_first: bool,
+    ) -> ReadLeases:
+        """What is given of the leased messages; what does not fit is given back and its attempt does not count."""
+        try:
+            found = await self._leased.read(
+                state.group_id, leases, max_messages=max_messages, max_bytes=max_bytes, is_first=is_first
+            )
+        except (ServerError, asyncio.CancelledError):
+            self.release(state, leases)
+            raise
+        if found.surplus:
+            self.release(state, found.surplus)
+        try:
+            if request.auto_ack:
+                return found._replace(messages=await self._ack_delivered(state, found.messages))
+            self._check_still_sure(state, leases)
+        except asyncio.CancelledError:
+            self.release(state, leases)
+            raise
+        return found
+
+    def _check_still_sure(self, state: GroupInPartition, leases: list[Lease]) -> None:
+        """The process may have stood still while it read."""
+        try:
+            self._delivery.check_sure()
+        except ServerError:
+            self.release(state, leases)
+            raise
+
+    async def _ack_delivered(self, state: GroupInPartition, read: list[DeliveredMessage]) -> list[DeliveredMessage]:
+        """At most once: done, durably, before anybody sees the messages. Those that this did, and no others: a lease
+        may have run out while they were read, and somebody else has got them, or has done them."""
+        items = [item_of(message.receipt) for message in read]
+        settlement = state.ack(items, readable_end=self._host.readable_end)
+        if settlement.record is None:
+            return []
+        await self._delivery.commit(settlement.record)
+        for message in read:
+            message.receipt = ""
+        runs = list(unpack_ranges(settlement.record.runs))
+        if sum(end - start for start, end in runs) == len(read):
+            return read
+        done = {offset for start, end in runs for offset in range(start, end)}
+        return [message for message in read if message.offset in done]
+
+
+def item_of(receipt_text: str) -> SettleItem:
+    parts = receipt_text.split("-")
+    return SettleItem(int(parts[3]), int(parts[5]), int(parts[6]), int(parts[7]))
