@@ -62,7 +62,9 @@ def test_errors_can_be_copied_and_sent_to_other_processes() -> None:
 
 
 def test_what_no_server_answers_with_is_found_beside_the_codes() -> None:
-    found = {name for name, kind in vars(local_errors).items() if isinstance(kind, type)}
+    found = {
+        name for name, kind in vars(local_errors).items() if isinstance(kind, type) and issubclass(kind, AcklogError)
+    }
     assert all(getattr(errors, name) is getattr(local_errors, name) for name in found)
     assert "ConnectionFailed" in found
 
