@@ -8,7 +8,8 @@ from acklog.catalog import UncleanElection
 
 class ClusterNode(msgspec.Struct):
     """A node that is not `live` is away. One that is `draining` can be stopped for good when `replicas` is 0; one that
-    is `leaving` is about to stop, and comes back. `rack` is what fails together, "" a rack of the node's own."""
+    is `leaving` is about to stop, and comes back. `rack` is what fails together, "" a rack of the node's own. One whose
+    `protocol` is below the cluster's `needed_protocol` cannot serve some group that there is."""
 
     node: int
     address: str
@@ -18,6 +19,7 @@ class ClusterNode(msgspec.Struct):
     leaving: bool
     replicas: int
     leaders: int
+    protocol: int = 0
 
 
 class MoveProgress(msgspec.Struct, rename="camel"):
@@ -63,6 +65,8 @@ class ClusterStatus(msgspec.Struct, rename="camel"):
     moves: list[MoveProgress]
     troubled: list[TroubledPartition]
     complete: bool
+    needed_protocol: int = 0
+    """What the groups that there are take of every node."""
 
 
 class PlannedMove(msgspec.Struct):

@@ -201,6 +201,10 @@ class WrongGroupMode(ProblemError, problem=ProblemCode.WRONG_GROUP_MODE):
     """The group's mode does not allow this call."""
 
 
+class NodesTooOld(ProblemError, problem=ProblemCode.NODES_TOO_OLD):
+    """A node of the cluster is of a version that does not know this."""
+
+
 class ReceiptStale(ProblemError, problem=ProblemCode.RECEIPT_STALE):
     """The message was leased again or done, or its group sought, since this receipt."""
 

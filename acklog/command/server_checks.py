@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from acklog.command.checkup import Check, fail, names_text, ok, skipped, warn
+from acklog.command.cluster_checks import nodes_check
 from acklog.command.dead_letters import dead_letter_topics
 from acklog.command.failures import explain
 from acklog.command.lag_figures import TopicLag, lags_of
@@ -83,6 +84,7 @@ class ServerChecks:
 
     def _checks(self) -> list[tuple[str, Callable[[], Iterator[Check]]]]:
         return [
+            ("nodes", self._nodes),
             ("metrics", self._metrics),
             ("topics", self._look_at_topics),
             ("groups", self._look_at_groups),
@@ -193,6 +195,9 @@ class ServerChecks:
             finding = f"the server is {versions[0]}, this command {self._own_version}"
             return warn("version", finding, "Install the same version on both sides.")
         return ok("version", f"{versions[0]} on both sides" if versions[0] == self._own_version else versions[0])
+
+    def _nodes(self) -> Iterator[Check]:
+        yield nodes_check(self._client.cluster.status())
 
     # --- topics and groups -------------------------------------------------------------------------------------------
 

@@ -58,6 +58,7 @@ class ProblemCode(Problem, Enum):
     TOO_MANY_TOPICS = Problem(409, False, "There are as many topics as may be made")
     TOO_MANY_GROUPS = Problem(409, False, "There are as many groups as may be made")
     WRONG_GROUP_MODE = Problem(409, False, "The group's mode does not allow this call")
+    NODES_TOO_OLD = Problem(409, False, "A node of the cluster is of a version that does not know this")
     RECEIPT_STALE = Problem(409, False, "The message was leased again or done, or its group sought, since this receipt")
     NOT_DELIVERED = Problem(409, False, "The message was never delivered to the group")
     CLEAN_ELECTION_POSSIBLE = Problem(

@@ -87,7 +87,8 @@ class DecommissionFields(msgspec.Struct, forbid_unknown_fields=True):
 
 class ClusterNodeView(msgspec.Struct, rename="camel"):
     """A node that is not `live` is away. One that is `draining` can be stopped for good when `replicas` is 0; one that
-    is `leaving` is about to stop, and comes back. `rack` "" is a rack of the node's own."""
+    is `leaving` is about to stop, and comes back. `rack` "" is a rack of the node's own. `protocol` is the newest
+    version of the protocol between nodes that it speaks, 0 where it is away, or of a version that does not say."""
 
     node: int
     address: str
@@ -97,6 +98,7 @@ class ClusterNodeView(msgspec.Struct, rename="camel"):
     leaving: bool
     replicas: int
     leaders: int
+    protocol: int
 
 
 class MoveProgressView(msgspec.Struct, rename="camel"):
@@ -128,10 +130,13 @@ class ClusterView(msgspec.Struct, rename="camel"):
 
     The counts are those of the whole cluster. `moves` and `troubled` name only topics that the token is for; `complete`
     is false where there are more of them than `limit`.
+
+    A live node whose `protocol` is below `neededProtocol` cannot serve some group that there is.
     """
 
     embedded: bool
     controller: int | None
+    needed_protocol: int
     store_reachable: bool
     automatic_moves: bool
     nodes: list[ClusterNodeView]

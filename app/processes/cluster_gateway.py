@@ -11,6 +11,7 @@ from app.configuration.server_settings import Settings
 from app.gateway.batching.batch_numbers import BatchNumbers
 from app.gateway.dependencies import Gateway, InThread
 from app.gateway.remote_nodes import RemoteNodes
+from app.processes.earlier_nodes import name_earlier_nodes
 from cluster.catalog.cluster_admin import ClusterAdmin
 from cluster.catalog.group_admin import GroupAdmin
 from cluster.catalog.topic_admin import TopicAdmin
@@ -60,9 +61,9 @@ async def start_cluster_gateway(
         metadata = MetadataView(store, clock)
         parts.push_async_callback(metadata.close)
         await metadata.start()
-        nodes = RemoteNodes(
-            metadata, transport, clock=clock, entropy=entropy, settings=rpc_client or RpcClientSettings()
-        )
+        rpc_settings = rpc_client or RpcClientSettings()
+        parts.callback(name_earlier_nodes(metadata, own_protocol=rpc_settings.versions.newest))
+        nodes = RemoteNodes(metadata, transport, clock=clock, entropy=entropy, settings=rpc_settings)
         parts.push_async_callback(nodes.close)
         gateway = Gateway(
             metadata=metadata,

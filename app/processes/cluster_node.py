@@ -14,6 +14,7 @@ from app.configuration.node_process_settings import NodeProcessSettings
 from app.gateway.nodes_with_self import NodesWithSelf
 from app.gateway.remote_nodes import RemoteNodes
 from app.processes.directory_start import count_start
+from app.processes.earlier_nodes import name_earlier_nodes
 from app.processes.node_end import NodeEnd, StorageFailedError
 from app.processes.storage_watch import StorageWatch
 from cluster.catalog.topic_admin import TopicAdmin
@@ -215,6 +216,7 @@ async def _join(
             node.logs.directory_id,
             address=settings.advertise or server.address,
             rack=settings.rack,
+            newest_protocol=settings.rpc_server.versions.newest,
         ),
         clock=clock,
         on_change=partial(_registration_changed, node),
@@ -241,6 +243,7 @@ async def _join(
     )
     detector.start()
     parts.push_async_callback(detector.close)
+    parts.callback(name_earlier_nodes(metadata, own_protocol=settings.rpc_server.versions.newest))
     watch = StorageWatch(node, registrar, metadata, end, clock=clock, interval_ms=settings.vital_interval_ms)
     watching = asyncio.create_task(watch.run(), name="storage watch")
     parts.callback(watching.cancel)

@@ -29,6 +29,7 @@ from storage.node.node_ports import NodePorts
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.replicas.no_peers import NoPeers
 from storage.node.storage_node import StorageNode
+from storage.rpc.handshake import NEWEST_VERSION
 from storage.rpc.in_process import InProcessNode
 from storage.rpc.node_api import NodeApi
 
@@ -115,7 +116,9 @@ async def start_embedded(
     nodes.attach(InProcessNode(node))
     registrar = NodeRegistrar(
         store,
-        NodeRegistration(NODE_ID, incarnation, node.logs.directory_id, address="embedded"),
+        NodeRegistration(
+            NODE_ID, incarnation, node.logs.directory_id, address="embedded", newest_protocol=NEWEST_VERSION
+        ),
         clock=clock,
         on_change=lambda is_registered: None,
     )

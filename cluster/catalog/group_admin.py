@@ -17,10 +17,12 @@ from cluster.catalog.catalog_change import (
     check_name,
     not_found,
 )
+from cluster.catalog.known_by_all import KnownByAll
 from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
-from cluster.model.codec import decode, encode
+from cluster.model.codec import decode, encode, encode_instead
+from cluster.model.needed_protocol import needed_by_group
 from cluster.model.values import Group, GroupMode, GroupSettings, Tombstone
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import (
@@ -56,12 +58,13 @@ class GroupAdmin:
         self._entropy = entropy
         self._settings = settings or CatalogSettings()
         self._changer = CatalogChanger(store, metadata, clock, self._settings)
+        self._known_by_all = KnownByAll(metadata, timeout_ms=self._settings.view_timeout_ms)
         self._one_creation = asyncio.Lock()  # so that the view's count is exact when it is checked
 
     async def create(self, name: str, *, mode: GroupMode, settings: GroupSettings) -> Group:
         """The group; the existing one, if it has the same mode and settings.
 
-        Raises ServerError INVALID_NAME, GROUP_EXISTS (with other settings), TOO_MANY_GROUPS.
+        Raises ServerError INVALID_NAME, GROUP_EXISTS (with other settings), TOO_MANY_GROUPS, NODES_TOO_OLD.
         """
         group = await self.get_or_create(name, mode=mode, settings=settings)
         if (group.mode, group.settings) != (mode, settings):
@@ -81,6 +84,7 @@ class GroupAdmin:
         if known is not None:
             return known
         check_name(name, "group")
+        await self._known_by_all.require(needed_by_group(mode), f"groups of mode {mode.value}")
         wanted = Group(
             id=id_from_bits(self._entropy.bits64()),
             name=name,
@@ -134,7 +138,7 @@ class GroupAdmin:
             revised = settings if isinstance(settings, GroupSettings) else settings(group.settings)
             sources = group.dead_letter_sources if isinstance(dead_letter_sources, UnsetType) else dead_letter_sources
             updated = replace(group, settings=revised, dead_letter_sources=sources)
-            return NothingToWrite() if updated == group else Write([unchanged(item)], [_put(updated)])
+            return NothingToWrite() if updated == group else _rewrite(item, updated)
 
         await self._changer.change(keys.group(name), decide)
         assert updated is not None
@@ -176,6 +180,10 @@ class GroupAdmin:
     def _not_found(self, name: str) -> ServerError:
         names = [group.name for group in self._metadata.groups()]
         return not_found(ProblemCode.GROUP_NOT_FOUND, "group", name, names)
+
+
+def _rewrite(item: KeyValue, group: Group) -> Write:
+    return Write([unchanged(item)], [Put(item.key, encode_instead(group, item.value))])
 
 
 def _put(group: Group) -> Put:

@@ -21,7 +21,7 @@ from cluster.catalog.topic_defaults import check_min_insync_replicas
 from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
-from cluster.model.codec import decode, encode
+from cluster.model.codec import decode, encode, encode_instead
 from cluster.model.internal_topics import INTERNAL_TOPICS
 from cluster.model.topic_mapping import remapped
 from cluster.model.values import Tombstone, Topic, TopicConfig
@@ -146,7 +146,7 @@ class TopicAdmin:
                     field="partitions",
                 )
             self._check_total(updated.partitions - topic.partitions)
-            return Write([unchanged(item)], [_put(updated)])
+            return _rewrite(item, updated)
 
         async with self._one_growth:
             await self._changer.change(keys.topic(name), decide)
@@ -168,7 +168,7 @@ class TopicAdmin:
             topic = decode(Topic, item.value)
             _check_decommission(topic, partitions)
             updated = self._remapped(topic, topic.partitions, sorted({*topic.decommissioned, *partitions}))
-            return NothingToWrite() if updated == topic else Write([unchanged(item)], [_put(updated)])
+            return NothingToWrite() if updated == topic else _rewrite(item, updated)
 
         await self._changer.change(keys.topic(name), decide)
         assert updated is not None
@@ -225,6 +225,10 @@ def _check_decommission(topic: Topic, partitions: Sequence[int]) -> None:
     if len({*topic.decommissioned, *partitions}) == topic.partitions:
         detail = f"at least one partition of {topic.name!r} must go on taking messages; to remove all, delete the topic"
         raise ServerError(ProblemCode.INVALID_FIELD, detail, field="partitions")
+
+
+def _rewrite(item: KeyValue, topic: Topic) -> Write:
+    return Write([unchanged(item)], [Put(item.key, encode_instead(topic, item.value))])
 
 
 def _put(topic: Topic) -> Put:

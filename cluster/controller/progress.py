@@ -43,6 +43,7 @@ class NodeProgress:
     is_leaving: bool
     replicas: int
     leaders: int
+    newest_protocol: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +146,7 @@ def _nodes(image: ClusterImage, replicas: Counter[int], leaders: Counter[int]) -
                     is_leaving=member.is_leaving,
                     replicas=replicas[node_id],
                     leaders=leaders[node_id],
+                    newest_protocol=member.newest_protocol,
                 )
             )
     return tuple(found)

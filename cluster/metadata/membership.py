@@ -8,7 +8,7 @@ import msgspec
 from cluster.model import keys
 from cluster.model.codec import decode
 from cluster.model.steering import NodeSteering
-from cluster.model.values import NodeRegistration
+from cluster.model.values import UNTOLD_PROTOCOL, NodeRegistration
 from cluster.ports.coordination import Changed, Compare, Event, KeyValue, absent, key_of, unchanged
 
 
@@ -32,6 +32,11 @@ class Member:
     @property
     def has_impaired_storage(self) -> bool:
         return self.registration is not None and self.registration.has_impaired_storage
+
+    @property
+    def newest_protocol(self) -> int:
+        """UNTOLD_PROTOCOL also where it does not live: what it will be when it comes back, nobody knows."""
+        return UNTOLD_PROTOCOL if self.registration is None else self.registration.newest_protocol
 
     @property
     def is_usable(self) -> bool:
@@ -111,6 +116,10 @@ class Membership:
 
     def usable(self) -> list[Member]:
         return [member for member in self._all().values() if member.is_usable]
+
+    def earlier_than(self, protocol: int) -> list[Member]:
+        """Registered nodes that do not know yet what this version of the protocol brought."""
+        return [member for member in self.live() if member.newest_protocol < protocol]
 
     def guards(self, node_ids: Iterable[int]) -> tuple[Compare, ...]:
         """Hold as long as none of these nodes registers anew, and none of the registrations ends."""

@@ -8,6 +8,7 @@ import msgspec
 from acklog.wire import limits
 
 NO_LEADER = -1
+UNTOLD_PROTOCOL = 0
 
 
 class GroupMode(Enum):
@@ -165,7 +166,9 @@ class NodeRegistration(msgspec.Struct, frozen=True, rename="camel"):
 
     `rack` is what fails together ("" is a rack of the node's own). A node that `is_leaving` is about to stop and wants
     to hand its leaderships over first; its replicas stay where they are. One that `has_impaired_storage` takes nothing
-    more for now (its disk is full, or stands still), and wants the same.
+    more for now (its disk is full, or stands still), and wants the same. `newest_protocol` is the newest version of the
+    protocol between nodes that it speaks, by which others know what it can read; UNTOLD_PROTOCOL in versions that did
+    not say.
     """
 
     node_id: int
@@ -175,6 +178,7 @@ class NodeRegistration(msgspec.Struct, frozen=True, rename="camel"):
     rack: str = ""
     is_leaving: bool = False
     has_impaired_storage: bool = False
+    newest_protocol: int = UNTOLD_PROTOCOL
 
 
 class ControllerClaim(msgspec.Struct, frozen=True, rename="camel"):

@@ -157,12 +157,14 @@ def _node(number: int) -> Document:
         "leaving": False,
         "replicas": 6,
         "leaders": 2,
+        "protocol": 4,
     }
 
 
 CLUSTER: Document = {
     "embedded": False,
     "controller": 1,
+    "neededProtocol": 4,
     "storeReachable": True,
     "automaticMoves": True,
     "nodes": [_node(number) for number in (1, 2, 3, 4)],

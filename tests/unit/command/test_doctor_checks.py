@@ -16,6 +16,7 @@ from acklog.catalog import (
     TopicConfig,
     TopicDescription,
 )
+from acklog.cluster import ClusterNode, ClusterStatus
 from acklog.command import machine_checks
 from acklog.command.checkup import Check, CheckOutcome
 from acklog.command.machine_checks import (
@@ -44,13 +45,22 @@ acklog_limit_used_ratio{limit="journal_files_max"} 0.5
 """
 
 
+def cluster_status(*protocols: int, needed_protocol: int = 0) -> ClusterStatus:
+    """A node of each of these protocols; one more is away."""
+    nodes = [
+        ClusterNode(number, "", "", number <= len(protocols), False, False, 0, 0, protocol)
+        for number, protocol in enumerate([*protocols, 0], 1)
+    ]
+    return ClusterStatus(False, 1, True, True, nodes, 0, 0, 0, 0, 0, 0, 0, [], [], True, needed_protocol)
+
+
 class FakeServer:
     """A client whose answers are set; an exception in the place of one is raised."""
 
     def __init__(self, **answers: Any) -> None:
         self.answers = {"health": {}, "ready": {}, "metrics": HEALTHY, "topics": [], "groups": [], **answers}
         self.answers.setdefault("seek", Forbidden("no"))
-        self.topics = self.groups = self
+        self.topics = self.groups = self.cluster = self
         self.offsets_asked = 0
 
     def _answer(self, name: str) -> Any:
@@ -67,6 +77,9 @@ class FakeServer:
 
     def metrics(self) -> Any:
         return self._answer("metrics")
+
+    def status(self) -> Any:
+        return self.answers.get("status") or cluster_status()
 
 
 class _Topics:
@@ -282,3 +295,20 @@ class TestMachine:
 
     def test_an_old_python(self) -> None:
         assert machine_checks._python((3, 9, 1)).outcome is CheckOutcome.FAIL
+
+
+@pytest.mark.parametrize(
+    ("protocols", "needed", "outcome", "finding"),
+    [
+        ((4, 4), 4, CheckOutcome.OK, "2 nodes, all of one version"),
+        ((4, 3), 0, CheckOutcome.WARN, "of an earlier version than others: node 2"),
+        ((0, 4, 3), 4, CheckOutcome.FAIL, "cannot serve some group that there is: node 1, 3"),
+    ],
+)
+def test_nodes_of_an_earlier_version_are_named(
+    protocols: tuple[int, ...], needed: int, outcome: CheckOutcome, finding: str
+) -> None:
+    check = diagnose(FakeServer(status=cluster_status(*protocols, needed_protocol=needed)))["nodes"]
+    assert check.outcome is outcome
+    assert finding in check.finding
+    assert ("Install" in check.advice) is (outcome is not CheckOutcome.OK)

@@ -2,6 +2,7 @@
 
 import re
 
+from cluster.model.needed_protocol import PROTOCOL_OF_ALL_MODES
 from storage.node.replicas.failure_detector import FailureDetectorSettings
 from storage.node.replicas.fetch_sessions import RETRY_GROWTH_MAX
 from storage.node.replicas.peer_directory import PEER_CLIENT
@@ -30,10 +31,10 @@ def test_the_calls() -> None:
 
 
 def test_the_versions() -> None:
-    assert (handshake.OLDEST_VERSION, handshake.NEWEST_VERSION) == (1, methods.MEMBERS.since) == (1, 4)
-    assert (
-        "Today there are the versions 1 to 4; 2 brought `known_keys`, 3 `replica_report`, 4 `heartbeat` and" in DOCUMENT
-    )
+    assert (handshake.OLDEST_VERSION, handshake.NEWEST_VERSION) == (1, PROTOCOL_OF_ALL_MODES) == (1, 4)
+    assert (methods.KNOWN_KEYS.since, methods.REPLICA_REPORT.since, methods.MEMBERS.since) == (2, 3, 4)
+    brought = "2 brought `known_keys`, 3 `replica_report`, 4 `heartbeat`, `members` and groups of all modes."
+    assert f"Today there are the versions 1 to 4; {brought}" in DOCUMENT
 
 
 def test_the_limits() -> None:

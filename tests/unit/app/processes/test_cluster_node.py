@@ -10,6 +10,7 @@ from cluster.model import keys
 from cluster.model.codec import decode, encode
 from cluster.model.values import NodeRegistration, Topic
 from cluster.ports.coordination import CoordinationUnavailableError, Put
+from storage.rpc.handshake import NEWEST_VERSION
 from tests.sim.sim_disk import SimDisk
 from tests.support.cluster import Cluster, ClusterBuilder, OwnConnection, client_of
 
@@ -124,6 +125,7 @@ def test_a_replaced_node_is_told_to_end() -> None:
         node = cluster.nodes[1]
         registered = await _registration(cluster, 1)
         assert registered is not None
+        assert registered.newest_protocol == NEWEST_VERSION
         later = NodeRegistration(1, registered.incarnation + 1, registered.directory_id, "elsewhere:7000")
         item = await cluster.store.get(keys.node(1))
         assert item is not None

@@ -16,6 +16,7 @@ from app.configuration.server_settings import Settings
 from app.http.application import create_app
 from cluster.catalog.cluster_admin import ClusterAdmin
 from cluster.model import keys
+from cluster.model.values import UNTOLD_PROTOCOL
 from cluster.ports.coordination import CoordinationUnavailableError, KeyValue
 from tests.support.flaky_store import FlakyStore
 from tests.support.memory_gateway import MemoryWorld
@@ -64,6 +65,7 @@ class TestLooking:
         assert seen == {
             "embedded": False,
             "controller": 1,
+            "neededProtocol": 0,
             "storeReachable": True,
             "automaticMoves": True,
             "partitions": 3,
@@ -87,6 +89,7 @@ class TestLooking:
             "leaving": False,
             "replicas": 2,
             "leaders": 1,
+            "protocol": UNTOLD_PROTOCOL,
         }
 
     async def test_a_node_that_is_away_and_what_suffers(self, cluster: OperatedCluster) -> None:

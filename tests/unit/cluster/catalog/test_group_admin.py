@@ -2,6 +2,7 @@ import asyncio
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from acklog.wire.identifiers import id_from_bits
 from acklog.wire.problems import ProblemCode
@@ -9,8 +10,9 @@ from cluster.catalog.catalog_change import CatalogSettings
 from cluster.catalog.group_admin import GroupAdmin
 from cluster.errors import ServerError
 from cluster.model import keys
-from cluster.model.codec import decode
-from cluster.model.values import Group, GroupMode, GroupSettings, Tombstone
+from cluster.model.codec import decode, encode
+from cluster.model.needed_protocol import PROTOCOL_OF_ALL_MODES
+from cluster.model.values import Group, GroupMode, GroupSettings, NodeRegistration, Tombstone
 from cluster.ports.coordination import CoordinationUnavailableError, OutcomeUnknownError, Put
 from tests.unit.cluster.conftest import Catalogue
 
@@ -63,6 +65,43 @@ async def test_update_changes_the_settings_and_nothing_else(catalogue: Catalogue
     revision = catalogue.metadata.revision
     assert await groups.update("billing", settings=wanted) == updated
     assert catalogue.metadata.revision == revision
+
+
+async def test_a_setting_of_a_newer_version_outlives_an_update(catalogue: Catalogue) -> None:
+    groups = catalogue.groups()
+    group = await create(groups)
+    newer = encode(group).replace(b'"maxAttempts"', b'"filter":"a","maxAttempts"')
+    await catalogue.store.transact([], [Put(keys.group("billing"), newer)])
+    await groups.update("billing", settings=GroupSettings(visibility_ms=5))
+    item = await catalogue.store.get(keys.group("billing"))
+    assert item is not None
+    assert decode(Group, item.value).settings == GroupSettings(visibility_ms=5)
+    assert msgspec.json.decode(item.value)["settings"]["filter"] == "a"
+
+
+async def register(catalogue: Catalogue, *nodes: NodeRegistration) -> None:
+    await catalogue.store.transact([], [Put(keys.node(node.node_id), encode(node)) for node in nodes])
+
+
+@pytest.mark.parametrize("mode", [GroupMode.KEY_ORDERED, GroupMode.EXCLUSIVE])
+async def test_a_mode_waits_until_every_node_knows_it(catalogue: Catalogue, mode: GroupMode) -> None:
+    groups = catalogue.groups()
+    known = NodeRegistration(1, 1, "a", "", newest_protocol=PROTOCOL_OF_ALL_MODES)
+    earlier = [NodeRegistration(node_id, 1, "b", "") for node_id in (2, 3)]
+    await register(catalogue, known, *earlier)
+    refused = await refuse(ProblemCode.NODES_TOO_OLD, groups.create("billing", mode=mode, settings=SETTINGS))
+    assert refused.extra == {"nodes": [2, 3], "neededProtocol": PROTOCOL_OF_ALL_MODES}
+    assert "upgrade" in refused.detail
+    assert await catalogue.store.get(keys.group("billing")) is None
+    assert (await create(groups, "shared")).mode is GroupMode.SHARED
+    await register(catalogue, *(replace(node, newest_protocol=PROTOCOL_OF_ALL_MODES) for node in earlier))
+    assert (await groups.create("billing", mode=mode, settings=SETTINGS)).mode is mode
+
+
+async def test_a_mode_waits_for_the_store_to_say_who_is_registered(catalogue: Catalogue) -> None:
+    catalogue.store.before["list"] = [CoordinationUnavailableError("away")]
+    creating = catalogue.groups().create("billing", mode=GroupMode.EXCLUSIVE, settings=SETTINGS)
+    await refuse(ProblemCode.UNAVAILABLE, creating)
 
 
 async def test_the_sources_of_dead_letters_change_where_they_are_given(catalogue: Catalogue) -> None:

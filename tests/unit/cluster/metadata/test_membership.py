@@ -45,6 +45,16 @@ def test_nodes_without_a_rack_have_one_of_their_own() -> None:
     assert membership.get(1).rack != membership.get(2).rack
 
 
+def test_who_does_not_say_which_protocol_it_speaks_is_of_an_earlier_version() -> None:
+    membership = Membership()
+    membership.apply(registered(NodeRegistration(1, 1, "d", "", newest_protocol=4)))
+    membership.apply(registered(NodeRegistration(2, 1, "d", "")))
+    membership.apply(Changed(item(keys.incarnation(3), b"1")))
+    assert [member.node_id for member in membership.earlier_than(4)] == [2], "one that is away says nothing"
+    assert [member.node_id for member in membership.earlier_than(5)] == [1, 2]
+    assert membership.earlier_than(0) == []
+
+
 def test_guards_hold_as_long_as_nobody_comes_or_goes() -> None:
     membership = Membership()
     change = registered(NodeRegistration(1, 1, "d", ""), revision=9)

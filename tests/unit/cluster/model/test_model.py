@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from cluster.model.codec import decode, encode
+from cluster.model.codec import decode, encode, encode_instead
 from cluster.model.values import (
     Group,
     GroupSettings,
@@ -89,6 +89,27 @@ def test_a_newer_writer_is_understood(stored: msgspec.Struct) -> None:
 
     newer = msgspec.json.encode(with_more(msgspec.json.decode(encode(stored))))
     assert decode(type(stored), newer) == stored
+
+
+@pytest.mark.parametrize("stored", STORED, ids=lambda stored: type(stored).__name__)
+def test_what_a_newer_version_wrote_survives_a_rewrite(stored: msgspec.Struct) -> None:
+    """An earlier process that changes one setting takes no other away."""
+    newer = msgspec.json.decode(encode(stored))
+    newer["ofTheNextVersion"] = {"a": [1]}
+    for nested in {"config", "settings"} & newer.keys():
+        newer[nested]["ofTheNextVersion"] = 2
+    written = msgspec.json.encode(newer)
+    assert msgspec.json.decode(encode_instead(decode(type(stored), written), written)) == newer
+
+
+def test_a_rewrite_removes_what_it_knows_and_keeps_what_it_does_not() -> None:
+    topic = Topic("t", "orders", 8, 1, 5, TopicConfig(retention_ms=7), decommissioned=(1,))
+    written = encode(topic).replace(b'"retentionMs":7', b'"retentionMs":7,"compaction":"byKey"')
+    changed = msgspec.structs.replace(topic, decommissioned=(), config=TopicConfig(retention_ms=9))
+    rewritten = encode_instead(changed, written)
+    assert decode(Topic, rewritten) == changed
+    assert msgspec.json.decode(rewritten)["config"]["compaction"] == "byKey"
+    assert b"decommissioned" not in rewritten
 
 
 def test_directories_that_do_not_fit_the_replicas_are_refused() -> None:

@@ -1,0 +1,22 @@
+"""Which version of the protocol between nodes all of them have to speak before something is begun.
+
+What is new on disk, or decides about delivery, is begun only when every registered node knows it: one that does not
+would refuse it, or do the wrong thing. The numbers are those of `storage.rpc.handshake`.
+"""
+
+from collections.abc import Iterable
+
+from cluster.model.values import Group, GroupMode
+
+ANY_PROTOCOL = 0
+PROTOCOL_OF_ALL_MODES = 4
+"""Brought groups of the modes keyOrdered and exclusive."""
+
+
+def needed_by_group(mode: GroupMode) -> int:
+    return ANY_PROTOCOL if mode is GroupMode.SHARED else PROTOCOL_OF_ALL_MODES
+
+
+def needed_by_groups(groups: Iterable[Group]) -> int:
+    """By all of them together."""
+    return max((needed_by_group(group.mode) for group in groups), default=ANY_PROTOCOL)
