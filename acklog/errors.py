@@ -201,6 +201,18 @@ class WrongGroupMode(ProblemError, problem=ProblemCode.WRONG_GROUP_MODE):
     """The group's mode does not allow this call."""
 
 
+class MemberUnknown(ProblemError, problem=ProblemCode.MEMBER_UNKNOWN):
+    """The group has no such member."""
+
+
+class MemberExists(ProblemError, problem=ProblemCode.MEMBER_EXISTS):
+    """Another process that lives is this member."""
+
+
+class MemberFenced(ProblemError, problem=ProblemCode.MEMBER_FENCED):
+    """The member's partitions are another's by now, or another process is the member."""
+
+
 class NodesTooOld(ProblemError, problem=ProblemCode.NODES_TOO_OLD):
     """A node of the cluster is of a version that does not know this."""
 

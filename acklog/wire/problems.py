@@ -58,6 +58,11 @@ class ProblemCode(Problem, Enum):
     TOO_MANY_TOPICS = Problem(409, False, "There are as many topics as may be made")
     TOO_MANY_GROUPS = Problem(409, False, "There are as many groups as may be made")
     WRONG_GROUP_MODE = Problem(409, False, "The group's mode does not allow this call")
+    MEMBER_UNKNOWN = Problem(404, False, "The group has no such member")
+    MEMBER_EXISTS = Problem(409, False, "Another process that lives is this member")
+    MEMBER_FENCED = Problem(
+        409, False, "The member's partitions are another's by now, or another process is the member"
+    )
     NODES_TOO_OLD = Problem(409, False, "A node of the cluster is of a version that does not know this")
     RECEIPT_STALE = Problem(409, False, "The message was leased again or done, or its group sought, since this receipt")
     NOT_DELIVERED = Problem(409, False, "The message was never delivered to the group")
