@@ -117,6 +117,8 @@ class TopicPage(msgspec.Struct):
 
 
 class GroupSettings(msgspec.Struct, rename="camel"):
+    """`fair_by` is "none" or "key"; a limit that is None is none."""
+
     start_position: str
     visibility_ms: int
     max_attempts: int
@@ -124,11 +126,13 @@ class GroupSettings(msgspec.Struct, rename="camel"):
     retry_backoff_max_ms: int
     max_in_flight: int
     dead_letter_topic: str | None = None
+    max_in_flight_per_key: int | None = None
+    fair_by: str = "none"
 
 
 class GroupChanges(TypedDict, total=False):
     """What of a group's settings is to be set; what is left out stays, or gets the server's default. An update takes
-    `dead_letter_topic` None for the default."""
+    None for the default of `dead_letter_topic`, and for no limit."""
 
     start_position: str
     visibility_ms: int
@@ -137,6 +141,8 @@ class GroupChanges(TypedDict, total=False):
     retry_backoff_max_ms: int
     max_in_flight: int
     dead_letter_topic: str | None
+    max_in_flight_per_key: int | None
+    fair_by: str
 
 
 class Group(msgspec.Struct, rename="camel"):

@@ -137,10 +137,12 @@ class Message(StoredMessage, kw_only=True, omit_defaults=True):
 
 
 class Received(msgspec.Struct, rename="camel", omit_defaults=True):
-    """What a receive got. `reason` says why there are no messages: `EMPTY`, `ALL_LEASED`, `IN_FLIGHT_LIMIT`, ..."""
+    """What a receive got. `reason` says why there are no messages: `EMPTY`, `ALL_LEASED`, `IN_FLIGHT_LIMIT`, ...; where
+    that is a limit of the group's, `limit` names the setting as the API spells it."""
 
     messages: list[Message]
     reason: str | None = None
+    limit: str | None = None
     group_created: bool = False
 
     def __iter__(self) -> Iterator[Message]:

@@ -13,7 +13,7 @@ from app.calls.problem_item import ProblemItem
 from app.calls.records import OFFSET_MAX
 from app.calls.setting_changes import applied
 from cluster.errors import ServerError
-from cluster.model.values import GroupMode, GroupSettings, StartPosition
+from cluster.model.values import FairBy, GroupMode, GroupSettings, StartPosition
 
 _Backoff = Annotated[int, Meta(ge=0, le=limits.NACK_DELAY_SECONDS_MAX * 1000)]
 
@@ -46,6 +46,14 @@ class GroupSettingsFields(msgspec.Struct, forbid_unknown_fields=True, rename="ca
     max_in_flight: Annotated[
         Annotated[int, Meta(ge=1, le=limits.IN_FLIGHT_MAX)] | UnsetType | None,
         Meta(description="messages of a partition that may be leased at a time"),
+    ] = UNSET
+    max_in_flight_per_key: Annotated[
+        Annotated[int, Meta(ge=1, le=limits.IN_FLIGHT_MAX)] | UnsetType | None,
+        Meta(description="messages of one key that may be leased at a time per partition (default: no limit)"),
+    ] = UNSET
+    fair_by: Annotated[
+        FairBy | UnsetType | None,
+        Meta(description="key: a key has its share of what is in flight, and no more while others wait"),
     ] = UNSET
 
     def applied_to(self, settings: GroupSettings) -> GroupSettings:

@@ -5,6 +5,13 @@ from dataclasses import dataclass, field
 from storage.rpc.messages import DeliveredMessage
 
 DEFAULT_GROUP = "default"
+IN_FLIGHT_LIMIT = "IN_FLIGHT_LIMIT"
+LIMITS = {
+    IN_FLIGHT_LIMIT: "maxInFlight",
+    "IN_FLIGHT_LIMIT_PER_KEY": "maxInFlightPerKey",
+    "IN_FLIGHT_LIMIT_OF_RETURNED": "",
+}
+"""What a node says where something in flight is too much, and the setting that limits it; "": it is the server's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +30,11 @@ class ReceiveCommand:
 
 @dataclass(slots=True)
 class Received:
-    """`queues` maps topic ids to names. `reason` says why there are no messages."""
+    """`queues` maps topic ids to names. `reason` says why there are no messages; where that is a limit of the group's,
+    `limit` names the setting."""
 
     queues: dict[str, str]
     messages: list[DeliveredMessage] = field(default_factory=list)
     reason: str = ""
+    limit: str = ""
     is_group_created: bool = False

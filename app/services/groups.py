@@ -17,6 +17,7 @@ from app.calls.groups import (
     SeekItem,
     SeekView,
 )
+from app.calls.mode_settings import check_mode_settings
 from app.calls.names import check_name
 from app.calls.problem_item import problem_item
 from app.gateway.dependencies import Gateway
@@ -57,6 +58,7 @@ class GroupService:
         check_name(name, field="group")
         principal.require_group(name)
         changes = fields.settings or GroupSettingsFields()
+        check_mode_settings(changes, fields.mode or GroupMode.SHARED)
         sources = _sources_of(changes, principal)
         existing = await self._catalog.latest_group(name)
         if existing is not None:
@@ -87,6 +89,7 @@ class GroupService:
         if fields.mode not in {None, existing.mode}:
             detail = f"the group is {existing.mode.value!r}; a group's mode never changes"
             raise ServerError(ProblemCode.GROUP_EXISTS, detail, field="mode")
+        check_mode_settings(changes, existing.mode)
         is_same = changes.applied_to(existing.settings) == existing.settings
         if is_same and sources in {msgspec.UNSET, existing.dead_letter_sources}:
             return group_view(existing)

@@ -6,7 +6,7 @@ from collections import Counter
 from acklog.wire.identifiers import parse_receipt
 from app.auth.principal import Principal, Scope
 from app.calls.patience import Patience
-from app.calls.receive import ReceiveCommand, Received
+from app.calls.receive import IN_FLIGHT_LIMIT, LIMITS, ReceiveCommand, Received
 from app.gateway.dependencies import Gateway
 from app.gateway.metrics import Metrics
 from app.gateway.routing import PartitionLeaders
@@ -56,7 +56,9 @@ class ReceiveService:
                 waited = await patience.wait(self._polls.wait(request, command.wait_ms))
             response = waited or ReceiveResponse([], SHUTTING_DOWN)
         received.messages = response.messages
-        received.reason = "" if response.messages else response.reason or EMPTY
+        if not response.messages:
+            received.limit = LIMITS.get(response.reason, "")
+            received.reason = IN_FLIGHT_LIMIT if response.reason in LIMITS else response.reason or EMPTY
         if patience.is_gone:
             await self.release(received)
             received.messages = []

@@ -134,8 +134,13 @@ class PartitionState(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
         return self.directories[self.replicas.index(node_id)]
 
 
+class FairBy(Enum):
+    NONE = "none"
+    KEY = "key"  # a key has its share of what is in flight, and no more while others wait
+
+
 class GroupSettings(msgspec.Struct, frozen=True, rename="camel"):
-    """How a group reads. `dead_letter_topic` None means `<topic>.<group>.dlq`."""
+    """How a group reads. `dead_letter_topic` None means `<topic>.<group>.dlq`; a limit that is None is none."""
 
     start_position: StartPosition = StartPosition.EARLIEST
     visibility_ms: int = limits.VISIBILITY_SECONDS_DEFAULT * 1000
@@ -144,6 +149,8 @@ class GroupSettings(msgspec.Struct, frozen=True, rename="camel"):
     retry_backoff_max_ms: int = limits.RETRY_BACKOFF_MAX_MS
     dead_letter_topic: str | None = None
     max_in_flight: int = limits.IN_FLIGHT_MAX
+    max_in_flight_per_key: int | None = None
+    fair_by: FairBy = FairBy.NONE
 
 
 class Group(msgspec.Struct, frozen=True, rename="camel"):

@@ -20,6 +20,9 @@ class DeliverySettings:
     postponed_ranges_max: int = limits.IN_FLIGHT_MAX
     """Ranges of messages that one group has seen and left for later; at the limit nothing fresh is looked at."""
 
+    look_ahead_ranges_max: int = 10_000
+    """Entries of what one group that is fair among keys has seen and not leased yet; a run of one key is one entry."""
+
     candidate_runs_max: int = 16_384
     """Runs of messages that are known at a time of one partition, for all its groups that choose by what they see, and
     ranges that one of those passes over before that is recorded."""

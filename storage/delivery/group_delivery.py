@@ -127,12 +127,16 @@ class GroupDelivery:
         return ReceiveDecision(leases, Skipped(self.group_id, generation, runs), picked.wanted)
 
     def empty_reason(self, *, readable_end: int, now_ms: int) -> str:
-        """Why a receive gets nothing: IN_FLIGHT_LIMIT, ALL_LEASED, DELAYED or EMPTY."""
+        """Why a receive gets nothing: a limit (of what is leased, of a key, of what was given
+        or put back), ALL_LEASED, DELAYED or EMPTY."""
         state = self._state
         state.returns.promote(now_ms)
-        is_full = state.cursor < readable_end and (state.is_returned_full or state.is_postponed_full)
-        if is_full or len(state.leases) >= self._terms.settings.max_in_flight:
+        if len(state.leases) >= self._terms.settings.max_in_flight:
             return "IN_FLIGHT_LIMIT"
+        if state.cursor < readable_end and (state.is_returned_full or state.is_postponed_full):
+            return "IN_FLIGHT_LIMIT_OF_RETURNED"
+        if self._selection.is_held_back:
+            return "IN_FLIGHT_LIMIT_PER_KEY"
         if len(state.leases):
             return "ALL_LEASED"
         return "DELAYED" if state.returns.delayed_count else "EMPTY"

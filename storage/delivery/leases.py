@@ -5,6 +5,7 @@ entry and one dictionary update.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 import msgspec
 
@@ -44,11 +45,19 @@ class LeaseBatch:
         self.live_count = len(offsets)
 
 
+class LeaseListener(Protocol):
+    """Is told of every change but `clear`."""
+
+    def granted(self, offsets: Sequence[int]) -> None: ...
+    def ended(self, offset: int) -> None: ...
+
+
 class LeaseTable:
-    """`by_offset` is for reading only."""
+    """`by_offset` is for reading only. `listener` may be set, by who keeps count of what is leased."""
 
     def __init__(self) -> None:
         self.by_offset: dict[int, LeaseBatch] = {}
+        self.listener: LeaseListener | None = None
         self._deliveries: dict[int, LeaseBatch] = {}
         self._deadlines = Deadlines()
         self._last_serial = 0
@@ -72,6 +81,8 @@ class LeaseTable:
         self.by_offset.update(dict.fromkeys(offsets, delivery))
         self._deliveries[delivery.serial] = delivery
         self._deadlines.set(delivery.serial, deadline_ms)
+        if self.listener is not None:
+            self.listener.granted(offsets)
         return delivery
 
     def remove(self, offset: int) -> LeaseBatch | None:
@@ -86,6 +97,8 @@ class LeaseTable:
         elif type(delivery.offsets) is list and 2 * delivery.live_count < len(delivery.offsets):
             # One long lease must not keep the memory of a thousand that are over; a `range` needs none.
             delivery.offsets = [each for each in delivery.offsets if self.by_offset.get(each) is delivery]
+        if self.listener is not None:
+            self.listener.ended(offset)
         return delivery
 
     def overdue(self, now_ms: int) -> Iterator[tuple[int, LeaseBatch]]:

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from cluster.model.values import GroupMode
+from cluster.model.values import FairBy, GroupMode
 from storage.delivery.delivery_settings import DeliverySettings
+from storage.delivery.fair_share import NewFairShare
 from storage.delivery.group_delivery import GroupDelivery
 from storage.delivery.group_in_partition import GroupInPartition, GroupTerms
 from storage.delivery.selection import NewSelection, SharedSelection
@@ -16,8 +17,16 @@ class GroupFactory(Protocol):
     ) -> GroupInPartition: ...
 
 
+def _shared(terms: GroupTerms) -> NewSelection:
+    """Who does not ask for keys does not look at them."""
+    settings = terms.settings
+    if settings.fair_by is FairBy.NONE and settings.max_in_flight_per_key is None:
+        return SharedSelection
+    return NewFairShare(settings.max_in_flight_per_key)
+
+
 _SELECTIONS: dict[GroupMode, Callable[[GroupTerms], NewSelection]] = {
-    GroupMode.SHARED: lambda _terms: SharedSelection,
+    GroupMode.SHARED: _shared,
 }
 SERVED_MODES = frozenset(_SELECTIONS)
 """What a group of another mode has done (a later version made it) is kept as for any; what it asks is refused."""

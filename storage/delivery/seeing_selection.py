@@ -66,9 +66,13 @@ class SeeingSelection:
         self._chooser = chooser
 
     def pick(self, state: PartitionGroupState, candidates: CandidateIndex, *, room: int, readable_end: int) -> Picked:
-        look = _Look(self._chooser, state, candidates, room=room, readable_end=readable_end)
+        look = Look(self._chooser, state, candidates, room=room, readable_end=readable_end)
         wanted = look.at_postponed() or look.at_returned() or look.onwards()
         return Picked(look.again, look.fresh, look.passed_over, wanted)
+
+    @property
+    def is_held_back(self) -> bool:
+        return False
 
     def done(self, start: int, end: int) -> None:
         self._chooser.done(start, end)
@@ -77,7 +81,7 @@ class SeeingSelection:
         self._chooser.forget()
 
 
-class _Look:
+class Look:
     """One pick. Its steps say what they would have to see to go on; None where they are through, or there is no room.
 
     It ends: it sees no more offsets than the candidates know, each of them once or, where the chooser wants it, twice.
@@ -126,14 +130,14 @@ class _Look:
             self._choose(run)
         return None
 
-    def onwards(self) -> WantedRange | None:
-        state = self._state
-        while self._room and state.cursor < self._readable_end and not self._is_full():
+    def onwards(self, *, until: int | None = None) -> WantedRange | None:
+        state, end = self._state, self._readable_end if until is None else until
+        while self._room and state.cursor < end and not self._is_full():
             passed_until = state.progress.done_above.end_of(state.cursor) or state.skipping.end_of(state.cursor)
             if passed_until is not None:
                 state.cursor = passed_until
                 continue
-            run = self._candidates.run_at(state.cursor, self._readable_end)
+            run = self._candidates.run_at(state.cursor, end)
             if isinstance(run, WantedRange):
                 return run
             if state.cursor < state.ahead_until:

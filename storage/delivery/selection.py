@@ -31,6 +31,11 @@ class GroupSelection(Protocol):
         """Take up to `room` messages below `readable_end` out of where they wait."""
         ...
 
+    @property
+    def is_held_back(self) -> bool:
+        """Messages wait that a limit of the selection's own keeps from being leased, and no others."""
+        ...
+
     def done(self, start: int, end: int) -> None:
         """None of these offsets comes again: acknowledged, dead-lettered, passed over or lost to retention."""
         ...
@@ -53,6 +58,10 @@ class SharedSelection:
         if len(again) == room or state.is_returned_full:
             return Picked(again)
         return Picked(again, state.take_fresh(room - len(again), readable_end))
+
+    @property
+    def is_held_back(self) -> bool:
+        return False
 
     def done(self, start: int, end: int) -> None:
         pass

@@ -143,6 +143,7 @@ class TestGroups:
         assert "lease         2 min\n" in created.stdout
         assert "dead letters  dead\n" in created.stdout
         options = ["--max-attempts", "5", "--backoff-min", "2s", "--backoff-max", "1m", "--max-in-flight", "7"]
+        options += ["--max-in-flight-per-key", "3", "--fair-by", "key"]
         settings = acklog("groups", "update", name, *options, "--json").document["settings"]
         assert settings == {
             "startPosition": "latest",
@@ -151,9 +152,13 @@ class TestGroups:
             "retryBackoffMinMs": 2_000,
             "retryBackoffMaxMs": 60_000,
             "maxInFlight": 7,
+            "maxInFlightPerKey": 3,
+            "fairBy": "key",
             "deadLetterTopic": "dead",
         }
-        back = acklog("groups", "update", name, "--dead-letters", "")
+        assert acklog("groups", "update", name, "--fair-by", "tenant").exit_code == 2
+        back = acklog("groups", "update", name, "--dead-letters", "", "--max-in-flight-per-key", "0")
+        assert "in flight     7 per partition at most\n" in back.stdout
         assert f"dead letters  TOPIC.{name}.dlq\n" in back.stdout
         unread = acklog("groups", "show", name)
         assert "has not read from any topic yet" in unread.stderr

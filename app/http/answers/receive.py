@@ -16,6 +16,7 @@ from storage.rpc.messages import DeliveredMessage
 
 CHUNK_BYTES = 256 * 1024
 REASON_HEADER = "X-Acklog-Reason"
+LIMIT_HEADER = "X-Acklog-Limit"
 GROUP_CREATED_HEADER = "X-Acklog-Group-Created"
 BODY_BYTES_PER_STEP = 1024 * 1024
 _encode = msgspec.json.Encoder().encode
@@ -25,6 +26,7 @@ _EMPTY = b'{"messages":[]'
 class _Answer(msgspec.Struct, rename="camel", omit_defaults=True):
     messages: list[MessageView]
     reason: str = ""
+    limit: str = ""
     group_created: bool = False
 
 
@@ -106,13 +108,15 @@ def received_steps(received: Received, media_type: str) -> Steps[tuple[bytes, di
         size_bytes += len(message.record.body)
     if is_json:
         if not parts:
-            return _encode(_Answer(views, received.reason, received.is_group_created)) + b"\n", {}
+            return _encode(_Answer(views, received.reason, received.limit, received.is_group_created)) + b"\n", {}
         parts.append(_encode(views)[1:-1])
-        rest = _encode(_Answer([], received.reason, received.is_group_created)).removeprefix(_EMPTY)
+        rest = _encode(_Answer([], received.reason, received.limit, received.is_group_created)).removeprefix(_EMPTY)
         return b'{"messages":[%b]%b\n' % (b",".join(parts), rest), {}
     headers = {}
     if received.reason:
         headers[REASON_HEADER] = received.reason
+    if received.limit:
+        headers[LIMIT_HEADER] = received.limit
     if received.is_group_created:
         headers[GROUP_CREATED_HEADER] = "true"
     return b"".join([*parts, _lines(views)]), headers

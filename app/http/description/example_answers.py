@@ -117,6 +117,8 @@ _SETTINGS: Document = {
     "retryBackoffMaxMs": 600_000,
     "deadLetterTopic": None,
     "maxInFlight": 100_000,
+    "maxInFlightPerKey": None,
+    "fairBy": "none",
 }
 GROUP: Document = {
     "name": "billing",

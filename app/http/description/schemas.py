@@ -120,6 +120,7 @@ def _message_schemas() -> dict[str, Schema]:
             {
                 "messages": {"type": "array", "items": reference("Delivery")},
                 "reason": {"type": "string", "description": "why there are no messages"},
+                "limit": {"type": "string", "description": "with IN_FLIGHT_LIMIT: the group's setting that it is"},
                 "groupCreated": {"type": "boolean", "description": "there, and true, where it was so"},
             },
             ["messages"],

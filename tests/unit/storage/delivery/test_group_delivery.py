@@ -48,7 +48,7 @@ class TestReceive:
         for _ in range(2):
             bench.nack(*bench.receive(2), delay_ms=10_000)
         assert bench.receive(2) == []
-        assert bench.reason() == "IN_FLIGHT_LIMIT"
+        assert bench.reason() == "IN_FLIGHT_LIMIT_OF_RETURNED"
         bench.now_ms += 10_000
         assert offsets_of(bench.receive(2)) == [0, 1]
 

@@ -225,7 +225,7 @@ class TestPostponed:
         leases = bench.receive(10)
         assert [lease.offset for lease in leases] == [0, 2]
         reason = bench.group.empty_reason(readable_end=bench.readable_end, now_ms=bench.now_ms)
-        assert reason == "IN_FLIGHT_LIMIT"
+        assert reason == "IN_FLIGHT_LIMIT_OF_RETURNED"
         bench.ack(leases[0])
         assert bench.receive_offsets(10) == [1, 4]
 

@@ -1,0 +1,29 @@
+"""Settings that mean something in some modes only."""
+
+import pytest
+
+from acklog.wire.problems import ProblemCode
+from app.calls.groups import GroupSettingsFields
+from app.calls.mode_settings import check_mode_settings
+from cluster.errors import ServerError
+from cluster.model.values import FairBy, GroupMode
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        (GroupSettingsFields(fair_by=FairBy.KEY), "settings.fairBy"),
+        (GroupSettingsFields(max_in_flight_per_key=3), "settings.maxInFlightPerKey"),
+    ],
+)
+@pytest.mark.parametrize("mode", [GroupMode.KEY_ORDERED, GroupMode.EXCLUSIVE])
+def test_the_field_is_named(fields: GroupSettingsFields, field: str, mode: GroupMode) -> None:
+    with pytest.raises(ServerError) as caught:
+        check_mode_settings(fields, mode)
+    assert (caught.value.code, caught.value.field) == (ProblemCode.INVALID_FIELD, field)
+    check_mode_settings(fields, GroupMode.SHARED)
+
+
+@pytest.mark.parametrize("mode", list(GroupMode))
+def test_what_every_group_has_may_be_said(mode: GroupMode) -> None:
+    check_mode_settings(GroupSettingsFields(fair_by=FairBy.NONE, max_in_flight_per_key=None), mode)
