@@ -51,7 +51,7 @@ def checkers_for(
         EpochsNeverFall(),
         OneLeaseAtATime(clock_drift=options.clock_drift),
         StaleReceiptsAreRefused(max_attempts=max_attempts, dead_letter_queues=dead_letter_queues),
-        AcknowledgedIsNeverDeliveredAgain(),
+        AcknowledgedIsNeverDeliveredAgain(unnoticed_ms=max(options.contact_ms, options.registration_ttl_ms)),
         AttemptsAreLimited(max_attempts=max_attempts),
         AutoAckedIsDeliveredOnce(),
         ProgressNeverFalls(),

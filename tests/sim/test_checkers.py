@@ -42,6 +42,7 @@ from tests.sim.log_checkers import (
     NothingTwice,
     SendersKeepTheirOrder,
 )
+from tests.sim.options import LastingFault
 
 DLQ = {("g", "q"): "q.g.dlq"}
 
@@ -153,6 +154,8 @@ def later(event: Any, by_ms: float) -> Any:
 
 AGAIN = later(delivered(attempt=2), 50)  # while the first lease, until 110, lives
 EXPIRED = later(delivered(attempt=2), 200)
+ISLAND = Faulted(began_ms=0, ended_ms=0, kind=LastingFault.ISLAND_WITHOUT_STORE.value)
+REPLACED = Elected(began_ms=10, ended_ms=10, queue="q", partition=0, epoch=2, leader=2)
 
 GOOD_AND_BAD: list[tuple[Checker, dict[str, list[Event]], dict[str, list[Event]]]] = [
     (
@@ -433,14 +436,35 @@ GOOD_AND_BAD: list[tuple[Checker, dict[str, list[Event]], dict[str, list[Event]]
         },
     ),
     (
-        AcknowledgedIsNeverDeliveredAgain(),
+        AcknowledgedIsNeverDeliveredAgain(unnoticed_ms=1_000),
         {
+            "by a leader that could not notice": [
+                ISLAND,
+                REPLACED,
+                later(delivered(leader_epoch=2), 20),
+                later(settled(leader_epoch=2), 20),
+                later(delivered(), 990),
+            ],
             "acked at last": [delivered(), EXPIRED, later(settled(attempt=2), 300)],
             "perhaps acked": [delivered(), settled(outcome=Outcome.UNKNOWN), EXPIRED],
             "a receive that had begun": [delivered(), settled(), delivered(attempt=2, ended_ms=500)],
             "another group": [delivered(), settled(), later(delivered(group="h"), 200)],
         },
         {
+            "by a leader that should have noticed": [
+                ISLAND,
+                REPLACED,
+                later(delivered(leader_epoch=2), 20),
+                later(settled(leader_epoch=2), 20),
+                later(delivered(), 1_020),
+            ],
+            "by a leader that was replaced before the cut": [
+                REPLACED,
+                later(ISLAND, 15),
+                later(delivered(leader_epoch=2), 20),
+                later(settled(leader_epoch=2), 20),
+                later(delivered(), 100),
+            ],
             "again": [delivered(), settled(), EXPIRED],
             "again after a failover": [delivered(), settled(), later(delivered(leader_epoch=2), 200)],
             "again after autoAck": [delivered(is_auto_acked=True), EXPIRED],
