@@ -161,6 +161,14 @@ class GroupPage(msgspec.Struct):
     next: str | None = None
 
 
+class CommittedPosition(msgspec.Struct, rename="camel"):
+    """What a reader that keeps its own position said last, since the last seek."""
+
+    offset: int
+    leader_epoch: int | None = None
+    metadata: str = ""
+
+
 class PartitionProgress(msgspec.Struct, rename="camel"):
     """How far a group is in a partition: everything below `progress` is done, and `done_above` messages after it.
 
@@ -178,6 +186,7 @@ class PartitionProgress(msgspec.Struct, rename="camel"):
     log_start: int | None = None
     high_watermark: int | None = None
     lag: int | None = None
+    committed: CommittedPosition | None = None
     problem: ProblemItem | None = None
 
 
@@ -187,6 +196,36 @@ class GroupOffsets(msgspec.Struct):
     group: str
     offsets: list[PartitionProgress]
     lag: int
+
+
+class Position(msgspec.Struct, rename="camel", omit_defaults=True):
+    """Everything below `offset` is done. `leader_epoch` is that of the page that was read up to there, `metadata` the
+    reader's own (4,096 bytes at most). With `expected` it holds only if the group is there now, and may go back."""
+
+    topic: str
+    partition: int
+    offset: int
+    leader_epoch: int | None = None
+    metadata: str = ""
+    expected: int | None = None
+
+
+class PartitionCommit(msgspec.Struct):
+    """Where the group is in the partition, and where it was; or the `problem` that kept it there."""
+
+    topic: str
+    partition: int
+    progress: int | None = None
+    previous: int | None = None
+    problem: ProblemItem | None = None
+
+
+class CommitResult(msgspec.Struct):
+    """In the order of the positions; `failed` counts those that changed nothing."""
+
+    group: str
+    offsets: list[PartitionCommit]
+    failed: int
 
 
 class PartitionSeek(msgspec.Struct):

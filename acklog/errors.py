@@ -213,6 +213,10 @@ class MemberFenced(ProblemError, problem=ProblemCode.MEMBER_FENCED):
     """The member's partitions are another's by now, or another process is the member."""
 
 
+class CommitConflict(ProblemError, problem=ProblemCode.COMMIT_CONFLICT):
+    """The group is not where the reader takes it to be."""
+
+
 class NodesTooOld(ProblemError, problem=ProblemCode.NODES_TOO_OLD):
     """A node of the cluster is of a version that does not know this."""
 

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from acklog.catalog import (
+    CommitResult,
     Group,
     GroupChanges,
     GroupOffsets,
     PartitionDescription,
+    Position,
     SeekResult,
     Topic,
     TopicChanges,
@@ -156,6 +158,23 @@ class AsyncGroups:
         """How far the group is, partition by partition, and how far behind. Raises GroupNotFound, TopicNotFound."""
         topics = [] if topic is None else [topic] if isinstance(topic, str) else topic
         return await self._caller.perform(catalog_calls.group_offsets(group, topics))
+
+    async def commit(
+        self,
+        group: str,
+        positions: Sequence[Position],
+        *,
+        member: str | None = None,
+        member_epoch: int | None = None,
+    ) -> CommitResult:
+        """Say how far a reader is that keeps its own positions: everything below them is done for the group.
+
+        It goes forward only, unless a position has `expected`. Positions that could not be committed have a `problem`.
+        Members of exclusive groups say who they are. Raises GroupNotFound, TopicNotFound; where all fail alike
+        CommitConflict, OffsetOutOfRange, LogDiverged, MemberFenced.
+        """
+        call = catalog_calls.commit(group, positions, member=member, member_epoch=member_epoch)
+        return await self._caller.perform(call)
 
     async def seek(
         self,

@@ -4,10 +4,12 @@ from collections.abc import Callable, Sequence
 from typing import Unpack
 
 from acklog.catalog import (
+    CommitResult,
     Group,
     GroupChanges,
     GroupOffsets,
     PartitionDescription,
+    Position,
     SeekResult,
     Topic,
     TopicChanges,
@@ -134,6 +136,22 @@ class Groups:
     def offsets(self, group: str, topic: str | Sequence[str] | None = None) -> GroupOffsets:
         """How far the group is, partition by partition, and how far behind. Raises GroupNotFound, TopicNotFound."""
         return self._run(lambda: self._twin().offsets(group, topic))
+
+    def commit(
+        self,
+        group: str,
+        positions: Sequence[Position],
+        *,
+        member: str | None = None,
+        member_epoch: int | None = None,
+    ) -> CommitResult:
+        """Say how far a reader is that keeps its own positions: everything below them is done for the group.
+
+        It goes forward only, unless a position has `expected`. Positions that could not be committed have a `problem`.
+        Members of exclusive groups say who they are. Raises GroupNotFound, TopicNotFound; where all fail alike
+        CommitConflict, OffsetOutOfRange, LogDiverged, MemberFenced.
+        """
+        return self._run(lambda: self._twin().commit(group, positions, member=member, member_epoch=member_epoch))
 
     def seek(
         self,

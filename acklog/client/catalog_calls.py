@@ -4,10 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from acklog.catalog import (
+    CommitResult,
     Group,
     GroupOffsets,
     GroupPage,
     PartitionDescription,
+    Position,
     SeekResult,
     Topic,
     TopicDescription,
@@ -25,6 +27,7 @@ _read_topics = read_as(TopicPage)
 _read_group = read_as(Group)
 _read_groups = read_as(GroupPage)
 _read_offsets = read_as(GroupOffsets)
+_read_commit = read_as(CommitResult)
 _read_seek = read_as(SeekResult)
 _read_status = read_as(dict[str, str])
 
@@ -122,6 +125,14 @@ def seek(
         raise InvalidArgument("give one of to_offset, to_time_ms, to_earliest and to_latest", field="to")
     document = {**_given(topic=topic, to=targets[0], partition=partition), "dryRun": dry_run}
     return Call(Request("PUT", f"{_group(name)}/offsets", encode_document(document), JSON), _read_seek)
+
+
+def commit(
+    name: str, positions: Sequence[Position], *, member: str | None, member_epoch: int | None
+) -> Call[CommitResult]:
+    """A commit that goes by what it expects says so itself where it comes twice."""
+    document = _given(offsets=list(positions), member=member, memberEpoch=member_epoch)
+    return Call(Request("PUT", f"{_group(name)}/offsets", encode_document(document), JSON), _read_commit)
 
 
 def status(path: str) -> Call[dict[str, str]]:

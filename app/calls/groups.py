@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
+from app.calls.commits import CommittedView
 from app.calls.names import check_name
 from app.calls.problem_item import ProblemItem
 from app.calls.records import OFFSET_MAX
@@ -122,7 +123,8 @@ class GroupListing(msgspec.Struct, omit_defaults=True):
 
 class ProgressView(msgspec.Struct, rename="camel"):
     """`progress` is the first offset not done, `doneAbove` counts the done ones above it, `lag` all that are not done,
-    `lost` those that retention removed before they were done.
+    `lost` those that retention removed before they were done. `committed` is what a reader said that keeps its own
+    position; null where there is none.
 
     All null, with a `problem`, where the partition's leader cannot be asked.
     """
@@ -138,6 +140,7 @@ class ProgressView(msgspec.Struct, rename="camel"):
     log_start: int | None = None
     high_watermark: int | None = None
     lag: int | None = None
+    committed: CommittedView | None = None
     problem: ProblemItem | None = None
 
 

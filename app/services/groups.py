@@ -6,6 +6,7 @@ import msgspec
 
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal, Scope
+from app.calls.commits import CommittedView
 from app.calls.groups import (
     GroupFields,
     GroupListing,
@@ -275,10 +276,18 @@ def progress_view(
     view.delayed = position.delayed
     view.dead_lettered = position.dead_lettered
     view.lost = position.lost
+    view.committed = _committed_view(position)
     view.log_start = answer.log_start
     view.high_watermark = answer.high_watermark
     view.lag = max(0, answer.high_watermark - position.progress - position.done_above)
     return view
+
+
+def _committed_view(position: GroupPosition) -> CommittedView | None:
+    found = position.committed
+    if found is None:
+        return None
+    return CommittedView(found.offset, None if found.leader_epoch < 0 else found.leader_epoch, found.metadata)
 
 
 def _position_of(group: Group, answer: PositionsResponse) -> GroupPosition | None:

@@ -6,6 +6,7 @@ from app.gateway.routing import PartitionLeaders
 from app.services.appends import LocalAppends, NumberedAppends
 from app.services.catalog import Catalog
 from app.services.cluster import ClusterService
+from app.services.commits import CommitService
 from app.services.groups import GroupService
 from app.services.inspect import InspectService
 from app.services.log_ends import LogEnds
@@ -42,5 +43,6 @@ class Services:
         self.topics = TopicService(gateway, catalog, leaders, ends)
         self.groups = GroupService(gateway, catalog, leaders, ends)
         self.membership = GroupMembership(gateway, catalog, leaders)
+        self.commits = CommitService(gateway, catalog, leaders, self.membership)
         self.cluster = ClusterService(gateway, catalog)
         self.unclean_elections = UncleanElections(gateway, catalog)

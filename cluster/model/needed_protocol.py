@@ -11,6 +11,8 @@ from cluster.model.values import Group, GroupMode
 ANY_PROTOCOL = 0
 PROTOCOL_OF_ALL_MODES = 4
 """Brought groups of the modes keyOrdered and exclusive."""
+PROTOCOL_OF_COMMITS = 4
+"""Brought positions that readers commit."""
 
 
 def needed_by_group(mode: GroupMode) -> int:

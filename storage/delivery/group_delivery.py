@@ -10,16 +10,18 @@ from acklog.wire import limits
 from storage.delivery.candidates import CandidateIndex
 from storage.delivery.delivery_settings import DeliverySettings
 from storage.delivery.group_in_partition import DueLetter, GroupTerms, ReceiveDecision, SettleDecision
-from storage.delivery.group_progress import GroupSnapshot
+from storage.delivery.group_progress import CommittedPosition, GroupSnapshot
 from storage.delivery.group_state import PartitionGroupState
 from storage.delivery.leases import Lease
 from storage.delivery.message_view import MessageStatus, view_message
+from storage.delivery.position_commit import CommitDecision, PositionCommits
 from storage.delivery.receipts import ReceiptClaim
 from storage.delivery.records import (
     Acked,
     DeadLettered,
     GroupRecord,
     Jumped,
+    PositionCommitted,
     Returned,
     Skipped,
     Sought,
@@ -50,6 +52,7 @@ class GroupDelivery:
         self._selection = selection_for(self._terms)()
         self._state = PartitionGroupState(group_id, self._selection, start_offset=start_offset, bounds=bounds)
         self._settlement = Settlement(self._state, leader_epoch=leader_epoch, settings=self._terms.settings)
+        self._commits = PositionCommits()
         self._last_generation = 0
 
     def follow(self, terms: GroupTerms) -> None:
@@ -95,6 +98,11 @@ class GroupDelivery:
     def lost_count(self) -> int:
         """Messages that retention removed before they were done, ever."""
         return self._state.progress.lost_count
+
+    @property
+    def committed(self) -> CommittedPosition | None:
+        """What a reader that keeps its own position said last, since the last seek."""
+        return self._state.progress.committed
 
     # --- receive ---------------------------------------------------------------------------------------------------
 
@@ -232,6 +240,15 @@ class GroupDelivery:
         self._last_generation = max(self._last_generation, self.generation) + 1
         return Sought(self.group_id, self._last_generation, offset)
 
+    def commit(self, position: CommittedPosition, *, expected: int | None) -> CommitDecision:
+        """Everything below the position is done, as its reader says: see `PositionCommits`."""
+        next_generation = max(self._last_generation, self.generation) + 1
+        going_back = Sought(self.group_id, next_generation, position.offset)
+        decision = self._commits.decide(self._state, position, expected=expected, going_back=going_back)
+        if going_back in decision.records:
+            self._last_generation = next_generation
+        return decision
+
     def advance_log_start(self, log_start: int) -> Jumped | None:
         """Retention removed everything below `log_start`. None if the group has done all that, or the jump is under
         way. An ack that is being written at this moment is counted as lost too."""
@@ -260,10 +277,14 @@ class GroupDelivery:
     def apply(self, record: GroupRecord, *, now_ms: int, wall_now_ms: int) -> None:
         """The record is durable: it is true from now on. The same for live decisions and for a replay."""
         self._state.apply(record, now_ms=now_ms, wall_now_ms=wall_now_ms)
+        if isinstance(record, PositionCommitted):
+            self._commits.over(record)
 
     def abort(self, record: GroupRecord, *, now_ms: int) -> None:
         """The record could not be written: its decision is undone, leases keep their deadline."""
         self._state.abort(record, now_ms=now_ms)
+        if isinstance(record, PositionCommitted):
+            self._commits.over(record)
 
     def snapshot(self) -> GroupSnapshot:
         """What the applied records say: no leases, no decisions under way."""

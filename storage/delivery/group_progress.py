@@ -10,7 +10,16 @@ from collections.abc import Iterator
 import msgspec
 
 from storage.delivery.offset_ranges import OffsetRanges
-from storage.delivery.records import DEAD_LETTER, Acked, Jumped, ReturnedItem, Skipped, Sought, unpack_ranges
+from storage.delivery.records import (
+    DEAD_LETTER,
+    Acked,
+    Jumped,
+    PositionCommitted,
+    ReturnedItem,
+    Skipped,
+    Sought,
+    unpack_ranges,
+)
 
 
 class Retry(msgspec.Struct, gc=False):
@@ -33,6 +42,15 @@ class Retry(msgspec.Struct, gc=False):
         return min(max(self.wall_ms + self.delay_ms - wall_now_ms, 0), max(self.delay_ms, 0))
 
 
+class CommittedPosition(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """What a reader that keeps its own position said last: everything below `offset` is done, and was read from a
+    leader of `leader_epoch` (-1: it does not say). `metadata` is its own."""
+
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+
+
 class GroupSnapshot(msgspec.Struct, array_like=True, gc=False):
     """The committed state of a group. Positional on disk: fields are only ever added at the end.
 
@@ -48,6 +66,7 @@ class GroupSnapshot(msgspec.Struct, array_like=True, gc=False):
     dead_lettered: list[tuple[int, int]]
     dead_lettered_count: int
     lost_count: int
+    committed: CommittedPosition | None = None
 
 
 class GroupProgress:
@@ -65,6 +84,7 @@ class GroupProgress:
         self.done_above = OffsetRanges()
         self.dead_lettered_count = 0
         self.lost_count = 0
+        self.committed: CommittedPosition | None = None
         self._dead_lettered = OffsetRanges()
         self._dead_lettered_ranges_max = dead_lettered_ranges_max
 
@@ -103,12 +123,17 @@ class GroupProgress:
         retry = self.retries[item.offset] = Retry(item.attempts, item.leader_epoch, wall_ms, item.delay_ms)
         return retry
 
+    def position_committed(self, record: PositionCommitted) -> None:
+        self._done(self.progress, record.offset)
+        self.committed = CommittedPosition(record.offset, record.leader_epoch, record.metadata)
+
     def sought(self, record: Sought) -> bool:
         """False if a later seek has overtaken this one."""
         if record.generation <= self.generation:
             return False
         self.generation = record.generation
         self.progress = self.delivered_below = record.offset
+        self.committed = None
         self.retries.clear()
         self.done_above.clear()
         self._dead_lettered.remove_from(record.offset)
@@ -137,6 +162,7 @@ class GroupProgress:
             list(self._dead_lettered),
             self.dead_lettered_count,
             self.lost_count,
+            self.committed,
         )
 
     def restore(self, snapshot: GroupSnapshot) -> None:
@@ -146,6 +172,7 @@ class GroupProgress:
         self.delivered_below = snapshot.delivered_below
         self.dead_lettered_count = snapshot.dead_lettered_count
         self.lost_count = snapshot.lost_count
+        self.committed = snapshot.committed
         for start, end in snapshot.done:
             self.done_above.add(start, end)
         for start, end in snapshot.dead_lettered:

@@ -23,6 +23,7 @@ from storage.delivery.records import (
     DeadLettered,
     GroupRecord,
     Jumped,
+    PositionCommitted,
     Returned,
     Skipped,
     Sought,
@@ -179,7 +180,7 @@ class PartitionGroupState:
         """The record could not be written: everything is as before. Leases keep their deadline."""
         if isinstance(record, Jumped):
             self.jumping_to = -1
-        elif isinstance(record, Sought) or record.generation != self.progress.generation:
+        elif isinstance(record, Sought | PositionCommitted) or record.generation != self.progress.generation:
             return
         elif isinstance(record, Returned):
             self._put_back((item.offset for item in record.items), now_ms)
@@ -241,6 +242,10 @@ class PartitionGroupState:
                 self._apply_returned(record, now_ms, wall_now_ms)
             elif isinstance(record, Skipped):
                 self._apply_skipped(record)
+            elif isinstance(record, PositionCommitted):
+                if record.offset > self.progress.progress:
+                    self._forget_within(self.progress.progress, record.offset)
+                self.progress.position_committed(record)
             else:
                 self._apply_done(record)
                 self.progress.dead_lettered(record.runs)

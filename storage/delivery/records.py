@@ -110,8 +110,24 @@ class Skipped(_Record, frozen=True, tag=8):
     runs: list[int]
 
 
-GroupRecord = Acked | Returned | DeadLettered | Sought | Jumped | Skipped
-DeliveryRecord = Started | Acked | Returned | DeadLettered | Sought | Jumped | GroupRemoved | Skipped
+class PositionCommitted(_Record, frozen=True, tag=10):
+    """Everything below `offset` is done, as a reader said that keeps its own position. It had read up to there from a
+    leader of `leader_epoch` (-1: it does not say), and `metadata` is its own.
+
+    Versions before this kind cannot read it. It is not written while they are among the nodes.
+    """
+
+    group_id: str
+    generation: int
+    offset: int
+    leader_epoch: int
+    metadata: str
+
+
+GroupRecord = Acked | Returned | DeadLettered | Sought | Jumped | Skipped | PositionCommitted
+DeliveryRecord = (
+    Started | Acked | Returned | DeadLettered | Sought | Jumped | GroupRemoved | Skipped | PositionCommitted
+)
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(list[DeliveryRecord])

@@ -19,6 +19,7 @@ from storage.delivery.records import (
     DeliveryRecord,
     GroupRemoved,
     Jumped,
+    PositionCommitted,
     Returned,
     Skipped,
     Sought,
@@ -127,7 +128,7 @@ class DeliverySalvage:
         if group.progress.sought(record):
             group.basis, group.is_confirmed = Basis.EXACT, True
 
-    def _settled(self, record: Acked | Returned | DeadLettered | Skipped) -> None:
+    def _settled(self, record: Acked | Returned | DeadLettered | Skipped | PositionCommitted) -> None:
         group = self._groups.get(record.group_id)
         if self._has_lost and (group is None or record.generation > group.progress.generation):
             group = self._begin_again(record.group_id, record.generation)
@@ -140,6 +141,8 @@ class DeliverySalvage:
             group.progress.dead_lettered(record.runs)
         elif isinstance(record, Skipped):
             group.progress.skipped(record)
+        elif isinstance(record, PositionCommitted):
+            group.progress.position_committed(record)
         else:
             for item in record.items:
                 group.progress.returned(item, record.wall_ms)

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
+from cluster.model.projected_offsets import ProjectedPartition
 from cluster.model.values import Group
 from storage.node.metadata_lag import wait_for_metadata
 from storage.node.offset_projection import OffsetProjection
@@ -47,6 +48,18 @@ class GroupStarts:
             await self._start(group, topic_id)
             known.add((group.id, topic_id))
         return known is self._started
+
+    async def start_at(self, group: Group, partition: Partition, offset: int, *, is_known: bool) -> None:
+        """For a reader that says itself how far it is: where nobody knows of a position of the group, it begins there.
+        Raises ServerError COMMIT_CONFLICT where the reader knows of one (`is_known`), and there is none."""
+        if partition.groups.knows(group.id):
+            return
+        projected = (await self._projection.read(group.id, partition.topic_id)).get(partition.number)
+        if projected is None and is_known:
+            detail = "The group has no position in the partition yet: leave `expected` out."
+            raise ServerError(ProblemCode.COMMIT_CONFLICT, detail, field="expected")
+        first = ProjectedPartition(offset, 0, partition.host.leader_epoch, 0)
+        await partition.start_group(group, projected or first, None)
 
     async def _start(self, group: Group, topic_id: str) -> None:
         """The group's start positions in the topic become durable, in one round."""

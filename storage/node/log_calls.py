@@ -73,7 +73,9 @@ class LogCalls:
 
     async def records(self, reads: CommittedLog, request: messages.RecordsRequest) -> messages.RecordsResponse:
         """Raises ServerError OFFSET_OUT_OF_RANGE, LOG_DIVERGED, UNAVAILABLE, TOO_MANY_WAITING, RECORDS_CORRUPT."""
-        _check_epoch(reads, request)
+        check_not_diverged(
+            reads.log, reads.leader_epoch, offset=request.offset, read_in_epoch=request.leader_epoch, field="epoch"
+        )
         offset = request.offset
         if request.time_ms >= 0:
             offset = min(await reads.log.offset_at_time(request.time_ms), reads.readable_end)
@@ -81,7 +83,7 @@ class LogCalls:
                 await reads.confirm()
         if not reads.log.log_start <= offset <= reads.high_watermark:
             await reads.confirm()
-            _check_range(reads.log, reads.high_watermark, offset, field="offset")
+            check_range(reads.log, reads.high_watermark, offset, field="offset")
         if request.wait_ms and offset >= reads.readable_end:
             reads.check_sure()
             await self._wait_for_records(reads, offset, request.wait_ms)
@@ -147,28 +149,29 @@ async def seek_target(partition: Partition, request: messages.SeekRequest) -> in
         return min(await host.log.offset_at_time(request.value), host.readable_end)
     if request.to != "offset":
         raise ServerError(ProblemCode.INVALID_FIELD, "to must be earliest, latest, offset or time.", field="to")
-    _check_range(host.log, host.high_watermark, request.value, field="to")
+    check_range(host.log, host.high_watermark, request.value, field="to")
     return request.value
 
 
-def _check_epoch(reads: CommittedLog, request: messages.RecordsRequest) -> None:
-    """The reader has read up to the offset from a leader of `request.leader_epoch`. Raises ServerError UNAVAILABLE
-    where this replica is of an earlier one, LOG_DIVERGED where what was read is not in the log any more (rule R4)."""
-    if request.leader_epoch > reads.leader_epoch:
-        detail = f"This replica is at the leader epoch {reads.leader_epoch}, the reader at {request.leader_epoch}."
-        raise ServerError(ProblemCode.UNAVAILABLE, detail, field="epoch", retry_after_ms=UNAVAILABLE_RETRY_MS)
-    _, end_offset = reads.log.leader_epochs.end_offset_for(request.leader_epoch)
-    if 0 <= end_offset < request.offset:
+def check_not_diverged(log: PartitionLog, leader_epoch: int, *, offset: int, read_in_epoch: int, field: str) -> None:
+    """The reader has read up to `offset` from a leader of `read_in_epoch`; this replica is of `leader_epoch`. Raises
+    ServerError UNAVAILABLE where this one is of an earlier epoch, LOG_DIVERGED where what was read is not in the log
+    any more (rule R4)."""
+    if read_in_epoch > leader_epoch:
+        detail = f"This replica is at the leader epoch {leader_epoch}, the reader at {read_in_epoch}."
+        raise ServerError(ProblemCode.UNAVAILABLE, detail, field=field, retry_after_ms=UNAVAILABLE_RETRY_MS)
+    _, end_offset = log.leader_epochs.end_offset_for(read_in_epoch)
+    if 0 <= end_offset < offset:
         raise ServerError(
             ProblemCode.LOG_DIVERGED,
-            f"What was read up to {request.offset} in the leader epoch {request.leader_epoch} is in the log up to "
-            f"{end_offset} only; from there on it has other messages.",
-            field="epoch",
-            extra={"divergedAt": end_offset, "leaderEpoch": reads.leader_epoch},
+            f"What was read up to {offset} in the leader epoch {read_in_epoch} is in the log up to {end_offset} only; "
+            "from there on it has other messages.",
+            field=field,
+            extra={"divergedAt": end_offset, "leaderEpoch": leader_epoch},
         )
 
 
-def _check_range(log: PartitionLog, high_watermark: int, offset: int, *, field: str) -> None:
+def check_range(log: PartitionLog, high_watermark: int, offset: int, *, field: str) -> None:
     if not log.log_start <= offset <= high_watermark:
         raise ServerError(
             ProblemCode.OFFSET_OUT_OF_RANGE,

@@ -17,12 +17,13 @@ from storage.node.group_starts import GroupStarts
 from storage.node.groups.delivery_snapshots import DeliverySnapshots
 from storage.node.housekeeping import Housekeeping
 from storage.node.leader_reads import LeaderReads
-from storage.node.log_calls import LogCalls, positions_of, seek_target
+from storage.node.log_calls import LogCalls, positions_of
 from storage.node.metadata_lag import wait_for_metadata
 from storage.node.node_ports import NodePorts
 from storage.node.offset_projection import OffsetProjection
 from storage.node.partition.batch_cache import BatchCache
 from storage.node.partition.node_settings import NodeSettings
+from storage.node.position_calls import PositionCalls
 from storage.node.receiver import Receiver
 from storage.node.recovery_log import log_recovery
 from storage.node.replicas.fetch_service import FetchService
@@ -118,6 +119,7 @@ class StorageNode:
             self._partition,
             metadata_lag_ms_max=settings.metadata_lag_ms_max,
         )
+        self._positions = PositionCalls(self._starts, self._projection)
         self._receiver = Receiver(
             held.of_topic,
             lambda: self._replicas.failures,
@@ -351,14 +353,11 @@ class StorageNode:
 
     async def seek(self, request: messages.SeekRequest) -> messages.SeekResponse:
         partition = await self._partition(request.topic_id, request.partition)
-        group, offset = await self._group(request.group_id), await seek_target(partition, request)
-        projected = await self._projection.read(group.id, request.topic_id)
-        await partition.start_group(
-            group, projected.get(partition.number), self._starts.reads_since(group, request.topic_id)
-        )
-        previous = await partition.groups.seek(group, offset, dry_run=request.dry_run)
-        await self._projection.project([partition])
-        return messages.SeekResponse(offset, previous)
+        return await self._positions.seek(partition, await self._group(request.group_id), request)
+
+    async def commit(self, request: messages.CommitRequest) -> messages.CommitResponse:
+        partition = await self._partition(request.topic_id, request.partition)
+        return await self._positions.commit(partition, await self._group(request.group_id), request)
 
     async def replica_report(self, request: messages.ReplicaReportRequest) -> messages.ReplicaReportResponse:
         return report_of(self._replicas, request, self._me)

@@ -82,6 +82,9 @@ class RemoteNode:
     async def seek(self, request: messages.SeekRequest) -> messages.SeekResponse:
         return await self._channel.call(methods.SEEK, request)
 
+    async def commit(self, request: messages.CommitRequest) -> messages.CommitResponse:
+        return await self._channel.call(methods.COMMIT, request)
+
     async def replica_report(self, request: messages.ReplicaReportRequest) -> messages.ReplicaReportResponse:
         return await self._channel.call(methods.REPLICA_REPORT, request)
 

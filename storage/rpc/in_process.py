@@ -50,6 +50,9 @@ class InProcessNode:
     async def seek(self, request: messages.SeekRequest) -> messages.SeekResponse:
         return await self._node.seek(request)
 
+    async def commit(self, request: messages.CommitRequest) -> messages.CommitResponse:
+        return await self._node.commit(request)
+
     async def replica_report(self, request: messages.ReplicaReportRequest) -> messages.ReplicaReportResponse:
         return await self._node.replica_report(request)
 

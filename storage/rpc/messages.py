@@ -221,6 +221,14 @@ class PositionsRequest(_Message):
     partition: int
 
 
+class CommittedOffset(_Message):
+    """The last commit of the group's reader, as `CommitRequest` has it; None after a seek."""
+
+    offset: int
+    leader_epoch: int
+    metadata: str
+
+
 class GroupPosition(_Message):
     """`progress` is the first offset not done; `done_above` counts the done ones above it, `lost` those that retention
     removed before they were done. `generation` is the group's number of seeks (-1: an earlier version)."""
@@ -233,6 +241,7 @@ class GroupPosition(_Message):
     dead_lettered: int
     lost: int = 0
     generation: int = -1
+    committed: CommittedOffset | None = None
 
 
 class PositionsResponse(_Message):
@@ -257,6 +266,33 @@ class SeekRequest(_Message):
 
 class SeekResponse(_Message):
     offset: int
+    previous: int
+
+
+class CommitRequest(_Message):
+    """Everything below `offset` is done for the group, says a reader that keeps its own position. It had read up to
+    there from a leader of `leader_epoch` (-1: it does not say); `metadata` is its own. `expected` is the progress that
+    it knows of, without which the group does not go back (-1: it knows none). `ownership` is that of a member of an
+    exclusive group (-1: it is none).
+
+    Raises OFFSET_OUT_OF_RANGE, LOG_DIVERGED, COMMIT_CONFLICT (extra: progress) and CONFLICT; nothing is changed then.
+    """
+
+    topic_id: str
+    partition: int
+    group_id: str
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+    expected: int = -1
+    member: str = ""
+    ownership: int = -1
+
+
+class CommitResponse(_Message):
+    """`progress` is where the group is now: at the offset, or behind it where more is done; `previous` where it was."""
+
+    progress: int
     previous: int
 
 

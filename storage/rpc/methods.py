@@ -114,6 +114,9 @@ HEARTBEAT = Method(
     changes_something=lambda request: request.member_epoch <= membership_messages.JOIN,
 )
 MEMBERS = Method(11, "members", membership_messages.MembersRequest, membership_messages.MembersResponse, since=4)
+COMMIT = Method(
+    12, "commit", messages.CommitRequest, messages.CommitResponse, since=4, changes_something=lambda _request: True
+)
 
 NODE_METHODS: dict[int, Method[Any, Any]] = {
     method.number: method
@@ -129,6 +132,7 @@ NODE_METHODS: dict[int, Method[Any, Any]] = {
         REPLICA_REPORT,
         HEARTBEAT,
         MEMBERS,
+        COMMIT,
     )
 }
 """NodeApi's."""

@@ -11,6 +11,7 @@ _SDK_SHOWS = "what the server means by it, as the SDK shows it to a client, who 
 SAME_NOTION = {
     "Backoff": "the SDK imports nothing of the server's, and there are no pauses in what both share",
     "ClusterNode": _SDK_SHOWS,
+    "CommittedPosition": _SDK_SHOWS,
     "Group": _SDK_SHOWS,
     "GroupSettings": _SDK_SHOWS,
     "GroupState": _SDK_SHOWS,

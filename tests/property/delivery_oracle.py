@@ -113,6 +113,11 @@ class Oracle:
             elif not message.is_done:
                 self.messages[offset] = Message(is_done=True)
 
+    def commit(self, record) -> None:
+        """Everything below is done, unless a seek came between."""
+        if record.generation == self.generation:
+            self.jump(record.offset)
+
     def jump(self, target: int) -> None:
         for offset, message in self.messages.items():
             if offset < target and not message.is_done:

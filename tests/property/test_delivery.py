@@ -1,6 +1,7 @@
 """Any interleaving of what can happen to a group's delivery state, against a plain model (rules R22 to R26, R29)."""
 
 from dataclasses import dataclass
+from functools import partial
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -11,9 +12,10 @@ from cluster.model.values import GroupSettings
 from storage.delivery.backoff import retry_delay_ms
 from storage.delivery.candidates import CandidateIndex
 from storage.delivery.group_in_partition import GroupInPartition, GroupTerms
+from storage.delivery.group_progress import CommittedPosition
 from storage.delivery.leases import Lease
 from storage.delivery.partition_delivery import PartitionDelivery
-from storage.delivery.records import Started, decode_records, encode_records
+from storage.delivery.records import PositionCommitted, Sought, Started, decode_records, encode_records
 from storage.delivery.states import TRANSITIONS, MessageEvent, MessageState
 from tests.property.delivery_oracle import Message, Oracle
 
@@ -349,6 +351,30 @@ class DeliveryMachine(RuleBasedStateMachine):
         target = data.draw(st.integers(self.log_start, self.oracle.readable_end))
         record = self.group.seek(target)
         self.undecided.append(Undecided(record, [], lambda: self.oracle.seek(target, record.generation)))
+
+    @rule(data=st.data(), is_told=st.booleans())
+    def commit_position(self, data: st.DataObject, is_told: bool) -> None:
+        """By a reader that keeps its own position, and knows where the group is or does not."""
+        oracle, generation = self.oracle, self.oracle.generation
+        target = data.draw(st.integers(self.log_start, oracle.readable_end))
+        expected = data.draw(st.integers(0, oracle.readable_end)) if is_told else None
+        decision = self.group.commit(CommittedPosition(target, 1, "mine"), expected=expected)
+        assert decision.problem is self.commit_problem(target, expected)
+        for record in decision.records:
+            is_seek = isinstance(record, Sought)
+            assert not is_seek or target < oracle.progress
+            assert not is_seek or record.generation > generation
+            meaning = partial(oracle.seek, target, record.generation) if is_seek else partial(oracle.commit, record)
+            self.undecided.append(Undecided(record, [], meaning))
+
+    def commit_problem(self, target: int, expected: int | None) -> ProblemCode | None:
+        if expected is not None and any(isinstance(each.record, PositionCommitted) for each in self.undecided):
+            return ProblemCode.CONFLICT
+        if target == self.oracle.progress:
+            return None
+        if expected is None:
+            return ProblemCode.COMMIT_CONFLICT if target < self.oracle.progress else None
+        return None if expected == self.oracle.progress else ProblemCode.COMMIT_CONFLICT
 
     @rule(data=st.data())
     def retain(self, data: st.DataObject) -> None:

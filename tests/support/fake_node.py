@@ -37,6 +37,7 @@ ANSWERS: dict[str, Any] = {
     "known_keys": messages.KnownKeysResponse([messages.KeyedResult(0, 7, 3, count=2)]),
     "positions": messages.PositionsResponse(0, 200, 4096, 3, [messages.GroupPosition(GROUP_ID, 5, 1, 2, 0, 0)]),
     "seek": messages.SeekResponse(5, 9),
+    "commit": messages.CommitResponse(5, 2),
     "replica_report": messages.ReplicaReportResponse(
         7, "directory", 3, messages.LogReach(0, 200, 3, 190), messages.LogReach(5, 9, 2, 9), False
     ),
@@ -73,6 +74,7 @@ REQUESTS: dict[str, Any] = {
     "known_keys": messages.KnownKeysRequest(TOPIC_ID, 2, [DedupKey(0, "a", b"12345678", 2)], 2, 5),
     "positions": messages.PositionsRequest(TOPIC_ID, 2),
     "seek": messages.SeekRequest(TOPIC_ID, 2, GROUP_ID, "offset", 5, True),
+    "commit": messages.CommitRequest(TOPIC_ID, 2, GROUP_ID, 5, 3, "mine", 2, "me", 4),
     "replica_report": messages.ReplicaReportRequest(TOPIC_ID, 2),
     "heartbeat": membership_messages.HeartbeatRequest(
         2, GROUP_ID, "me", 3, [TOPIC_ID], ["orders.*"], "a", 15_000, True, "first", 4, 5000
@@ -113,6 +115,9 @@ class FakeNode(Answers):
 
     async def seek(self, request: messages.SeekRequest) -> messages.SeekResponse:
         return await self._call("seek", request)  # type: ignore[no-any-return]
+
+    async def commit(self, request: messages.CommitRequest) -> messages.CommitResponse:
+        return await self._call("commit", request)  # type: ignore[no-any-return]
 
     async def replica_report(self, request: messages.ReplicaReportRequest) -> messages.ReplicaReportResponse:
         return await self._call("replica_report", request)  # type: ignore[no-any-return]

@@ -241,6 +241,15 @@ class MemoryNode:
             reader.leases.clear()
         return messages.SeekResponse(target, previous)
 
+    async def commit(self, request: messages.CommitRequest) -> messages.CommitResponse:
+        self._note("commit", request)
+        reader = self.log(request.topic_id, request.partition).readers.setdefault(request.group_id, _Reader())
+        previous = reader.progress
+        if request.offset < previous and request.expected != previous:
+            raise ServerError(ProblemCode.COMMIT_CONFLICT, "it is elsewhere", extra={"progress": previous})
+        reader.progress = request.offset
+        return messages.CommitResponse(request.offset, previous)
+
     async def heartbeat(self, request: membership_messages.HeartbeatRequest) -> membership_messages.HeartbeatResponse:
         self._note("heartbeat", request)
         return membership_messages.HeartbeatResponse(1, 1, self.owned.get(request.member, []), 15_000)

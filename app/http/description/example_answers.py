@@ -105,6 +105,7 @@ _PROGRESS: Document = {
     "lost": 0,
     **_ENDS,
     "lag": 1,
+    "committed": None,
     "problem": None,
 }
 TOPIC_DESCRIPTION: Document = {**TOPIC, "partitions": 1, "partitionStates": [_PARTITION]}
@@ -135,6 +136,11 @@ SEEK: Document = {
     "topic": "orders",
     "dryRun": True,
     "partitions": [{"partition": 0, "offset": 0, "previous": 1}],
+    "failed": 0,
+}
+COMMITTED: Document = {
+    "group": "billing",
+    "offsets": [{"topic": "orders", "partition": 0, "progress": 1, "previous": 0}],
     "failed": 0,
 }
 _UNAVAILABLE: Document = {

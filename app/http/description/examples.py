@@ -55,8 +55,9 @@ _SEEK = Examples(
         past_everything={"topic": "orders", "to": "latest", "dryRun": True},
         from_a_time={"topic": "orders", "to": {"time": answers.TIME_MS}, "dryRun": True},
         one_partition={"topic": "orders", "partition": 0, "to": {"offset": 0}, "dryRun": True},
+        a_readers_own_position={"offsets": [{"topic": "orders", "partition": 0, "offset": 1, "metadata": "row 7"}]},
     ),
-    {200: _json(as_it_would_be=answers.SEEK), 207: _json(one_failed=answers.SEEK_FAILED)},
+    {200: _json(as_it_would_be=answers.SEEK, committed=answers.COMMITTED), 207: _json(one_failed=answers.SEEK_FAILED)},
 )
 _NEW_TOPIC = {"partitions": 8, "config": {"retentionMs": 604_800_000}}
 _NEW_GROUP = {"settings": {"visibilityMs": 60_000, "maxAttempts": 5}}

@@ -91,8 +91,11 @@ _SETTLED: dict[int, tuple[str, dict[str, Schema]]] = {
     207: ("Some items failed", _json("SettledBatch")),
 }
 _SEEK = Operation(
-    "Set a group's progress in a topic, or (dryRun) say where it would be",
-    {200: ("The new and the previous progress", _json("SeekView")), 207: ("Some failed", _json("SeekView"))},
+    "Set a group's progress in a topic, or (dryRun) say where it would be; or commit a reader's own positions",
+    {
+        200: ("The new and the previous progress", _json("OffsetsChanged")),
+        207: ("Some failed", _json("OffsetsChanged")),
+    },
     (
         *WITH_TOKEN,
         *WITH_BODY,
@@ -103,9 +106,15 @@ _SEEK = Operation(
         _P.GROUP_NOT_FOUND,
         _P.MESSAGE_EXPIRED,
         _P.OFFSET_OUT_OF_RANGE,
+        _P.LOG_DIVERGED,
+        _P.COMMIT_CONFLICT,
+        _P.CONFLICT,
+        _P.MEMBER_UNKNOWN,
+        _P.MEMBER_FENCED,
+        _P.NODES_TOO_OLD,
         _P.WRONG_GROUP_MODE,
     ),
-    body=_json("SeekFields"),
+    body=_json("OffsetsChange"),
 )
 
 OPERATIONS: dict[str, Operation] = {

@@ -17,6 +17,7 @@ from app.calls.cluster import (
     UncleanElectionFields,
     UncleanPlanFields,
 )
+from app.calls.commits import CommitFields, CommitView
 from app.calls.groups import GroupFields, GroupListing, GroupView, OffsetsView, SeekFields, SeekView
 from app.calls.inspect import GroupState
 from app.calls.problem_item import ProblemItem
@@ -31,6 +32,7 @@ REQUESTS = (
     TopicFields,
     GroupFields,
     SeekFields,
+    CommitFields,
     DecommissionFields,
     MoveFields,
     PlanFields,
@@ -46,6 +48,7 @@ ANSWERS = (
     GroupListing,
     OffsetsView,
     SeekView,
+    CommitView,
     GroupState,
     ClusterView,
     ClusterNodeView,
@@ -64,6 +67,10 @@ def all_schemas() -> dict[str, Schema]:
     schemas: dict[str, Schema] = {name: _closed(schema) for name, schema in generated.items()}
     schemas["SeekFields"]["properties"]["topic"] = NAME
     schemas["SeekFields"]["properties"]["to"] = _seek_target()
+    schemas["PositionFields"]["properties"]["topic"] = NAME
+    # One object for both forms, as of a send; and what each form takes and answers is there by its own name.
+    schemas["OffsetsChange"] = _either(schemas["SeekFields"], schemas["CommitFields"])
+    schemas["OffsetsChanged"] = _either(schemas["SeekView"], schemas["CommitView"])
     settings = schemas["GroupSettingsFields"]["properties"]
     settings["deadLetterTopic"] = or_null(NAME)
     schemas["PlannedMoveFields"]["properties"]["topic"] = NAME
@@ -84,6 +91,12 @@ def _object(properties: dict[str, Schema], required: list[str], description: str
     if description:
         schema["description"] = description
     return schema
+
+
+def _either(first: Schema, second: Schema) -> Schema:
+    """An object of one kind or the other, told by its members."""
+    required = [name for name in first["required"] if name in second["required"]]
+    return _object({**second["properties"], **first["properties"]}, required, "The one or the other form.")
 
 
 def _seek_target() -> Schema:

@@ -4,6 +4,7 @@ import msgspec
 
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
+from app.calls.commits import CommitFields
 from app.calls.groups import GroupFields, SeekCommand, SeekFields
 from app.http.parsing import query
 from app.http.parsing.json_text import check_utf8, decode
@@ -18,6 +19,8 @@ OFFSETS_QUERY = query.QueryTable(
 )
 
 _group_decoder = msgspec.json.Decoder(GroupFields)
+_commit_decoder = msgspec.json.Decoder(CommitFields)
+_members_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _seek_decoder = msgspec.json.Decoder(SeekFields)
 
 
@@ -38,9 +41,24 @@ def parse_offsets(query_string: bytes) -> list[str]:
     return list(dict.fromkeys(arguments.texts("topic") + arguments.texts("queue")))
 
 
-def parse_seek(body: bytes) -> SeekCommand:
-    """Raises ServerError."""
+def parse_positions(body: bytes) -> SeekCommand | CommitFields:
+    """A commit has `offsets`, a seek says where `to`. Raises ServerError."""
     check_utf8(body)
+    if "offsets" in decode(_members_decoder, body):
+        return _commit(body)
+    return _seek(body)
+
+
+def _commit(body: bytes) -> CommitFields:
+    fields = decode(_commit_decoder, body)
+    for index, each in enumerate(fields.offsets):
+        if len(each.metadata.encode()) > limits.COMMIT_METADATA_BYTES_MAX:
+            detail = f"must not be longer than {limits.COMMIT_METADATA_BYTES_MAX:,} bytes"
+            raise ServerError(ProblemCode.INVALID_FIELD, detail, field=f"offsets[{index}].metadata")
+    return fields
+
+
+def _seek(body: bytes) -> SeekCommand:
     fields = decode(_seek_decoder, body)
     target = fields.to
     if isinstance(target, str):

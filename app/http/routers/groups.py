@@ -1,13 +1,16 @@
-"""`/groups`: administration, progress, seek."""
+"""`/groups`: administration, progress, seeks and commits."""
 
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app.auth.principal import Scope
+from app.calls.commits import CommitFields, CommitView
+from app.calls.groups import SeekView
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders, principal_of
 from app.http.exchange.responses import json_response
-from app.http.parsing.groups import parse_group, parse_offsets, parse_seek
+from app.http.parsing.groups import parse_group, parse_offsets, parse_positions
 from app.http.parsing.query import NO_PARAMETERS
 from app.http.parsing.topics import parse_listing
 from app.http.routers.administration_body import body_of
@@ -68,18 +71,22 @@ def _add_progress(router: APIRouter, services: HttpServices) -> None:
         topics = parse_offsets(request.scope["query_string"])
         return json_response(await services.groups.offsets(request.path_params["group"], topics, principal))
 
-    async def seek(request: Request) -> Response:
+    async def position(request: Request) -> Response:
         headers = RequestHeaders(request)
         principal = principal_of(headers, tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
-        command = parse_seek(await body_of(request, principal, services))
-        view = await services.groups.seek(request.path_params["group"], command, principal)
+        command = parse_positions(await body_of(request, principal, services, scope=Scope.READ))
+        view: CommitView | SeekView
+        if isinstance(command, CommitFields):
+            view = await services.commits.commit(request.path_params["group"], command, principal)
+        else:
+            view = await services.groups.seek(request.path_params["group"], command, principal)
         return json_response(view, 207 if view.failed else 200)
 
     @router.put("/groups/{group}/offsets", operation_id="seekGroup", tags=["groups"])
     async def put_offsets(request: Request) -> Response:
-        return await seek(request)
+        return await position(request)
 
     @router.post("/groups/{group}/offsets", operation_id="seekGroupByPost", tags=["groups"])
     async def post_offsets(request: Request) -> Response:
-        return await seek(request)
+        return await position(request)

@@ -20,6 +20,7 @@ from storage.delivery.records import Acked, GroupRemoved, Returned, Started
 from storage.node.groups.cut_log import gone_with_log
 from storage.node.groups.delivery_host import DeliveryHost
 from storage.node.groups.delivery_steps import DeliverySteps
+from storage.node.groups.group_positions import position_of
 from storage.node.groups.leased_receives import NOTHING, LeasedReceives, Share, item_of
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.partition.partition_host import PartitionHost
@@ -246,22 +247,14 @@ class PartitionGroups:
             )
         return previous
 
+    def something_returned(self, group_id: str) -> None:
+        """There may be messages for the group, or room for them: whoever waits looks again."""
+        self._on_returned(group_id, self._host.partition)
+
     # --- look ------------------------------------------------------------------------------------------------------
 
     def positions(self) -> list[GroupPosition]:
-        return [
-            GroupPosition(
-                state.group_id,
-                state.progress,
-                state.done_above_count,
-                state.in_flight_count,
-                state.delayed_count,
-                state.dead_lettered_count,
-                state.lost_count,
-                state.generation,
-            )
-            for state in self._state.groups()
-        ]
+        return [position_of(state) for state in self._state.groups()]
 
     def views(self, offset: int) -> list[MessageInGroup]:
         """The message at `offset` as every group sees it."""

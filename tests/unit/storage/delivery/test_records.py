@@ -12,6 +12,7 @@ from storage.delivery.records import (
     DeliveryFormatError,
     GroupRemoved,
     Jumped,
+    PositionCommitted,
     Returned,
     ReturnedItem,
     Skipped,
@@ -32,6 +33,7 @@ EVERY_KIND = [
     Jumped("g", 100, 93),
     GroupRemoved("g"),
     Skipped("g", 1, [5, 2, 0, 1]),
+    PositionCommitted("g", 1, 7, 3, "mine"),
 ]
 
 
@@ -49,6 +51,7 @@ def test_the_bytes_on_disk_never_change() -> None:
         [6, "g", 100, 93],
         [7, "g"],
         [8, "g", 1, [5, 2, 0, 1]],
+        [10, "g", 1, 7, 3, "mine"],
     ]
     assert msgspec.msgpack.decode(encode_records(EVERY_KIND)) == expected
 

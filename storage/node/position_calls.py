@@ -1,0 +1,92 @@
+"""The calls that move a group in a partition: operators' seeks, and commits of readers that keep their own position."""
+
+import asyncio
+
+import structlog
+
+from acklog.wire.problems import ProblemCode
+from cluster.errors import ServerError
+from cluster.model.values import Group
+from storage.delivery.group_in_partition import GroupInPartition
+from storage.delivery.group_progress import CommittedPosition
+from storage.delivery.records import Sought
+from storage.node.group_starts import GroupStarts
+from storage.node.log_calls import check_not_diverged, check_range, seek_target
+from storage.node.offset_projection import OffsetProjection
+from storage.node.replicas.led_partition import Partition
+from storage.replication.leadership import confirm
+from storage.rpc.messages import CommitRequest, CommitResponse, SeekRequest, SeekResponse
+
+logger = structlog.get_logger(__name__)
+
+CONFLICT_RETRY_MS = 50
+
+
+class PositionCalls:
+    """Of one node."""
+
+    def __init__(self, starts: GroupStarts, projection: OffsetProjection) -> None:
+        self._starts = starts
+        self._projection = projection
+
+    async def seek(self, partition: Partition, group: Group, request: SeekRequest) -> SeekResponse:
+        """Raises ServerError as `seek_target` does."""
+        offset = await seek_target(partition, request)
+        projected = await self._projection.read(group.id, request.topic_id)
+        await partition.start_group(
+            group, projected.get(partition.number), self._starts.reads_since(group, request.topic_id)
+        )
+        previous = await partition.groups.seek(group, offset, dry_run=request.dry_run)
+        await self._projection.project([partition])
+        return SeekResponse(offset, previous)
+
+    async def commit(self, partition: Partition, group: Group, request: CommitRequest) -> CommitResponse:
+        """Durable on return. Raises ServerError UNAVAILABLE, OFFSET_OUT_OF_RANGE, LOG_DIVERGED (rule R4),
+        COMMIT_CONFLICT, CONFLICT; nothing has changed then."""
+        await _check_log_has_it(partition, request)
+        await self._starts.start_at(group, partition, request.offset, is_known=request.expected >= 0)
+        state = partition.delivery.state.as_it_is_set(group)
+        if state is None:
+            raise ServerError(ProblemCode.UNAVAILABLE, "The group has no state in the partition yet.")
+        previous = state.progress
+        position = CommittedPosition(request.offset, request.leader_epoch, request.metadata)
+        decision = state.commit(position, expected=None if request.expected < 0 else request.expected)
+        if decision.problem is not None:
+            raise _refusal(decision.problem, state, request)
+        await asyncio.gather(*[partition.delivery.commit(record) for record in decision.records])
+        if decision.records:
+            partition.groups.something_returned(group.id)
+        if any(isinstance(record, Sought) for record in decision.records):
+            await self._projection.project([partition])  # as with a seek: what is shown is never above what is done
+            logger.info(
+                "group_committed_back",
+                group=group.name,
+                topic=partition.host.topic.name,
+                partition=partition.number,
+                previous=previous,
+                offset=request.offset,
+            )
+        return CommitResponse(state.progress, previous)
+
+
+async def _check_log_has_it(partition: Partition, request: CommitRequest) -> None:
+    """What the reader says it has read. Raises ServerError UNAVAILABLE, OFFSET_OUT_OF_RANGE, LOG_DIVERGED."""
+    await confirm(partition.leadership)
+    host = partition.host
+    check_range(host.log, host.high_watermark, request.offset, field="offset")
+    check_not_diverged(
+        host.log, host.leader_epoch, offset=request.offset, read_in_epoch=request.leader_epoch, field="leaderEpoch"
+    )
+
+
+def _refusal(problem: ProblemCode, state: GroupInPartition, request: CommitRequest) -> ServerError:
+    if problem is ProblemCode.CONFLICT:
+        detail = "Another commit of the group is being written here."
+        return ServerError(problem, detail, retry_after_ms=CONFLICT_RETRY_MS)
+    progress = state.progress
+    if request.expected >= 0:
+        detail, field = f"The group is at {progress}, not at {request.expected}.", "expected"
+    else:
+        detail = f"The group is at {progress} already; to go back to {request.offset}, say that in `expected`, or seek."
+        field = "offset"
+    return ServerError(problem, detail, field=field, extra={"progress": progress})
