@@ -6,6 +6,8 @@ from typing import Any, TypedDict
 import msgspec
 from msgspec import field
 
+from acklog.wire.limits import REBALANCE_TIMEOUT_MS_DEFAULT, SESSION_TIMEOUT_MS_DEFAULT
+
 
 class ProblemItem(msgspec.Struct, omit_defaults=True):
     """Why one of many could not be done."""
@@ -117,7 +119,8 @@ class TopicPage(msgspec.Struct):
 
 
 class GroupSettings(msgspec.Struct, rename="camel"):
-    """`fair_by` is "none" or "key"; a limit that is None is none."""
+    """`fair_by` is "none" or "key"; a limit that is None is none. The last three are for exclusive groups; `assignor`
+    is "sticky", "range", "roundRobin" or "lag"."""
 
     start_position: str
     visibility_ms: int
@@ -128,6 +131,9 @@ class GroupSettings(msgspec.Struct, rename="camel"):
     dead_letter_topic: str | None = None
     max_in_flight_per_key: int | None = None
     fair_by: str = "none"
+    session_timeout_ms: int = SESSION_TIMEOUT_MS_DEFAULT
+    rebalance_timeout_ms: int = REBALANCE_TIMEOUT_MS_DEFAULT
+    assignor: str = "sticky"
 
 
 class GroupChanges(TypedDict, total=False):
@@ -143,6 +149,9 @@ class GroupChanges(TypedDict, total=False):
     dead_letter_topic: str | None
     max_in_flight_per_key: int | None
     fair_by: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    assignor: str
 
 
 class Group(msgspec.Struct, rename="camel"):

@@ -197,6 +197,10 @@ class DataLossNotAllowed(ProblemError, problem=ProblemCode.DATA_LOSS_NOT_ALLOWED
     """The change can delete messages, and does not say that it may."""
 
 
+class TooManyMembers(ProblemError, problem=ProblemCode.TOO_MANY_MEMBERS):
+    """The group has as many members as may be."""
+
+
 class WrongGroupMode(ProblemError, problem=ProblemCode.WRONG_GROUP_MODE):
     """The group's mode does not allow this call."""
 

@@ -57,9 +57,10 @@ class ProblemCode(Problem, Enum):
     DATA_LOSS_NOT_ALLOWED = Problem(409, False, "The change can delete messages, and does not say that it may")
     TOO_MANY_TOPICS = Problem(409, False, "There are as many topics as may be made")
     TOO_MANY_GROUPS = Problem(409, False, "There are as many groups as may be made")
+    TOO_MANY_MEMBERS = Problem(409, False, "The group has as many members as may be")
     WRONG_GROUP_MODE = Problem(409, False, "The group's mode does not allow this call")
     MEMBER_UNKNOWN = Problem(404, False, "The group has no such member")
-    MEMBER_EXISTS = Problem(409, False, "Another process that lives is this member")
+    MEMBER_EXISTS = Problem(409, True, "Another process that lives is this member")
     MEMBER_FENCED = Problem(
         409, False, "The member's partitions are another's by now, or another process is the member"
     )

@@ -14,7 +14,7 @@ from app.calls.problem_item import ProblemItem
 from app.calls.records import OFFSET_MAX
 from app.calls.setting_changes import applied
 from cluster.errors import ServerError
-from cluster.model.values import FairBy, GroupMode, GroupSettings, StartPosition
+from cluster.model.values import Assignor, FairBy, GroupMode, GroupSettings, StartPosition
 
 _Backoff = Annotated[int, Meta(ge=0, le=limits.NACK_DELAY_SECONDS_MAX * 1000)]
 
@@ -55,6 +55,21 @@ class GroupSettingsFields(msgspec.Struct, forbid_unknown_fields=True, rename="ca
     fair_by: Annotated[
         FairBy | UnsetType | None,
         Meta(description="key: a key has its share of what is in flight, and no more while others wait"),
+    ] = UNSET
+    session_timeout_ms: Annotated[
+        Annotated[int, Meta(ge=limits.SESSION_TIMEOUT_MS_MIN, le=limits.SESSION_TIMEOUT_MS_MAX)] | UnsetType | None,
+        Meta(description="how long a member of an exclusive group may be silent before its partitions go to others"),
+    ] = UNSET
+    rebalance_timeout_ms: Annotated[
+        Annotated[int, Meta(ge=0, le=limits.REBALANCE_TIMEOUT_MS_MAX)] | UnsetType | None,
+        Meta(description="how long a partition that moves waits for what its owner before has in flight"),
+    ] = UNSET
+    assignor: Annotated[
+        Assignor | UnsetType | None,
+        Meta(
+            description="which member gets which partition, always within one of the others: sticky moves only what "
+            "has to move, range keeps neighbours together, roundRobin deals them out, lag evens out what is to be read"
+        ),
     ] = UNSET
 
     def applied_to(self, settings: GroupSettings) -> GroupSettings:

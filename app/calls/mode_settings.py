@@ -5,18 +5,22 @@ from msgspec import UNSET
 from acklog.wire.problems import ProblemCode
 from app.calls.groups import GroupSettingsFields
 from cluster.errors import ServerError
-from cluster.model.values import FairBy, GroupMode
+from cluster.model.values import GroupMode, GroupSettings
 
 _MODES_OF: dict[str, tuple[GroupMode, ...]] = {
     "max_in_flight_per_key": (GroupMode.SHARED,),
     "fair_by": (GroupMode.SHARED,),
+    "session_timeout_ms": (GroupMode.EXCLUSIVE,),
+    "rebalance_timeout_ms": (GroupMode.EXCLUSIVE,),
+    "assignor": (GroupMode.EXCLUSIVE,),
 }
+_DEFAULTS = GroupSettings()
 
 
 def check_mode_settings(fields: GroupSettingsFields, mode: GroupMode) -> None:
-    """Null is what groups of every mode have. Raises ServerError INVALID_FIELD."""
+    """Null and the default are what groups of every mode have. Raises ServerError INVALID_FIELD."""
     for name, modes in _MODES_OF.items():
-        if getattr(fields, name) not in {UNSET, None, FairBy.NONE} and mode not in modes:
+        if getattr(fields, name) not in {UNSET, None, getattr(_DEFAULTS, name)} and mode not in modes:
             field = fields.__struct_encode_fields__[fields.__struct_fields__.index(name)]
             detail = (
                 f"only groups of mode {' or '.join(each.value for each in modes)} have it, this one is {mode.value}"

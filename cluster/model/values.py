@@ -22,6 +22,15 @@ class StartPosition(Enum):
     LATEST = "latest"
 
 
+class Assignor(Enum):
+    """Which member of an exclusive group gets which partition."""
+
+    STICKY = "sticky"
+    RANGE = "range"
+    ROUND_ROBIN = "roundRobin"
+    LAG = "lag"
+
+
 class RetentionMode(Enum):
     TIME = "time"  # by age and size, whether acknowledged or not
     UNTIL_ACKED = "untilAcked"  # frees what all registered groups have done, capped by age
@@ -140,7 +149,8 @@ class FairBy(Enum):
 
 
 class GroupSettings(msgspec.Struct, frozen=True, rename="camel"):
-    """How a group reads. `dead_letter_topic` None means `<topic>.<group>.dlq`; a limit that is None is none."""
+    """How a group reads. `dead_letter_topic` None means `<topic>.<group>.dlq`; a limit that is None is none.
+    `session_timeout_ms`, `rebalance_timeout_ms` and `assignor` are for exclusive groups; others have the defaults."""
 
     start_position: StartPosition = StartPosition.EARLIEST
     visibility_ms: int = limits.VISIBILITY_SECONDS_DEFAULT * 1000
@@ -151,6 +161,9 @@ class GroupSettings(msgspec.Struct, frozen=True, rename="camel"):
     max_in_flight: int = limits.IN_FLIGHT_MAX
     max_in_flight_per_key: int | None = None
     fair_by: FairBy = FairBy.NONE
+    session_timeout_ms: int = limits.SESSION_TIMEOUT_MS_DEFAULT
+    rebalance_timeout_ms: int = limits.REBALANCE_TIMEOUT_MS_DEFAULT
+    assignor: Assignor = Assignor.STICKY
 
 
 class Group(msgspec.Struct, frozen=True, rename="camel"):

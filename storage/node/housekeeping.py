@@ -1,6 +1,6 @@
 """What a node does in the background: retention, the projection of progress, and forgetting deleted groups."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import structlog
 
@@ -32,6 +32,7 @@ class Housekeeping:
         clock: Clock,
         projection: OffsetProjection,
         settings: NodeSettings,
+        forget_deleted_groups: Callable[[], Awaitable[None]],
         on_group_removed: Callable[[str], None],
     ) -> None:
         self._replicas = replicas
@@ -40,6 +41,7 @@ class Housekeeping:
         self._clock = clock
         self._projection = projection
         self._settings = settings
+        self._forget_in_coordinators = forget_deleted_groups
         self._on_group_removed = on_group_removed
         self.bytes_removed = 0
 
@@ -68,6 +70,10 @@ class Housekeeping:
                         partition=partition.number,
                         reason=str(error),
                     )
+            try:
+                await self._forget_in_coordinators()
+            except CoordinationError as error:
+                logger.warning("housekeeping_failed", reason=str(error))
 
     async def retain(self, partition: Partition) -> None:
         """Remove whole segments that are past the topic's retention, and say so to the groups that lose by it.

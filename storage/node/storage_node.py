@@ -2,23 +2,21 @@
 
 import asyncio
 from collections.abc import Callable
-from functools import partial
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from cluster.lifecycle import Lifecycle
-from cluster.model.values import Group
 from cluster.ports.coordination import CoordinationStore
-from storage.delivery.modes import SERVED_MODES
 from storage.delivery.partition_delivery import PartitionDelivery
 from storage.log.high_watermarks import HighWatermarks
 from storage.log.store import LogStore
+from storage.node.group_coordinators import GroupCoordinators
 from storage.node.group_starts import GroupStarts
 from storage.node.groups.delivery_snapshots import DeliverySnapshots
 from storage.node.housekeeping import Housekeeping
+from storage.node.known_groups import KnownGroups
 from storage.node.leader_reads import LeaderReads
 from storage.node.log_calls import LogCalls, positions_of
-from storage.node.metadata_lag import wait_for_metadata
 from storage.node.node_ports import NodePorts
 from storage.node.offset_projection import OffsetProjection
 from storage.node.partition.batch_cache import BatchCache
@@ -127,6 +125,8 @@ class StorageNode:
             clock=ports.clock,
             waiting_max=settings.waiting_receives_max,
         )
+        self._groups = KnownGroups(ports.metadata, metadata_lag_ms_max=settings.metadata_lag_ms_max)
+        self._coordinators = self._make_coordinators(ports, held)
         self._housekeeping = self._make_housekeeping(ports.store)
         self._tasks: list[asyncio.Task[None]] = []
         self._unsubscribe: Callable[[], None] = lambda: None
@@ -167,6 +167,18 @@ class StorageNode:
             on_crashed=self._crash,
         )
 
+    def _make_coordinators(self, ports: NodePorts, held: HeldReplicas) -> GroupCoordinators:
+        return GroupCoordinators(
+            held,
+            ports.store,
+            ports.metadata,
+            self._partition,
+            clock=ports.clock,
+            settings=self._settings.coordinator,
+            metadata_lag_ms_max=self._settings.metadata_lag_ms_max,
+            on_crashed=self._crash,
+        )
+
     def _make_housekeeping(self, store: CoordinationStore) -> Housekeeping:
         return Housekeeping(
             self._replicas,
@@ -175,6 +187,7 @@ class StorageNode:
             clock=self._clock,
             projection=self._projection,
             settings=self._settings,
+            forget_deleted_groups=self._coordinators.forget_deleted_groups,
             on_group_removed=self._forget_group,
         )
 
@@ -190,6 +203,7 @@ class StorageNode:
         for activity in (self._replicas.follow(changed), self._housekeeping.run(), self._watch_followers()):
             self._tasks.append(asyncio.get_running_loop().create_task(activity))
             self._tasks[-1].add_done_callback(self._task_ended)
+        self._coordinators.open()
         self._life = self._life.then(Lifecycle.SERVING)
 
     async def close(self) -> None:
@@ -200,6 +214,7 @@ class StorageNode:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._coordinators.close()
         led = self._held.led()
         await self._replicas.close()
         self._service.stop()
@@ -214,6 +229,7 @@ class StorageNode:
         if self._life.may_become(Lifecycle.DRAINING):
             self._life = Lifecycle.DRAINING
         self._receiver.stop()
+        self._coordinators.stop_waiting()
         for partition in self._held.led():
             partition.host.stop_waiting()
 
@@ -268,6 +284,7 @@ class StorageNode:
     def _look_anew(self) -> None:
         self._has_changed = False
         self._starts.look_anew()
+        self._coordinators.look_anew()
         self._receiver.wake_everybody()
 
     async def _watch_followers(self) -> None:
@@ -302,17 +319,6 @@ class StorageNode:
             raise ServerError(ProblemCode.SHUTTING_DOWN, detail, retry_after_ms=UNAVAILABLE_RETRY_MS)
         return partition
 
-    async def _group(self, group_id: str) -> Group:
-        look = partial(self._metadata.group_by_id, group_id)
-        group = look() or await wait_for_metadata(self._metadata, look, timeout_ms=self._settings.metadata_lag_ms_max)
-        if group is None:
-            raise ServerError(ProblemCode.GROUP_NOT_FOUND, "There is no group with this id.", field="group")
-        if group.mode not in SERVED_MODES:
-            served = ", ".join(sorted(mode.value for mode in SERVED_MODES))
-            detail = f"The group's mode is {group.mode.value}; only {served} ones are served."
-            raise ServerError(ProblemCode.WRONG_GROUP_MODE, detail)
-        return group
-
     # --- NodeApi -------------------------------------------------------------------------------------------------
 
     async def produce(self, request: messages.ProduceRequest) -> messages.ProduceResponse:
@@ -329,13 +335,13 @@ class StorageNode:
         return messages.KnownKeysResponse(await partition.host.known_keys(request))
 
     async def receive(self, request: messages.ReceiveRequest) -> messages.ReceiveResponse:
-        group = await self._group(request.group_id)
+        group = await self._groups.served(request.group_id)
         self._check_health()
         return await self._receiver.receive(request, group)
 
     async def settle(self, request: messages.SettleRequest) -> messages.SettleResponse:
         partition = await self._partition(request.topic_id, request.partition)
-        group = await self._group(request.group_id)
+        group = await self._groups.served(request.group_id)
         return messages.SettleResponse(await partition.groups.settle(request, group))
 
     async def inspect(self, request: messages.InspectRequest) -> messages.InspectResponse:
@@ -353,20 +359,20 @@ class StorageNode:
 
     async def seek(self, request: messages.SeekRequest) -> messages.SeekResponse:
         partition = await self._partition(request.topic_id, request.partition)
-        return await self._positions.seek(partition, await self._group(request.group_id), request)
+        return await self._positions.seek(partition, await self._groups.served(request.group_id), request)
 
     async def commit(self, request: messages.CommitRequest) -> messages.CommitResponse:
         partition = await self._partition(request.topic_id, request.partition)
-        return await self._positions.commit(partition, await self._group(request.group_id), request)
+        return await self._positions.commit(partition, await self._groups.served(request.group_id), request)
 
     async def replica_report(self, request: messages.ReplicaReportRequest) -> messages.ReplicaReportResponse:
         return report_of(self._replicas, request, self._me)
 
     async def heartbeat(self, request: membership_messages.HeartbeatRequest) -> membership_messages.HeartbeatResponse:
-        raise ServerError(ProblemCode.UNSUPPORTED, "exclusive groups are not served yet")
+        return await self._coordinators.heartbeat(request, await self._groups.group(request.group_id))
 
     async def members(self, request: membership_messages.MembersRequest) -> membership_messages.MembersResponse:
-        raise ServerError(ProblemCode.UNSUPPORTED, "exclusive groups are not served yet")
+        return await self._coordinators.members(request, await self._groups.group(request.group_id))
 
     # --- PeerApi ---------------------------------------------------------------------------------------------------
 

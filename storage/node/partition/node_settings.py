@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from storage.delivery.delivery_settings import DeliverySettings
+from storage.groups.coordinator_settings import CoordinatorSettings
 from storage.log.log_settings import LogStoreSettings
 from storage.produce.producer_window import ProducerWindowSettings
 
@@ -13,6 +14,8 @@ class NodeSettings:
 
     log_store: LogStoreSettings = field(default_factory=LogStoreSettings)
     delivery: DeliverySettings = field(default_factory=DeliverySettings)
+
+    coordinator: CoordinatorSettings = field(default_factory=CoordinatorSettings)
 
     producers: ProducerWindowSettings = field(default_factory=ProducerWindowSettings)
 

@@ -19,9 +19,9 @@ from storage.log.checkpoint import CheckpointDamagedError
 from storage.log.log_table import LogKind
 from storage.log.partition_log import PartitionLog
 from storage.log.refusal import refusal_of
+from storage.node.partition.deadline_timer import DeadlineTimer
 from storage.node.replicas.background_tasks import BackgroundTasks
 from storage.node.replicas.damaged_logs import DamagedLogs
-from storage.node.replicas.deadline_timer import DeadlineTimer
 from storage.node.replicas.follower_effects import FollowerEffects
 from storage.node.replicas.follower_reads import FollowerReads
 from storage.node.replicas.led_partition import Partition

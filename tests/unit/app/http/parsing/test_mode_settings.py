@@ -6,7 +6,7 @@ from acklog.wire.problems import ProblemCode
 from app.calls.groups import GroupSettingsFields
 from app.calls.mode_settings import check_mode_settings
 from cluster.errors import ServerError
-from cluster.model.values import FairBy, GroupMode
+from cluster.model.values import Assignor, FairBy, GroupMode, GroupSettings
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,20 @@ def test_the_field_is_named(fields: GroupSettingsFields, field: str, mode: Group
 @pytest.mark.parametrize("mode", list(GroupMode))
 def test_what_every_group_has_may_be_said(mode: GroupMode) -> None:
     check_mode_settings(GroupSettingsFields(fair_by=FairBy.NONE, max_in_flight_per_key=None), mode)
+    check_mode_settings(GroupSettingsFields(session_timeout_ms=GroupSettings().session_timeout_ms), mode)
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        (GroupSettingsFields(session_timeout_ms=20_000), "settings.sessionTimeoutMs"),
+        (GroupSettingsFields(rebalance_timeout_ms=1), "settings.rebalanceTimeoutMs"),
+        (GroupSettingsFields(assignor=Assignor.LAG), "settings.assignor"),
+    ],
+)
+@pytest.mark.parametrize("mode", [GroupMode.KEY_ORDERED, GroupMode.SHARED])
+def test_only_exclusive_groups_have_members(fields: GroupSettingsFields, field: str, mode: GroupMode) -> None:
+    with pytest.raises(ServerError) as caught:
+        check_mode_settings(fields, mode)
+    assert (caught.value.code, caught.value.field) == (ProblemCode.INVALID_FIELD, field)
+    check_mode_settings(fields, GroupMode.EXCLUSIVE)

@@ -1,0 +1,65 @@
+"""Which partitions of a group get another owner."""
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+
+from cluster.model.values import Assignor
+from storage.groups.assignors.choice import ASSIGNORS
+from storage.groups.assignors.task import AssignmentTask
+from storage.groups.exclusive_group import ExclusiveGroup, Owner, owned_runs
+from storage.groups.member import SubscribedTopics
+from storage.groups.records import NOBODY, Owned
+from storage.groups.surroundings import ExclusiveTerms, GroupSurroundings, TopicTable
+
+
+def changes_of(group: ExclusiveGroup, terms: ExclusiveTerms, surroundings: GroupSurroundings) -> tuple[Owned, ...]:
+    """What the group's next epoch changes; empty where nothing has to move. Nothing is waited for (`is_forced`) where
+    nobody had the partition: its owner left, or its session is over."""
+    task = _task(group, terms, surroundings)
+    wanted = ASSIGNORS[terms.assignor](task)
+    ownership = group.epoch + 1
+    changes = [
+        (place, Owner(name, ownership, place not in group.owners))
+        for place, name in wanted.items()
+        if place not in group.owners or group.owners[place].member != name
+    ]
+    changes += [(place, Owner(NOBODY, ownership, False)) for place in group.owners if place not in wanted]
+    return owned_runs(changes)
+
+
+def is_concerned(group: ExclusiveGroup, topics: Mapping[str, str]) -> bool:
+    """Whether some member subscribes to one of these topics (names by ids)."""
+    return any(
+        any(topic_id in topics for topic_id in subscription.topic_ids)
+        or any(fnmatchcase(name, pattern) for pattern in subscription.patterns for name in topics.values())
+        for subscription in {member.subscription for member in group.members.values()}
+    )
+
+
+def _task(group: ExclusiveGroup, terms: ExclusiveTerms, surroundings: GroupSurroundings) -> AssignmentTask:
+    resolved: dict[SubscribedTopics, frozenset[str]] = {}
+    for member in group.members.values():
+        if member.subscription not in resolved:
+            resolved[member.subscription] = _resolved(member.subscription, terms, surroundings.topics)
+    task = AssignmentTask(
+        subscriptions={name: resolved[member.subscription] for name, member in group.members.items()},
+        partitions=surroundings.topics.partitions_of(frozenset().union(*resolved.values())),
+        owners={place: owner.member for place, owner in group.owners.items()},
+        racks={name: member.rack for name, member in group.members.items() if member.rack},
+        racks_of=surroundings.racks_of,
+    )
+    if terms.assignor is not Assignor.LAG:
+        return task
+    return AssignmentTask(
+        task.subscriptions, task.partitions, task.owners, lags=surroundings.lags(group.group_id, task.places)
+    )
+
+
+def _resolved(subscription: SubscribedTopics, terms: ExclusiveTerms, topics: TopicTable) -> frozenset[str]:
+    found = set(subscription.topic_ids)
+    for pattern in subscription.patterns:
+        for topic_id in topics.matching(pattern):
+            name = topics.name_of(topic_id)
+            if not any(fnmatchcase(name, letters) for letters in terms.dead_letter_topics):
+                found.add(topic_id)
+    return frozenset(found)

@@ -1,0 +1,326 @@
+"""Who is a member of an exclusive group, and who owns what."""
+
+import pytest
+
+from cluster.errors import ServerError
+from cluster.model.values import Assignor
+from storage.groups.coordinator_settings import CoordinatorSettings
+from storage.groups.events import Beat
+from storage.groups.records import Assigned, MemberWritten
+from storage.rpc.membership_messages import LEAVE, STEP_OUT, HeartbeatRequest, HeartbeatResponse
+from tests.support.coordinated import GROUP, SESSION_MS, Coordinated
+
+
+def made(*members: str, partitions: int = 6, **settings: int) -> Coordinated:
+    """All of them joined, one after the other."""
+    world = Coordinated(CoordinatorSettings(**settings))
+    world.set_topics(a=partitions)
+    for member in members:
+        world.hear(member)
+    return world
+
+
+def test_who_joins_gets_a_share_and_hears_of_it() -> None:
+    world = made()
+    first = world.hear("one")
+    assert [each.partition for each in first.assigned] == [0, 1, 2, 3, 4, 5]
+    assert first.session_timeout_ms == SESSION_MS
+    second = world.hear("two")
+    assert len(second.assigned) == 3
+    assert second.member_epoch > first.member_epoch
+    assert not any(each.is_forced for each in second.assigned)
+
+
+def test_ownership_rises_with_every_other_owner_and_only_then() -> None:
+    world = made("one")
+    before = {each.partition: each.ownership for each in world.hear("one").assigned}
+    moved = {each.partition: each.ownership for each in world.hear("two").assigned}
+    kept = {each.partition: each.ownership for each in world.hear("one").assigned}
+    assert all(moved[number] > before[number] for number in moved)
+    assert kept == {number: before[number] for number in kept}
+    world.leave("two")
+    back = {each.partition: each for each in world.hear("one").assigned}
+    assert all(back[number].ownership > moved[number] for number in moved)
+    assert all(back[number].is_forced for number in moved)
+
+
+def test_what_was_nobodys_is_forced_and_what_is_given_up_is_not() -> None:
+    world = made("one", "two", "three")
+    assert not any(each.is_forced for each in world.hear("three").assigned)
+    world.leave("one")
+    forced = [each for member in ("two", "three") for each in world.hear(member).assigned if each.is_forced]
+    assert len(forced) >= 2
+
+
+def test_many_joins_in_one_turn_are_one_assignment() -> None:
+    world = made(partitions=200)
+    world.decide(*(Beat(-number, HeartbeatRequest(0, GROUP, f"m{number}", 0, ["a"])) for number in range(1, 101)))
+    assert sum(isinstance(record, Assigned) for record in world.log) == 1
+    assert set(world.counts().values()) == {2}
+
+
+def test_a_heartbeat_waits_until_the_assignment_changes() -> None:
+    world = made("one")
+    epoch = world.hear("one").member_epoch
+    token = world.beat("one", epoch, known_epoch=epoch, wait_ms=5_000)
+    assert token not in world.answers
+    world.hear("two")
+    answer = world.answers[token]
+    assert isinstance(answer, HeartbeatResponse)
+    assert answer.member_epoch > epoch
+    assert len(answer.assigned) == 3
+
+
+def test_a_heartbeat_waits_no_longer_than_it_says() -> None:
+    world = made("one")
+    epoch = world.hear("one").member_epoch
+    token = world.beat("one", epoch, known_epoch=epoch, wait_ms=5_000)
+    assert world.coordinator.next_deadline() is not None
+    world.pass_time(4_999)
+    assert token not in world.answers
+    world.pass_time(1)
+    assert token in world.answers
+
+
+def test_who_is_not_heard_goes_and_its_partitions_are_forced() -> None:
+    world = made("one", "two")
+    world.pass_time(SESSION_MS - 1)
+    world.hear("two")
+    assert set(world.counts()) == {"one", "two"}
+    world.pass_time(1)
+    assert world.counts() == {"two": 6}
+    assert sum(each.is_forced for each in world.hear("two").assigned) >= 3
+    assert world.refusal("one", 1) == "MEMBER_UNKNOWN"
+
+
+def test_who_waits_is_there_and_who_gives_up_has_a_session_from_then() -> None:
+    world = made("one")
+    epoch = world.hear("one").member_epoch
+    token = world.beat("one", epoch, known_epoch=epoch, wait_ms=60_000)
+    world.pass_time(3 * SESSION_MS)
+    assert world.counts() == {"one": 6}
+    world.give_up(token)
+    world.pass_time(SESSION_MS - 1)
+    assert world.counts() == {"one": 6}
+    world.pass_time(1)
+    assert world.counts() == {}
+
+
+def test_a_clean_leave_moves_at_once_and_ends_what_waits() -> None:
+    world = made("one", "two")
+    epoch = world.hear("one").member_epoch
+    token = world.beat("one", epoch, known_epoch=epoch, wait_ms=60_000)
+    assert world.hear("one", LEAVE).member_epoch == LEAVE
+    assert world.counts() == {"two": 6}
+    answer = world.answers[token]
+    assert isinstance(answer, ServerError)
+    assert answer.code.name == "MEMBER_UNKNOWN"
+    assert world.refusal("one", LEAVE) == "MEMBER_UNKNOWN"
+
+
+def test_an_earlier_life_is_fenced() -> None:
+    world = made("one", "two")
+    old = world.hear("one").member_epoch
+    world.leave("one")
+    new = world.hear("one").member_epoch
+    assert new > old
+    assert world.refusal("one", old) == "MEMBER_FENCED"
+    assert world.refusal("one", new + 1) == "MEMBER_FENCED"
+    assert world.hear("one", new).member_epoch == new
+
+
+def test_another_process_under_a_name_that_is_not_static_takes_it_over_with_other_ownerships() -> None:
+    world = made("two")
+    before = world.hear("one", instance_id="a")
+    token = world.beat("one", before.member_epoch, known_epoch=before.member_epoch, wait_ms=60_000, instance_id="a")
+    after = world.hear("one", instance_id="b")
+    assert min(each.ownership for each in after.assigned) > max(each.ownership for each in before.assigned)
+    assert world.refusal("one", before.member_epoch, instance_id="a") == "MEMBER_FENCED"
+    answer = world.answers[token]
+    assert isinstance(answer, ServerError)
+    assert answer.code.name == "MEMBER_FENCED"
+
+
+def test_a_static_member_comes_back_within_its_timeout_without_a_rebalance() -> None:
+    world = made("two")
+    before = world.hear("one", is_static=True, instance_id="a")
+    world.pass_time(SESSION_MS // 2)
+    world.hear("two")
+    log = len(world.log)
+    after = world.hear("one", is_static=True, instance_id="b")
+    assert after.assigned == before.assigned
+    assert not any(isinstance(record, Assigned) for record in world.log[log:])
+    assert world.refusal("one", before.member_epoch, instance_id="a") == "MEMBER_FENCED"
+
+
+def test_two_living_processes_cannot_have_one_static_name() -> None:
+    world = made()
+    epoch = world.hear("one", is_static=True, instance_id="a").member_epoch
+    assert world.refusal("one", is_static=True, instance_id="b") == "MEMBER_EXISTS"
+    world.pass_time(SESSION_MS // 2 - 1)
+    assert world.refusal("one", is_static=True, instance_id="b") == "MEMBER_EXISTS"
+    world.beat("one", epoch, is_static=True, instance_id="a", known_epoch=epoch, wait_ms=60_000)
+    world.pass_time(SESSION_MS)
+    assert world.refusal("one", is_static=True, instance_id="b") == "MEMBER_EXISTS"
+
+
+def test_a_static_member_that_steps_out_leaves_its_name_to_the_next_process() -> None:
+    world = made("two")
+    before = world.hear("one", is_static=True, instance_id="a")
+    world.hear("one", STEP_OUT, instance_id="a")
+    assert world.counts() == {"one": 3, "two": 3}
+    assert world.hear("one", is_static=True, instance_id="b").assigned == before.assigned
+    world.hear("one", STEP_OUT, instance_id="b")
+    world.pass_time(SESSION_MS)
+    assert "one" not in world.counts()
+    assert world.hear("two").assigned
+    assert world.refusal("two", STEP_OUT) == "INVALID_FIELD"
+
+
+def test_topics_that_appear_or_grow_are_assigned() -> None:
+    world = made()
+    world.hear("one", topics=["a"], patterns=["b*"])
+    world.hear("two", topics=["a"], patterns=["b*"])
+    assert world.counts() == {"one": 3, "two": 3}
+    world.set_topics(a=6, b1=2, c=9)
+    assert world.counts() == {"one": 4, "two": 4}
+    world.set_topics(a=8, b1=2, c=9)
+    assert world.counts() == {"one": 5, "two": 5}
+    world.set_topics(a=8)
+    assert world.counts() == {"one": 4, "two": 4}
+
+
+def test_no_pattern_is_for_acklogs_own_topics_nor_for_the_groups_dead_letters() -> None:
+    world = made()
+    world.set_topics(**{"a": 1, "__groups": 4, f"a.{GROUP}.dlq": 2, "a.other.dlq": 2})
+    world.hear("one", topics=[], patterns=["*"])
+    assert {topic for topic, _ in world.owners()} == {"a", "a.other.dlq"}
+
+
+def test_members_have_only_what_they_subscribe_to() -> None:
+    world = made()
+    world.set_topics(a=4, b=4)
+    world.hear("one", topics=["a"])
+    world.hear("two", topics=["a", "b"])
+    assert {topic for topic, number in world.owners() if world.owners()[topic, number] == "one"} == {"a"}
+    assert world.counts() == {"one": 4, "two": 4}
+    world.hear("two", topics=["a"])
+    assert world.counts() == {"one": 2, "two": 2}
+
+
+def test_heartbeats_that_say_no_subscription_keep_it() -> None:
+    world = made("one")
+    epoch = world.hear("one").member_epoch
+    log = len(world.log)
+    assert len(world.hear("one", epoch, topics=[]).assigned) == 6
+    assert len(world.log) == log
+
+
+def test_another_assignor_is_used_at_once() -> None:
+    world = made("one", "two", "three")
+    world.set_assignor(Assignor.RANGE)
+    assert [name for _, name in sorted(world.owners().items())] == ["one"] * 2 + ["three"] * 2 + ["two"] * 2
+
+
+def test_heartbeats_without_news_write_nothing() -> None:
+    world = made("one", "two")
+    log = len(world.log)
+    for _ in range(20):
+        world.pass_time(SESSION_MS // 3)
+        for member in ("one", "two"):
+            world.hear(member)
+    assert len(world.log) == log
+
+
+def test_a_new_coordinator_knows_all_and_gives_everybody_a_session_again() -> None:
+    world = made("one", "two")
+    before = {member: world.hear(member) for member in ("one", "two")}
+    world.pass_time(SESSION_MS - 1)
+    world.replace()
+    log = len(world.log)
+    world.pass_time(SESSION_MS - 1)
+    assert {member: world.hear(member, before[member].member_epoch) for member in before} == before
+    assert len(world.log) == log
+    world.pass_time(SESSION_MS)
+    assert world.counts() == {}
+
+
+def test_a_new_coordinator_sees_what_came_meanwhile() -> None:
+    world = made("one")
+    world.coordinator = Coordinated().coordinator  # it does not hear of the topics
+    world.set_topics(a=8)
+    world.replace()
+    world.decide()
+    assert world.counts() == {"one": 8}
+
+
+def test_the_state_written_anew_stands_for_the_log_before() -> None:
+    world = made("one", "two", "three")
+    world.leave("two")
+    rewritten = list(world.coordinator.written())
+    for log in (rewritten, [*world.log, *rewritten], [*world.log[3:], *rewritten]):
+        assert list(world.replayed(log).written()) == rewritten
+
+
+def test_a_deleted_group_is_forgotten_and_who_waits_is_told() -> None:
+    world = made("one")
+    epoch = world.hear("one").member_epoch
+    token = world.beat("one", epoch, known_epoch=epoch, wait_ms=60_000)
+    world.delete()
+    assert world.coordinator.groups == {}
+    answer = world.answers[token]
+    assert isinstance(answer, ServerError)
+    assert answer.code.name == "GROUP_NOT_FOUND"
+    assert world.replayed().groups == {}
+    assert world.refusal("one") == "GROUP_NOT_FOUND"
+
+
+@pytest.mark.parametrize(
+    ("settings", "fields", "code"),
+    [
+        ({"members_per_group_max": 2}, {}, "TOO_MANY_MEMBERS"),
+        ({"groups_max": 1}, {"group": "other"}, "TOO_MANY_GROUPS"),
+        ({"topics_per_subscription_max": 2}, {"topics": ["a", "b", "c"]}, "INVALID_FIELD"),
+        ({"patterns_per_subscription_max": 2}, {"patterns": ["a", "b", "c"]}, "INVALID_FIELD"),
+        ({"pattern_length_max": 3}, {"patterns": ["abcd"]}, "INVALID_FIELD"),
+        ({}, {"session_timeout_ms": 999}, "INVALID_FIELD"),
+        ({}, {"session_timeout_ms": 30 * 60_000 + 1}, "INVALID_FIELD"),
+    ],
+)
+def test_beyond_a_bound_a_join_is_refused_and_changes_nothing(
+    settings: dict[str, int], fields: dict[str, object], code: str
+) -> None:
+    world = made("one", "two", **settings)
+    assert world.refusal("three", **fields) == code
+    assert set(world.counts()) == {"one", "two"}
+
+
+def test_at_its_bounds_everything_is_taken() -> None:
+    world = made("one", members_per_group_max=2, topics_per_subscription_max=2, patterns_per_subscription_max=2)
+    world.hear("two", topics=["a", "b"], patterns=["c", "d"], session_timeout_ms=1_000)
+    assert set(world.counts()) == {"one", "two"}
+
+
+@pytest.mark.parametrize("bound", ["waiting_heartbeats_max", "waiting_per_member_max"])
+def test_so_many_heartbeats_wait_and_no_more(bound: str) -> None:
+    world = made("one", **{bound: 2})
+    epoch = world.hear("one").member_epoch
+    waiting = [world.beat("one", epoch, known_epoch=epoch, wait_ms=5_000) for _ in range(2)]
+    assert world.refusal("one", epoch, known_epoch=epoch, wait_ms=5_000) == "TOO_MANY_WAITING"
+    world.give_up(waiting[0])
+    assert world.beat("one", epoch, known_epoch=epoch, wait_ms=5_000) not in world.answers
+
+
+def test_no_heartbeat_waits_longer_than_may_be() -> None:
+    world = made("one", wait_ms_max=2_000)
+    epoch = world.hear("one").member_epoch
+    token = world.beat("one", epoch, known_epoch=epoch, wait_ms=60_000)
+    world.pass_time(2_000)
+    assert token in world.answers
+
+
+def test_one_subscription_of_many_is_kept_once() -> None:
+    world = made(*(f"m{number}" for number in range(10)))
+    members = world.coordinator.groups[GROUP].members.values()
+    assert len({id(member.subscription) for member in members}) == 1
+    assert sum(isinstance(record, MemberWritten) for record in world.log) == 10
