@@ -22,22 +22,21 @@ class LeadershipPatience:
         self._next_try_ms = now_ms
         if node_id in assignment.given_up_by:
             self._next_try_ms += settings.hand_over_again_ms
-        self._given_up_by: tuple[int, ...] = ()
+        self._given_up_by: frozenset[int] = frozenset()
+        self._replicas: frozenset[int] = frozenset()
         self._forget_at_ms: int | None = None
         self._is_wanted = False
         self.seen(assignment, now_ms)
 
     def seen(self, assignment: Assignment, now_ms: int) -> None:
         """A new revision of the partition's key, in this leader's epoch."""
-        self._given_up_by = assignment.given_up_by
-        in_sync = {member.node_id for member in assignment.isr}
-        is_whole = all(node in in_sync or node not in assignment.replicas for node in self._given_up_by)
-        is_calm = bool(self._given_up_by) and is_whole
-        self._forget_at_ms = now_ms + self._settings.hand_over_calm_ms if is_calm else None
+        self._given_up_by, self._replicas = frozenset(assignment.given_up_by), frozenset(assignment.replicas)
+        self.isr_changed((member.node_id for member in assignment.isr), now_ms)
 
     def isr_changed(self, isr_nodes: Iterable[int], now_ms: int) -> None:
-        """By this leader."""
-        is_calm = bool(self._given_up_by) and set(self._given_up_by) <= set(isr_nodes)
+        """Who has given the leadership up and holds no replica any more need not come back."""
+        is_whole = self._given_up_by.intersection(self._replicas) <= set(isr_nodes)
+        is_calm = bool(self._given_up_by) and is_whole
         self._forget_at_ms = now_ms + self._settings.hand_over_calm_ms if is_calm else None
 
     def is_over(

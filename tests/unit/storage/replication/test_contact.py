@@ -193,6 +193,18 @@ def test_they_are_not_while_one_of_them_is_away() -> None:
     assert not any(isinstance(effect, ForgetHandOvers) for _, effect in heard.pass_time(90_000))
 
 
+def test_they_are_when_one_of_them_holds_no_replica_any_more() -> None:
+    """Also after a change of the ISR by the leader itself, of which it hears no other way."""
+    leader = patient_leader(given_up_by=(2, 4))
+    heard = Heard(leader, heard=(2, 3))
+    away = replace(assignment(isr=members(1, 3), revision=11), given_up_by=(2, 4))
+    leader.step(AssignmentSeen(away), 0)
+    effects = leader.fetched(identity(2), (0, -1), now_ms=10)
+    [change] = [effect.change for effect in effects if isinstance(effect, ChangeIsr)]
+    leader.step(IsrChangeEnded(change.serial, ChangeOutcome.DONE, 12), 10)
+    assert (10 + SETTINGS.hand_over_calm_ms, ForgetHandOvers()) in heard.pass_time(2 * SETTINGS.hand_over_calm_ms)
+
+
 def test_a_fetch_refutes_the_doubt() -> None:
     leader = patient_leader()
     heard = Heard(leader, heard=())
