@@ -19,22 +19,22 @@ def is_led(state: PartitionState, membership: Membership) -> bool:
 
 
 def reluctance(member: Member) -> int:
-    """The lower, the better a leader: 0 for a node that is there to stay."""
+    """The lower, the better a leader: 0 for a node that can go on leading, be it drained or not."""
     if member.has_impaired_storage:
-        return 3
-    if member.is_leaving:
         return 2
-    return 1 if member.is_draining else 0
+    return 1 if member.is_leaving else 0
 
 
 def best_leader(state: PartitionState, membership: Membership, *, among: Container[int]) -> int | None:
-    """The best of the ISR's living members that are in `among`: one that is whole, stays, and has not given the
-    leadership up of late, in the order of preference."""
-    candidates = [
-        (node in state.damaged, reluctance(membership.get(node)), node in state.given_up_by, node in state.removing, at)
-        for at, node in enumerate(state.replicas)
-        if node in state.isr and node in among and membership.get(node).is_live
-    ]
+    """The best of the ISR's living members that are in `among`: one that is whole, stays, has not given the leadership
+    up of late, and is not drained, in the order of preference. A drained one can commit, for all that is known, which
+    counts for more than that it is to be emptied (rule R36)."""
+    candidates = []
+    for at, node in enumerate(state.replicas):
+        member = membership.get(node)
+        if node in state.isr and node in among and member.is_live:
+            faults = node in state.damaged, reluctance(member), node in state.given_up_by
+            candidates.append((*faults, member.is_draining, node in state.removing, at))
     return state.replicas[min(candidates)[-1]] if candidates else None
 
 

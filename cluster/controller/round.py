@@ -222,19 +222,21 @@ class Round:
 
     def _better_leader(self, partition: PartitionId, state: PartitionState) -> int | None:
         if self._membership.get(state.leader).is_draining:
-            usable = [node for node in state.isr if self._is_fit(node)]
+            usable = [node for node in state.isr if self._is_fit(node, state)]
             return best_leader(state, self._membership, among=usable)
         preferred = state.replicas[0]
         if not self._is_automatic or not self._is_at_rest(partition, state):
             return None
-        if preferred == state.leader or preferred not in state.isr or not self._is_fit(preferred):
+        if preferred == state.leader or preferred not in state.isr or not self._is_fit(preferred, state):
             return None
-        if preferred in state.given_up_by or preferred in state.damaged:
-            return None  # it could not commit, and has not been in sync again for long; or its copy is damaged
         is_proven = self._times.has_lived_ms(preferred, self._now_ms) >= self._settings.preferred_delay_ms
         return preferred if is_proven else None
 
-    def _is_fit(self, node: int) -> bool:
+    def _is_fit(self, node: int, state: PartitionState) -> bool:
+        """To be given a leadership that nobody has to give up. Who could not commit, and has not been in sync again for
+        long, and whose copy is damaged, would only hand it on: those lead where nobody else can (rule R36)."""
+        if node in state.given_up_by or node in state.damaged:
+            return False
         member = self._membership.get(node)
         return member.is_usable and not member.has_impaired_storage
 

@@ -465,5 +465,33 @@ def test_a_disk_that_was_full_inherits_a_registered_leader_when_it_is_well() -> 
     play(script)
 
 
+def test_a_drained_node_leads_while_the_only_other_one_in_sync_cannot_commit() -> None:
+    """The leader hears nobody any more but the coordination store. What it has handed over does not come back to it for
+    the drain's sake; so the third node comes in, and leads."""
+
+    async def script(stage: Stage) -> None:
+        await stage.send_acknowledged(1)
+        await stage.all_in_sync()
+        deaf = stage.leader
+        drained, third = stage.others(deaf)
+        stage.kill(third)
+        await stage.until(lambda: third.node_id not in stage.state.isr, "the third is out of sync")
+        await stage.drain(drained)
+        for machine in (drained, third):
+            stage.world.network.links.link(machine.name, deaf.name).block()
+        stage.start(third)
+        sending = asyncio.create_task(stage.send_acknowledged(1))
+        await stage.until(lambda: stage.leader is drained, "the drained one leads")
+        epoch = stage.state.leader_epoch
+        await stage.until(lambda: third.node_id in stage.state.isr, "the third is in sync")
+        await sending
+        await stage.until(lambda: stage.leader is third, "a node that is there to stay leads")
+        assert stage.state.leader_epoch == epoch + 1
+        stage.heal()
+        await stage.all_in_sync()
+
+    play(script)
+
+
 def has_impaired_disk(stage: Stage, machine: NodeMachine) -> bool:
     return stage.world.store.nodes[machine.node_id].has_impaired_storage

@@ -144,6 +144,11 @@ class Stage:
         self.hardware.restart_at_once.add(machine.name)
         self.hardware.kept_down.discard(machine.name)
 
+    async def drain(self, machine: NodeMachine) -> None:
+        http = self.hardware.gateways[0].http
+        assert http is not None
+        assert (await http.request("PUT", f"/cluster/nodes/{machine.node_id}/drain")).status == 202
+
     def cut(self, *hosts: str) -> None:
         """No two of these reach each other any more."""
         for link in self.world.network.links.between(hosts, hosts):

@@ -23,6 +23,9 @@ WHO_KNEW_IS_DEAD = 1166
 """A gateway shows what the leader told it, which has lost power since: the follower has not heard yet how much of its
 log is committed."""
 
+ONLY_HEIR_IS_DRAINED = 1761
+"""A leader that hears nobody hands over to it, and is not given the leadership back for the drain's sake."""
+
 SEEDS = (
     *range(50),
     LOST_BEHIND_AN_ANSWER,
@@ -30,6 +33,7 @@ SEEDS = (
     LEADER_HEARS_LATE,
     ONLY_HEIR_HAD_A_FULL_DISK,
     WHO_KNEW_IS_DEAD,
+    ONLY_HEIR_IS_DRAINED,
 )
 
 

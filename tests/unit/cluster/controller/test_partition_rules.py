@@ -181,3 +181,14 @@ def test_who_has_handed_a_leadership_over_is_elected_after_the_others() -> None:
     ruling = rule(state, topic(), members(node(2), node(3)))
     assert ruling is not None
     assert ruling.state.leader == 3
+
+
+def test_who_has_handed_a_leadership_over_is_elected_after_a_drained_node() -> None:
+    """Rule R36: being drained keeps nobody from committing."""
+    state = replace(partition(1, 2, 3), given_up_by=(2,))
+    drained = rule(state, topic(), members(node(2), node(3), draining=(3,)))
+    assert drained is not None
+    assert drained.state.leader == 3
+    leaving = rule(state, topic(), members(node(2), node(3, is_leaving=True)))
+    assert leaving is not None
+    assert leaving.state.leader == 2, "the other one is about to stop"

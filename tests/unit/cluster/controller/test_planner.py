@@ -11,8 +11,10 @@ from cluster.controller.moves import MoveKind
 from cluster.controller.progress import MoveProgress, progress
 from cluster.controller.steps import DecisionKind
 from cluster.model import keys
+from cluster.model.codec import encode
 from cluster.model.steering import OrderKind, PartitionOrder
 from cluster.model.values import PartitionLife
+from cluster.ports.coordination import Put
 from tests.support.planned_cluster import SETTINGS, PlannedCluster
 
 
@@ -255,6 +257,29 @@ def test_paused_moves_rest_but_elections_and_drains_go_on(cluster: PlannedCluste
     cluster.resume()
     cluster.settle()
     assert holders(cluster) == {1: 4, 2: 4, 3: 4}
+
+
+@pytest.mark.parametrize("unfit", ["given_up_by", "damaged"])
+def test_a_drained_node_leads_on_where_the_others_would_hand_the_leadership_on(unfit: str) -> None:
+    """Rule R36: one that gave it up, as it could not commit, or whose copy is damaged."""
+    cluster = PlannedCluster()
+    cluster.start(1)
+    cluster.start(2)
+    cluster.create("orders", partitions=1, replicas=2)
+    cluster.control()
+    partition = "id-orders", 0
+    state = cluster.state(partition)
+    drained, other = state.replicas
+    cluster.drain(drained)
+    changed = {unfit: (other,), "partition_epoch": state.partition_epoch + 1}
+    cluster.write(Put(keys.partition(*partition), encode(replace(state, **changed))))
+    cluster.settle()
+    state = cluster.state(partition)
+    assert (state.leader, state.isr) == (drained, (drained, other))
+    changed = {unfit: (), "partition_epoch": state.partition_epoch + 1}
+    cluster.write(Put(keys.partition(*partition), encode(replace(state, **changed))))
+    cluster.settle()
+    assert cluster.state(partition).leader == other, "its leader has found it well"
 
 
 def test_a_leaving_node_hands_over_and_keeps_its_replicas(cluster: PlannedCluster) -> None:
