@@ -154,6 +154,15 @@ class GroupChanges(TypedDict, total=False):
     assignor: str
 
 
+class Paused(msgspec.Struct, rename="camel"):
+    """What of a group is paused: `topic` None is every topic, `partitions` None all of them. `since_ms` is when the
+    first of it was."""
+
+    topic: str | None
+    partitions: list[int] | None
+    since_ms: int = field(name="since")
+
+
 class Group(msgspec.Struct, rename="camel"):
     """`dead_letter_sources` are shell patterns of the topics that `settings.dead_letter_topic` is for; None: all."""
 
@@ -163,6 +172,7 @@ class Group(msgspec.Struct, rename="camel"):
     settings: GroupSettings
     created_at_ms: int = field(name="createdAt")
     dead_letter_sources: list[str] | None = None
+    paused: list[Paused] = field(default_factory=list)
 
 
 class GroupPage(msgspec.Struct):
@@ -196,6 +206,7 @@ class PartitionProgress(msgspec.Struct, rename="camel"):
     high_watermark: int | None = None
     lag: int | None = None
     committed: CommittedPosition | None = None
+    is_paused: bool = field(name="paused", default=False)
     problem: ProblemItem | None = None
 
 

@@ -150,6 +150,18 @@ class AsyncGroups:
         """Change what is named of the group. Raises GroupNotFound."""
         return await self._caller.perform(catalog_calls.update_group(name, settings=settings))
 
+    async def pause(self, name: str, *, topic: str | None = None, partitions: Sequence[int] | None = None) -> Group:
+        """Deliver nothing to the group, or nothing of the topic, or of these partitions of it, until it is resumed.
+        What is leased may be settled. Raises GroupNotFound, TopicNotFound, PartitionNotFound."""
+        return await self._caller.perform(catalog_calls.pause_group(name, topic, partitions))
+
+    async def resume(self, name: str, *, topic: str | None = None, partitions: Sequence[int] | None = None) -> Group:
+        """Let all that is paused within what is named go on. A topic stays paused while the group is, as a whole.
+
+        Raises GroupNotFound, TopicNotFound, PartitionNotFound.
+        """
+        return await self._caller.perform(catalog_calls.resume_group(name, topic, partitions))
+
     async def delete(self, name: str) -> None:
         """Delete the group and its progress. Raises GroupNotFound."""
         await self._caller.perform(catalog_calls.delete_group(name))

@@ -129,6 +129,18 @@ class Groups:
         """Change what is named of the group. Raises GroupNotFound."""
         return self._run(lambda: self._twin().update(name, **settings))
 
+    def pause(self, name: str, *, topic: str | None = None, partitions: Sequence[int] | None = None) -> Group:
+        """Deliver nothing to the group, or nothing of the topic, or of these partitions of it, until it is resumed.
+        What is leased may be settled. Raises GroupNotFound, TopicNotFound, PartitionNotFound."""
+        return self._run(lambda: self._twin().pause(name, topic=topic, partitions=partitions))
+
+    def resume(self, name: str, *, topic: str | None = None, partitions: Sequence[int] | None = None) -> Group:
+        """Let all that is paused within what is named go on. A topic stays paused while the group is, as a whole.
+
+        Raises GroupNotFound, TopicNotFound, PartitionNotFound.
+        """
+        return self._run(lambda: self._twin().resume(name, topic=topic, partitions=partitions))
+
     def delete(self, name: str) -> None:
         """Delete the group and its progress. Raises GroupNotFound."""
         self._run(lambda: self._twin().delete(name))

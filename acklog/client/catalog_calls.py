@@ -96,6 +96,19 @@ def delete_group(name: str) -> Call[None]:
     return Call(Request("DELETE", _group(name)), read_nothing, is_repeatable=False)
 
 
+def pause_group(name: str, topic: str | None, partitions: Sequence[int] | None) -> Call[Group]:
+    return _change_pauses(name, "pause", topic, partitions)
+
+
+def resume_group(name: str, topic: str | None, partitions: Sequence[int] | None) -> Call[Group]:
+    return _change_pauses(name, "resume", topic, partitions)
+
+
+def _change_pauses(name: str, change: str, topic: str | None, partitions: Sequence[int] | None) -> Call[Group]:
+    document = _given(topic=topic, partitions=None if partitions is None else list(partitions))
+    return Call(Request("POST", f"{_group(name)}/{change}", encode_document(document), JSON), _read_group)
+
+
 def group_offsets(name: str, topics: Sequence[str]) -> Call[GroupOffsets]:
     return Call(Request("GET", target(f"{_group(name)}/offsets", [("topic", each) for each in topics])), _read_offsets)
 

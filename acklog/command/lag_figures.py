@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class TopicLag:
-    """One group in one topic. `unknown` partitions could not be asked and are in no sum."""
+    """One group in one topic. `unknown` partitions could not be asked and are in no sum; `paused` ones are."""
 
     group: str
     topic: str
@@ -21,6 +21,7 @@ class TopicLag:
     lost: int = 0
     progress: int = 0
     unknown: int = 0
+    paused: int = 0
     partitions: "list[PartitionProgress]" = field(default_factory=list)
 
     @property
@@ -28,11 +29,17 @@ class TopicLag:
         """Neither done nor leased nor delayed: what a consumer would get now."""
         return max(0, self.lag - self.in_flight - self.delayed)
 
+    @property
+    def is_paused(self) -> bool:
+        """Whoever receives gets nothing at all."""
+        return 0 < self.paused == len(self.partitions)
+
     def add(self, partition: "PartitionProgress") -> None:
         self.partitions.append(partition)
         if partition.problem is not None:
             self.unknown += 1
             return
+        self.paused += partition.is_paused
         self.lag += partition.lag or 0
         self.in_flight += partition.in_flight or 0
         self.delayed += partition.delayed or 0
@@ -53,6 +60,8 @@ class TopicLag:
         }
         if self.unknown:
             document["unknownPartitions"] = self.unknown
+        if self.paused:
+            document["pausedPartitions"] = self.paused
         if with_partitions:
             document["partitions"] = self.partitions
         return document

@@ -30,14 +30,14 @@ def lag_table(
         Column("delayed", align="right"),
         Column("dead", align="right"),
         Column("lost", align="right"),
-        Column("problem"),
+        Column("remarks"),
     ]
     rows: list[list[Cell | str]] = []
     for lag in lags:
         rows.append(_topic_row(lag, rates, with_partitions=with_partitions))
         if with_partitions:
             rows += [_partition_row(partition, has_rates=bool(rates)) for partition in lag.partitions]
-    if not any(lag.unknown for lag in lags):
+    if not any(lag.unknown or lag.paused for lag in lags):
         columns, rows = columns[:-1], [row[:-1] for row in rows]
     return Table(columns, rows, empty=empty)
 
@@ -54,8 +54,16 @@ def _topic_row(lag: TopicLag, rates: Mapping[tuple[str, str], float], *, with_pa
         f"{lag.delayed:,}",
         Cell(f"{lag.dead_lettered:,}", "warning" if lag.dead_lettered else ""),
         Cell(f"{lag.lost:,}", "bad" if lag.lost else ""),
-        Cell(f"{lag.unknown} partitions cannot be asked", "bad") if lag.unknown else "",
+        _remark(lag),
     ]
+
+
+def _remark(lag: TopicLag) -> Cell | str:
+    if lag.unknown:
+        return Cell(f"{lag.unknown} partitions cannot be asked", "bad")
+    if lag.is_paused:
+        return Cell("paused", "warning")
+    return Cell(f"{lag.paused} partitions paused", "warning") if lag.paused else ""
 
 
 def _partition_row(partition: "PartitionProgress", *, has_rates: bool) -> list[Cell | str]:
@@ -75,7 +83,7 @@ def _partition_row(partition: "PartitionProgress", *, has_rates: bool) -> list[C
         _muted(partition.delayed),
         _muted(partition.dead_lettered),
         _muted(partition.lost),
-        "",
+        Cell("paused", "warning") if partition.is_paused else "",
     ]
 
 

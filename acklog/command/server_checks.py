@@ -7,6 +7,7 @@ from acklog.command.checkup import Check, fail, names_text, ok, skipped, warn
 from acklog.command.cluster_checks import nodes_check
 from acklog.command.dead_letters import dead_letter_topics
 from acklog.command.failures import explain
+from acklog.command.group_pauses import paused_text
 from acklog.command.lag_figures import TopicLag, lags_of
 from acklog.command.log_ends import GONE
 from acklog.command.quantities import count_text, size_text
@@ -228,7 +229,11 @@ class ServerChecks:
             yield ok("topics", f"{finding}, all served")
 
     def _look_at_groups(self) -> Iterator[Check]:
-        groups = [group.name for group in self._client.groups.list()]
+        described = self._client.groups.list()
+        groups = [group.name for group in described]
+        paused = [f"{group.name}: {paused_text(group, self._now_ms())}" for group in described if group.paused]
+        if paused:
+            yield warn("paused", names_text(paused), "Let them go on: acklog groups resume GROUP.")
         lags = self._lags(groups[:GROUPS_LOOKED_AT_MAX])
         idle = [lag for lag in lags if _seems_idle(lag)]
         if idle:
@@ -334,7 +339,7 @@ def _refusals(metrics: ServerMetrics) -> Check:
 
 def _seems_idle(lag: TopicLag) -> bool:
     """Something could be delivered, and nothing is."""
-    return lag.waiting > 0 and lag.in_flight == 0
+    return lag.waiting > 0 and lag.in_flight == 0 and not lag.is_paused
 
 
 def _said(error: "AcklogError") -> str:

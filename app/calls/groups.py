@@ -10,6 +10,7 @@ from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
 from app.calls.commits import CommittedView
 from app.calls.names import check_name
+from app.calls.pauses import PausedView
 from app.calls.problem_item import ProblemItem
 from app.calls.records import OFFSET_MAX
 from app.calls.setting_changes import applied
@@ -127,6 +128,7 @@ class GroupView(msgspec.Struct, rename="camel"):
     created_at: int
     settings: GroupSettings
     dead_letter_sources: tuple[str, ...] | None = None
+    paused: list[PausedView] = []
 
 
 class GroupListing(msgspec.Struct, omit_defaults=True):
@@ -156,6 +158,7 @@ class ProgressView(msgspec.Struct, rename="camel"):
     high_watermark: int | None = None
     lag: int | None = None
     committed: CommittedView | None = None
+    is_paused: bool = msgspec.field(name="paused", default=False)
     problem: ProblemItem | None = None
 
 

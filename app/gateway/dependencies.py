@@ -14,7 +14,7 @@ from app.gateway.shutdown import Shutdown
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model.steering import PartitionOrder
 from cluster.model.unclean_election import Loss, ReplicaReport
-from cluster.model.values import Group, GroupMode, GroupSettings, PartitionState, Topic, TopicConfig
+from cluster.model.values import Group, GroupMode, GroupSettings, PartitionState, Pause, Topic, TopicConfig
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
 from storage.rpc.node_api import NodeApi
@@ -73,6 +73,10 @@ class GroupAdministration(Protocol):
         settings: GroupSettings | Callable[[GroupSettings], GroupSettings],
         dead_letter_sources: tuple[str, ...] | UnsetType | None = UNSET,
     ) -> Group: ...
+
+    async def pause(self, name: str, change: Callable[[tuple[Pause, ...]], tuple[Pause, ...]]) -> Group: ...
+
+    async def resume(self, name: str, change: Callable[[tuple[Pause, ...]], tuple[Pause, ...]]) -> Group: ...
 
     async def delete(self, name: str) -> None: ...
 

@@ -6,7 +6,6 @@ import msgspec
 
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal, Scope
-from app.calls.commits import CommittedView
 from app.calls.groups import (
     GroupFields,
     GroupListing,
@@ -26,11 +25,12 @@ from app.gateway.routing import PartitionLeaders
 from app.services.catalog import Catalog
 from app.services.differences import Difference, differences, refuse_differences
 from app.services.fan_out import ask_each
+from app.services.group_views import group_view, position_of, progress_view
 from app.services.log_ends import LogEnds
 from app.services.node_lag import answer_of_node
 from cluster.errors import ServerError
 from cluster.model.values import Group, GroupMode, GroupSettings, Topic
-from storage.rpc.messages import GroupPosition, PositionsResponse, SeekRequest, SeekResponse
+from storage.rpc.messages import PositionsResponse, SeekRequest, SeekResponse
 from storage.rpc.node_api import NodeApi
 
 PARTITIONS_ASKED_MAX = 10_000
@@ -64,7 +64,7 @@ class GroupService:
         existing = await self._catalog.latest_group(name)
         if existing is not None:
             _refuse_other_settings(existing, fields, sources)
-            return group_view(existing), False
+            return self._view(existing, principal), False
         group = await self._gateway.groups.get_or_create(
             name,
             mode=fields.mode or GroupMode.SHARED,
@@ -72,7 +72,7 @@ class GroupService:
             dead_letter_sources=None if isinstance(sources, msgspec.UnsetType) else sources,
         )
         _refuse_other_settings(group, fields, sources)  # somebody else may have made it meanwhile
-        return group_view(group), True
+        return self._view(group, principal), True
 
     async def update(self, name: str, fields: GroupFields, principal: Principal) -> GroupView:
         """Change what `fields` names of the group.
@@ -93,11 +93,11 @@ class GroupService:
         check_mode_settings(changes, existing.mode)
         is_same = changes.applied_to(existing.settings) == existing.settings
         if is_same and sources in {msgspec.UNSET, existing.dead_letter_sources}:
-            return group_view(existing)
+            return self._view(existing, principal)
         if isinstance(changes.dead_letter_topic, str):
             await self._refuse_own_source(existing, changes.dead_letter_topic)
         updated = await self._gateway.groups.update(name, settings=changes.applied_to, dead_letter_sources=sources)
-        return group_view(updated)
+        return self._view(updated, principal)
 
     def list_page(self, principal: Principal, *, limit: int, after: str) -> GroupListing:
         principal.require(Scope.READ)
@@ -106,14 +106,14 @@ class GroupService:
             if group.name > after and principal.may_see_group(group.name):
                 if len(found) == limit:
                     return GroupListing(found, found[-1].name)
-                found.append(group_view(group))
+                found.append(self._view(group, principal))
         return GroupListing(found)
 
     async def describe(self, name: str, principal: Principal) -> GroupView:
         """Raises ServerError GROUP_NOT_FOUND."""
         principal.require(Scope.READ)
         principal.require_group(name)
-        return group_view(await self._catalog.group(name))
+        return self._view(await self._catalog.group(name), principal)
 
     async def delete(self, name: str, principal: Principal) -> None:
         """Raises ServerError GROUP_NOT_FOUND."""
@@ -173,6 +173,9 @@ class GroupService:
             raise faults[0]
         return SeekView(group.name, topic.name, command.is_dry_run, items, len(faults))
 
+    def _view(self, group: Group, principal: Principal) -> GroupView:
+        return group_view(group, self._gateway.metadata, principal)
+
     async def _require_what_it_reads(self, group: Group, principal: Principal) -> None:
         """Where a group's dead letters go, its messages go: who says where needs the right on every topic that the
         group reads. Raises ServerError FORBIDDEN, also where that cannot be told, or UNAVAILABLE."""
@@ -187,7 +190,7 @@ class GroupService:
             if isinstance(answer, ServerError):
                 detail = "whether the group reads topics that the token is not for cannot be told now"
                 raise ServerError(ProblemCode.UNAVAILABLE, detail)
-            if _position_of(group, answer) is not None:
+            if position_of(group, answer) is not None:
                 detail = "the group also reads topics that the token is not for"
                 raise ServerError(ProblemCode.FORBIDDEN, detail, field="settings.deadLetterTopic")
 
@@ -207,7 +210,7 @@ class GroupService:
         if topic is None:
             return
         for answer in await self._positions(self._places([topic])):
-            if not isinstance(answer, ServerError) and _position_of(group, answer) is not None:
+            if not isinstance(answer, ServerError) and position_of(group, answer) is not None:
                 detail = f"the group reads {name!r}, and dead letters cannot go to the topic that they come from"
                 raise ServerError(ProblemCode.INVALID_FIELD, detail, field="settings.deadLetterTopic")
 
@@ -253,42 +256,3 @@ def _refuse_other_settings(group: Group, fields: GroupFields, sources: _Sources)
     if is_chosen and existing is not None and (not sources or not set(sources) <= set(existing)):
         found.append(Difference("deadLetterSources", existing, sources))
     refuse_differences(ProblemCode.GROUP_EXISTS, f"/groups/{group.name}", found)
-
-
-def group_view(group: Group) -> GroupView:
-    return GroupView(group.name, group.id, group.mode, group.created_at_ms, group.settings, group.dead_letter_sources)
-
-
-def progress_view(
-    topic: Topic, partition: int, answer: PositionsResponse | ServerError, group: Group
-) -> ProgressView | None:
-    """None where the group has not read from the partition."""
-    view = ProgressView(topic.name, partition)
-    if isinstance(answer, ServerError):
-        view.problem = problem_item(answer)
-        return view
-    position = _position_of(group, answer)
-    if position is None:
-        return None
-    view.progress = position.progress
-    view.done_above = position.done_above
-    view.in_flight = position.in_flight
-    view.delayed = position.delayed
-    view.dead_lettered = position.dead_lettered
-    view.lost = position.lost
-    view.committed = _committed_view(position)
-    view.log_start = answer.log_start
-    view.high_watermark = answer.high_watermark
-    view.lag = max(0, answer.high_watermark - position.progress - position.done_above)
-    return view
-
-
-def _committed_view(position: GroupPosition) -> CommittedView | None:
-    found = position.committed
-    if found is None:
-        return None
-    return CommittedView(found.offset, None if found.leader_epoch < 0 else found.leader_epoch, found.metadata)
-
-
-def _position_of(group: Group, answer: PositionsResponse) -> GroupPosition | None:
-    return next((position for position in answer.groups if position.group_id == group.id), None)

@@ -11,6 +11,7 @@ from app.services.groups import GroupService
 from app.services.inspect import InspectService
 from app.services.log_ends import LogEnds
 from app.services.membership import GroupMembership
+from app.services.pauses import PauseService
 from app.services.receive import ReceiveService
 from app.services.records import RecordsService
 from app.services.send import SendService
@@ -42,6 +43,7 @@ class Services:
         self.records = RecordsService(gateway, catalog, leaders, ends, self.waiting)
         self.topics = TopicService(gateway, catalog, leaders, ends)
         self.groups = GroupService(gateway, catalog, leaders, ends)
+        self.pauses = PauseService(gateway, catalog)
         self.membership = GroupMembership(gateway, catalog, leaders)
         self.commits = CommitService(gateway, catalog, leaders, self.membership)
         self.cluster = ClusterService(gateway, catalog)

@@ -24,7 +24,7 @@ from app.gateway.routing import PartitionLeaders
 from app.services.catalog import Catalog
 from app.services.differences import differences, refuse_data_loss, refuse_differences
 from app.services.fan_out import ask_each
-from app.services.groups import progress_view
+from app.services.group_views import progress_view
 from app.services.log_ends import LogEnds
 from app.services.unclean_election import unclean_view
 from cluster.catalog.topic_defaults import (

@@ -22,8 +22,8 @@ from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
 from cluster.model.codec import decode, encode, encode_instead
-from cluster.model.needed_protocol import needed_by_group
-from cluster.model.values import Group, GroupMode, GroupSettings, Tombstone
+from cluster.model.needed_protocol import PROTOCOL_OF_ALL_MODES, needed_by_group
+from cluster.model.values import Group, GroupMode, GroupSettings, Pause, Tombstone
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import (
     MAX_TRANSACTION_OPERATIONS,
@@ -36,6 +36,8 @@ from cluster.ports.coordination import (
     unchanged,
 )
 from cluster.ports.entropy import Entropy
+
+ChangePauses = Callable[[tuple[Pause, ...]], tuple[Pause, ...]]
 
 
 class GroupAdmin:
@@ -143,6 +145,31 @@ class GroupAdmin:
         await self._changer.change(keys.group(name), decide)
         assert updated is not None
         return updated
+
+    async def pause(self, name: str, change: ChangePauses) -> Group:
+        """The group with more pauses; `change` gets them as they are stored when they are changed.
+
+        Raises ServerError GROUP_NOT_FOUND (near names), NODES_TOO_OLD (some node would go on delivering), and what the
+        function raises.
+        """
+        await self._known_by_all.require(PROTOCOL_OF_ALL_MODES, "pauses of groups")
+        return await self.resume(name, change)
+
+    async def resume(self, name: str, change: ChangePauses) -> Group:
+        """As `pause`, but for NODES_TOO_OLD: who does not know of pauses delivers already."""
+        changed: Group | None = None
+
+        def decide(item: KeyValue | None) -> Step:
+            nonlocal changed
+            if item is None:
+                raise self._not_found(name)
+            group = decode(Group, item.value)
+            changed = replace(group, pauses=change(group.pauses))
+            return NothingToWrite() if changed == group else _rewrite(item, changed)
+
+        await self._changer.change(keys.group(name), decide)
+        assert changed is not None
+        return changed
 
     async def delete(self, name: str) -> None:
         """Delete the group with its projected offsets, and leave its tombstone (rule R13).

@@ -166,8 +166,17 @@ class GroupSettings(msgspec.Struct, frozen=True, rename="camel"):
     assignor: Assignor = Assignor.STICKY
 
 
+class Pause(msgspec.Struct, frozen=True, rename="camel"):
+    """Nothing is delivered to the group: from a topic, "" is every one, or from some partitions of it; none named are
+    all. `since_ms` is wall-clock time."""
+
+    since_ms: int
+    topic_id: str = ""
+    partitions: tuple[int, ...] = ()
+
+
 class Group(msgspec.Struct, frozen=True, rename="camel"):
-    """`mode` is set at creation and never changes.
+    """`mode` is set at creation and never changes; `pauses` go by the rules of `cluster.model.pauses`.
 
     `dead_letter_sources` are shell patterns of the topics whose letters go to the chosen dead-letter topic, as whoever
     chose it had a right to no others (rule R39); None, as in groups of earlier versions: those of every topic.
@@ -179,6 +188,7 @@ class Group(msgspec.Struct, frozen=True, rename="camel"):
     mode: GroupMode = GroupMode.SHARED
     settings: GroupSettings = GroupSettings()
     dead_letter_sources: tuple[str, ...] | None = None
+    pauses: tuple[Pause, ...] = ()
 
 
 class NodeRegistration(msgspec.Struct, frozen=True, rename="camel"):

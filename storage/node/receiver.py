@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
+from cluster.model.pauses import is_paused
 from cluster.model.values import Group
 from cluster.ports.clock import Clock
 from storage.node.groups.partition_groups import empty_reason_of
@@ -20,7 +21,8 @@ StartGroups = Callable[[Group, list[str]], Awaitable[bool]]
 class Receiver:
     """`partitions_of(topic_id)` are those that the node leads now, `failures` say why others are not served;
     `start_groups` gives a group its start position in those that it has not read yet; False where more of them came
-    meanwhile."""
+    meanwhile. `latest_group` is the group as it is known now: who waits goes by that, and nothing is given of what is
+    paused."""
 
     def __init__(
         self,
@@ -29,12 +31,15 @@ class Receiver:
         start_groups: StartGroups,
         *,
         clock: Clock,
+        latest_group: Callable[[Group], Group],
         waiting_max: int,
     ) -> None:
         self._partitions_of = partitions_of
         self._failures = failures
         self._start_groups = start_groups
         self._clock = clock
+        self._latest_group = latest_group
+        self._waiting_for: dict[WaitingReceive, Group] = {}
         self._waiting_max = waiting_max
         self._topics: dict[str, TopicReaders] = {}
         self._turn = 0
@@ -53,6 +58,7 @@ class Receiver:
         self._check_served(request.topic_ids)
         deadline_ms = self._clock.monotonic_ms() + request.wait_ms
         while True:
+            group = self._latest_group(group)
             is_known_everywhere = self._is_stopping or await self._start_groups(group, request.topic_ids)
             waiter = self._join(request, group) if request.wait_ms and not self._is_stopping else None
             if waiter is not None and not is_known_everywhere:
@@ -75,6 +81,17 @@ class Receiver:
     def wake_everybody(self) -> None:
         for readers in self._topics.values():
             readers.wake_everybody()
+
+    def groups_changed(self) -> None:
+        """Groups are not what they were: who waits for one that is set otherwise now, or goes on, looks again."""
+        changed = dict.fromkeys(seen.id for seen in self._waiting_for.values() if self._is_another(seen))
+        for group_id in changed:
+            for readers in self._topics.values():
+                readers.wake_group(group_id)
+
+    def _is_another(self, seen: Group) -> bool:
+        latest = self._latest_group(seen)
+        return latest is not seen and latest != seen
 
     def forget_topic(self, topic_id: str) -> None:
         readers = self._topics.pop(topic_id, None)
@@ -102,6 +119,7 @@ class Receiver:
             )
         self.waiting += 1
         waiter = WaitingReceive()
+        self._waiting_for[waiter] = group
         for topic_id in request.topic_ids:
             self.readers(topic_id).reader(group.id).look_at(self._partitions_of(topic_id))
             self.readers(topic_id).join(group.id, waiter)
@@ -109,6 +127,7 @@ class Receiver:
 
     def _leave(self, request: ReceiveRequest, group: Group, waiter: WaitingReceive) -> None:
         self.waiting -= 1
+        del self._waiting_for[waiter]
         for topic_id in request.topic_ids:
             self.readers(topic_id).leave(group.id, waiter)
 
@@ -134,7 +153,7 @@ class Receiver:
                     # Taken off before the await: news that comes meanwhile puts it back.
                     reader.ready.pop(number, None)
                     partition = partitions.get(number)
-                    if partition is None:
+                    if partition is None or is_paused(group.pauses, topic_id, number):
                         continue
                     try:
                         share = await partition.groups.receive(request, group, wanted, bytes_left, not collected)
@@ -171,7 +190,7 @@ class Receiver:
         if self._is_stopping:
             return "SHUTTING_DOWN"
         return empty_reason_of(
-            partition.groups.empty_reason(group.id)
+            "PAUSED" if is_paused(group.pauses, topic_id, number) else partition.groups.empty_reason(group.id)
             for topic_id in request.topic_ids
-            for partition in self._partitions_of(topic_id).values()
+            for number, partition in self._partitions_of(topic_id).items()
         )

@@ -123,6 +123,7 @@ class StorageNode:
             lambda: self._replicas.failures,
             self._starts.start,
             clock=ports.clock,
+            latest_group=lambda group: ports.metadata.group_by_id(group.id) or group,
             waiting_max=settings.waiting_receives_max,
         )
         self._groups = KnownGroups(ports.metadata, metadata_lag_ms_max=settings.metadata_lag_ms_max)
@@ -198,7 +199,12 @@ class StorageNode:
         await self._replicas.settled()
         await self._replicas.remove_orphans()
         changed = asyncio.Event()
-        self._unsubscribe = self._metadata.subscribe(changed.set)
+
+        def metadata_changed() -> None:
+            changed.set()
+            self._receiver.groups_changed()
+
+        self._unsubscribe = self._metadata.subscribe(metadata_changed)
         changed.set()  # for what changed between the first look and the subscription
         for activity in (self._replicas.follow(changed), self._housekeeping.run(), self._watch_followers()):
             self._tasks.append(asyncio.get_running_loop().create_task(activity))

@@ -112,8 +112,8 @@ class DeliveredMessage(_Message):
 
 
 class ReceiveResponse(_Message):
-    """`reason` says why there are no messages: EMPTY, DELAYED, ALL_LEASED, IN_FLIGHT_LIMIT (`IN_FLIGHT_LIMIT_PER_KEY`
-    where it is that limit of the group), SHUTTING_DOWN."""
+    """`reason` says why there are no messages: EMPTY, DELAYED, ALL_LEASED, PAUSED, IN_FLIGHT_LIMIT
+    (`IN_FLIGHT_LIMIT_PER_KEY` where it is that limit of the group), SHUTTING_DOWN."""
 
     messages: list[DeliveredMessage]
     reason: str = ""

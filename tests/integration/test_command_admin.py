@@ -165,6 +165,21 @@ class TestGroups:
         deleted = acklog("groups", "delete", name, "--yes")
         assert (deleted.exit_code, deleted.stderr) == (0, f"Deleted {name} with its progress in no topic.\n")
 
+    def test_pause_and_resume(self, acklog: Acklog, server: ServerProcess, name: str) -> None:
+        fill(server, name)
+        take(server, name, name, received=4, acked=3)
+        paused = acklog("groups", "pause", name, "--topic", name, "--partition", "0", "--partition", "1")
+        assert paused.stderr == f"Paused {name} (0, 1) for {name}. What is leased may be settled.\n"
+        assert f"paused        {name} (0, 1), " in acklog("groups", "show", name).stdout
+        acklog("groups", "pause", name)
+        assert acklog("receive", name, "--group", name).stderr.startswith("The group is paused")
+        assert "paused" in acklog("lag", "--group", name).stdout
+        assert f"{name}: {name} (0, 1), " in acklog("doctor").stdout
+        still = acklog("groups", "resume", name, "--topic", name)
+        assert still.stderr.splitlines()[1].startswith(f"{name} is still paused as a whole.")
+        assert acklog("groups", "resume", name, "--json").document["group"]["paused"] == []
+        assert acklog("groups", "pause", name, "--partition", "0").exit_code == 2
+
     def test_show_says_how_far_it_is(self, acklog: Acklog, server: ServerProcess, name: str) -> None:
         fill(server, name)
         take(server, name, name, received=4, acked=3)

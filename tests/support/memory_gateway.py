@@ -27,6 +27,7 @@ from cluster.model.values import (
     NodeRegistration,
     PartitionLife,
     PartitionState,
+    Pause,
     Topic,
     TopicConfig,
 )
@@ -253,6 +254,13 @@ class MemoryGroups:
             group = replace(group, dead_letter_sources=dead_letter_sources)
         self._metadata.groups_by_name[name] = group
         return group
+
+    async def pause(self, name: str, change: Callable[[tuple[Pause, ...]], tuple[Pause, ...]]) -> Group:
+        old = self._metadata.groups_by_name[name]
+        group = self._metadata.groups_by_name[name] = replace(old, pauses=change(old.pauses))
+        return group
+
+    resume = pause
 
     async def delete(self, name: str) -> None:
         if self._metadata.groups_by_name.pop(name, None) is None:

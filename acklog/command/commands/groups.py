@@ -8,6 +8,7 @@ import typer
 from acklog.command.arguments import YesOption
 from acklog.command.confirmation import confirm
 from acklog.command.failures import CommandError, UsageError
+from acklog.command.group_pauses import pause, paused_text, resume
 from acklog.command.lag_figures import TopicLag, lags_of
 from acklog.command.lag_view import lag_table
 from acklog.command.quantities import count_text, limit_text, parse_duration_ms
@@ -173,6 +174,10 @@ def update(
     session.output.show(found, _fields(found, session.now_ms()))
 
 
+command.command("pause")(pause)
+command.command("resume")(resume)
+
+
 @command.command("delete")
 def delete(context: typer.Context, group: GroupArgument, yes: YesOption = False) -> None:
     """Delete a group and its progress. A new one of that name begins anew."""
@@ -254,6 +259,7 @@ def _fields(group: "Group", now_ms: int) -> Fields:
             ("dead letters", _dead_letters(group)),
             ("in flight", _in_flight(settings)),
             ("fair by", settings.fair_by),
+            ("paused", paused_text(group, now_ms)),
             ("created", ago_text(group.created_at_ms, now_ms)),
         ]
     )

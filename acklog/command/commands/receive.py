@@ -23,6 +23,7 @@ _REASONS = {
     "EMPTY": "There is nothing for the group: it has done everything there is.",
     "ALL_LEASED": "All messages are leased to other consumers, or wait for their delay. See: acklog lag",
     "IN_FLIGHT_LIMIT": "The group has too many messages in flight: acknowledge some first. Limits: acklog groups show",
+    "PAUSED": "The group is paused, or a part of it. See: acklog groups show",
     "UNAVAILABLE": "The others have nothing, and some partitions have no leader that answers now. Try again.",
     "SHUTTING_DOWN": "The server is shutting down.",
 }

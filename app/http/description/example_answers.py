@@ -106,6 +106,7 @@ _PROGRESS: Document = {
     **_ENDS,
     "lag": 1,
     "committed": None,
+    "paused": False,
     "problem": None,
 }
 TOPIC_DESCRIPTION: Document = {**TOPIC, "partitions": 1, "partitionStates": [_PARTITION]}
@@ -128,7 +129,9 @@ GROUP: Document = {
     "createdAt": TIME_MS + 176,
     "settings": _SETTINGS,
     "deadLetterSources": None,
+    "paused": [],
 }
+PAUSED_GROUP: Document = {**GROUP, "paused": [{"topic": "orders", "partitions": None, "since": TIME_MS + 9_000}]}
 UPDATED_GROUP: Document = {**GROUP, "settings": {**_SETTINGS, "visibilityMs": 120_000}}
 OFFSETS: Document = {"group": "billing", "offsets": [_PROGRESS], "lag": 1}
 SEEK: Document = {

@@ -155,6 +155,12 @@ EXAMPLES: dict[str, Examples] = {
     ),
     "describeGroup": Examples(_GROUP, {}, {200: _json(five_attempts=answers.GROUP)}),
     "deleteGroup": Examples(_GROUP),
+    "pauseGroup": Examples(
+        _GROUP,
+        _json(all_of_it={}, a_topic={"topic": "orders"}, one_partition={"topic": "orders", "partitions": [0]}),
+        {200: _json(a_topic=answers.PAUSED_GROUP)},
+    ),
+    "resumeGroup": Examples(_GROUP, _json(all_of_it={}, a_topic={"topic": "orders"}), {200: _json(all=answers.GROUP)}),
     "groupOffsets": Examples(_GROUP, {}, {200: _json(one_leased=answers.OFFSETS)}),
     "seekGroup": _SEEK,
     "seekGroupByPost": _SEEK,

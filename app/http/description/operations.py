@@ -90,6 +90,15 @@ _SETTLED: dict[int, tuple[str, dict[str, Schema]]] = {
     200: ("Done", {JSON: {"anyOf": [reference("Settled"), reference("SettledBatch")]}}),
     207: ("Some items failed", _json("SettledBatch")),
 }
+_PAUSE = (
+    *WITH_TOKEN,
+    *WITH_BODY,
+    *FROM_COORDINATION,
+    _P.INVALID_NAME,
+    _P.GROUP_NOT_FOUND,
+    _P.TOPIC_NOT_FOUND,
+    _P.PARTITION_NOT_FOUND,
+)
 _SEEK = Operation(
     "Set a group's progress in a topic, or (dryRun) say where it would be; or commit a reader's own positions",
     {
@@ -285,6 +294,21 @@ OPERATIONS: dict[str, Operation] = {
         "Delete a group and its progress",
         {204: ("It is gone", {})},
         (*WITH_TOKEN, *FROM_COORDINATION, _P.INVALID_NAME, _P.GROUP_NOT_FOUND),
+    ),
+    "pauseGroup": Operation(
+        "Deliver nothing to a group, or nothing of a topic, or of some of its partitions, until it is resumed; what is "
+        "leased may still be settled",
+        {200: ("It is paused", _json("GroupView"))},
+        (*_PAUSE, _P.NODES_TOO_OLD),
+        body=_json("PauseFields"),
+        is_body_required=False,
+    ),
+    "resumeGroup": Operation(
+        "Let all that is paused within what is named go on",
+        {200: ("It goes on", _json("GroupView"))},
+        _PAUSE,
+        body=_json("PauseFields"),
+        is_body_required=False,
     ),
     "groupOffsets": Operation(
         "A group's progress and lag per partition",

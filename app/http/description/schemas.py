@@ -20,6 +20,7 @@ from app.calls.cluster import (
 from app.calls.commits import CommitFields, CommitView
 from app.calls.groups import GroupFields, GroupListing, GroupView, OffsetsView, SeekFields, SeekView
 from app.calls.inspect import GroupState
+from app.calls.pauses import PauseFields
 from app.calls.problem_item import ProblemItem
 from app.calls.topics import PartitionDescription, TopicDescription, TopicFields, TopicListing, TopicView
 from app.calls.unclean_election import UncleanElectedView, UncleanPlanView
@@ -31,6 +32,7 @@ from app.http.parsing.properties import schemas_of
 REQUESTS = (
     TopicFields,
     GroupFields,
+    PauseFields,
     SeekFields,
     CommitFields,
     DecommissionFields,

@@ -6,6 +6,7 @@ from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
 from app.calls.commits import CommitFields
 from app.calls.groups import GroupFields, SeekCommand, SeekFields
+from app.calls.pauses import PauseCommand, PauseFields
 from app.http.parsing import query
 from app.http.parsing.json_text import check_utf8, decode
 from cluster.errors import ServerError
@@ -21,6 +22,7 @@ OFFSETS_QUERY = query.QueryTable(
 _group_decoder = msgspec.json.Decoder(GroupFields)
 _commit_decoder = msgspec.json.Decoder(CommitFields)
 _members_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_pause_decoder = msgspec.json.Decoder(PauseFields)
 _seek_decoder = msgspec.json.Decoder(SeekFields)
 
 
@@ -39,6 +41,17 @@ def parse_offsets(query_string: bytes) -> list[str]:
     """The topics' names; empty for all. Raises ServerError."""
     arguments = OFFSETS_QUERY.parse(query_string)
     return list(dict.fromkeys(arguments.texts("topic") + arguments.texts("queue")))
+
+
+def parse_pause(body: bytes) -> PauseCommand:
+    """An empty body names all of the group. Raises ServerError."""
+    if not body:
+        return PauseCommand(None, ())
+    check_utf8(body)
+    fields = decode(_pause_decoder, body)
+    if fields.topic is None and fields.partitions is not None:
+        raise ServerError(ProblemCode.MISSING_FIELD, "partitions are a topic's: name the topic", field="topic")
+    return PauseCommand(fields.topic, tuple(dict.fromkeys(fields.partitions or ())))
 
 
 def parse_positions(body: bytes) -> SeekCommand | CommitFields:

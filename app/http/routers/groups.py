@@ -10,7 +10,7 @@ from app.calls.groups import SeekView
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders, principal_of
 from app.http.exchange.responses import json_response
-from app.http.parsing.groups import parse_group, parse_offsets, parse_positions
+from app.http.parsing.groups import parse_group, parse_offsets, parse_pause, parse_positions
 from app.http.parsing.query import NO_PARAMETERS
 from app.http.parsing.topics import parse_listing
 from app.http.routers.administration_body import body_of
@@ -58,7 +58,28 @@ def add_groups(router: APIRouter, services: HttpServices) -> None:
         await services.groups.delete(request.path_params["group"], principal)
         return Response(status_code=204)
 
+    _add_pauses(router, services)
     _add_progress(router, services)
+
+
+def _add_pauses(router: APIRouter, services: HttpServices) -> None:
+    tokens = services.gateway.tokens
+
+    @router.post("/groups/{group}/pause", operation_id="pauseGroup", tags=["groups"])
+    async def pause_group(request: Request) -> Response:
+        headers = RequestHeaders(request)
+        principal = principal_of(headers, tokens)
+        NO_PARAMETERS.parse(request.scope["query_string"])
+        command = parse_pause(await body_of(request, principal, services))
+        return json_response(await services.pauses.pause(request.path_params["group"], command, principal))
+
+    @router.post("/groups/{group}/resume", operation_id="resumeGroup", tags=["groups"])
+    async def resume_group(request: Request) -> Response:
+        headers = RequestHeaders(request)
+        principal = principal_of(headers, tokens)
+        NO_PARAMETERS.parse(request.scope["query_string"])
+        command = parse_pause(await body_of(request, principal, services))
+        return json_response(await services.pauses.resume(request.path_params["group"], command, principal))
 
 
 def _add_progress(router: APIRouter, services: HttpServices) -> None:

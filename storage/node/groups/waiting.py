@@ -125,6 +125,12 @@ class TopicReaders:
         if reader is not None and reader.has_waiters:
             reader.note(partition)
 
+    def wake_group(self, group_id: str) -> None:
+        """The group is not what it was."""
+        reader = self._readers.get(group_id)
+        if reader is not None:
+            reader.wake_all()
+
     def wake_everybody(self) -> None:
         """The node stops, or it leads other partitions than before."""
         for reader in self._readers.values():
