@@ -2,14 +2,16 @@
 
 import asyncio
 import json
+import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from acklog.wire.identifiers import parse_message_id, parse_receipt
+from cluster.model.values import GroupMode
 from tests.sim.clients import LONGEST_WAIT_S, Surroundings, items_of, outcome_of
-from tests.sim.history import AutoAckedAnswerLost, Delivered, Outcome, Settled
+from tests.sim.history import AutoAckedAnswerLost, Delivered, MemberAsked, Outcome, Settled
 from tests.sim.http_client import ConnectionLostError
 from tests.sim.queue_label import queue_label
 
@@ -20,24 +22,54 @@ class _Leased:
     receipt: str
 
 
+@dataclass(frozen=True, slots=True)
+class Life:
+    """What becomes of a consumer, in the clients' milliseconds: it dies, amid whatever it does, and before that it may
+    stand still once, with all that it has in hand."""
+
+    dies_ms: float = math.inf
+    stands_still_ms: float = math.inf
+    still_for_ms: float = 0.0
+
+
 class Consumer:
     """Receives, and acknowledges, gives back, extends, forgets or is slow, as the dice fall. When `calm`, only
     acknowledges."""
 
-    def __init__(self, name: str, group: str, queue: str, around: Surroundings) -> None:
+    def __init__(
+        self,
+        name: str,
+        group: str,
+        queue: str,
+        around: Surroundings,
+        *,
+        mode: GroupMode = GroupMode.SHARED,
+        life: Life = Life(),
+    ) -> None:
         self._name = name
         self._group = group
         self._queue = queue
         self._around = around
+        self._mode = mode
+        self._life = life
+        self._is_still_to_come = life.stands_still_ms < math.inf
         self._random = random.Random(f"{name} {around.options.seed}")
 
     async def run(self, until: Callable[[], bool]) -> None:
-        while not until():
+        while not until() and not self.is_dead:
             leased = await self._receive()
             if leased:
                 await self._handle(leased)
             else:
                 await asyncio.sleep(self._random.uniform(0, 0.2))
+
+    @property
+    def is_dead(self) -> bool:
+        return self._around.now_ms() >= self._life.dies_ms
+
+    def _patience_s(self, patience_s: float) -> float:
+        """It waits for nothing beyond its death."""
+        return max(0.0, min(patience_s, (self._life.dies_ms - self._around.now_ms()) / 1000))
 
     def _chance(self, probability: float) -> bool:
         return not self._around.calm and self._random.random() < probability
@@ -53,6 +85,8 @@ class Consumer:
         messages_max = self._random.randint(1, options.receive_max)
         query = {"queue": self._queue, "group": self._group, "consumer": self._name, "max": str(messages_max)}
         wait_ms = self._random.randint(0, options.wait_ms)
+        if self._mode is not GroupMode.SHARED:
+            query["mode"] = self._mode.value
         if wait_ms:
             query["waitSeconds"] = str(wait_ms / 1000)
         visibility_ms = options.group_visibility_ms
@@ -65,9 +99,10 @@ class Consumer:
         is_leaving = self._chance(options.disconnect_probability)
         leave_after_s = self._random.uniform(0, wait_ms / 1000 + 0.01) if is_leaving else LONGEST_WAIT_S
         try:
-            answer = await http.get("/messages", query, leave_after_s=leave_after_s)
+            answer = await http.get("/messages", query, leave_after_s=self._patience_s(leave_after_s))
         except ConnectionLostError:
             around.coverage["receives without an answer"] += 1
+            self._note_asked(began_ms, Outcome.UNKNOWN)
             if is_auto_acked:
                 self._note_lost(began_ms, messages_max)
             return []
@@ -75,9 +110,11 @@ class Consumer:
         if answer.status != 200:
             code = around.code_of(document, "a receive")
             around.coverage[f"receive {code}"] += 1
+            self._note_asked(began_ms, Outcome.UNKNOWN)
             if is_auto_acked and outcome_of(code) is Outcome.UNKNOWN:
                 self._note_lost(began_ms, messages_max)
             return []
+        self._note_asked(began_ms, Outcome.OK)
         if not document["messages"]:
             around.coverage[f"receive {document['reason']}"] += 1
         leased = [
@@ -85,6 +122,14 @@ class Consumer:
             for message, body in zip(document["messages"], raw_bodies(answer.body), strict=True)
         ]
         return [] if is_auto_acked else leased
+
+    def _note_asked(self, began_ms: float, outcome: Outcome) -> None:
+        if self._mode is GroupMode.EXCLUSIVE:
+            now_ms = self._around.now_ms()
+            asked = MemberAsked(
+                began_ms=began_ms, ended_ms=now_ms, group=self._group, member=self._name, outcome=outcome
+            )
+            self._around.history.add(asked)
 
     def _note_lost(self, began_ms: float, messages_max: int) -> None:
         self._around.history.add(
@@ -130,11 +175,16 @@ class Consumer:
 
     async def _handle(self, leased: list[_Leased]) -> None:
         options = self._around.options
+        if self._is_still_to_come and self._around.now_ms() >= self._life.stands_still_ms:
+            self._is_still_to_come = False
+            await asyncio.sleep(self._patience_s(self._life.still_for_ms / 1000))
         if self._chance(options.extend_probability):
             extension_ms = self._random.randint(100, 5_000)
             await self._settle("extend", leased, {"visibilitySeconds": extension_ms / 1000}, extension_ms)
         if self._chance(options.slow_probability):
-            await asyncio.sleep(self._random.uniform(0, 2 * options.group_visibility_ms / 1000))
+            await asyncio.sleep(self._patience_s(self._random.uniform(0, 2 * options.group_visibility_ms / 1000)))
+        if self.is_dead:
+            return
         kept, returned = [], []
         for each in leased:
             if self._chance(options.forget_probability):
@@ -155,7 +205,7 @@ class Consumer:
     ) -> bool:
         around = self._around
         http = around.http()
-        if http is None:
+        if http is None or self.is_dead:
             return False
         is_batch = len(leased) > 1 or self._random.random() < 0.2
         receipts = [each.receipt for each in leased]
@@ -166,7 +216,7 @@ class Consumer:
         if self._chance(around.options.disconnect_probability):
             leave_after_s = self._random.uniform(0, 0.02)
         try:
-            answer = await http.post(f"/{action}", body, leave_after_s=leave_after_s)
+            answer = await http.post(f"/{action}", body, leave_after_s=self._patience_s(leave_after_s))
         except ConnectionLostError:
             around.coverage[f"{action}s without an answer"] += 1
             items = [{"code": "OUTCOME_UNKNOWN"} for _ in leased]

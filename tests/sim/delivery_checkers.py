@@ -2,8 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 
 from tests.sim.checkers import (
     LeasePlace,
@@ -18,26 +17,16 @@ from tests.sim.history import (
     AutoAckedAnswerLost,
     Delivered,
     Elected,
-    Faulted,
     History,
     Outcome,
     ProgressRead,
     Settled,
     Sought,
 )
-from tests.sim.options import LastingFault
 from tests.sim.quiet_endings import QuietEndings
 from tests.sim.seeks import GroupPlace, Seeks, Window
-
-
-@dataclass(frozen=True, slots=True)
-class _Lease:
-    """The time within which a delivery surely was leased: after its answer was there, before anything could end it."""
-
-    delivered: Delivered
-    from_ms: float
-    until_ms: float
-
+from tests.sim.surely_leased import Lease, SureLeases
+from tests.sim.unnoticed import Unnoticed
 
 CLOCK_GRAINS_MS = 2
 """One of the leader's clock, and one of the history's."""
@@ -45,27 +34,26 @@ CLOCK_GRAINS_MS = 2
 
 class OneLeaseAtATime:
     """7. Within a leader epoch, no message is delivered again while a lease of it surely lives, nor any attempt
-    twice. Leases go by the leader's clock, whose second may be `clock_drift` shorter than the history's, and which as
-    the history's knows whole milliseconds."""
+    twice, unless a message before it came back in a group that keeps an order. Clocks know whole milliseconds."""
 
-    def __init__(self, *, clock_drift: float = 0.0) -> None:
+    def __init__(self, *, clock_drift: float = 0.0, ordered_groups: Iterable[str] = ()) -> None:
         self._clock_drift = clock_drift
+        self._ordered_groups = frozenset(ordered_groups)
 
     def check(self, history: History) -> list[str]:
-        endings: dict[tuple[LeasePlace, ReceiptOrder], list[Settled]] = defaultdict(list)
-        for settled in history.of(Settled):
-            endings[lease_place_of(settled), receipt_order_of(settled)].append(settled)
-        leases: dict[LeasePlace, list[_Lease]] = defaultdict(list)
-        attempts: set[tuple[LeasePlace, ReceiptOrder]] = set()
+        sure = SureLeases(history, clock_drift=self._clock_drift, ordered_groups=self._ordered_groups)
+        leases: dict[LeasePlace, list[Lease]] = defaultdict(list)
+        attempts: dict[tuple[LeasePlace, ReceiptOrder], Lease] = {}
         violations = []
         for delivered in history.of(Delivered):
             if delivered.is_auto_acked:
                 continue
             place, order = lease_place_of(delivered), receipt_order_of(delivered)
-            if (place, order) in attempts:
+            before = attempts.get((place, order))
+            if before is not None and before.interrupted_ms > delivered.ended_ms:
                 violations.append(f"{place}: attempt {order} was delivered twice")
-            attempts.add((place, order))
-            leases[place].append(_sure_lease(delivered, endings[place, order], 1 - self._clock_drift))
+            attempts[place, order] = sure.of(delivered)
+            leases[place].append(attempts[place, order])
         for place, found in leases.items():
             violations += [
                 f"{place}: leased from {lease.from_ms} to {lease.until_ms} at least, "
@@ -77,32 +65,11 @@ class OneLeaseAtATime:
         return violations
 
     @staticmethod
-    def _is_within(lease: _Lease, other: Delivered) -> bool:
+    def _is_within(lease: Lease, other: Delivered) -> bool:
         mine = lease.delivered
         same_term = (mine.generation, mine.leader_epoch) == (other.generation, other.leader_epoch)
         is_within = lease.from_ms < other.began_ms and other.ended_ms + CLOCK_GRAINS_MS < lease.until_ms
         return same_term and mine.attempt != other.attempt and is_within
-
-
-def _sure_lease(delivered: Delivered, endings: list[Settled], second: float) -> _Lease:
-    until_ms = delivered.began_ms + delivered.visibility_ms * second
-    for settled in sorted(endings, key=lambda each: each.began_ms):
-        if settled.outcome is Outcome.FAILED and not _may_be_its_own_doing(settled):
-            continue
-        if settled.action != "extend":
-            until_ms = min(until_ms, settled.began_ms)
-            break
-        extended_ms = settled.began_ms + settled.visibility_ms * second
-        if settled.outcome is Outcome.UNKNOWN:
-            until_ms = min(until_ms, extended_ms)
-        elif settled.began_ms < until_ms:
-            until_ms = extended_ms
-    return _Lease(delivered, delivered.ended_ms, until_ms)
-
-
-def _may_be_its_own_doing(settled: Settled) -> bool:
-    """A nack whose answer was lost within the cluster is tried again, and finds the redelivery that it led to."""
-    return settled.action == "nack" and settled.code == "RECEIPT_STALE"
 
 
 class StaleReceiptsAreRefused:
@@ -178,10 +145,8 @@ class StaleReceiptsAreRefused:
 
 class AcknowledgedIsNeverDeliveredAgain:
     """7, R25. After an ack was answered with success (or the message was acknowledged with its delivery), no receive
-    of this group that begins later gets the message, unless a seek went back to it since the ack.
-
-    A leader that is cut off from the store as well, and is replaced at that moment, hands messages out for up to
-    `unnoticed_ms` more (docs/replication.md says so)."""
+    of this group that begins later gets the message, unless a seek went back to it since the ack, or its leader may
+    not have noticed that it is none any more."""
 
     def __init__(self, *, unnoticed_ms: float = 0) -> None:
         self._unnoticed_ms = unnoticed_ms
@@ -193,10 +158,11 @@ class AcknowledgedIsNeverDeliveredAgain:
             is_ack = isinstance(event, Settled) and event.action == "ack" and event.outcome is Outcome.OK
             if is_ack or (isinstance(event, Delivered) and event.is_auto_acked):
                 done[lease_place_of(event)].append(event)  # type: ignore[arg-type]
+        unnoticed = Unnoticed(history, unnoticed_ms=self._unnoticed_ms)
         for delivered in history.of(Delivered):
             place = lease_place_of(delivered)
             before = [event.began_ms for event in done[place] if event.ended_ms < delivered.began_ms]
-            if before and not self._may_not_have_noticed(delivered, history):
+            if before and not unnoticed.may_explain(delivered):
                 windows[place[:3]].append(Window(delivered.offset, max(before), delivered.ended_ms))
         seeks = Seeks(history)
         return [
@@ -205,21 +171,6 @@ class AcknowledgedIsNeverDeliveredAgain:
             for place, found in windows.items()
             for window in seeks.unexplained(place, found)
         ]
-
-    def _may_not_have_noticed(self, delivered: Delivered, history: History) -> bool:
-        fault = max(
-            (each for each in history.of(Faulted) if each.began_ms <= delivered.began_ms),
-            key=lambda each: each.began_ms,
-            default=None,
-        )
-        if fault is None or fault.kind != LastingFault.ISLAND_WITHOUT_STORE.value:
-            return False
-        return any(
-            (elected.queue, elected.partition) == (delivered.queue, delivered.partition)
-            and elected.epoch > delivered.leader_epoch
-            and fault.began_ms <= elected.began_ms <= delivered.ended_ms <= elected.began_ms + self._unnoticed_ms
-            for elected in history.of(Elected)
-        )
 
 
 class AttemptsAreLimited:

@@ -4,18 +4,23 @@
 import random
 from dataclasses import dataclass, replace
 
+from cluster.model.values import GroupMode
 from tests.sim.cluster.coordination import NO_FAULTS, CoordinationFaults
 from tests.sim.cluster.links import LinkSpeed
-from tests.sim.options import Deployment, Fault, LastingFault, Options, ServerOptions
+from tests.sim.options import Deployment, Fault, LastingFault, Options, OrderedGroup, ServerOptions
 
 TOPOLOGY_SHARE = 0.3
 SEEK_SHARE = 0.25
 DELETION_SHARE = 0.2
 READER_SHARE = 0.4
+ORDERED_SHARE = 0.4
 LASTING_SHARE = 0.3
 
 LATE_FAULTS = (Fault.BIT_ROT, Fault.GROW, Fault.MOVE, Fault.ISLAND)
 """Drawn apart from the others, so that seeds of before stay what they were; as is what operators do."""
+
+SERVED_ORDERS: tuple[GroupMode, ...] = ()
+"""The modes of groups beside the shared ones."""
 
 EMBEDDED_FAULTS = (
     Fault.KILL,
@@ -44,6 +49,7 @@ class _Misfortunes:
 def draw_embedded_options(seed: int) -> Options:
     """The options of `seed`. A topic has one replica, so nothing waits for another node."""
     server, misfortunes = _draw_server(seed)
+    server = _with_order(server)
     return Options(
         seed=seed,
         deployment=Deployment.EMBEDDED,
@@ -75,6 +81,7 @@ def draw_embedded_options(seed: int) -> Options:
         seeks=_seeks(seed),
         deletions=_deletions(seed),
         readers=_readers(seed),
+        ordered_groups=_ordered_groups(seed),
         lasting_faults=(),
     )
 
@@ -94,7 +101,7 @@ def draw_cluster_options(seed: int) -> Options:
     return Options(
         seed=seed,
         deployment=Deployment.CLUSTER,
-        server=replace(_server_of_a_cluster(seed, rng), acks=_acks(seed, replication_factor)),
+        server=_with_order(replace(_server_of_a_cluster(seed, rng), acks=_acks(seed, replication_factor))),
         faults=faults,
         duration_ms=rng.choice((5_000, 10_000, 20_000)),
         fault_interval_ms=rng.choice((300, 1_000, 2_500)),
@@ -127,6 +134,7 @@ def draw_cluster_options(seed: int) -> Options:
         seeks=_seeks(seed),
         deletions=_deletions(seed),
         readers=_readers(seed),
+        ordered_groups=_ordered_groups(seed),
         lasting_faults=_lasting_faults(seed),
     )
 
@@ -156,6 +164,40 @@ def _readers(seed: int) -> int:
     """Of a share of the seeds."""
     rng = random.Random(f"readers {seed}")
     return rng.choice((1, 1, 2)) if rng.random() < READER_SHARE else 0
+
+
+def _ordered_groups(seed: int) -> tuple[OrderedGroup, ...]:
+    """Of a share of the seeds, mostly one."""
+    rng = random.Random(f"ordered groups {seed}")
+    if rng.random() >= ORDERED_SHARE:
+        return ()
+    modes = rng.choice(((GroupMode.KEY_ORDERED,), (GroupMode.EXCLUSIVE,), SERVED_ORDERS))
+    groups = [
+        OrderedGroup(
+            mode,
+            consumers=rng.choice((2, 2, 3)),
+            stay_ms=rng.choice((2_000, 5_000, 20_000)),
+            session_timeout_ms=rng.choice((1_000, 3_000, 6_000)),
+            rebalance_timeout_ms=rng.choice((1_000, 4_000, 60_000)),
+        )
+        for mode in modes
+    ]
+    return tuple(group for group in groups if group.mode in SERVED_ORDERS)
+
+
+def _with_order(server: ServerOptions) -> ServerOptions:
+    """Where there is an order to keep: few keys, not too many messages, and seldom an answer that nobody may lose."""
+    if not _ordered_groups(server.seed):
+        return server
+    rng = random.Random(f"order {server.seed}")
+    return replace(
+        server,
+        messages_max=min(server.messages_max, 50),
+        keys=rng.choice((1, 3, 6)),
+        keyless_probability=rng.choice((0.0, 0.0, 0.2)),
+        auto_ack_probability=server.auto_ack_probability if rng.random() < 0.5 else 0.0,
+        receive_max=rng.choice((1, 3, 10)),
+    )
 
 
 def _lasting_faults(seed: int) -> tuple[LastingFault, ...]:

@@ -90,6 +90,21 @@ class AutoAckedAnswerLost(Event, frozen=True, kw_only=True):
     messages_max: int
 
 
+class MemberAsked(Event, frozen=True, kw_only=True):
+    """A receive of a member of an exclusive group, by which its coordinator may hear that it lives."""
+
+    group: str
+    member: str
+    outcome: Outcome
+
+
+class MemberGone(Event, frozen=True, kw_only=True):
+    """A member has left, or died without a word: it asks for nothing any more, unless somebody takes its name."""
+
+    group: str
+    member: str
+
+
 class Sought(Event, frozen=True, kw_only=True):
     """A seek of a group in one partition. The new position is between `lowest` and `highest`: the two are the same
     where it is known."""
@@ -209,6 +224,8 @@ _Known = (
     | Delivered
     | Settled
     | Sought
+    | MemberAsked
+    | MemberGone
     | AutoAckedAnswerLost
     | LogRead
     | RecordsRead

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from cluster.model.values import GroupMode
 from tests.sim.checkers import Checker
 from tests.sim.delivery_checkers import (
     AcknowledgedIsNeverDeliveredAgain,
@@ -27,6 +28,8 @@ from tests.sim.log_checkers import (
     SendersKeepTheirOrder,
 )
 from tests.sim.options import Options
+from tests.sim.order_checkers import KeysAreInOrder, PartitionsAreInOrder
+from tests.sim.owner_checkers import EarlierOwnersAreRefused, OneOwnerAtATime, OwnersAreWaitedFor
 from tests.sim.reader_checkers import AcknowledgedIsReadable, PagesBeginWhereTheyWereAsked, ReadersNeverSeeTheEndFall
 from tests.sim.seek_checkers import ReceiptsFromBeforeASeekAreStale, SeeksAreNotForgotten
 
@@ -42,6 +45,8 @@ def checkers_for(
     is left out."""
     window_ms = options.server.dedup_window_ms if options.dedup_is_exact else 0
     max_attempts = dict.fromkeys(groups, options.server.max_attempts)
+    unnoticed_ms = max(options.contact_ms, options.registration_ttl_ms)
+    exclusive = options.ordered(GroupMode.EXCLUSIVE)
     checkers: list[Checker] = [
         DuplicatesGetTheFirstAnswer(dedup_window_ms=window_ms),
         SendersKeepTheirOrder(),
@@ -49,14 +54,19 @@ def checkers_for(
         LogHasNoGaps(),
         HighWatermarkNeverFalls(),
         EpochsNeverFall(),
-        OneLeaseAtATime(clock_drift=options.clock_drift),
+        OneLeaseAtATime(
+            clock_drift=options.clock_drift, ordered_groups=[group.name for group in options.ordered_groups]
+        ),
         StaleReceiptsAreRefused(max_attempts=max_attempts, dead_letter_queues=dead_letter_queues),
-        AcknowledgedIsNeverDeliveredAgain(unnoticed_ms=max(options.contact_ms, options.registration_ttl_ms)),
+        AcknowledgedIsNeverDeliveredAgain(unnoticed_ms=unnoticed_ms),
         AttemptsAreLimited(max_attempts=max_attempts),
         AutoAckedIsDeliveredOnce(),
         ProgressNeverFalls(),
         SeeksAreNotForgotten(),
         ReceiptsFromBeforeASeekAreStale(max_attempts=max_attempts, dead_letter_queues=dead_letter_queues),
+        OneOwnerAtATime(exclusive, unnoticed_ms=unnoticed_ms),
+        EarlierOwnersAreRefused(exclusive, max_attempts=max_attempts, dead_letter_queues=dead_letter_queues),
+        OwnersAreWaitedFor(exclusive, clock_drift=options.clock_drift),
         AcknowledgedIsReadable(),
         PagesBeginWhereTheyWereAsked(),
         ReadersNeverSeeTheEndFall(),
@@ -69,6 +79,18 @@ def checkers_for(
             NothingAboveTheHighWatermark(),
             EverythingIsDoneInTheEnd(dead_letter_queues=dead_letter_queues),
             ReplayEqualsLiveState(),
+            KeysAreInOrder(
+                options.ordered(GroupMode.KEY_ORDERED),
+                max_attempts=max_attempts,
+                dead_letter_queues=dead_letter_queues,
+                unnoticed_ms=unnoticed_ms,
+            ),
+            PartitionsAreInOrder(
+                exclusive,
+                max_attempts=max_attempts,
+                dead_letter_queues=dead_letter_queues,
+                unnoticed_ms=unnoticed_ms,
+            ),
         ]
         if options.dedup_is_exact:
             checkers.append(DeadLettersAreOnce(dead_letter_queues=dead_letter_queues))

@@ -3,8 +3,15 @@
 from dataclasses import dataclass, fields
 from enum import Enum
 
+from cluster.model.values import GroupMode
 from tests.sim.cluster.coordination import CoordinationFaults
 from tests.sim.cluster.links import LinkSpeed
+
+TOLD_TO_MEMBERS: dict[GroupMode, frozenset[str]] = {
+    GroupMode.KEY_ORDERED: frozenset(),
+    GroupMode.EXCLUSIVE: frozenset({"MEMBER_FENCED", "MEMBER_UNKNOWN", "MEMBER_EXISTS"}),
+}
+"""What consumers of such a group may be told, and no others."""
 
 
 class Deployment(Enum):
@@ -117,6 +124,26 @@ class ServerOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class OrderedGroup:
+    """A group that keeps an order, beside those that share. Its consumers come and go: each stays for `stay_ms` in the
+    mean. The timeouts are an exclusive group's."""
+
+    mode: GroupMode
+    consumers: int
+    stay_ms: int
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.mode.value}-group"
+
+    def describe(self) -> str:
+        timeouts = f"timeouts {self.session_timeout_ms} and {self.rebalance_timeout_ms} ms"
+        return f"{self.name} ({self.consumers} consumers for {self.stay_ms} ms each, {timeouts})"
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
     """`server` says how logs are kept and what clients do. Times are virtual milliseconds."""
 
@@ -159,6 +186,7 @@ class Options:
     """How often a topic beside the others is deleted, and created again."""
     readers: int
     """Clients that read the log over HTTP."""
+    ordered_groups: tuple[OrderedGroup, ...]
     lasting_faults: tuple[LastingFault, ...]
     """What comes after all the others, under the eyes of the availability judge."""
 
@@ -171,7 +199,12 @@ class Options:
     def also_expected(self) -> frozenset[str]:
         """Codes that clients may be told for what goes wrong here, and only here."""
         codes = {Fault.BIT_ROT: "RECORDS_CORRUPT"}
-        return frozenset(code for fault, code in codes.items() if fault in self.faults)
+        expected = {code for fault, code in codes.items() if fault in self.faults}
+        return frozenset(expected | {code for group in self.ordered_groups for code in TOLD_TO_MEMBERS[group.mode]})
+
+    def ordered(self, mode: GroupMode) -> dict[str, OrderedGroup]:
+        """The groups of one mode, by their names."""
+        return {group.name: group for group in self.ordered_groups if group.mode is mode}
 
     def describe(self) -> str:
         lines = []
@@ -181,6 +214,8 @@ class Options:
                 continue
             if each.name in {"faults", "lasting_faults"}:
                 value = ", ".join(fault.value for fault in value) or "none"
+            if each.name == "ordered_groups":
+                value = ", ".join(group.describe() for group in value) or "none"
             if each.name == "deployment":
                 value = value.value
             lines.append(f"  {each.name:24} {value}")

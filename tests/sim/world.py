@@ -47,6 +47,7 @@ from tests.sim.options import Options
 from tests.sim.process import ProcessDiedError, current_process
 from tests.sim.producer import Producer
 from tests.sim.queue_label import PASSING, is_passing
+from tests.sim.seats import seats_of
 from tests.sim.seeker import Seeker
 
 QUEUE = "orders"
@@ -114,7 +115,8 @@ class World:
         self.watermarks = Watermarks(self.hardware)
         self.availability = AvailabilityJudge(QUEUE, self.coordination, self.hardware, self.store, self.around)
         self.lasting = LastingMisfortune(machine_around, self.hardware, self.availability)
-        self._groups = [f"group-{number}" for number in range(options.server.groups)]
+        self._shared_groups = [f"group-{number}" for number in range(options.server.groups)]
+        self._groups = [*self._shared_groups, *(group.name for group in options.ordered_groups)]
         self._dead_letter_queues = {(group, QUEUE): f"{QUEUE}.{group}.dlq" for group in self._groups}
         self._producers: list[asyncio.Task[None]] = []
         self._background: list[asyncio.Task[None]] = []
@@ -201,11 +203,11 @@ class World:
                     replication_factor=options.replication_factor,
                 )
             )
-            names = [*self._groups, PASSING_GROUP] if self.options.deletions else self._groups
-            for name in names:
-                group = await machine.process.call(
-                    gateway.groups.create(name, mode=GroupMode.SHARED, settings=settings)
-                )
+            shared = [*self._shared_groups, PASSING_GROUP] if self.options.deletions else self._shared_groups
+            modes = dict.fromkeys(shared, GroupMode.SHARED)
+            modes |= {group.name: group.mode for group in options.ordered_groups}
+            for name, mode in modes.items():
+                group = await machine.process.call(gateway.groups.create(name, mode=mode, settings=settings))
                 self.observer.group_names[group.id] = name
             while not self._everybody_knows():
                 await asyncio.sleep(0.1)
@@ -224,8 +226,12 @@ class World:
             asyncio.create_task(
                 Consumer(f"{group}-consumer-{number}", group, QUEUE, self.around).run(lambda: self._is_over)
             )
-            for group in self._groups
+            for group in self._shared_groups
             for number in range(self.options.server.consumers)
+        ] + [
+            asyncio.create_task(seat.run(lambda: self._is_over))
+            for group in self.options.ordered_groups
+            for seat in seats_of(group, QUEUE, self.around)
         ]
 
     def _start_clients(self) -> list["asyncio.Task[None]"]:
