@@ -7,11 +7,19 @@ Which messages are leased next is for the group's selection to say, the strategy
 from collections.abc import Callable, Iterable, Sequence
 
 from acklog.wire import limits
+from acklog.wire.problems import ProblemCode
 from storage.delivery.candidates import CandidateIndex
 from storage.delivery.delivery_settings import DeliverySettings
-from storage.delivery.group_in_partition import DueLetter, GroupTerms, ReceiveDecision, SettleDecision
+from storage.delivery.group_in_partition import (
+    ClaimDecision,
+    DueLetter,
+    GroupTerms,
+    ReceiveDecision,
+    SettleDecision,
+)
 from storage.delivery.group_progress import CommittedPosition, GroupSnapshot
 from storage.delivery.group_state import PartitionGroupState
+from storage.delivery.handover import ClaimVerdict, OwnershipClaim
 from storage.delivery.leases import Lease
 from storage.delivery.message_view import MessageStatus, view_message
 from storage.delivery.position_commit import CommitDecision, PositionCommits
@@ -50,8 +58,12 @@ class GroupDelivery:
         self._selection_for = selection_for
         self._terms = GroupTerms()
         self._selection = selection_for(self._terms)()
-        self._state = PartitionGroupState(group_id, self._selection, start_offset=start_offset, bounds=bounds)
-        self._settlement = Settlement(self._state, leader_epoch=leader_epoch, settings=self._terms.settings)
+        self.state = self._state = PartitionGroupState(
+            group_id, self._selection, start_offset=start_offset, bounds=bounds
+        )
+        self.settlement = self._settlement = Settlement(
+            self._state, leader_epoch=leader_epoch, settings=self._terms.settings
+        )
         self._commits = PositionCommits()
         self._last_generation = 0
 
@@ -62,6 +74,15 @@ class GroupDelivery:
             self._selection = new_selection()
             self._state.look_from_progress(self._selection)
 
+    # --- whose it is -----------------------------------------------------------------------------------------------
+
+    def claim(self, claim: OwnershipClaim | None, *, now_ms: int, wall_now_ms: int) -> ClaimDecision:
+        """A partition is everybody's."""
+        return ClaimDecision(ClaimVerdict.OWNED if claim is None else ClaimVerdict.FENCED)
+
+    def fencing_problem(self, claim: OwnershipClaim | None) -> ProblemCode | None:
+        return None if claim is None else ProblemCode.MEMBER_FENCED
+
     # --- positions -------------------------------------------------------------------------------------------------
 
     @property
@@ -71,7 +92,7 @@ class GroupDelivery:
 
     @property
     def generation(self) -> int:
-        """How often the group has sought in this partition."""
+        """Rises with each seek, and each other owner, in this partition."""
         return self._state.progress.generation
 
     @property
@@ -216,7 +237,9 @@ class GroupDelivery:
             if offset in state.pending:
                 state.dead_letters.discard(offset)  # an abort puts it back
             else:
-                letters.append(DueLetter(offset, state.progress.retries[offset].attempts, self.generation))
+                letters.append(
+                    DueLetter(offset, state.progress.retries[offset].attempts, state.progress.seek_generation)
+                )
         return letters
 
     def dead_lettered(self, offsets: Iterable[int]) -> DeadLettered:
@@ -237,16 +260,20 @@ class GroupDelivery:
     def seek(self, offset: int) -> Sought:
         """Read from `offset` on: everything below it is done, nothing from it on. Attempts start again, and every
         receipt of before is stale."""
+        return Sought(self.group_id, self.next_generation(), offset)
+
+    def next_generation(self) -> int:
+        """For a record that ends the present one. No other record gets it, whatever becomes of this one."""
         self._last_generation = max(self._last_generation, self.generation) + 1
-        return Sought(self.group_id, self._last_generation, offset)
+        return self._last_generation
 
     def commit(self, position: CommittedPosition, *, expected: int | None) -> CommitDecision:
         """Everything below the position is done, as its reader says: see `PositionCommits`."""
-        next_generation = max(self._last_generation, self.generation) + 1
+        before, next_generation = self._last_generation, self.next_generation()
         going_back = Sought(self.group_id, next_generation, position.offset)
         decision = self._commits.decide(self._state, position, expected=expected, going_back=going_back)
-        if going_back in decision.records:
-            self._last_generation = next_generation
+        if going_back not in decision.records:
+            self._last_generation = before
         return decision
 
     def advance_log_start(self, log_start: int) -> Jumped | None:

@@ -6,7 +6,7 @@ only after `apply` the decision is true. No clock, no randomness, no I/O: times 
 are called wall time.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -15,11 +15,12 @@ from acklog.wire.problems import ProblemCode
 from cluster.model.values import GroupMode, GroupSettings
 from storage.delivery.candidates import CandidateIndex, WantedRange
 from storage.delivery.group_progress import CommittedPosition, GroupSnapshot
+from storage.delivery.handover import ClaimVerdict, OwnershipClaim
 from storage.delivery.leases import Lease
 from storage.delivery.message_view import MessageStatus
 from storage.delivery.position_commit import CommitDecision
 from storage.delivery.receipts import ReceiptClaim
-from storage.delivery.records import Acked, DeadLettered, GroupRecord, Jumped, Returned, Skipped, Sought
+from storage.delivery.records import Acked, Claimed, DeadLettered, GroupRecord, Jumped, Returned, Skipped, Sought
 
 _RecordT = TypeVar("_RecordT", Acked, Returned)
 _DEFAULT_SETTINGS = GroupSettings()
@@ -49,11 +50,19 @@ class SettleDecision(NamedTuple, Generic[_RecordT]):
 
 
 class DueLetter(NamedTuple):
-    """A message for the dead-letter topic. In each generation it may die once."""
+    """A message for the dead-letter topic. In each `generation`, which is that of the last seek, it may die once."""
 
     offset: int
     attempts: int
     generation: int
+
+
+class ClaimDecision(NamedTuple):
+    """`records` make it true that the partition changes hands: they are to be committed in one batch, in their order;
+    then the claim is asked again."""
+
+    verdict: ClaimVerdict
+    records: Sequence[Returned | Claimed] = ()
 
 
 class GroupInPartition(Protocol):
@@ -77,6 +86,15 @@ class GroupInPartition(Protocol):
     def lost_count(self) -> int: ...
     @property
     def committed(self) -> CommittedPosition | None: ...
+
+    def claim(self, claim: OwnershipClaim | None, *, now_ms: int, wall_now_ms: int) -> ClaimDecision:
+        """Whether who comes with this claim (None: with none) may receive now."""
+        ...
+
+    def fencing_problem(self, claim: OwnershipClaim | None) -> ProblemCode | None:
+        """Why who comes with this claim may not set the group's position: MEMBER_FENCED, or UNAVAILABLE while the
+        partition changes hands; None if he may."""
+        ...
 
     def follow(self, terms: GroupTerms) -> None:
         """The group reads by these from now on; what is decided already stays as it is. Whoever asks it to decide says

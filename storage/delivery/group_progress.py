@@ -6,6 +6,7 @@ Replaying the delivery log into this class gives what the leader had; leases and
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import msgspec
 
@@ -13,6 +14,7 @@ from storage.delivery.offset_ranges import OffsetRanges
 from storage.delivery.records import (
     DEAD_LETTER,
     Acked,
+    Claimed,
     Jumped,
     PositionCommitted,
     ReturnedItem,
@@ -51,10 +53,21 @@ class CommittedPosition(msgspec.Struct, array_like=True, frozen=True, gc=False):
     metadata: str = ""
 
 
+class PartitionOwner(NamedTuple):
+    """Of a partition, in an exclusive group: by which ownership of the group's coordinator, and who."""
+
+    ownership: int
+    member: str
+
+
+NOBODY = PartitionOwner(0, "")
+
+
 class GroupSnapshot(msgspec.Struct, array_like=True, gc=False):
     """The committed state of a group. Positional on disk: fields are only ever added at the end.
 
     `done` and `dead_lettered` are half-open ranges, `retries` (offset, attempts, leader epoch, wall ms, delay ms).
+    `owner` is (ownership, member) of an exclusive group.
     """
 
     group_id: str
@@ -67,13 +80,15 @@ class GroupSnapshot(msgspec.Struct, array_like=True, gc=False):
     dead_lettered_count: int
     lost_count: int
     committed: CommittedPosition | None = None
+    owner: tuple[int, str] = NOBODY
+    claimed_generations: int = 0
 
 
 class GroupProgress:
     """`progress` is the first offset not done; every offset below it is.
 
     `delivered_below`: below it every message has been delivered at least once in this generation, as far as the
-    records say. `retries` is for reading only.
+    records say. `retries` is for reading only. `claimed_generations` began with another owner, the others with a seek.
     """
 
     def __init__(self, offset: int, *, dead_lettered_ranges_max: int) -> None:
@@ -85,6 +100,8 @@ class GroupProgress:
         self.dead_lettered_count = 0
         self.lost_count = 0
         self.committed: CommittedPosition | None = None
+        self.owner = NOBODY
+        self.claimed_generations = 0
         self._dead_lettered = OffsetRanges()
         self._dead_lettered_ranges_max = dead_lettered_ranges_max
 
@@ -139,6 +156,20 @@ class GroupProgress:
         self._dead_lettered.remove_from(record.offset)
         return True
 
+    def claimed(self, record: Claimed) -> bool:
+        """False if a later seek or claim has overtaken this one."""
+        if record.generation < self.generation:
+            return False
+        self.claimed_generations += record.generation - self.generation
+        self.generation = record.generation
+        self.owner = PartitionOwner(record.ownership, record.member)
+        return True
+
+    @property
+    def seek_generation(self) -> int:
+        """Rises with each seek, and with nothing else."""
+        return self.generation - self.claimed_generations
+
     def jumped(self, record: Jumped) -> bool:
         """False if the group has got there by itself."""
         if record.to_offset <= self.progress:
@@ -163,6 +194,8 @@ class GroupProgress:
             self.dead_lettered_count,
             self.lost_count,
             self.committed,
+            self.owner,
+            self.claimed_generations,
         )
 
     def restore(self, snapshot: GroupSnapshot) -> None:
@@ -173,6 +206,8 @@ class GroupProgress:
         self.dead_lettered_count = snapshot.dead_lettered_count
         self.lost_count = snapshot.lost_count
         self.committed = snapshot.committed
+        self.owner = PartitionOwner(*snapshot.owner)
+        self.claimed_generations = snapshot.claimed_generations
         for start, end in snapshot.done:
             self.done_above.add(start, end)
         for start, end in snapshot.dead_lettered:

@@ -20,6 +20,7 @@ from storage.delivery.offset_ranges import OffsetRanges
 from storage.delivery.pending_offsets import PendingOffsets
 from storage.delivery.records import (
     Acked,
+    Claimed,
     DeadLettered,
     GroupRecord,
     Jumped,
@@ -166,6 +167,13 @@ class PartitionGroupState:
             self.postponed.remove(offset, offset + 1)
             self.ahead_until = max(self.ahead_until, offset + 1)
 
+    def rewind(self, offset: int) -> None:
+        """Nothing from `offset` on is out any more, and it comes again; attempts that end with this do not count."""
+        for leased in [each for each in self.leases.by_offset if each >= offset]:
+            self.released[leased] = self.leases.remove(leased)
+        self.ahead_until = max(self.ahead_until, self.cursor)
+        self.cursor = min(self.cursor, max(offset, self.progress.progress))
+
     # --- pending ---------------------------------------------------------------------------------------------------
 
     def mark_pending(self, offsets: Iterable[int], *, end: int) -> None:
@@ -180,7 +188,7 @@ class PartitionGroupState:
         """The record could not be written: everything is as before. Leases keep their deadline."""
         if isinstance(record, Jumped):
             self.jumping_to = -1
-        elif isinstance(record, Sought | PositionCommitted) or record.generation != self.progress.generation:
+        elif isinstance(record, Sought | Claimed | PositionCommitted) or record.generation != self.progress.generation:
             return
         elif isinstance(record, Returned):
             self._put_back((item.offset for item in record.items), now_ms)
@@ -229,6 +237,9 @@ class PartitionGroupState:
         if isinstance(record, Sought):
             if self.progress.sought(record):
                 self._forget_everything(record.offset)
+        elif isinstance(record, Claimed):
+            if self.progress.claimed(record):
+                self._change_hands()
         elif isinstance(record, Jumped):
             self.jumping_to = -1
             if record.to_offset > self.progress.progress:
@@ -303,6 +314,17 @@ class PartitionGroupState:
             released.pop(offset, None)
             self.returns.discard(offset)
             self.dead_letters.discard(offset)
+
+    def _change_hands(self) -> None:
+        """The next owner begins where the one before has got to."""
+        for offset in self.released:
+            if offset not in self.progress.retries:
+                self.returns.discard(offset)
+        self.leases.clear()
+        self.released.clear()
+        self.pending.clear()
+        self.ahead_until = max(self.ahead_until, self.cursor)
+        self.cursor = self.progress.progress
 
     def _forget_everything(self, offset: int) -> None:
         self.leases.clear()

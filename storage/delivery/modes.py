@@ -5,9 +5,11 @@ from typing import Protocol
 
 from cluster.model.values import FairBy, GroupMode
 from storage.delivery.delivery_settings import DeliverySettings
+from storage.delivery.exclusive_delivery import ExclusiveDelivery
 from storage.delivery.fair_share import NewFairShare
 from storage.delivery.group_delivery import GroupDelivery
 from storage.delivery.group_in_partition import GroupInPartition, GroupTerms
+from storage.delivery.in_order_selection import InOrderSelection
 from storage.delivery.selection import NewSelection, SharedSelection
 
 
@@ -27,6 +29,7 @@ def _shared(terms: GroupTerms) -> NewSelection:
 
 _SELECTIONS: dict[GroupMode, Callable[[GroupTerms], NewSelection]] = {
     GroupMode.SHARED: _shared,
+    GroupMode.EXCLUSIVE: lambda _terms: InOrderSelection,
 }
 SERVED_MODES = frozenset(_SELECTIONS)
 """What a group of another mode has done (a later version made it) is kept as for any; what it asks is refused."""
@@ -34,6 +37,19 @@ SERVED_MODES = frozenset(_SELECTIONS)
 
 def selection_for(terms: GroupTerms) -> NewSelection:
     return _SELECTIONS.get(terms.mode, _SELECTIONS[GroupMode.SHARED])(terms)
+
+
+def in_mode(group: GroupInPartition, mode: GroupMode) -> GroupInPartition:
+    """The group as its mode wants it asked. One that comes out of a log, which says nothing of modes, is asked nothing
+    before, so nothing of it is out yet."""
+    if mode is GroupMode.EXCLUSIVE and isinstance(group, GroupDelivery):
+        return ExclusiveDelivery(group)
+    return group
+
+
+def has_owners(mode: GroupMode) -> bool:
+    """Whether each of the group's partitions is one member's, who claims it with each receive."""
+    return mode is GroupMode.EXCLUSIVE
 
 
 def new_group(group_id: str, *, leader_epoch: int, start_offset: int, bounds: DeliverySettings) -> GroupInPartition:

@@ -13,7 +13,7 @@ from cluster.model.values import Group
 from storage.delivery.delivery_settings import DeliverySettings
 from storage.delivery.group_in_partition import GroupInPartition, GroupTerms
 from storage.delivery.group_progress import GroupSnapshot
-from storage.delivery.modes import GroupFactory, new_group
+from storage.delivery.modes import GroupFactory, in_mode, new_group
 from storage.delivery.records import Buffer, DeliveryFormatError, DeliveryRecord, GroupRemoved, Started
 
 SNAPSHOT_VERSION = 1
@@ -67,6 +67,7 @@ class PartitionDelivery:
         """The group, which from now on reads as its mode and settings say; None before its first contact."""
         found = self._groups.get(group.id)
         if found is not None:
+            found = self._groups[group.id] = in_mode(found, group.mode)
             found.follow(GroupTerms(group.mode, group.settings))
         return found
 

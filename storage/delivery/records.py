@@ -4,7 +4,8 @@ They are positional on disk, so fields are only ever added at the end, and a tag
 A record says what was decided, never what to decide: applying it needs no settings, so a replay years later, under
 other settings, gives the state that the leader had. Replaying a record twice in a row changes nothing.
 
-`generation` is the group's number of seeks when the decision was made: a record that a seek overtook is void.
+`generation` is that of the group when the decision was made. A seek begins another one, and so does another owner: a
+record that either overtook is void.
 """
 
 from collections.abc import Iterable, Iterator
@@ -110,6 +111,19 @@ class Skipped(_Record, frozen=True, tag=8):
     runs: list[int]
 
 
+class Claimed(_Record, frozen=True, tag=9):
+    """From here on the partition is `member`'s, by the `ownership` that the group's coordinator gave it. What the owner
+    before had in hand and has not settled is nobody's, and its receipts are of an earlier generation.
+
+    Exclusive groups write it; versions before this kind cannot read it.
+    """
+
+    group_id: str
+    generation: int
+    ownership: int
+    member: str
+
+
 class PositionCommitted(_Record, frozen=True, tag=10):
     """Everything below `offset` is done, as a reader said that keeps its own position. It had read up to there from a
     leader of `leader_epoch` (-1: it does not say), and `metadata` is its own.
@@ -124,9 +138,9 @@ class PositionCommitted(_Record, frozen=True, tag=10):
     metadata: str
 
 
-GroupRecord = Acked | Returned | DeadLettered | Sought | Jumped | Skipped | PositionCommitted
+GroupRecord = Acked | Returned | DeadLettered | Sought | Jumped | Skipped | Claimed | PositionCommitted
 DeliveryRecord = (
-    Started | Acked | Returned | DeadLettered | Sought | Jumped | GroupRemoved | Skipped | PositionCommitted
+    Started | Acked | Returned | DeadLettered | Sought | Jumped | GroupRemoved | Skipped | Claimed | PositionCommitted
 )
 
 _encoder = msgspec.msgpack.Encoder()

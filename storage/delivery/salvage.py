@@ -15,6 +15,7 @@ from storage.delivery.delivery_settings import DeliverySettings
 from storage.delivery.group_progress import GroupProgress, GroupSnapshot
 from storage.delivery.records import (
     Acked,
+    Claimed,
     DeadLettered,
     DeliveryRecord,
     GroupRemoved,
@@ -102,6 +103,8 @@ class DeliverySalvage:
                 self._removed.add(record.group_id)
             elif isinstance(record, Sought):
                 self._sought(record)
+            elif isinstance(record, Claimed):
+                self._claimed(record)
             elif isinstance(record, Jumped):
                 group = self._groups.get(record.group_id)
                 if group is not None:
@@ -127,6 +130,15 @@ class DeliverySalvage:
             group = self._groups[record.group_id] = SalvagedGroup(_new_progress(record.offset), Basis.LOG)
         if group.progress.sought(record):
             group.basis, group.is_confirmed = Basis.EXACT, True
+
+    def _claimed(self, record: Claimed) -> None:
+        """A claim makes no message done. One that follows the generation that is known shows that no seek is missing
+        between them."""
+        group = self._groups.get(record.group_id)
+        if self._has_lost and (group is None or record.generation > group.progress.generation + 1):
+            group = self._begin_again(record.group_id, record.generation)
+        if group is not None and group.progress.claimed(record):
+            group.is_confirmed = True
 
     def _settled(self, record: Acked | Returned | DeadLettered | Skipped | PositionCommitted) -> None:
         group = self._groups.get(record.group_id)
@@ -162,6 +174,8 @@ class DeliverySalvage:
         if before is not None:
             progress.lost_count = before.progress.lost_count
             progress.dead_lettered_count = before.progress.dead_lettered_count
+            progress.owner = before.progress.owner
+            progress.claimed_generations = before.progress.claimed_generations
         group = self._groups[group_id] = SalvagedGroup(progress, basis)
         return group
 

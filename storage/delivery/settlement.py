@@ -164,6 +164,18 @@ class Settlement:
                 returned[offset] = self._give_back(lease, Cause.EXPIRED, 0)
         return self._returned(returned, wall_now_ms)
 
+    def expire_first(self, *, wall_now_ms: int, at_or_above: int = 0) -> Returned | None:
+        """Give back the first message at or above an offset that is out, as if its lease had run out. For groups in
+        which it takes all that is behind it with it."""
+        state = self._state
+        free = [offset for offset in state.leases.by_offset if offset >= at_or_above and offset not in state.pending]
+        if not free:
+            return None
+        offset = min(free)
+        delivery = state.leases.by_offset[offset]
+        lease = Lease(offset, delivery.attempt, state.progress.generation, delivery.leader_epoch)
+        return self._returned({offset: self._give_back(lease, Cause.EXPIRED, 0)}, wall_now_ms)
+
     def release(self, items: Iterable[ReceiptClaim]) -> None:
         """The answer with these leases could not be written: they return to the head and the attempts do not count."""
         state = self._state

@@ -36,6 +36,8 @@ LONG_FOR_A_REASON = {
     "app/services/polls.py": "a long poll is made of the asking that a short one does, and gives back through it",
     "app/services/settle.py": "ack, nack and extend differ in a word; the way of an item is the same",
     "storage/check/directory_check.py": "the order of the checks: each relies on what those before it said",
+    "storage/delivery/exclusive_delivery.py": "what is asked of a group, most of it passed on; the rest is one order",
+    "storage/delivery/group_delivery.py": "what is asked of a group; most of it is decided elsewhere",
     "storage/delivery/group_state.py": "what a record does, what its failure undoes, and the invariants of both",
     "storage/log/group_commit.py": "a round is one chain of callbacks, and reads from top to bottom",
     "storage/log/log_reader.py": "reads by offset, by time and for the scrub go the same way through the segments",

@@ -1,0 +1,102 @@
+"""A plain model of one exclusive group in one partition: what is done, what is out, and whose it all is."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Out:
+    """A lease. `run` tells those of one receive from others."""
+
+    run: int
+    attempt: int
+    deadline_ms: int
+
+
+@dataclass
+class Message:
+    is_done: bool = False
+    is_dead_lettering: bool = False
+    attempts: int = 0
+    due_ms: int = 0
+    was_first_delivered: bool = False
+
+
+@dataclass
+class ExclusiveOracle:
+    messages: list[Message] = field(default_factory=list)
+    out: dict[int, Out] = field(default_factory=dict)
+    generation: int = 0
+    owner: int = 0
+    seen: int = 0
+    runs: int = 0
+    confirmed_runs: set[int] = field(default_factory=set)
+
+    @property
+    def end(self) -> int:
+        return len(self.messages)
+
+    @property
+    def progress(self) -> int:
+        return next((offset for offset, each in enumerate(self.messages) if not each.is_done), self.end)
+
+    def next_run(self, *, room: int, pending: set[int], now_ms: int) -> list[int]:
+        """What the owner gets: the first messages that are neither done nor out, up to one that has to wait."""
+        if any(lease.run not in self.confirmed_runs for lease in self.out.values()):
+            return []
+        run: list[int] = []
+        for offset, message in enumerate(self.messages):
+            if message.is_done or offset in self.out:
+                continue
+            if message.is_dead_lettering or message.due_ms > now_ms or offset in pending or len(run) >= room:
+                break
+            run.append(offset)
+        return run
+
+    def give(self, run: list[int], deadline_ms: int) -> None:
+        self.runs += 1
+        for offset in run:
+            self.out[offset] = Out(self.runs, self.messages[offset].attempts + 1, deadline_ms)
+
+    def confirm(self, offset: int) -> None:
+        if offset in self.out:
+            self.confirmed_runs.add(self.out[offset].run)
+
+    # --- what durable records do -----------------------------------------------------------------------------------
+
+    def rewind(self, offset: int) -> None:
+        self.out = {each: lease for each, lease in self.out.items() if each < offset}
+
+    def done(self, offsets: list[int], generation: int) -> None:
+        if generation == self.generation:
+            for offset in offsets:
+                self.messages[offset].is_done = True
+                self.out.pop(offset, None)
+
+    def give_back(self, attempts: dict[int, int], due_ms: dict[int, int | None], generation: int) -> None:
+        """`due_ms` None: to the dead-letter topic."""
+        if generation != self.generation:
+            return
+        returned = []
+        for offset, count in attempts.items():
+            message = self.messages[offset]
+            if not message.is_done:
+                message.attempts, due = count, due_ms[offset]
+                message.is_dead_lettering, message.due_ms = due is None, due or 0
+                returned.append(offset)
+        if returned:
+            self.rewind(min(returned))
+
+    def claim(self, ownership: int, generation: int) -> None:
+        if generation > self.generation:
+            self.owner, self.generation = ownership, generation
+            self.seen = max(self.seen, ownership)
+            self.out = {}
+
+    def seek(self, target: int, generation: int) -> None:
+        if generation > self.generation:
+            self.generation, self.out = generation, {}
+            self.messages = [Message(is_done=offset < target) for offset in range(self.end)]
+
+    def restart(self, now_ms: int) -> None:
+        self.out = {}
+        self.seen = self.owner
