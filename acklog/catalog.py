@@ -248,6 +248,28 @@ class CommitResult(msgspec.Struct):
     failed: int
 
 
+class PartitionCopy(msgspec.Struct, rename="camel"):
+    """Where the group goes on in the partition, and where it was; or the `problem` that kept it there. `done_above`
+    messages behind the offset are done for the other group, and come to this one."""
+
+    topic: str
+    partition: int
+    offset: int | None = None
+    previous: int | None = None
+    done_above: int | None = None
+    problem: ProblemItem | None = None
+
+
+class CopyResult(msgspec.Struct, rename="camel"):
+    """Only partitions from which the other group has read; `failed` counts those that did not move."""
+
+    group: str
+    from_group: str = msgspec.field(name="from")
+    dry_run: bool
+    offsets: list[PartitionCopy]
+    failed: int
+
+
 class PartitionSeek(msgspec.Struct):
     """Where the group goes on in the partition, and where it was; or the `problem` that kept it there."""
 

@@ -5,6 +5,7 @@ from typing import Unpack
 
 from acklog.catalog import (
     CommitResult,
+    CopyResult,
     Group,
     GroupChanges,
     GroupOffsets,
@@ -197,10 +198,13 @@ class AsyncGroups:
         to_time_ms: int | None = None,
         to_earliest: bool = False,
         to_latest: bool = False,
+        to_relative: int | None = None,
+        to_message_id: str | None = None,
         partition: int | None = None,
         dry_run: bool = False,
     ) -> SeekResult:
         """Send the group to another position: give exactly one target. Receipts of before are stale from then on.
+        `to_relative` counts messages from where the group is, forward or (below 0) back.
 
         `dry_run` says where it would go. Partitions that could not be moved have a `problem`. Raises GroupNotFound,
         TopicNotFound, OffsetOutOfRange.
@@ -212,7 +216,18 @@ class AsyncGroups:
             to_time_ms=to_time_ms,
             to_earliest=to_earliest,
             to_latest=to_latest,
+            to_relative=to_relative,
+            to_message_id=to_message_id,
             partition=partition,
             dry_run=dry_run,
         )
+        return await self._caller.perform(call)
+
+    async def copy_position(
+        self, group: str, from_group: str, *, topics: Sequence[str] | None = None, dry_run: bool = False
+    ) -> CopyResult:
+        """Let the group go on where another one is, in these topics or in all that the other one reads. `dry_run` says
+        where that would be. What the other one has done above its progress comes to this one. Raises GroupNotFound,
+        TopicNotFound."""
+        call = catalog_calls.copy_position(group, from_group, topics=topics, dry_run=dry_run)
         return await self._caller.perform(call)

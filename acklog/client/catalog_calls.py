@@ -5,6 +5,7 @@ from typing import Any
 
 from acklog.catalog import (
     CommitResult,
+    CopyResult,
     Group,
     GroupOffsets,
     GroupPage,
@@ -28,6 +29,7 @@ _read_group = read_as(Group)
 _read_groups = read_as(GroupPage)
 _read_offsets = read_as(GroupOffsets)
 _read_commit = read_as(CommitResult)
+_read_copy = read_as(CopyResult)
 _read_seek = read_as(SeekResult)
 _read_status = read_as(dict[str, str])
 
@@ -121,6 +123,8 @@ def seek(
     to_time_ms: int | None,
     to_earliest: bool,
     to_latest: bool,
+    to_relative: int | None,
+    to_message_id: str | None,
     partition: int | None,
     dry_run: bool,
 ) -> Call[SeekResult]:
@@ -134,10 +138,20 @@ def seek(
         targets.append("earliest")
     if to_latest:
         targets.append("latest")
+    if to_relative is not None:
+        targets.append({"relative": to_relative})
+    if to_message_id is not None:
+        targets.append({"messageId": to_message_id})
     if len(targets) != 1:
-        raise InvalidArgument("give one of to_offset, to_time_ms, to_earliest and to_latest", field="to")
+        detail = "give one of to_offset, to_time_ms, to_earliest, to_latest, to_relative and to_message_id"
+        raise InvalidArgument(detail, field="to")
     document = {**_given(topic=topic, to=targets[0], partition=partition), "dryRun": dry_run}
     return Call(Request("PUT", f"{_group(name)}/offsets", encode_document(document), JSON), _read_seek)
+
+
+def copy_position(name: str, from_group: str, *, topics: Sequence[str] | None, dry_run: bool) -> Call[CopyResult]:
+    document = {"from": from_group, **_given(topics=None if topics is None else list(topics)), "dryRun": dry_run}
+    return Call(Request("POST", f"{_group(name)}/offsets/copy", encode_document(document), JSON), _read_copy)
 
 
 def commit(

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from acklog.command.failures import UsageError
+from acklog.command.quantities import count_text
 from acklog.command.times import clock_text, parse_moment
+from acklog.wire.identifiers import parse_message_id
 
 if TYPE_CHECKING:
     from acklog.catalog import GroupOffsets, PartitionProgress, PartitionSeek, SeekResult
@@ -16,23 +18,30 @@ _OFFSET_PREFIX = "offset:"
 
 @dataclass(frozen=True, slots=True)
 class SeekTarget:
-    """Exactly one of the four, as the SDK's `seek` takes them."""
+    """Exactly one of them, as the SDK's `seek` takes them."""
 
     to_offset: int | None = None
     to_time_ms: int | None = None
     to_earliest: bool = False
     to_latest: bool = False
+    to_relative: int | None = None
+    to_message_id: str | None = None
 
     def text(self) -> str:
         if self.to_offset is not None:
             return f"offset {self.to_offset:,}"
         if self.to_time_ms is not None:
             return clock_text(self.to_time_ms)
+        if self.to_relative is not None:
+            return f"{count_text(abs(self.to_relative), 'message')} {'back' if self.to_relative < 0 else 'ahead'}"
+        if self.to_message_id is not None:
+            return f"the message {self.to_message_id}"
         return "the earliest message" if self.to_earliest else "the end of the log"
 
 
 def parse_target(text: str, *, has_partition: bool, now_ms: int) -> SeekTarget:
-    """`earliest`, `latest`, an offset (`1234`, `offset:1234`) or a moment (`2h`, `2026-11-21T12:00`).
+    """`earliest`, `latest`, an offset (`1234`, `offset:1234`), messages from where it is (`+100`, `-100`), a message's
+    id, or a moment (`2h`, `2026-11-21T12:00`).
 
     Raises UsageError.
     """
@@ -40,6 +49,10 @@ def parse_target(text: str, *, has_partition: bool, now_ms: int) -> SeekTarget:
         return SeekTarget(to_earliest=True)
     if text == "latest":
         return SeekTarget(to_latest=True)
+    if text[:1] in {"+", "-"} and text[1:].isascii() and text[1:].isdigit():
+        return SeekTarget(to_relative=int(text))
+    if parse_message_id(text) is not None:
+        return SeekTarget(to_message_id=text)
     digits = text.removeprefix(_OFFSET_PREFIX)
     if digits.isascii() and digits.isdigit() and (digits != text or len(digits) <= OFFSET_DIGITS_MAX):
         if not has_partition:
@@ -49,7 +62,7 @@ def parse_target(text: str, *, has_partition: bool, now_ms: int) -> SeekTarget:
     try:
         return SeekTarget(to_time_ms=parse_moment(text, now_ms=now_ms, field="--to"))
     except UsageError as error:
-        hint = "It may be earliest, latest, an offset (1234), 2h (ago) or 2026-11-21T12:00."
+        hint = "It may be earliest, latest, an offset (1234), -100 (messages back), a message's id, 2h (ago) or a date."
         raise UsageError(f"{text!r} is no place to seek to", field="--to", hint=hint) from error
 
 

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from acklog.wire import limits
+from acklog.wire.identifiers import MessageId
 from acklog.wire.problems import ProblemCode
 from app.calls.commits import CommittedView
 from app.calls.names import check_name
@@ -91,11 +92,13 @@ class GroupFields(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
     settings: GroupSettingsFields | None = None
 
 
-class SeekTarget(msgspec.Struct, forbid_unknown_fields=True):
-    """One of the two."""
+class SeekTarget(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
+    """One of them. `relative` counts messages from where the group is, forward or (below 0) back."""
 
     offset: Annotated[int, Meta(ge=0, le=OFFSET_MAX)] | None = None
     time: Annotated[int, Meta(ge=0, le=limits.TIMESTAMP_MS_MAX)] | None = None
+    relative: Annotated[int, Meta(ge=-OFFSET_MAX, le=OFFSET_MAX)] | None = None
+    message_id: str | None = None
 
 
 class SeekFields(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
@@ -109,13 +112,15 @@ class SeekFields(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class SeekCommand:
-    """`partition` None: all of them. `to` and `value` as in `storage.rpc.messages.SeekRequest`."""
+    """`partition` None: all of them. `to` and `value` as in `storage.rpc.messages.SeekRequest`; with a `message` the
+    group goes to that one."""
 
     topic: str
     partition: int | None
     to: str
     value: int
     is_dry_run: bool
+    message: MessageId | None = None
 
 
 class GroupView(msgspec.Struct, rename="camel"):

@@ -1,7 +1,5 @@
 """Administration of groups, and of their progress."""
 
-from collections.abc import Awaitable
-
 import msgspec
 
 from acklog.wire.problems import ProblemCode
@@ -13,13 +11,9 @@ from app.calls.groups import (
     GroupView,
     OffsetsView,
     ProgressView,
-    SeekCommand,
-    SeekItem,
-    SeekView,
 )
 from app.calls.mode_settings import check_mode_settings
 from app.calls.names import check_name
-from app.calls.problem_item import problem_item
 from app.gateway.dependencies import Gateway
 from app.gateway.routing import PartitionLeaders
 from app.services.catalog import Catalog
@@ -27,11 +21,9 @@ from app.services.differences import Difference, differences, refuse_differences
 from app.services.fan_out import ask_each
 from app.services.group_views import group_view, position_of, progress_view
 from app.services.log_ends import LogEnds
-from app.services.node_lag import answer_of_node
 from cluster.errors import ServerError
 from cluster.model.values import Group, GroupMode, GroupSettings, Topic
-from storage.rpc.messages import PositionsResponse, SeekRequest, SeekResponse
-from storage.rpc.node_api import NodeApi
+from storage.rpc.messages import PositionsResponse
 
 PARTITIONS_ASKED_MAX = 10_000
 DEAD_LETTER_SOURCES_MAX = 1_000
@@ -138,40 +130,6 @@ class GroupService:
             if view is not None:
                 views.append(view)
         return OffsetsView(group.name, views, sum(view.lag or 0 for view in views))
-
-    async def seek(self, name: str, command: SeekCommand, principal: Principal) -> SeekView:
-        """Set the group's progress, or only say where it would be. Raises ServerError when it failed everywhere and
-        alike: what failed here may have been done there."""
-        principal.require(Scope.ADMIN)
-        principal.require_use_of_group(name)
-        group = await self._catalog.group(name)
-        if command.partition is None:
-            topic = await self._catalog.topic(command.topic, principal, field="topic")
-            numbers = [number for _, number in self._places([topic])]
-        else:
-            topic = await self._catalog.topic_with_partition(command.topic, command.partition, principal)
-            numbers = [command.partition]
-        deadline_ms = self._leaders.deadline_in(self._gateway.settings.request_timeout_ms)
-
-        async def seek_one(partition: int) -> SeekResponse:
-            request = SeekRequest(topic.id, partition, group.id, command.to, command.value, command.is_dry_run)
-
-            def seek(node: NodeApi, _remaining_ms: int) -> Awaitable[SeekResponse]:
-                return answer_of_node(node.seek(request), self._gateway.metadata, group_id=group.id)
-
-            return await self._leaders.change_once(topic.id, partition, seek, deadline_ms=deadline_ms)
-
-        items: list[SeekItem] = []
-        faults: list[ServerError] = []
-        for partition, answer in zip(numbers, await ask_each(numbers, seek_one), strict=True):
-            if isinstance(answer, ServerError):
-                faults.append(answer)
-                items.append(SeekItem(partition, problem=problem_item(answer)))
-            else:
-                items.append(SeekItem(partition, answer.offset, answer.previous))
-        if len(faults) == len(numbers) and len({fault.code for fault in faults}) == 1:
-            raise faults[0]
-        return SeekView(group.name, topic.name, command.is_dry_run, items, len(faults))
 
     def _view(self, group: Group, principal: Principal) -> GroupView:
         return group_view(group, self._gateway.metadata, principal)

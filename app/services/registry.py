@@ -14,6 +14,7 @@ from app.services.membership import GroupMembership
 from app.services.pauses import PauseService
 from app.services.receive import ReceiveService
 from app.services.records import RecordsService
+from app.services.seeks import SeekService
 from app.services.send import SendService
 from app.services.settle import SettleService
 from app.services.topics import TopicService
@@ -44,6 +45,7 @@ class Services:
         self.topics = TopicService(gateway, catalog, leaders, ends)
         self.groups = GroupService(gateway, catalog, leaders, ends)
         self.pauses = PauseService(gateway, catalog)
+        self.seeks = SeekService(gateway, catalog, leaders, self.groups)
         self.membership = GroupMembership(gateway, catalog, leaders)
         self.commits = CommitService(gateway, catalog, leaders, self.membership)
         self.cluster = ClusterService(gateway, catalog)

@@ -148,7 +148,9 @@ async def seek_target(partition: Partition, request: messages.SeekRequest) -> in
     if request.to == "time":
         return min(await host.log.offset_at_time(request.value), host.readable_end)
     if request.to != "offset":
-        raise ServerError(ProblemCode.INVALID_FIELD, "to must be earliest, latest, offset or time.", field="to")
+        raise ServerError(
+            ProblemCode.INVALID_FIELD, "to must be earliest, latest, offset, time or relative.", field="to"
+        )
     check_range(host.log, host.high_watermark, request.value, field="to")
     return request.value
 

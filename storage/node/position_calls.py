@@ -20,6 +20,7 @@ from storage.rpc.messages import CommitRequest, CommitResponse, SeekRequest, See
 logger = structlog.get_logger(__name__)
 
 CONFLICT_RETRY_MS = 50
+RELATIVE = "relative"
 
 
 class PositionCalls:
@@ -31,11 +32,13 @@ class PositionCalls:
 
     async def seek(self, partition: Partition, group: Group, request: SeekRequest) -> SeekResponse:
         """Raises ServerError as `seek_target` does."""
-        offset = await seek_target(partition, request)
+        is_relative = request.to == RELATIVE
+        target = 0 if is_relative else await seek_target(partition, request)
         projected = await self._projection.read(group.id, request.topic_id)
         await partition.start_group(
             group, projected.get(partition.number), self._starts.reads_since(group, request.topic_id)
         )
+        offset = _moved(partition, group, request.value) if is_relative else target
         previous = await partition.groups.seek(group, offset, dry_run=request.dry_run)
         await self._projection.project([partition])
         return SeekResponse(offset, previous)
@@ -67,6 +70,13 @@ class PositionCalls:
                 offset=request.offset,
             )
         return CommitResponse(state.progress, previous)
+
+
+def _moved(partition: Partition, group: Group, messages: int) -> int:
+    """So many messages behind where the group is, or before it, within the log."""
+    state = partition.delivery.state.group(group.id)
+    progress = 0 if state is None else state.progress
+    return max(partition.host.log.log_start, min(progress + messages, partition.host.readable_end))
 
 
 async def _check_log_has_it(partition: Partition, request: CommitRequest) -> None:

@@ -253,8 +253,9 @@ class PositionsResponse(_Message):
 
 
 class SeekRequest(_Message):
-    """Set a group's progress. `to`: "earliest", "latest", "offset" (`value`) or "time" (`value`, ms, by append time).
-    An offset beyond the log's bounds is refused with OFFSET_OUT_OF_RANGE."""
+    """Set a group's progress. `to`: "earliest", "latest", "offset" (`value`), "time" (`value`, ms, by append time) or
+    "relative" (`value` messages behind the progress, or before it; the log's bounds end it). An offset beyond the log's
+    bounds is refused with OFFSET_OUT_OF_RANGE."""
 
     topic_id: str
     partition: int

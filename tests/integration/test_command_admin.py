@@ -345,6 +345,29 @@ class TestSeek:
         assert "Give --yes." in unasked.stderr
         assert server.receive(name, name) == []
 
+    def test_messages_back_and_to_a_message(self, acklog: Acklog, server: ServerProcess, name: str) -> None:
+        fill(server, name)
+        take(server, name, name, received=10, acked=10)
+        back = acklog("groups", "seek", name, name, "--to", "-2", "--yes", "--json").document
+        assert (back["deliveredAgain"], [each["to"] for each in back["partitions"]]) == (4, [3, 3])
+        message_id = server.receive(name, name)[0]["messageId"]
+        one = acklog("seek", name, name, "--to", message_id, "--dry-run", "--json").document
+        assert [each["to"] for each in one["partitions"]] == [3]
+
+    def test_commit_and_copy(self, acklog: Acklog, server: ServerProcess, name: str) -> None:
+        fill(server, name)
+        for group in (name, f"{name}-green"):
+            acklog("groups", "create", group)
+        commit = ("groups", "commit", name, name, "--partition", "1")
+        done = acklog(*commit, "--offset", "3", "--metadata", "row 7")
+        assert done.stdout == f"{name} is at 3 of {name} 1; it was at 3.\n"
+        refused = acklog(*commit, "--offset", "1")
+        assert (refused.exit_code, "say that in `expected`" in refused.stderr) == (1, True)
+        planned = acklog("groups", "copy", name, f"{name}-green", "--dry-run", "--json").document
+        assert [(each["partition"], each["offset"], each["previous"]) for each in planned["offsets"]] == [(1, 3, 0)]
+        assert acklog("groups", "copy", name, f"{name}-green", "--yes").exit_code == 0
+        assert acklog("groups", "lag", f"{name}-green", "--json").document["lag"] == 2
+
     @pytest.mark.parametrize(
         ("options", "said"),
         [

@@ -230,7 +230,13 @@ class MemoryNode:
         log = self.log(request.topic_id, request.partition)
         reader = log.readers.setdefault(request.group_id, _Reader())
         end = len(log.records)
-        targets = {"earliest": 0, "latest": end, "offset": request.value, "time": 0}
+        targets = {
+            "earliest": 0,
+            "latest": end,
+            "offset": request.value,
+            "time": 0,
+            "relative": reader.progress + request.value,
+        }
         target = targets[request.to]
         if not 0 <= target <= end:
             raise ServerError(ProblemCode.OFFSET_OUT_OF_RANGE, f"the log holds 0 to {end}", field="to.offset")

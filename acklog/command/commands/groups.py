@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from acklog.command.arguments import YesOption
+from acklog.command.commands.group_positions import commit, copy, group_lag
+from acklog.command.commands.seek import seek
 from acklog.command.confirmation import confirm
 from acklog.command.failures import CommandError, UsageError
 from acklog.command.group_pauses import pause, paused_text, resume
@@ -77,6 +79,12 @@ FairByOption = Annotated[
 ]
 
 
+command.command("seek")(seek)
+command.command("commit")(commit)
+command.command("copy")(copy)
+command.command("lag")(group_lag)
+
+
 @command.command("list")
 def list_all(context: typer.Context) -> None:
     """List the groups. How far they are: acklog lag."""
@@ -105,6 +113,7 @@ def list_all(context: typer.Context) -> None:
     session.output.show({"groups": groups}, Table(columns, rows, empty=empty))
 
 
+@command.command("describe")
 @command.command("show")
 def show(context: typer.Context, group: GroupArgument) -> None:
     """Show a group's settings, and how far it is in each topic."""

@@ -36,7 +36,7 @@ def seek(
         typer.Option(
             "--to",
             metavar="WHERE",
-            help="earliest, latest, 2h (ago), 2026-11-21T12:00, or an offset.",
+            help="earliest, latest, 2h (ago), 2026-11-21T12:00, an offset, -100 (messages back), or a message's id.",
             show_default=False,
         ),
     ],
@@ -74,6 +74,8 @@ def _seek(
         to_time_ms=target.to_time_ms,
         to_earliest=target.to_earliest,
         to_latest=target.to_latest,
+        to_relative=target.to_relative,
+        to_message_id=target.to_message_id,
         partition=partition,
         dry_run=dry_run,
     )

@@ -141,6 +141,13 @@ SEEK: Document = {
     "partitions": [{"partition": 0, "offset": 0, "previous": 1}],
     "failed": 0,
 }
+COPIED: Document = {
+    "group": "billing",
+    "from": "audit",
+    "dryRun": True,
+    "offsets": [{"topic": "orders", "partition": 0, "offset": 1, "previous": 0, "doneAbove": 0}],
+    "failed": 0,
+}
 COMMITTED: Document = {
     "group": "billing",
     "offsets": [{"topic": "orders", "partition": 0, "progress": 1, "previous": 0}],
@@ -150,6 +157,11 @@ _UNAVAILABLE: Document = {
     "code": "UNAVAILABLE",
     "detail": "the partition has no leader at the moment",
     "retriable": True,
+}
+COPY_FAILED: Document = {
+    **COPIED,
+    "offsets": [*COPIED["offsets"], {"topic": "orders", "partition": 1, "problem": _UNAVAILABLE}],
+    "failed": 1,
 }
 SEEK_FAILED: Document = {
     **SEEK,

@@ -21,6 +21,7 @@ from app.calls.commits import CommitFields, CommitView
 from app.calls.groups import GroupFields, GroupListing, GroupView, OffsetsView, SeekFields, SeekView
 from app.calls.inspect import GroupState
 from app.calls.pauses import PauseFields
+from app.calls.position_copy import CopyFields, CopyView
 from app.calls.problem_item import ProblemItem
 from app.calls.topics import PartitionDescription, TopicDescription, TopicFields, TopicListing, TopicView
 from app.calls.unclean_election import UncleanElectedView, UncleanPlanView
@@ -35,6 +36,7 @@ REQUESTS = (
     PauseFields,
     SeekFields,
     CommitFields,
+    CopyFields,
     DecommissionFields,
     MoveFields,
     PlanFields,
@@ -51,6 +53,7 @@ ANSWERS = (
     OffsetsView,
     SeekView,
     CommitView,
+    CopyView,
     GroupState,
     ClusterView,
     ClusterNodeView,
@@ -70,6 +73,7 @@ def all_schemas() -> dict[str, Schema]:
     schemas["SeekFields"]["properties"]["topic"] = NAME
     schemas["SeekFields"]["properties"]["to"] = _seek_target()
     schemas["PositionFields"]["properties"]["topic"] = NAME
+    schemas["CopyFields"]["properties"]["from"] = NAME
     # One object for both forms, as of a send; and what each form takes and answers is there by its own name.
     schemas["OffsetsChange"] = _either(schemas["SeekFields"], schemas["CommitFields"])
     schemas["OffsetsChanged"] = _either(schemas["SeekView"], schemas["CommitView"])
@@ -107,6 +111,8 @@ def _seek_target() -> Schema:
             {"enum": ["earliest", "latest"]},
             _object({"offset": {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}}, ["offset"]),
             _object({"time": TIME}, ["time"]),
+            _object({"relative": {"type": "integer", "minimum": 1 - 10**18, "maximum": 10**18 - 1}}, ["relative"]),
+            _object({"messageId": {"type": "string", "pattern": MESSAGE_ID_PATTERN}}, ["messageId"]),
         ]
     }
 

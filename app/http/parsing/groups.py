@@ -1,12 +1,16 @@
 """What `PUT` and `PATCH /groups/{group}` and `/groups/{group}/offsets` take."""
 
+from dataclasses import replace
+
 import msgspec
 
 from acklog.wire import limits
+from acklog.wire.identifiers import parse_message_id
 from acklog.wire.problems import ProblemCode
 from app.calls.commits import CommitFields
 from app.calls.groups import GroupFields, SeekCommand, SeekFields
 from app.calls.pauses import PauseCommand, PauseFields
+from app.calls.position_copy import CopyFields
 from app.http.parsing import query
 from app.http.parsing.json_text import check_utf8, decode
 from cluster.errors import ServerError
@@ -19,10 +23,13 @@ OFFSETS_QUERY = query.QueryTable(
     )
 )
 
+NO_VALUE = -1
+_TARGETS = '{"offset": number}, {"time": milliseconds}, {"relative": messages} or {"messageId": id}'
 _group_decoder = msgspec.json.Decoder(GroupFields)
 _commit_decoder = msgspec.json.Decoder(CommitFields)
 _members_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _pause_decoder = msgspec.json.Decoder(PauseFields)
+_copy_decoder = msgspec.json.Decoder(CopyFields)
 _seek_decoder = msgspec.json.Decoder(SeekFields)
 
 
@@ -74,17 +81,34 @@ def _commit(body: bytes) -> CommitFields:
 def _seek(body: bytes) -> SeekCommand:
     fields = decode(_seek_decoder, body)
     target = fields.to
+    command = SeekCommand(fields.topic, fields.partition, "", NO_VALUE, fields.dry_run)
     if isinstance(target, str):
         if target not in {"earliest", "latest"}:
-            detail = 'must be "earliest", "latest", {"offset": number} or {"time": milliseconds}'
-            raise ServerError(ProblemCode.INVALID_FIELD, detail, field="to")
-        return SeekCommand(fields.topic, fields.partition, target, -1, fields.dry_run)
-    if (target.offset is None) == (target.time is None):
-        raise ServerError(ProblemCode.INVALID_FIELD, "must hold either offset or time", field="to")
-    if target.time is not None:
-        return SeekCommand(fields.topic, fields.partition, "time", target.time, fields.dry_run)
-    assert target.offset is not None
-    if fields.partition is None:
+            raise ServerError(ProblemCode.INVALID_FIELD, f'must be "earliest", "latest" or {_TARGETS}', field="to")
+        return replace(command, to=target)
+    given = [name for name in target.__struct_fields__ if getattr(target, name) is not None]
+    if len(given) != 1:
+        raise ServerError(ProblemCode.INVALID_FIELD, f"must be {_TARGETS}", field="to")
+    if target.message_id is not None:
+        return _to_message(command, target.message_id)
+    if target.offset is not None and fields.partition is None:
         detail = "an offset is one partition's: name the partition"
         raise ServerError(ProblemCode.MISSING_FIELD, detail, field="partition")
-    return SeekCommand(fields.topic, fields.partition, "offset", target.offset, fields.dry_run)
+    return replace(command, to=given[0], value=getattr(target, given[0]))
+
+
+def _to_message(command: SeekCommand, text: str) -> SeekCommand:
+    """It names its partition itself."""
+    message = parse_message_id(text)
+    if message is None:
+        raise ServerError(ProblemCode.INVALID_MESSAGE_ID, "is not a messageId from Acklog", field="to.messageId")
+    if command.partition not in {None, message.partition}:
+        detail = f"the message is in partition {message.partition}"
+        raise ServerError(ProblemCode.INVALID_FIELD, detail, field="partition")
+    return replace(command, to="offset", value=message.offset, partition=message.partition, message=message)
+
+
+def parse_copy(body: bytes) -> CopyFields:
+    """Raises ServerError."""
+    check_utf8(body)
+    return decode(_copy_decoder, body)

@@ -10,7 +10,7 @@ from app.calls.groups import SeekView
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders, principal_of
 from app.http.exchange.responses import json_response
-from app.http.parsing.groups import parse_group, parse_offsets, parse_pause, parse_positions
+from app.http.parsing.groups import parse_copy, parse_group, parse_offsets, parse_pause, parse_positions
 from app.http.parsing.query import NO_PARAMETERS
 from app.http.parsing.topics import parse_listing
 from app.http.routers.administration_body import body_of
@@ -101,7 +101,16 @@ def _add_progress(router: APIRouter, services: HttpServices) -> None:
         if isinstance(command, CommitFields):
             view = await services.commits.commit(request.path_params["group"], command, principal)
         else:
-            view = await services.groups.seek(request.path_params["group"], command, principal)
+            view = await services.seeks.seek(request.path_params["group"], command, principal)
+        return json_response(view, 207 if view.failed else 200)
+
+    @router.post("/groups/{group}/offsets/copy", operation_id="copyPosition", tags=["groups"])
+    async def copy_position(request: Request) -> Response:
+        headers = RequestHeaders(request)
+        principal = principal_of(headers, tokens)
+        NO_PARAMETERS.parse(request.scope["query_string"])
+        fields = parse_copy(await body_of(request, principal, services))
+        view = await services.seeks.copy(request.path_params["group"], fields, principal)
         return json_response(view, 207 if view.failed else 200)
 
     @router.put("/groups/{group}/offsets", operation_id="seekGroup", tags=["groups"])

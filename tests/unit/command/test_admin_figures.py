@@ -141,7 +141,12 @@ class TestSeekTargets:
         with pytest.raises(UsageError, match="one partition's"):
             parse_target("12", has_partition=False, now_ms=NOW_MS)
 
-    @pytest.mark.parametrize("text", ["", "-1", "offset:", "offset:x", "tomorrow", "1.5"])
+    def test_from_where_it_is(self) -> None:
+        for text, messages in (("-100", -100), ("+1", 1)):
+            assert parse_target(text, has_partition=False, now_ms=NOW_MS) == SeekTarget(to_relative=messages)
+        assert SeekTarget(to_relative=-100).text() == "100 messages back"
+
+    @pytest.mark.parametrize("text", ["", "-", "-1x", "offset:", "offset:x", "tomorrow", "1.5"])
     def test_what_is_not(self, text: str) -> None:
         with pytest.raises(UsageError) as refused:
             parse_target(text, has_partition=True, now_ms=NOW_MS)

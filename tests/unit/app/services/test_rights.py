@@ -43,6 +43,8 @@ DEAD_LETTERS = {"settings": {"deadLetterTopic": "mine-dead"}}
 THEIR_DEAD_LETTERS = {"settings": {"deadLetterTopic": "theirs"}}
 SEEK = {"topic": "mine", "to": "latest"}
 THEIR_SEEK = {"topic": "theirs", "to": "latest"}
+COMMIT = {"offsets": [{"topic": "mine", "partition": 0, "offset": 0}]}
+THEIR_COMMIT = {"offsets": [{"topic": "theirs", "partition": 0, "offset": 0}]}
 CALLS = [
     Call("POST", "/messages", "yyyy", {"queue": "mine", "body": 1}),
     Call("POST", "/messages", "ynny", {"queue": "theirs", "body": 1}),
@@ -85,6 +87,12 @@ CALLS = [
     Call("PUT", "/groups/mine/offsets", "yyyn", SEEK),
     Call("PUT", "/groups/theirs/offsets", "yynn", SEEK),
     Call("PUT", "/groups/mine/offsets", "ynnn", THEIR_SEEK),
+    Call("PUT", "/groups/mine/offsets", "yyyn", COMMIT),
+    Call("PUT", "/groups/theirs/offsets", "yynn", COMMIT),
+    Call("PUT", "/groups/mine/offsets", "ynnn", THEIR_COMMIT),
+    Call("POST", "/groups/mine/offsets/copy", "yyyn", {"from": "shared"}),
+    Call("POST", "/groups/mine/offsets/copy", "yynn", {"from": "theirs"}),
+    Call("POST", "/groups/theirs/offsets/copy", "yynn", {"from": "shared"}),
     Call("DELETE", "/groups/mine-too", "ynyn"),
     Call("DELETE", "/groups/theirs-too", "ynnn"),
     Call("GET", "/metrics", "ynnn"),

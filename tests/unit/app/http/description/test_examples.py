@@ -105,7 +105,7 @@ def test_every_request_is_taken(operation_id: str, media_type: str, name: str) -
 
 async def shop(client: httpx2.AsyncClient) -> dict[str, str]:
     """The story that the examples tell, up to two leased messages. Answers what its ids are here, by those there."""
-    for url in ("/topics/orders", "/groups/billing"):
+    for url in ("/topics/orders", "/groups/billing", "/groups/audit"):
         assert (await client.put(url)).status_code == 201
     messages = [{"body": number, "partition": 0} for number in range(2)]
     sent = await client.post("/messages", json={"queue": "orders", "messages": messages})
