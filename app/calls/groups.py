@@ -10,6 +10,7 @@ from acklog.wire import limits
 from acklog.wire.identifiers import MessageId
 from acklog.wire.problems import ProblemCode
 from app.calls.commits import CommittedView
+from app.calls.members import GroupMemberView
 from app.calls.names import check_name
 from app.calls.pauses import PausedView
 from app.calls.problem_item import ProblemItem
@@ -125,7 +126,8 @@ class SeekCommand:
 
 class GroupView(msgspec.Struct, rename="camel"):
     """`dead_letter_sources` are the patterns of topics that `settings.deadLetterTopic` is for, those of the token that
-    chose it; null: every topic. Dead letters of other topics go to `<topic>.<group>.dlq`."""
+    chose it; null: every topic. Dead letters of other topics go to `<topic>.<group>.dlq`. The description of an
+    exclusive group has its members, or the `problem` why they cannot be asked for."""
 
     name: str
     id: str
@@ -134,6 +136,9 @@ class GroupView(msgspec.Struct, rename="camel"):
     settings: GroupSettings
     dead_letter_sources: tuple[str, ...] | None = None
     paused: list[PausedView] = []
+    group_epoch: int | UnsetType = UNSET
+    members: list[GroupMemberView] | UnsetType = UNSET
+    problem: ProblemItem | UnsetType = UNSET
 
 
 class GroupListing(msgspec.Struct, omit_defaults=True):

@@ -20,6 +20,13 @@ def check_consumer(name: str) -> None:
         raise ServerError(ProblemCode.INVALID_FIELD, detail, field="consumer")
 
 
+def check_member(name: str) -> None:
+    """Raises ServerError INVALID_FIELD."""
+    if not 1 <= len(name) <= CONSUMER_NAME_LENGTH_MAX or not name.isprintable():
+        detail = f"must be 1 to {CONSUMER_NAME_LENGTH_MAX} printable characters"
+        raise ServerError(ProblemCode.INVALID_FIELD, detail, field="member")
+
+
 def queue_of(queue: str | None, topic: str | None) -> str:
     """`queue` and its alias `topic`: one of them. Raises ServerError MISSING_FIELD, INVALID_FIELD."""
     if queue is not None and topic is not None:

@@ -18,6 +18,7 @@ from app.http.protocol.single_sends import SingleSends
 from app.http.routers.cluster import add_cluster, add_unclean_elections
 from app.http.routers.documentation import add_documentation, use_description
 from app.http.routers.groups import add_groups
+from app.http.routers.members import add_members
 from app.http.routers.messages import add_messages
 from app.http.routers.operations import add_operations
 from app.http.routers.records import add_records
@@ -70,6 +71,7 @@ def _application(gateway: Gateway, services: HttpServices) -> FastAPI:
     add_records(app.router, services)
     add_topics(app.router, services)
     add_groups(app.router, services)
+    add_members(app.router, services)
     add_cluster(app.router, services)
     add_unclean_elections(app.router, services)
     add_operations(app.router, services)

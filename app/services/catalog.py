@@ -12,6 +12,7 @@ from app.services.fan_out import ask_each
 from cluster.catalog.topic_defaults import counted_nodes, default_min_insync_replicas, default_replication_factor
 from cluster.errors import ServerError
 from cluster.model import keys
+from cluster.model.internal_topics import INTERNAL_TOPICS, is_internal
 from cluster.model.near_names import near_names
 from cluster.model.values import Group, GroupMode, GroupSettings, Topic, TopicConfig
 
@@ -60,9 +61,27 @@ class Catalog:
         return topic
 
     def existing(self, name: str, principal: Principal) -> Topic | None:
-        """The topic, None where the view shows none of that name. Raises ServerError FORBIDDEN."""
+        """The topic, None where the view shows none of that name: Acklog's own are not there for sends and receives.
+        Raises ServerError FORBIDDEN."""
         principal.require_topic(name)
-        return self._metadata.topic(name)
+        topic = self._metadata.topic(name)
+        return None if topic is None or is_internal(name) else topic
+
+    async def operated_topic(self, name: str, principal: Principal, *, field: str = "topic") -> Topic:
+        """As `topic`, and one of Acklog's own as well: for operators, who see to its replicas."""
+        if name not in INTERNAL_TOPICS:
+            return await self.topic(name, principal, field=field)
+        principal.require_everything()
+        topic = await self.latest_topic(name)
+        if topic is None:
+            raise self._no_topic(name, principal, field)
+        return topic
+
+    async def operated_partition(self, name: str, partition: int, principal: Principal) -> Topic:
+        """Raises ServerError as `operated_topic` does, and PARTITION_NOT_FOUND."""
+        topic = await self.grown(await self.operated_topic(name, principal), partition)
+        self.check_partition(topic, partition)
+        return topic
 
     async def latest_topic(self, name: str) -> Topic | None:
         """As the coordination store has it, whatever the view shows: for who decides by it what is to be changed."""
@@ -109,6 +128,10 @@ class Catalog:
                 name, partitions=planned.partitions, config=config, replication_factor=factor
             )
         return topic, True
+
+    def topics(self) -> list[Topic]:
+        """All but Acklog's own, by name."""
+        return [topic for topic in self._metadata.topics() if not is_internal(topic.name)]
 
     # --- nodes -------------------------------------------------------------------------------------------------------
 
@@ -197,7 +220,7 @@ class Catalog:
         them itself, until the garbage collector comes for all of them at once."""
         topic_id, partition = place
         topic = self._metadata.topic_by_id(topic_id)
-        if topic is None:
+        if topic is None or is_internal(topic.name):
             return ServerError(ProblemCode.TOPIC_NOT_FOUND, "the topic was deleted, or never existed", field=field)
         if not principal.may_see(topic.name):  # an id says nothing of the name, and the answer must not
             return ServerError(ProblemCode.FORBIDDEN, "the token is not for the topic that this is of", field=field)
@@ -242,6 +265,10 @@ class Catalog:
         """Have the view show every group that there is now."""
         await self._confirmations.confirm_groups()
 
+    def topic_name(self, topic_id: str) -> str | None:
+        topic = self._metadata.topic_by_id(topic_id)
+        return None if topic is None else topic.name
+
     def group_name(self, group_id: str) -> str | None:
         group = self._metadata.group_by_id(group_id)
         return None if group is None else group.name
@@ -262,7 +289,7 @@ class Catalog:
             raise ServerError(ProblemCode.PARTITION_DECOMMISSIONED, detail, field=field)
 
     def _no_topic(self, name: str, principal: Principal, field: str) -> ServerError:
-        near = near_names(name, (topic.name for topic in self._metadata.topics()), principal.may_see)
+        near = near_names(name, (topic.name for topic in self.topics()), principal.may_see)
         hint = f"; similar: {', '.join(near)}" if near else ""
         extra: dict[str, object] = {"near": near}
         return ServerError(ProblemCode.TOPIC_NOT_FOUND, f"there is no topic {name!r}{hint}", field=field, extra=extra)

@@ -151,7 +151,7 @@ class ClusterService:
 
     async def _look_for(self, name: str, partition: int, principal: Principal) -> None:
         """Have the view show the partition, if there is such. Raises ServerError FORBIDDEN, TOPIC_NOT_FOUND."""
-        topic = await self._catalog.topic(name, principal, field="topic")
+        topic = await self._catalog.operated_topic(name, principal)
         await self._catalog.grown(topic, partition)
 
     async def _found(self, run: DryRun, limit: int) -> tuple[list[Move], bool]:

@@ -14,6 +14,7 @@ from app.calls.groups import (
 )
 from app.calls.mode_settings import check_mode_settings
 from app.calls.names import check_name
+from app.calls.problem_item import problem_item
 from app.gateway.dependencies import Gateway
 from app.gateway.routing import PartitionLeaders
 from app.services.catalog import Catalog
@@ -21,6 +22,7 @@ from app.services.differences import Difference, differences, refuse_differences
 from app.services.fan_out import ask_each
 from app.services.group_views import group_view, position_of, progress_view
 from app.services.log_ends import LogEnds
+from app.services.members import MemberService
 from cluster.errors import ServerError
 from cluster.model.values import Group, GroupMode, GroupSettings, Topic
 from storage.rpc.messages import PositionsResponse
@@ -36,8 +38,11 @@ _Sources = tuple[str, ...] | msgspec.UnsetType | None
 class GroupService:
     """Everything about groups but receiving: settings need the scope `admin`, looking `read`."""
 
-    def __init__(self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders, ends: LogEnds) -> None:
+    def __init__(
+        self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders, ends: LogEnds, members: MemberService
+    ) -> None:
         self._ends = ends
+        self._members = members
         self._gateway = gateway
         self._catalog = catalog
         self._leaders = leaders
@@ -102,10 +107,19 @@ class GroupService:
         return GroupListing(found)
 
     async def describe(self, name: str, principal: Principal) -> GroupView:
-        """Raises ServerError GROUP_NOT_FOUND."""
+        """With the members of an exclusive group. Raises ServerError GROUP_NOT_FOUND."""
         principal.require(Scope.READ)
         principal.require_group(name)
-        return self._view(await self._catalog.group(name), principal)
+        group = await self._catalog.group(name)
+        view = self._view(group, principal)
+        if group.mode is GroupMode.EXCLUSIVE:
+            try:
+                found = await self._members.members_of(group, principal)
+            except ServerError as error:
+                view.problem = problem_item(error)
+            else:
+                view.group_epoch, view.members = found.group_epoch, found.members
+        return view
 
     async def delete(self, name: str, principal: Principal) -> None:
         """Raises ServerError GROUP_NOT_FOUND."""
@@ -139,7 +153,7 @@ class GroupService:
         group reads. Raises ServerError FORBIDDEN, also where that cannot be told, or UNAVAILABLE."""
         if principal.is_for_every_topic:
             return
-        foreign = [topic for topic in self._gateway.metadata.topics() if not principal.may_see(topic.name)]
+        foreign = [topic for topic in self._catalog.topics() if not principal.may_see(topic.name)]
         places = self._places(foreign)
         if len(places) > PARTITIONS_ASKED_MAX:
             detail = "there are too many topics to tell what the group reads: it takes a token for every topic"
@@ -185,7 +199,7 @@ class GroupService:
     async def _topics(self, names: list[str], principal: Principal) -> list[Topic]:
         if names:
             return [await self._catalog.topic(name, principal, field="topic") for name in names]
-        return [topic for topic in self._gateway.metadata.topics() if principal.may_see(topic.name)]
+        return [topic for topic in self._catalog.topics() if principal.may_see(topic.name)]
 
 
 def _sources_of(changes: GroupSettingsFields, principal: Principal) -> _Sources:

@@ -10,6 +10,7 @@ from app.services.commits import CommitService
 from app.services.groups import GroupService
 from app.services.inspect import InspectService
 from app.services.log_ends import LogEnds
+from app.services.members import MemberService
 from app.services.membership import GroupMembership
 from app.services.pauses import PauseService
 from app.services.receive import ReceiveService
@@ -43,10 +44,11 @@ class Services:
         ends = LogEnds(leaders, partitions_max=gateway.settings.shown_ends_max)
         self.records = RecordsService(gateway, catalog, leaders, ends, self.waiting)
         self.topics = TopicService(gateway, catalog, leaders, ends)
-        self.groups = GroupService(gateway, catalog, leaders, ends)
+        self.membership = GroupMembership(gateway, catalog, leaders)
+        self.members = MemberService(catalog, self.membership, self.waiting)
+        self.groups = GroupService(gateway, catalog, leaders, ends, self.members)
         self.pauses = PauseService(gateway, catalog)
         self.seeks = SeekService(gateway, catalog, leaders, self.groups)
-        self.membership = GroupMembership(gateway, catalog, leaders)
         self.commits = CommitService(gateway, catalog, leaders, self.membership)
         self.cluster = ClusterService(gateway, catalog)
         self.unclean_elections = UncleanElections(gateway, catalog)

@@ -124,7 +124,7 @@ class TopicService:
     def list_page(self, principal: Principal, *, limit: int, after: str) -> TopicListing:
         principal.require(Scope.READ)
         found: list[TopicView] = []
-        for topic in self._gateway.metadata.topics():
+        for topic in self._catalog.topics():
             if topic.name > after and principal.may_see(topic.name):
                 if len(found) == limit:
                     return TopicListing(found, found[-1].name)
@@ -134,7 +134,7 @@ class TopicService:
     async def describe(self, name: str, principal: Principal) -> TopicDescription:
         """With what each partition's leader says. Raises ServerError TOPIC_NOT_FOUND."""
         principal.require(Scope.READ)
-        topic = await self._catalog.topic(name, principal, field="topic")
+        topic = await self._catalog.operated_topic(name, principal)
         view = topic_view(topic)
         numbers = range(topic.partitions)
         answers = await self._positions(topic, numbers)
@@ -145,7 +145,7 @@ class TopicService:
     async def describe_partition(self, name: str, partition: int, principal: Principal) -> PartitionDescription:
         """Raises ServerError TOPIC_NOT_FOUND, PARTITION_NOT_FOUND."""
         principal.require(Scope.READ)
-        topic = await self._catalog.topic_with_partition(name, partition, principal)
+        topic = await self._catalog.operated_partition(name, partition, principal)
         [answer] = await self._positions(topic, [partition])
         view = self._partition_view(topic, partition, answer)
         fields = {name: getattr(view, name) for name in PartitionView.__struct_fields__}

@@ -105,7 +105,7 @@ class UncleanElections:
         if self._gateway.is_embedded:
             detail = "this server is one node by itself: nobody else could be elected"
             raise ServerError(ProblemCode.UNSUPPORTED, detail)
-        topic = await self._catalog.topic_with_partition(name, partition, principal)
+        topic = await self._catalog.operated_partition(name, partition, principal)
         await self._catalog.confirm_nodes()
         await self._catalog.confirm_partition(topic, partition)
         state = self._metadata.partition(topic.id, partition)

@@ -32,6 +32,7 @@ class _MetadataSurroundings:
     def __init__(self, metadata: MetadataView) -> None:
         self._metadata = metadata
         self.topics = TopicTable([])
+        self._terms: dict[str, ExclusiveTerms | None] = {}  # as they were asked for last
 
     def look(self) -> dict[str, str]:
         """The topics that have changed since the last look, names by ids."""
@@ -49,6 +50,18 @@ class _MetadataSurroundings:
         )
 
     def terms(self, group_id: str) -> ExclusiveTerms | None:
+        found = self._terms_now(group_id)
+        if found is None:
+            self._terms.pop(group_id, None)
+        else:
+            self._terms[group_id] = found
+        return found
+
+    def has_other_terms(self, group_id: str) -> bool:
+        """Than when they were asked for last."""
+        return self._terms_now(group_id) != self._terms.get(group_id)
+
+    def _terms_now(self, group_id: str) -> ExclusiveTerms | None:
         group = self._metadata.group_by_id(group_id)
         if group is None:
             return None
@@ -90,7 +103,6 @@ class GroupCoordinators:
         self._metadata_lag_ms_max = metadata_lag_ms_max
         self._on_crashed = on_crashed
         self._surroundings = _MetadataSurroundings(metadata)
-        self._terms: dict[str, ExclusiveTerms | None] = {}
         self._hosts: dict[int, CoordinatorHost] = {}
         self._closing: dict[asyncio.Task[None], None] = {}
         self._look: asyncio.TimerHandle | None = None
@@ -183,15 +195,10 @@ class GroupCoordinators:
     def _look_at_metadata(self) -> None:
         self._look = None
         topics = self._surroundings.look()
-        known, self._terms = self._terms, {}
         for host in self._hosts.values():
             if topics:
                 host.tell(TopicsChanged(topics))
-            changed = []
-            for group_id in host.group_ids():
-                terms = self._terms[group_id] = self._surroundings.terms(group_id)
-                if terms is not None and known.get(group_id, terms) != terms:
-                    changed.append(group_id)
+            changed = [group_id for group_id in host.group_ids() if self._surroundings.has_other_terms(group_id)]
             if changed:
                 host.tell(TermsChanged(changed))
 

@@ -121,6 +121,9 @@ _SETTINGS: Document = {
     "maxInFlight": 100_000,
     "maxInFlightPerKey": None,
     "fairBy": "none",
+    "sessionTimeoutMs": 15_000,
+    "rebalanceTimeoutMs": 60_000,
+    "assignor": "sticky",
 }
 GROUP: Document = {
     "name": "billing",
@@ -133,6 +136,28 @@ GROUP: Document = {
 }
 PAUSED_GROUP: Document = {**GROUP, "paused": [{"topic": "orders", "partitions": None, "since": TIME_MS + 9_000}]}
 UPDATED_GROUP: Document = {**GROUP, "settings": {**_SETTINGS, "visibilityMs": 120_000}}
+_MEMBER: Document = {"group": "shipping", "member": "worker-1", "memberEpoch": 2, "groupEpoch": 2}
+_OWNED = [{"topic": "orders", "partition": number, "ownership": 2} for number in range(8)]
+ASSIGNMENT: Document = {**_MEMBER, "sessionTimeoutMs": 15_000, "heartbeatIntervalMs": 5_000, "assignment": _OWNED}
+MEMBERS: Document = {
+    "group": "shipping",
+    "groupEpoch": 2,
+    "members": [
+        {
+            "member": "worker-1",
+            "memberEpoch": 2,
+            "joinedEpoch": 1,
+            "topics": ["orders"],
+            "patterns": [],
+            "rack": "",
+            "sessionTimeoutMs": 15_000,
+            "static": False,
+            "instanceId": "",
+            "silentMs": 1_200,
+            "assignment": _OWNED,
+        }
+    ],
+}
 OFFSETS: Document = {"group": "billing", "offsets": [_PROGRESS], "lag": 1}
 SEEK: Document = {
     "group": "billing",

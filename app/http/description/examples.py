@@ -25,6 +25,8 @@ class Examples:
 _TOPIC = {"topic": "orders"}
 _PARTITION = {**_TOPIC, "partition": 0}
 _GROUP = {"group": "billing"}
+_EXCLUSIVE = {"group": "shipping"}
+_MEMBER = {**_EXCLUSIVE, "member": "worker-1"}
 _NODE = {"node": 4}
 
 
@@ -171,6 +173,18 @@ EXAMPLES: dict[str, Examples] = {
     ),
     "seekGroup": _SEEK,
     "seekGroupByPost": _SEEK,
+    "listMembers": Examples(_EXCLUSIVE, {}, {200: _json(one=answers.MEMBERS)}),
+    "joinGroup": Examples(
+        _MEMBER,
+        _json(a_topic={"topics": ["orders"]}, what_comes_as_well={"patterns": ["orders*"], "sessionTimeoutMs": 30_000}),
+        {200: _json(it_is_alone=answers.ASSIGNMENT)},
+    ),
+    "heartbeat": Examples(
+        _MEMBER,
+        _json(at_once={"memberEpoch": 2}, wait_for_news={"memberEpoch": 2, "waitSeconds": 20}),
+        {200: _json(no_news=answers.ASSIGNMENT)},
+    ),
+    "leaveGroup": Examples(_MEMBER),
     "lookAtCluster": Examples({"limit": 100}, {}, {200: _json(four_nodes=answers.CLUSTER)}),
     "planMoves": Examples(
         {},

@@ -11,12 +11,13 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
 from acklog.wire.identifiers import MESSAGE_ID_PATTERN
-from acklog.wire.limits import PARTITIONS_MAX
+from acklog.wire.limits import CONSUMER_NAME_LENGTH_MAX, PARTITIONS_MAX
 from acklog.wire.names import NAME_PATTERN
 from acklog.wire.problems import ProblemCode
 from app.calls.cluster import NODE_ID_MAX
 from app.http.description.examples import EXAMPLES, Examples, Named
-from app.http.description.operations import COMMON, OPERATIONS, Operation
+from app.http.description.operation import COMMON, Operation
+from app.http.description.operations import OPERATIONS
 from app.http.description.schemas import all_schemas
 from app.http.exchange.problems import CONTENT_TYPE as PROBLEM
 from app.http.exchange.problems import problem_document
@@ -28,6 +29,7 @@ from cluster.errors import ServerError
 _PATH_SCHEMAS: dict[str, Schema] = {
     "topic": {"type": "string", "pattern": NAME_PATTERN},
     "group": {"type": "string", "pattern": NAME_PATTERN},
+    "member": {"type": "string", "minLength": 1, "maxLength": CONSUMER_NAME_LENGTH_MAX},
     "node": {"type": "integer", "minimum": 1, "maximum": NODE_ID_MAX},
     "messageId": {"type": "string", "pattern": MESSAGE_ID_PATTERN},
     "partition": {"type": "integer", "minimum": 0, "maximum": PARTITIONS_MAX - 1},

@@ -1,14 +1,21 @@
 """What openapi.yaml says of each call. Parameters come from the tables that the parser uses; a test demands that every
 route is here, and nothing else."""
 
-from dataclasses import dataclass, field
-
 from acklog.wire.problems import ProblemCode
 from app.http.description.media_types import JSON, NDJSON, OCTETS
+from app.http.description.member_operations import MEMBER_OPERATIONS
+from app.http.description.operation import (
+    FROM_COORDINATION,
+    FROM_NODES,
+    OF_UNCLEAN_ELECTION,
+    WITH_BODY,
+    WITH_TOKEN,
+    Operation,
+    json_of,
+)
 from app.http.parsing.cluster import CLUSTER_QUERY
 from app.http.parsing.groups import OFFSETS_QUERY
 from app.http.parsing.json_schema import Schema, reference
-from app.http.parsing.query import NO_PARAMETERS, QueryTable
 from app.http.parsing.receive import RECEIVE_QUERY
 from app.http.parsing.records import RECORDS_QUERY
 from app.http.parsing.send import SEND_QUERY
@@ -17,37 +24,6 @@ from app.http.parsing.topics import LISTING_QUERY, UPDATE_QUERY
 _P = ProblemCode
 
 BINARY: Schema = {"type": "string", "format": "binary"}
-# Every request may meet these.
-COMMON = (_P.INVALID_FIELD, _P.UNKNOWN_FIELD, _P.INTERNAL, _P.METHOD_NOT_ALLOWED)
-WITH_TOKEN = (_P.UNAUTHENTICATED, _P.FORBIDDEN)
-WITH_BODY = (
-    _P.INVALID_JSON,
-    _P.MISSING_FIELD,
-    _P.UNSUPPORTED,
-    _P.BODY_INCOMPLETE,
-    _P.REQUEST_TIMEOUT,
-    _P.REQUEST_TOO_LARGE,
-    _P.UNSUPPORTED_MEDIA_TYPE,
-    _P.OVERLOADED,
-)
-FROM_NODES = (
-    _P.UNAVAILABLE,
-    _P.TIMED_OUT,
-    _P.OVERLOADED,
-    _P.STORAGE_FULL,
-    _P.STORAGE_FAILED,
-    _P.RECORDS_CORRUPT,
-    _P.SHUTTING_DOWN,
-)
-FROM_COORDINATION = (_P.UNAVAILABLE, _P.OUTCOME_UNKNOWN, _P.CONFLICT, _P.TIMED_OUT)
-OF_UNCLEAN_ELECTION = (
-    *FROM_COORDINATION,
-    _P.INVALID_NAME,
-    _P.TOPIC_NOT_FOUND,
-    _P.PARTITION_NOT_FOUND,
-    _P.CLEAN_ELECTION_POSSIBLE,
-    _P.REPLICA_NOT_ELECTABLE,
-)
 _SETTLING = (
     *WITH_TOKEN,
     *WITH_BODY,
@@ -65,30 +41,10 @@ _SETTLING = (
     _P.WRONG_GROUP_MODE,
 )
 
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """`answers` maps a status to (description, schemas by content type); `problems` are what else may come back."""
-
-    summary: str
-    answers: dict[int, tuple[str, dict[str, Schema]]]
-    problems: tuple[ProblemCode, ...]
-    query: QueryTable = NO_PARAMETERS
-    body: dict[str, Schema] = field(default_factory=dict)
-    is_body_required: bool = True
-    headers: tuple[str, ...] = ()
-    is_open: bool = False
-    """No token is needed."""
-
-
-def _json(name: str) -> dict[str, Schema]:
-    return {JSON: reference(name)}
-
-
 _ONE_OR_MANY: dict[str, Schema] = {JSON: {"anyOf": [reference("Stored"), reference("StoredBatch")]}}
 _SETTLED: dict[int, tuple[str, dict[str, Schema]]] = {
     200: ("Done", {JSON: {"anyOf": [reference("Settled"), reference("SettledBatch")]}}),
-    207: ("Some items failed", _json("SettledBatch")),
+    207: ("Some items failed", json_of("SettledBatch")),
 }
 _PAUSE = (
     *WITH_TOKEN,
@@ -102,8 +58,8 @@ _PAUSE = (
 _SEEK = Operation(
     "Set a group's progress in a topic, or (dryRun) say where it would be; or commit a reader's own positions",
     {
-        200: ("The new and the previous progress", _json("OffsetsChanged")),
-        207: ("Some failed", _json("OffsetsChanged")),
+        200: ("The new and the previous progress", json_of("OffsetsChanged")),
+        207: ("Some failed", json_of("OffsetsChanged")),
     },
     (
         *WITH_TOKEN,
@@ -125,7 +81,7 @@ _SEEK = Operation(
         _P.NODES_TOO_OLD,
         _P.WRONG_GROUP_MODE,
     ),
-    body=_json("OffsetsChange"),
+    body=json_of("OffsetsChange"),
 )
 
 OPERATIONS: dict[str, Operation] = {
@@ -134,7 +90,7 @@ OPERATIONS: dict[str, Operation] = {
         {
             201: ("All are stored, durably as `acks` asks", _ONE_OR_MANY),
             202: ("Accepted (`acks` 0)", _ONE_OR_MANY),
-            207: ("Some are stored; `results` says which", _json("StoredBatch")),
+            207: ("Some are stored; `results` says which", json_of("StoredBatch")),
         },
         (
             *WITH_TOKEN,
@@ -158,7 +114,7 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "receiveMessages": Operation(
         "Lease messages for a consumer, waiting for the first if asked to",
-        {200: ("The messages, or why there are none", {**_json("Deliveries"), NDJSON: BINARY})},
+        {200: ("The messages, or why there are none", {**json_of("Deliveries"), NDJSON: BINARY})},
         (
             *WITH_TOKEN,
             *FROM_NODES,
@@ -176,7 +132,7 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "lookAtMessage": Operation(
         "One message and its state per group; nothing is leased",
-        {200: ("The message", _json("InspectedMessage"))},
+        {200: ("The message", json_of("InspectedMessage"))},
         (
             *WITH_TOKEN,
             *FROM_NODES,
@@ -191,19 +147,19 @@ OPERATIONS: dict[str, Operation] = {
         "The messages are done for the group",
         _SETTLED,
         (*_SETTLING, _P.INVALID_MESSAGE_ID, _P.INVALID_NAME),
-        body=_json("AckRequest"),
+        body=json_of("AckRequest"),
     ),
     "giveBack": Operation(
-        "Give messages back, to be delivered again now or later", _SETTLED, _SETTLING, body=_json("NackRequest")
+        "Give messages back, to be delivered again now or later", _SETTLED, _SETTLING, body=json_of("NackRequest")
     ),
-    "extend": Operation("Keep leases for longer", _SETTLED, _SETTLING, body=_json("ExtendRequest")),
+    "extend": Operation("Keep leases for longer", _SETTLED, _SETTLING, body=json_of("ExtendRequest")),
     "readRecords": Operation(
         "The log as it is: no group, no lease",
         {
             200: (
                 "The records. Answers other than JSON tell the offsets in X-Acklog-… headers",
                 {
-                    **_json("Records"),
+                    **json_of("Records"),
                     NDJSON: BINARY,
                     "application/vnd.apache.arrow.stream": BINARY,
                     "application/vnd.acklog.batches": BINARY,
@@ -225,18 +181,18 @@ OPERATIONS: dict[str, Operation] = {
         query=RECORDS_QUERY,
     ),
     "listTopics": Operation(
-        "Topics by name", {200: ("A page of topics", _json("TopicListing"))}, WITH_TOKEN, query=LISTING_QUERY
+        "Topics by name", {200: ("A page of topics", json_of("TopicListing"))}, WITH_TOKEN, query=LISTING_QUERY
     ),
     "putTopic": Operation(
         "Create a topic; one that is there with these settings is fine, and is never changed",
-        {200: ("It is there as asked", _json("TopicView")), 201: ("It was created", _json("TopicView"))},
+        {200: ("It is there as asked", json_of("TopicView")), 201: ("It was created", json_of("TopicView"))},
         (*WITH_TOKEN, *WITH_BODY, *FROM_COORDINATION, _P.INVALID_NAME, _P.TOPIC_EXISTS),
-        body=_json("TopicFields"),
+        body=json_of("TopicFields"),
         is_body_required=False,
     ),
     "updateTopic": Operation(
         "Change what is named of a topic",
-        {200: ("It is as asked", _json("TopicView"))},
+        {200: ("It is as asked", json_of("TopicView"))},
         (
             *WITH_TOKEN,
             *WITH_BODY,
@@ -246,12 +202,12 @@ OPERATIONS: dict[str, Operation] = {
             _P.DATA_LOSS_NOT_ALLOWED,
         ),
         query=UPDATE_QUERY,
-        body=_json("TopicFields"),
+        body=json_of("TopicFields"),
         is_body_required=False,
     ),
     "describeTopic": Operation(
         "A topic and its partitions",
-        {200: ("The topic", _json("TopicDescription"))},
+        {200: ("The topic", json_of("TopicDescription"))},
         (*WITH_TOKEN, _P.UNAVAILABLE, _P.INVALID_NAME, _P.TOPIC_NOT_FOUND),
     ),
     "deleteTopic": Operation(
@@ -261,35 +217,35 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "describePartition": Operation(
         "A partition: who holds it, who leads it, and how far its groups are",
-        {200: ("The partition", _json("PartitionDescription"))},
+        {200: ("The partition", json_of("PartitionDescription"))},
         (*WITH_TOKEN, _P.UNAVAILABLE, _P.INVALID_NAME, _P.TOPIC_NOT_FOUND, _P.PARTITION_NOT_FOUND),
     ),
     "decommissionPartitions": Operation(
         "Let partitions take no new messages, for good: what they hold is read until retention frees it",
-        {200: ("They are decommissioned", _json("TopicView"))},
+        {200: ("They are decommissioned", json_of("TopicView"))},
         (*WITH_TOKEN, *WITH_BODY, *FROM_COORDINATION, _P.INVALID_NAME, _P.TOPIC_NOT_FOUND),
-        body=_json("DecommissionFields"),
+        body=json_of("DecommissionFields"),
     ),
     "listGroups": Operation(
-        "Groups by name", {200: ("A page of groups", _json("GroupListing"))}, WITH_TOKEN, query=LISTING_QUERY
+        "Groups by name", {200: ("A page of groups", json_of("GroupListing"))}, WITH_TOKEN, query=LISTING_QUERY
     ),
     "putGroup": Operation(
         "Create a group; one that is there with these settings is fine, and is never changed",
-        {200: ("It is there as asked", _json("GroupView")), 201: ("It was created", _json("GroupView"))},
+        {200: ("It is there as asked", json_of("GroupView")), 201: ("It was created", json_of("GroupView"))},
         (*WITH_TOKEN, *WITH_BODY, *FROM_COORDINATION, _P.INVALID_NAME, _P.GROUP_EXISTS),
-        body=_json("GroupFields"),
+        body=json_of("GroupFields"),
         is_body_required=False,
     ),
     "updateGroup": Operation(
         "Change what is named of a group",
-        {200: ("It is as asked", _json("GroupView"))},
+        {200: ("It is as asked", json_of("GroupView"))},
         (*WITH_TOKEN, *WITH_BODY, *FROM_COORDINATION, _P.INVALID_NAME, _P.GROUP_NOT_FOUND, _P.GROUP_EXISTS),
-        body=_json("GroupFields"),
+        body=json_of("GroupFields"),
         is_body_required=False,
     ),
     "describeGroup": Operation(
         "A group",
-        {200: ("The group", _json("GroupView"))},
+        {200: ("The group", json_of("GroupView"))},
         (*WITH_TOKEN, _P.UNAVAILABLE, _P.INVALID_NAME, _P.GROUP_NOT_FOUND),
     ),
     "deleteGroup": Operation(
@@ -300,48 +256,49 @@ OPERATIONS: dict[str, Operation] = {
     "pauseGroup": Operation(
         "Deliver nothing to a group, or nothing of a topic, or of some of its partitions, until it is resumed; what is "
         "leased may still be settled",
-        {200: ("It is paused", _json("GroupView"))},
+        {200: ("It is paused", json_of("GroupView"))},
         (*_PAUSE, _P.NODES_TOO_OLD),
-        body=_json("PauseFields"),
+        body=json_of("PauseFields"),
         is_body_required=False,
     ),
     "resumeGroup": Operation(
         "Let all that is paused within what is named go on",
-        {200: ("It goes on", _json("GroupView"))},
+        {200: ("It goes on", json_of("GroupView"))},
         _PAUSE,
-        body=_json("PauseFields"),
+        body=json_of("PauseFields"),
         is_body_required=False,
     ),
     "groupOffsets": Operation(
         "A group's progress and lag per partition",
-        {200: ("The progress", _json("OffsetsView"))},
+        {200: ("The progress", json_of("OffsetsView"))},
         (*WITH_TOKEN, *FROM_NODES, _P.INVALID_NAME, _P.GROUP_NOT_FOUND, _P.TOPIC_NOT_FOUND),
         query=OFFSETS_QUERY,
     ),
     "copyPosition": Operation(
         "Let a group go on where another one is, or (dryRun) say where that would be",
-        {200: ("The new and the previous progress", _json("CopyView")), 207: ("Some failed", _json("CopyView"))},
+        {200: ("The new and the previous progress", json_of("CopyView")), 207: ("Some failed", json_of("CopyView"))},
         (*WITH_TOKEN, *WITH_BODY, *FROM_NODES, _P.INVALID_NAME, _P.GROUP_NOT_FOUND, _P.TOPIC_NOT_FOUND),
-        body=_json("CopyFields"),
+        body=json_of("CopyFields"),
     ),
     "seekGroup": _SEEK,
     "seekGroupByPost": _SEEK,
+    **MEMBER_OPERATIONS,
     "lookAtCluster": Operation(
         "The nodes, the controller, moves under way, partitions in trouble",
-        {200: ("The cluster as the gateway knows it", _json("ClusterView"))},
+        {200: ("The cluster as the gateway knows it", json_of("ClusterView"))},
         WITH_TOKEN,
         query=CLUSTER_QUERY,
     ),
     "planMoves": Operation(
         "A dry run: which replicas would be moved, and why",
-        {200: ("The moves; nothing was changed", _json("PlanView"))},
+        {200: ("The moves; nothing was changed", json_of("PlanView"))},
         (*WITH_TOKEN, *WITH_BODY, _P.UNAVAILABLE, _P.INVALID_NAME, _P.TOPIC_NOT_FOUND),
-        body=_json("PlanFields"),
+        body=json_of("PlanFields"),
         is_body_required=False,
     ),
     "drainNode": Operation(
         "Move everything off a node, and nothing onto it",
-        {202: ("It is asked for; the node as it is now", _json("ClusterNodeView"))},
+        {202: ("It is asked for; the node as it is now", json_of("ClusterNodeView"))},
         (*WITH_TOKEN, _P.UNSUPPORTED, *FROM_COORDINATION),
     ),
     "stopDrainingNode": Operation(
@@ -349,9 +306,9 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "reassignPartition": Operation(
         "Move a partition's replicas to these nodes",
-        {202: ("It is asked for; the controller carries it out", _json("OrderView"))},
+        {202: ("It is asked for; the controller carries it out", json_of("OrderView"))},
         (*WITH_TOKEN, *WITH_BODY, *FROM_COORDINATION, _P.INVALID_NAME, _P.TOPIC_NOT_FOUND),
-        body=_json("MoveFields"),
+        body=json_of("MoveFields"),
     ),
     "cancelMove": Operation(
         "Take back the move of a partition that is under way, or asked for",
@@ -360,15 +317,15 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "planUncleanElection": Operation(
         "What would be lost if a replica were elected that was not in sync; nothing is changed",
-        {200: ("How far the replicas go, who would be elected, and what would be lost", _json("UncleanPlanView"))},
+        {200: ("How far the replicas go, who would be elected, and what would be lost", json_of("UncleanPlanView"))},
         (*WITH_TOKEN, *WITH_BODY, *OF_UNCLEAN_ELECTION),
-        body=_json("UncleanPlanFields"),
+        body=json_of("UncleanPlanFields"),
     ),
     "electUnclean": Operation(
         "Elect a replica that was not in sync, and lose what it does not have",
-        {200: ("It is elected; the mark of it stays in the partition", _json("UncleanElectedView"))},
+        {200: ("It is elected; the mark of it stays in the partition", json_of("UncleanElectedView"))},
         (*WITH_TOKEN, *WITH_BODY, *OF_UNCLEAN_ELECTION),
-        body=_json("UncleanElectionFields"),
+        body=json_of("UncleanElectionFields"),
     ),
     "pauseMoves": Operation(
         "Let replicas and preferred leaders rest; elections, drains and orders go on",
@@ -380,9 +337,9 @@ OPERATIONS: dict[str, Operation] = {
         {204: ("It does", {})},
         (*WITH_TOKEN, _P.UNSUPPORTED, *FROM_COORDINATION),
     ),
-    "isAlive": Operation("Is the process alive?", {200: ("It is", _json("Status"))}, (), is_open=True),
+    "isAlive": Operation("Is the process alive?", {200: ("It is", json_of("Status"))}, (), is_open=True),
     "isReady": Operation(
-        "Can it serve?", {200: ("It can", _json("Status"))}, (_P.SHUTTING_DOWN, _P.UNAVAILABLE), is_open=True
+        "Can it serve?", {200: ("It can", json_of("Status"))}, (_P.SHUTTING_DOWN, _P.UNAVAILABLE), is_open=True
     ),
     "metrics": Operation(
         "Metrics for Prometheus", {200: ("The text format", {"text/plain": {"type": "string"}})}, WITH_TOKEN

@@ -20,6 +20,7 @@ from app.calls.cluster import (
 from app.calls.commits import CommitFields, CommitView
 from app.calls.groups import GroupFields, GroupListing, GroupView, OffsetsView, SeekFields, SeekView
 from app.calls.inspect import GroupState
+from app.calls.members import HeartbeatFields, JoinFields, MemberAssignment, MembersView
 from app.calls.pauses import PauseFields
 from app.calls.position_copy import CopyFields, CopyView
 from app.calls.problem_item import ProblemItem
@@ -37,6 +38,8 @@ REQUESTS = (
     SeekFields,
     CommitFields,
     CopyFields,
+    JoinFields,
+    HeartbeatFields,
     DecommissionFields,
     MoveFields,
     PlanFields,
@@ -54,6 +57,8 @@ ANSWERS = (
     SeekView,
     CommitView,
     CopyView,
+    MemberAssignment,
+    MembersView,
     GroupState,
     ClusterView,
     ClusterNodeView,
@@ -80,7 +85,7 @@ def all_schemas() -> dict[str, Schema]:
     settings = schemas["GroupSettingsFields"]["properties"]
     settings["deadLetterTopic"] = or_null(NAME)
     schemas["PlannedMoveFields"]["properties"]["topic"] = NAME
-    schemas["GroupFields"]["properties"]["mode"] = or_null({"enum": ["shared"]})
+    schemas["GroupFields"]["properties"]["mode"] = or_null({"enum": ["exclusive", "shared"]})
     return dict(sorted({**schemas, **_message_schemas(), **_settlement_schemas(), **_problem_schemas()}.items()))
 
 

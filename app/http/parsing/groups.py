@@ -39,8 +39,9 @@ def parse_group(body: bytes) -> GroupFields:
         return GroupFields()
     check_utf8(body)
     fields = decode(_group_decoder, body)
-    if fields.mode not in {None, GroupMode.SHARED}:
-        raise ServerError(ProblemCode.UNSUPPORTED, "only the mode 'shared' is supported yet", field="mode")
+    if fields.mode is GroupMode.KEY_ORDERED:
+        detail = "only the modes 'shared' and 'exclusive' are supported yet"
+        raise ServerError(ProblemCode.UNSUPPORTED, detail, field="mode")
     return fields
 
 

@@ -28,7 +28,13 @@ REQUESTS = [
     for media_type, name in [(kind, each) for kind, named in examples.bodies.items() for each in named] or [("", "")]
 ]
 # What has to be so before a call makes sense.
-BEFORE = {"stopDrainingNode": "drainNode", "cancelMove": "reassignPartition", "resumeMoves": "pauseMoves"}
+BEFORE = {
+    "stopDrainingNode": "drainNode",
+    "cancelMove": "reassignPartition",
+    "resumeMoves": "pauseMoves",
+    "heartbeat": "joinGroup",
+    "leaveGroup": "joinGroup",
+}
 MAKES = {"putTopic", "putGroup"}
 # What is for partitions that have lost everybody: here all is well.
 REFUSED = {"planUncleanElection": 409, "electUnclean": 409}
@@ -107,6 +113,7 @@ async def shop(client: httpx2.AsyncClient) -> dict[str, str]:
     """The story that the examples tell, up to two leased messages. Answers what its ids are here, by those there."""
     for url in ("/topics/orders", "/groups/billing", "/groups/audit"):
         assert (await client.put(url)).status_code == 201
+    assert (await client.put("/groups/shipping", json={"mode": "exclusive"})).status_code == 201
     messages = [{"body": number, "partition": 0} for number in range(2)]
     sent = await client.post("/messages", json={"queue": "orders", "messages": messages})
     got = await client.get("/messages?queue=orders&group=billing&waitSeconds=20")

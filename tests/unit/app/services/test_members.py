@@ -1,0 +1,222 @@
+"""Members of exclusive groups, as clients of a cluster's gateway see them. Whole nodes on virtual time."""
+
+import asyncio
+from typing import Any
+
+import httpx2
+import pytest
+
+from acklog.wire.batch import decode_records, read_header
+from cluster.model.internal_topics import GROUPS_TOPIC, coordinator_partition
+from storage.groups.records import GroupGone, decode_record
+from tests.support.cluster import Cluster, ClusterBuilder, client_of
+
+NODES = [1, 3]
+MEMBERS = "/groups/workers/members"
+
+
+async def made(cluster: Cluster, partitions: int = 6, **settings: Any) -> httpx2.AsyncClient:
+    """A client, the topic `orders`, and an exclusive group."""
+    await cluster.in_sync(await cluster.topic(partitions=partitions, replicas=len(cluster.nodes)))
+    client = client_of(cluster.gateways[0])
+    body = {"mode": "exclusive", "settings": settings}
+    assert (await client.put("/groups/workers", json=body)).status_code == 201
+    return client
+
+
+async def join(client: httpx2.AsyncClient, member: str, **fields: Any) -> Any:
+    answer = await client.put(f"{MEMBERS}/{member}", json={"topics": ["orders"], **fields})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def beat(client: httpx2.AsyncClient, member: str, epoch: int, **fields: Any) -> Any:
+    answer = await client.post(f"{MEMBERS}/{member}/heartbeat", json={"memberEpoch": epoch, **fields})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def partitions(answer: Any) -> list[int]:
+    return [each["partition"] for each in answer["assignment"]]
+
+
+async def refused(call: Any, status: int, code: str, field: str | None = None) -> None:
+    answer = await call
+    problem = answer.json()
+    assert (answer.status_code, problem["code"], problem.get("field")) == (status, code, field), problem
+
+
+@pytest.mark.parametrize("nodes", NODES)
+def test_members_share_the_partitions_and_hear_of_changes(nodes: int) -> None:
+    async def main(cluster: Cluster) -> None:
+        client = await made(cluster)
+        one = await join(client, "one")
+        assert partitions(one) == [0, 1, 2, 3, 4, 5]
+        assert (one["sessionTimeoutMs"], one["heartbeatIntervalMs"]) == (15_000, 5_000)
+        waiting = asyncio.create_task(beat(client, "one", one["memberEpoch"], waitSeconds=20))
+        await cluster.clock.sleep(500)
+        assert not waiting.done()
+        two = await join(client, "two")
+        told = await waiting
+        assert sorted(partitions(told) + partitions(two)) == [0, 1, 2, 3, 4, 5]
+        assert len(partitions(two)) == 3
+        assert (await client.delete(f"{MEMBERS}/two")).status_code == 204
+        assert len(partitions(await beat(client, "one", told["memberEpoch"]))) == 6
+
+    ClusterBuilder().nodes(nodes).gateway().run(main)
+
+
+def test_the_group_shows_its_members() -> None:
+    async def main(cluster: Cluster) -> None:
+        client = await made(cluster, 2)
+        described = (await client.get("/groups/workers")).json()
+        assert (described["mode"], described["groupEpoch"], described["members"]) == ("exclusive", 0, [])
+        await join(client, "one", rack="a", sessionTimeoutMs=20_000, static=True, instanceId="first")
+        await cluster.clock.sleep(300)
+        shown = (await client.get(MEMBERS)).json()
+        assert shown == {
+            "group": "workers",
+            "groupEpoch": 2,
+            "members": [
+                {
+                    "member": "one",
+                    "memberEpoch": 2,
+                    "joinedEpoch": 1,
+                    "topics": ["orders"],
+                    "patterns": [],
+                    "rack": "a",
+                    "sessionTimeoutMs": 20_000,
+                    "static": True,
+                    "instanceId": "first",
+                    "silentMs": shown["members"][0]["silentMs"],
+                    "assignment": [{"topic": "orders", "partition": number, "ownership": 2} for number in range(2)],
+                }
+            ],
+        }
+        assert 300 <= shown["members"][0]["silentMs"] < 1_000
+        described = (await client.get("/groups/workers")).json()
+        assert [each["member"] for each in described["members"]] == ["one"]
+
+    ClusterBuilder().nodes(1).gateway().run(main)
+
+
+def test_who_is_silent_goes_after_its_session_timeout() -> None:
+    async def main(cluster: Cluster) -> None:
+        client = await made(cluster, sessionTimeoutMs=2_000)
+        one = await join(client, "one")
+        two = await join(client, "two", sessionTimeoutMs=60_000)
+        begun_ms = cluster.clock.monotonic_ms()
+        told = await beat(client, "two", two["memberEpoch"], waitSeconds=20)
+        assert len(partitions(told)) == 6
+        assert 1_500 < cluster.clock.monotonic_ms() - begun_ms < 2_200
+        call = client.post(f"{MEMBERS}/one/heartbeat", json={"memberEpoch": one["memberEpoch"]})
+        await refused(call, 404, "MEMBER_UNKNOWN", "member")
+
+    ClusterBuilder().nodes(1).gateway().run(main)
+
+
+def test_two_processes_of_one_static_name() -> None:
+    async def main(cluster: Cluster) -> None:
+        client = await made(cluster)
+        first = await join(client, "one", static=True, instanceId="first")
+        second = {"topics": ["orders"], "static": True, "instanceId": "second"}
+        await refused(client.put(f"{MEMBERS}/one", json=second), 409, "MEMBER_EXISTS", "member")
+        assert (await client.delete(f"{MEMBERS}/one?instanceId=first&comesBack=true")).status_code == 204
+        taken = await join(client, "one", static=True, instanceId="second")
+        assert taken["assignment"] == first["assignment"]
+        late = {"memberEpoch": first["memberEpoch"], "instanceId": "first"}
+        await refused(client.post(f"{MEMBERS}/one/heartbeat", json=late), 409, "MEMBER_FENCED", "memberEpoch")
+        await refused(client.delete(f"{MEMBERS}/one?instanceId=first"), 409, "MEMBER_FENCED", "memberEpoch")
+
+    ClusterBuilder().nodes(1).gateway().run(main)
+
+
+def test_wrong_use_is_told_and_changes_nothing() -> None:
+    async def main(cluster: Cluster) -> None:
+        client = await made(cluster, 2)
+        await join(client, "one")
+        before = (await client.get(MEMBERS)).json()["groupEpoch"]
+        await client.put("/groups/shared")
+        topics = {"topics": ["orders"]}
+        await refused(client.put("/groups/shared/members/one", json=topics), 409, "WRONG_GROUP_MODE", "group")
+        await refused(client.get("/groups/shared/members"), 409, "WRONG_GROUP_MODE", "group")
+        await refused(client.put("/groups/none/members/one", json=topics), 404, "GROUP_NOT_FOUND", "group")
+        await refused(client.put(f"{MEMBERS}/two", json={}), 400, "MISSING_FIELD", "topics")
+        await refused(client.put(f"{MEMBERS}/two", json={"topics": ["none"]}), 404, "TOPIC_NOT_FOUND", "topics")
+        await refused(client.put(f"{MEMBERS}/two", json={"topics": ["__groups"]}), 400, "INVALID_NAME", "topics")
+        await refused(client.put(f"{MEMBERS}/{'x' * 129}", json=topics), 400, "INVALID_FIELD", "member")
+        short = {**topics, "sessionTimeoutMs": 999}
+        await refused(client.put(f"{MEMBERS}/two", json=short), 400, "INVALID_FIELD", "sessionTimeoutMs")
+        await refused(client.delete(f"{MEMBERS}/two"), 404, "MEMBER_UNKNOWN", "member")
+        unknown = client.post(f"{MEMBERS}/two/heartbeat", json={"memberEpoch": 1})
+        await refused(unknown, 404, "MEMBER_UNKNOWN", "member")
+        ahead = client.post(f"{MEMBERS}/one/heartbeat", json={"memberEpoch": 999})
+        await refused(ahead, 409, "MEMBER_FENCED", "memberEpoch")
+        dynamic = client.delete(f"{MEMBERS}/one?comesBack=true")
+        await refused(dynamic, 400, "INVALID_FIELD", "member")
+        assert (await client.get(MEMBERS)).json()["groupEpoch"] == before
+        shared = client.put("/groups/other", json={"settings": {"assignor": "lag"}})
+        await refused(shared, 400, "INVALID_FIELD", "settings.assignor")
+
+    ClusterBuilder().nodes(1).gateway().run(main)
+
+
+def test_a_deleted_group_is_gone_with_its_members() -> None:
+    async def main(cluster: Cluster) -> None:
+        client = await made(cluster, 2)
+        group = cluster.gateways[0].metadata.group("workers")
+        assert group is not None
+        epoch = (await join(client, "one"))["memberEpoch"]
+        assert (await client.delete("/groups/workers")).status_code == 204
+        assert (await client.put("/groups/workers", json={"mode": "exclusive"})).status_code == 201
+        assert (await client.get(MEMBERS)).json()["members"] == []
+        call = client.post(f"{MEMBERS}/one/heartbeat", json={"memberEpoch": epoch})
+        await refused(call, 404, "MEMBER_UNKNOWN", "member")
+        places = cluster.gateways[0].metadata.topic(GROUPS_TOPIC)
+        assert places is not None
+        log = cluster.replica(1, places, coordinator_partition(group.id, places)).logs[0]
+        await cluster.until(lambda: log.log_end == 3, patience_ms=120_000)
+        [*_, last] = await cluster.records(1, places, coordinator_partition(group.id, places))
+        [record] = decode_records(last, read_header(last))
+        assert decode_record(record.body) == GroupGone(group.id)
+
+    ClusterBuilder().nodes(1).gateway().run(main)
+
+
+def test_another_assignor_takes_effect_at_once() -> None:
+    async def main(cluster: Cluster) -> None:
+        client = await made(cluster)
+        for member in ("one", "two", "three"):
+            await join(client, member)
+        await client.patch("/groups/workers", json={"settings": {"assignor": "range"}})
+        await cluster.clock.sleep(500)
+        shown = (await client.get(MEMBERS)).json()["members"]
+        assert [partitions(each) for each in shown] == [[0, 1], [2, 3], [4, 5]]
+
+    ClusterBuilder().nodes(1).gateway().run(main)
+
+
+def test_the_topic_with_the_groups_state_is_nobodys_to_touch() -> None:
+    async def main(cluster: Cluster) -> None:
+        client = await made(cluster, 2)
+        await join(client, "one")
+        names = [each["name"] for each in (await client.get("/topics")).json()["topics"]]
+        assert names == ["orders"]
+        body = {"queue": "__groups", "body": 1}
+        await refused(client.post("/messages", json=body), 400, "INVALID_NAME", "queue")
+        batch = {"queue": "__groups", "messages": [{"body": 1}]}
+        await refused(client.post("/messages", json=batch), 400, "INVALID_NAME", "queue")
+        await refused(client.get("/messages?queue=__groups&group=any"), 400, "INVALID_NAME", "queue")
+        await refused(client.delete("/topics/__groups"), 400, "INVALID_NAME", "topic")
+        await refused(client.patch("/topics/__groups", json={}), 400, "INVALID_NAME", "topic")
+        await refused(client.put("/topics/__groups", json={}), 400, "INVALID_NAME", "topic")
+        await refused(client.put("/topics/__mine", json={}), 400, "INVALID_NAME", "topic")
+        records = client.get("/topics/__groups/partitions/0/records?offset=0")
+        await refused(records, 400, "INVALID_NAME", "topic")
+        seek = client.put("/groups/workers/offsets", json={"topic": "__groups", "to": "latest"})
+        await refused(seek, 400, "INVALID_NAME", "topic")
+        described = (await client.get("/topics/__groups")).json()
+        assert (described["partitions"], described["config"]["retentionMs"]) == (16, -1)
+        assert (await client.get("/groups/workers/offsets")).json()["offsets"] == []
+
+    ClusterBuilder().nodes(1).gateway().run(main)
