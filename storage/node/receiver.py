@@ -1,21 +1,20 @@
 """Receives of one node: which of its partitions have something for a group, and who waits until one has."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from cluster.model.pauses import is_paused
 from cluster.model.values import Group
 from cluster.ports.clock import Clock
+from storage.delivery.modes import has_owners
+from storage.node.exclusive_receiver import ExclusiveReceiver, PartitionsOf, StartGroups
 from storage.node.groups.partition_groups import empty_reason_of
 from storage.node.groups.waiting import TopicReaders, WaitingReceive
-from storage.node.replicas.led_partition import Partition
 from storage.rpc.messages import DeliveredMessage, ReceiveRequest, ReceiveResponse
 
 TOO_MANY_WAITING_RETRY_MS = 1000
-PartitionsOf = Callable[[str], Mapping[int, Partition]]
 Failures = Callable[[], Mapping[tuple[str, int], ServerError]]
-StartGroups = Callable[[Group, list[str]], Awaitable[bool]]
 
 
 class Receiver:
@@ -45,6 +44,16 @@ class Receiver:
         self._turn = 0
         self._is_stopping = False
         self.waiting = 0
+        self._exclusive = ExclusiveReceiver(
+            partitions_of,
+            self.readers,
+            start_groups,
+            clock=clock,
+            latest_group=latest_group,
+            admit=self.admit,
+            dismiss=self.dismiss,
+            is_stopping=lambda: self._is_stopping,
+        )
 
     def readers(self, topic_id: str) -> TopicReaders:
         readers = self._topics.get(topic_id)
@@ -54,8 +63,12 @@ class Receiver:
 
     async def receive(self, request: ReceiveRequest, group: Group) -> ReceiveResponse:
         """Raises ServerError: TOO_MANY_WAITING, what the partitions raise if none of them has messages, and why they
-        are not served if none of them is."""
+        are not served if none of them is; WRONG_GROUP_MODE where claims are missing, or mean nothing."""
         self._check_served(request.topic_ids)
+        if has_owners(group.mode) is not bool(request.claims):
+            raise ServerError(ProblemCode.WRONG_GROUP_MODE, f"The group is {group.mode.value!r}.", field="group")
+        if request.claims:
+            return await self._exclusive.receive(request, group)
         deadline_ms = self._clock.monotonic_ms() + request.wait_ms
         while True:
             group = self._latest_group(group)
@@ -110,7 +123,8 @@ class Receiver:
                 if topic_id in topic_ids and not error.is_retriable:
                     raise error
 
-    def _join(self, request: ReceiveRequest, group: Group) -> WaitingReceive:
+    def admit(self, waiter: WaitingReceive, group: Group) -> None:
+        """Count one more who waits. Raises ServerError TOO_MANY_WAITING."""
         if self.waiting >= self._waiting_max:
             raise ServerError(
                 ProblemCode.TOO_MANY_WAITING,
@@ -118,16 +132,22 @@ class Receiver:
                 retry_after_ms=TOO_MANY_WAITING_RETRY_MS,
             )
         self.waiting += 1
-        waiter = WaitingReceive()
         self._waiting_for[waiter] = group
+
+    def dismiss(self, waiter: WaitingReceive) -> None:
+        self.waiting -= 1
+        del self._waiting_for[waiter]
+
+    def _join(self, request: ReceiveRequest, group: Group) -> WaitingReceive:
+        waiter = WaitingReceive()
+        self.admit(waiter, group)
         for topic_id in request.topic_ids:
             self.readers(topic_id).reader(group.id).look_at(self._partitions_of(topic_id))
             self.readers(topic_id).join(group.id, waiter)
         return waiter
 
     def _leave(self, request: ReceiveRequest, group: Group, waiter: WaitingReceive) -> None:
-        self.waiting -= 1
-        del self._waiting_for[waiter]
+        self.dismiss(waiter)
         for topic_id in request.topic_ids:
             self.readers(topic_id).leave(group.id, waiter)
 

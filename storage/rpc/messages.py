@@ -9,6 +9,7 @@ import msgspec
 from acklog.wire.batch import DedupKey
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
+from storage.rpc.membership_messages import Ownership
 
 ACKS_ALL = -1
 ANY_MAPPING = -1
@@ -85,7 +86,9 @@ class KnownKeysResponse(_Message):
 class ReceiveRequest(_Message):
     """Lease up to `max_messages` of the topics' partitions that the node leads, waiting up to `wait_ms` for the first.
 
-    `auto_ack`: done (durably) before they are returned. `visibility_ms` None: the group's setting.
+    `auto_ack`: done (durably) before they are returned. `visibility_ms` None: the group's setting. `claims`: what
+    `consumer` owns as the group's coordinator says; an exclusive group gives nothing of other partitions, and without
+    claims it raises WRONG_GROUP_MODE.
     """
 
     topic_ids: list[str]
@@ -96,6 +99,7 @@ class ReceiveRequest(_Message):
     wait_ms: int = 0
     visibility_ms: int | None = None
     auto_ack: bool = False
+    claims: list[Ownership] = []
 
 
 class DeliveredMessage(_Message):

@@ -42,6 +42,7 @@ LONG_FOR_A_REASON = {
     "storage/log/group_commit.py": "a round is one chain of callbacks, and reads from top to bottom",
     "storage/log/log_reader.py": "reads by offset, by time and for the scrub go the same way through the segments",
     "storage/log/recovery.py": "one log's way back, in steps that each need what the ones before have found",
+    "storage/node/groups/partition_groups.py": "receive, settle and seek of a group change the same state in turn",
     "storage/node/partition/partition_host.py": "the only writer of its log: what it has under way is in one place",
     "storage/node/replicas/replica_host.py": "does each effect of one machine; what takes long to do has a module",
     "storage/node/replicas/replicas.py": "the one loop that takes up, informs and lets go, and the answers about it",

@@ -93,7 +93,7 @@ class DeliverySteps:
             for state in states:
                 await self._expire(state)
                 self._on_returned(state.group_id)
-            for state in states:
+            for state in self._delivery.state.groups():
                 await self._move_dead_letters(state)
         except ServerError as error:
             logger.warning("delivery_step_failed", topic=self._host.topic.name, reason=str(error))
@@ -111,7 +111,7 @@ class DeliverySteps:
     async def _expire(self, state: GroupInPartition) -> None:
         group = self._metadata.group_by_id(state.group_id)
         if group is not None:
-            self._delivery.state.as_it_is_set(group)
+            state = self._delivery.state.as_it_is_set(group) or state
         record = state.expire(
             now_ms=self._clock.monotonic_ms(),
             wall_now_ms=self._clock.now_ms(),

@@ -16,15 +16,18 @@ from cluster.model.values import Group, StartPosition
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
 from storage.delivery.group_in_partition import GroupInPartition, SettleDecision
+from storage.delivery.handover import ClaimVerdict, OwnershipClaim
 from storage.delivery.records import Acked, GroupRemoved, Returned, Started
 from storage.node.groups.cut_log import gone_with_log
 from storage.node.groups.delivery_host import DeliveryHost
 from storage.node.groups.delivery_steps import DeliverySteps
 from storage.node.groups.group_positions import position_of
 from storage.node.groups.leased_receives import NOTHING, LeasedReceives, Share, item_of
+from storage.node.groups.owned_receives import OwnedReceives, OwnedShare
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.partition.partition_host import PartitionHost
 from storage.node.partition.record_reader import RecordReader
+from storage.replication.leadership import UNAVAILABLE_RETRY_MS
 from storage.rpc.messages import (
     DeliveredMessage,
     GroupPosition,
@@ -37,7 +40,7 @@ logger = structlog.get_logger(__name__)
 
 GROUP_LIMIT_RETRY_MS = 1000
 _LIMITS = ("IN_FLIGHT_LIMIT", "IN_FLIGHT_LIMIT_OF_RETURNED", "IN_FLIGHT_LIMIT_PER_KEY")
-_REASONS = (*_LIMITS, "PAUSED", "ALL_LEASED", "DELAYED", "EMPTY")  # what a consumer should know first
+_REASONS = (*_LIMITS, "PAUSED", "REBALANCING", "ALL_LEASED", "DELAYED", "EMPTY")  # what a consumer should know first
 _UNKNOWN_HERE = frozenset({ProblemCode.NOT_DELIVERED, ProblemCode.MESSAGE_NOT_FOUND, ProblemCode.INVALID_RECEIPT})
 """What another leader may know."""
 
@@ -69,11 +72,14 @@ class PartitionGroups:
         self._receives = LeasedReceives(
             host, delivery, reader, steps, clock=clock, settings=settings, on_returned=on_returned
         )
+        self._owned = OwnedReceives(self._receives, delivery, steps, clock=clock, on_returned=self.something_returned)
         self._steps = steps
         self._clock = clock
         self._entropy = entropy
         self._settings = settings
         self._on_returned = on_returned
+        self.serving_turns: dict[str, int] = {}
+        """When the owner of the partition was last given something, by group, as its node counts."""
         self._starting: dict[str, asyncio.Future[None]] = {}
 
     @property
@@ -144,6 +150,8 @@ class PartitionGroups:
     async def remove(self, group_id: str) -> None:
         """Forget a deleted group, durably."""
         await self._delivery.commit(GroupRemoved(group_id))
+        self._owned.forget(group_id)
+        self.serving_turns.pop(group_id, None)
 
     # --- receive ---------------------------------------------------------------------------------------------------
 
@@ -158,6 +166,24 @@ class PartitionGroups:
         if state.progress < self._host.log.log_start:
             await self._jump(state)
         return await self._receives.give(state, request, group.settings, max_messages, max_bytes, is_first)
+
+    async def receive_owned(
+        self,
+        request: ReceiveRequest,
+        group: Group,
+        claim: OwnershipClaim,
+        max_messages: int,
+        max_bytes: int,
+        is_first: bool,
+    ) -> OwnedShare:
+        """As `OwnedReceives.give`. Raises ServerError UNAVAILABLE, too: this leader may be over."""
+        state = self._state.as_it_is_set(group)
+        if state is None:
+            return OwnedShare(NOTHING, ClaimVerdict.WAITING)
+        self._delivery.check_sure()
+        if state.progress < self._host.log.log_start:
+            await self._jump(state)
+        return await self._owned.give(state, claim, request, group.settings, max_messages, max_bytes, is_first)
 
     def release_delivered(self, group_id: str, message: DeliveredMessage) -> None:
         """The answer with this message could not be written."""
@@ -214,6 +240,9 @@ class PartitionGroups:
             )
         else:
             raise ServerError(ProblemCode.INVALID_FIELD, f"{request.action!r} is no action.", field="action")
+        if settlement.record is None and ProblemCode.UNAVAILABLE in settlement.results:
+            detail = "The partition is changing hands."
+            raise ServerError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=UNAVAILABLE_RETRY_MS)
         if settlement.record is None and not _UNKNOWN_HERE.isdisjoint(settlement.results):
             self._delivery.check_sure()  # a record that gets committed shows that nobody else leads
         if settlement.record is not None:

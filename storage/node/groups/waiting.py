@@ -40,6 +40,36 @@ class WaitingReceive:
             self._future.set_result(None)
 
 
+Place = tuple[str, int]
+
+
+class ClaimingReceive(WaitingReceive):
+    """A receive of an exclusive group, which waits for its own partitions. `ready` are those that may have
+    something."""
+
+    __slots__ = ("group_id", "places", "ready")
+
+    def __init__(self, group_id: str, places: Iterable[Place]) -> None:
+        super().__init__()
+        self.group_id = group_id
+        self.places = tuple(places)
+        self.ready: dict[Place, None] = dict.fromkeys(self.places)
+
+    def take(self) -> list[Place]:
+        """What is to be looked at now. It waits for other news from here on."""
+        taken, self.ready, self.is_woken = list(self.ready), {}, False
+        return taken
+
+    def note(self, place: Place) -> None:
+        self.ready[place] = None
+        super().wake()
+
+    def wake(self) -> None:
+        """Anything may be ready."""
+        self.ready = dict.fromkeys(self.places)
+        super().wake()
+
+
 class GroupReader:
     """One group's readiness in one topic. `ready` holds partitions that may have something, oldest news first. `turn`
     is when the group last came to the topic, as its host counts."""
@@ -90,6 +120,21 @@ class TopicReaders:
     def __init__(self) -> None:
         self._readers: dict[str, GroupReader] = {}
         self._waited_at: dict[str, GroupReader] = {}
+        self._claiming: dict[int, dict[ClaimingReceive, Place]] = {}
+
+    def join_at(self, place: Place, waiter: ClaimingReceive) -> None:
+        self._claiming.setdefault(place[1], {})[waiter] = place
+
+    def leave_at(self, place: Place, waiter: ClaimingReceive) -> None:
+        claiming = self._claiming.get(place[1])
+        if claiming is not None:
+            claiming.pop(waiter, None)
+            if not claiming:
+                del self._claiming[place[1]]
+
+    def _claimants(self, group_id: str) -> list[ClaimingReceive]:
+        found = dict.fromkeys(waiter for claiming in self._claiming.values() for waiter in claiming)
+        return [waiter for waiter in found if waiter.group_id == group_id]
 
     def reader(self, group_id: str) -> GroupReader:
         reader = self._readers.get(group_id)
@@ -110,6 +155,8 @@ class TopicReaders:
         reader = self._readers.pop(group_id, None)
         if reader is not None:
             reader.wake_all()
+        for waiter in self._claimants(group_id):
+            waiter.wake()
 
     def note_all(self, partition: int) -> None:
         """The partition has new messages: news for every group with somebody waiting."""
@@ -118,20 +165,32 @@ class TopicReaders:
                 reader.note(partition)
             if not reader.has_waiters:
                 del self._waited_at[group_id]
+        if partition in self._claiming:
+            for waiter, place in list(self._claiming[partition].items()):
+                waiter.note(place)
 
     def note(self, group_id: str, partition: int) -> None:
         """Something came back to one group in the partition."""
         reader = self._waited_at.get(group_id)
         if reader is not None and reader.has_waiters:
             reader.note(partition)
+        if partition in self._claiming:
+            for waiter, place in list(self._claiming[partition].items()):
+                if waiter.group_id == group_id:
+                    waiter.note(place)
 
     def wake_group(self, group_id: str) -> None:
         """The group is not what it was."""
         reader = self._readers.get(group_id)
         if reader is not None:
             reader.wake_all()
+        for waiter in self._claimants(group_id):
+            waiter.wake()
 
     def wake_everybody(self) -> None:
         """The node stops, or it leads other partitions than before."""
         for reader in self._readers.values():
             reader.wake_all()
+        for claiming in self._claiming.values():
+            for waiter in list(claiming):
+                waiter.wake()
