@@ -3,6 +3,7 @@
 from acklog.client.async_client import AsyncClient
 from acklog.client.client import Client
 from acklog.errors import AcklogError
+from acklog.members import TopicPartition
 from acklog.messages import (
     GroupState,
     LookedAt,
@@ -30,6 +31,7 @@ __all__ = [
     "Sent",
     "Settled",
     "StoredMessage",
+    "TopicPartition",
     "__version__",
     "raise_for_failures",
 ]

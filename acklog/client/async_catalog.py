@@ -16,9 +16,10 @@ from acklog.catalog import (
     TopicChanges,
     TopicDescription,
 )
-from acklog.client import catalog_calls
+from acklog.client import catalog_calls, member_calls
 from acklog.client.caller import Caller
 from acklog.errors import GroupExists, TopicExists
+from acklog.members import GroupMembers
 
 
 class AsyncTopics:
@@ -166,6 +167,11 @@ class AsyncGroups:
     async def delete(self, name: str) -> None:
         """Delete the group and its progress. Raises GroupNotFound."""
         await self._caller.perform(catalog_calls.delete_group(name))
+
+    async def members(self, name: str) -> GroupMembers:
+        """Who takes part in an exclusive group, and which partitions are whose. Raises GroupNotFound,
+        WrongGroupMode."""
+        return await self._caller.perform(member_calls.list_members(name))
 
     async def offsets(self, group: str, topic: str | Sequence[str] | None = None) -> GroupOffsets:
         """How far the group is, partition by partition, and how far behind. Raises GroupNotFound, TopicNotFound."""

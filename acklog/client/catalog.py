@@ -18,6 +18,7 @@ from acklog.catalog import (
 )
 from acklog.client.async_catalog import AsyncGroups, AsyncTopics
 from acklog.client.background import Background
+from acklog.members import GroupMembers
 
 
 class Topics:
@@ -145,6 +146,11 @@ class Groups:
     def delete(self, name: str) -> None:
         """Delete the group and its progress. Raises GroupNotFound."""
         self._run(lambda: self._twin().delete(name))
+
+    def members(self, name: str) -> GroupMembers:
+        """Who takes part in an exclusive group, and which partitions are whose. Raises GroupNotFound,
+        WrongGroupMode."""
+        return self._run(lambda: self._twin().members(name))
 
     def offsets(self, group: str, topic: str | Sequence[str] | None = None) -> GroupOffsets:
         """How far the group is, partition by partition, and how far behind. Raises GroupNotFound, TopicNotFound."""

@@ -119,14 +119,14 @@ def seek(
     name: str,
     topic: str,
     *,
-    to_offset: int | None,
-    to_time_ms: int | None,
-    to_earliest: bool,
-    to_latest: bool,
-    to_relative: int | None,
-    to_message_id: str | None,
-    partition: int | None,
-    dry_run: bool,
+    to_offset: int | None = None,
+    to_time_ms: int | None = None,
+    to_earliest: bool = False,
+    to_latest: bool = False,
+    to_relative: int | None = None,
+    to_message_id: str | None = None,
+    partition: int | None = None,
+    dry_run: bool = False,
 ) -> Call[SeekResult]:
     """Raises InvalidArgument unless exactly one target is given."""
     targets: list[object] = []

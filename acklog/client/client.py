@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from acklog import runtime
 from acklog.client import at_exit
 from acklog.client.async_client import AsyncClient
 from acklog.client.background import Background
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from acklog.consumer.consumer import Consumer, Handler
-    from acklog.consumer.consumer_settings import ConsumerOptions
     from acklog.consumer.engine import OnProblem
+    from acklog.consumer.source import ConsumerArguments, Mode
     from acklog.producer.placement import Partitioner
     from acklog.producer.producer import Producer
     from acklog.producer.producer_settings import ProducerOptions
@@ -270,38 +271,51 @@ class Client:
         topics: str | Sequence[str],
         *,
         group: str = "default",
+        mode: "Mode | None" = None,
         consumer: str | None = None,
         auto_ack: bool = False,
         on_problem: "OnProblem | None" = None,
-        **settings: "Unpack[ConsumerOptions]",
+        **settings: "Unpack[ConsumerArguments]",
     ) -> "Consumer":
-        """A consumer for the topics, as one of the group. `consumer` is a label of this worker. `settings` are those of
-        `ConsumerSettings`. `on_problem` is told of acks, nacks and extensions that have failed for good.
+        """A consumer for the topics, as one of the group. `consumer` is the name of this worker. `settings` are those
+        of `ConsumerSettings`, and of a member of an exclusive group those of `MemberOptions`. `on_problem` is told of
+        acks, nacks and extensions that have failed for good.
+
+        `mode` is how the group shares its topics: "shared", "keyOrdered" or "exclusive"; a group that is not there is
+        made with it. Name it where there is an order: then workers side by side keep it, as none gets a message while
+        another works on one of its key (or partition).
 
         With `auto_ack` messages are done as soon as they are received: at most once, and lost if this process dies.
         Raises InvalidArgument.
         """
         from acklog.consumer.consumer import Consumer
-        from acklog.consumer.consumer_settings import ConsumerSettings
-        from acklog.consumer.engine import Source
+        from acklog.consumer.source import source_and_settings
 
-        source = Source([topics] if isinstance(topics, str) else list(topics), group, consumer, auto_ack)
-        return Consumer(
-            source, self._background, lambda: self._async.caller, ConsumerSettings(**settings), on_problem=on_problem
+        source, checked = source_and_settings(
+            topics,
+            group=group,
+            mode=mode,
+            consumer=consumer,
+            auto_ack=auto_ack,
+            arguments=settings,
+            own_name=runtime.unique_name,
         )
+        return Consumer(source, self._background, lambda: self._async.caller, checked, on_problem=on_problem)
 
     def handler(
         self,
         topics: str | Sequence[str],
         *,
         group: str = "default",
+        mode: "Mode | None" = None,
         concurrency: int = 1,
-        **settings: "Unpack[ConsumerOptions]",
+        **settings: "Unpack[ConsumerArguments]",
     ) -> Callable[[_Handler], _Handler]:
         """A decorator: the function is called with each message once `client.run()` is. See `Consumer.run`."""
 
         def register(function: _Handler) -> _Handler:
-            self._handlers.append((self.consumer(topics, group=group, **settings), function, concurrency))
+            consumer = self.consumer(topics, group=group, mode=mode, **settings)
+            self._handlers.append((consumer, function, concurrency))
             return function
 
         return register

@@ -170,8 +170,11 @@ def receive(
     visibility_s: float | None,
     consumer: str | None,
     auto_ack: bool,
+    mode: str | None = None,
+    member_epoch: int | None = None,
 ) -> Call[Received]:
-    """Leases up to `max_messages` messages of at most `max_bytes`, within `wait_s` seconds."""
+    """Leases up to `max_messages` messages of at most `max_bytes`, within `wait_s` seconds. `member_epoch` is what a
+    member of an exclusive group was told last."""
     names = [topics] if isinstance(topics, str) else list(topics)
     query: list[tuple[str, object | None]] = [("queue", name) for name in names]
     query += [
@@ -182,6 +185,8 @@ def receive(
         ("visibilitySeconds", None if visibility_s is None else _seconds(visibility_s)),
         ("consumer", consumer),
         ("autoAck", auto_ack or None),
+        ("mode", mode),
+        ("memberEpoch", member_epoch),
     ]
     return Call(Request("GET", target("/messages", query)), _read_received, wait_s=wait_s)
 

@@ -5,5 +5,6 @@ from acklog.consumer.consumer import Consumer
 from acklog.consumer.consumer_settings import ConsumerSettings
 from acklog.consumer.message_batch import MessageBatch
 from acklog.consumer.settlements import SettlementProblem
+from acklog.consumer.source import MemberOptions
 
-__all__ = ["AsyncConsumer", "Consumer", "ConsumerSettings", "MessageBatch", "SettlementProblem"]
+__all__ = ["AsyncConsumer", "Consumer", "ConsumerSettings", "MemberOptions", "MessageBatch", "SettlementProblem"]

@@ -9,10 +9,12 @@ from typing import Any, Self
 
 from acklog.client.caller import Caller
 from acklog.consumer.consumer_settings import ConsumerSettings
-from acklog.consumer.engine import ConsumerEngine, Hooks, OnProblem, Source
+from acklog.consumer.engine import ConsumerEngine, Hooks, OnProblem
 from acklog.consumer.message_batch import MessageBatch
+from acklog.consumer.source import Source
 from acklog.consumer.stop_signals import stop_on_signals_of_loop
 from acklog.errors import ClientClosed, InvalidArgument
+from acklog.members import TopicPartition
 from acklog.messages import Message
 
 TURN_MESSAGES = 100  # after so many without a pause the loop gets a turn, or nothing would be received meanwhile
@@ -134,6 +136,42 @@ class AsyncConsumer:
             self._is_closed = True
             await self._engine.close()
 
+    # In an exclusive group; elsewhere these raise InvalidArgument
+
+    @property
+    def name(self) -> str:
+        """The member's name in its group."""
+        return self._engine.partitions.name
+
+    @property
+    def assigned(self) -> frozenset[TopicPartition]:
+        """The partitions that are this consumer's now."""
+        return self._engine.partitions.assigned
+
+    @property
+    def paused(self) -> frozenset[TopicPartition]:
+        """Those of them that are paused."""
+        return self._engine.partitions.paused
+
+    def position(self, partition: TopicPartition) -> int | None:
+        """The offset behind the last message of it that was handed out; None: none was since it was assigned."""
+        return self._engine.partitions.position(partition)
+
+    def pause(self, *partitions: TopicPartition) -> None:
+        """Hand out nothing of these partitions until `resume`. They stay this consumer's, and what has come of them
+        stays leased: for hours pause the group's (`client.groups.pause`). A partition that is assigned anew is not
+        paused."""
+        self._engine.partitions.pause(partitions)
+
+    def resume(self, *partitions: TopicPartition) -> None:
+        """Go on with these partitions."""
+        self._engine.partitions.resume(partitions)
+
+    async def seek(self, partition: TopicPartition, offset: int) -> None:
+        """Go on at that offset of the partition. What was received before is void: its acks are refused. Raises
+        AcklogError."""
+        await self._engine.partitions.seek(partition, offset)
+
     async def _next(self, until_ms: float | None) -> Message | None:
         """A message; None when there will be none, or when none has come by `until_ms`."""
         if self._is_closed:
@@ -145,7 +183,7 @@ class AsyncConsumer:
             self._taken_in_turn = 0
             await asyncio.sleep(0)
         while True:
-            message = self._engine.take()
+            message = self._engine.take(asyncio.current_task())
             if message is not None:
                 return message
             if self._engine.is_over:

@@ -10,10 +10,12 @@ from acklog.client import at_exit
 from acklog.client.background import Background
 from acklog.client.caller import Caller
 from acklog.consumer.consumer_settings import ConsumerSettings
-from acklog.consumer.engine import ConsumerEngine, Hooks, OnProblem, Source
+from acklog.consumer.engine import ConsumerEngine, Hooks, OnProblem
 from acklog.consumer.message_batch import MessageBatch
+from acklog.consumer.source import Source
 from acklog.consumer.stop_signals import stop_on_signals
 from acklog.errors import ClientClosed, InvalidArgument
+from acklog.members import TopicPartition
 from acklog.messages import Message
 from acklog.runtime import monotonic_ms
 
@@ -134,14 +136,51 @@ class Consumer:
             if self._is_started and self._generation == self._background.generation:
                 self._background.run(lambda: self._engine.close())
 
+    # In an exclusive group; elsewhere these raise InvalidArgument
+
+    @property
+    def name(self) -> str:
+        """The member's name in its group."""
+        return self._engine.partitions.name
+
+    @property
+    def assigned(self) -> frozenset[TopicPartition]:
+        """The partitions that are this consumer's now."""
+        return self._engine.partitions.assigned
+
+    @property
+    def paused(self) -> frozenset[TopicPartition]:
+        """Those of them that are paused."""
+        return self._engine.partitions.paused
+
+    def position(self, partition: TopicPartition) -> int | None:
+        """The offset behind the last message of it that was handed out; None: none was since it was assigned."""
+        return self._engine.partitions.position(partition)
+
+    def pause(self, *partitions: TopicPartition) -> None:
+        """Hand out nothing of these partitions until `resume`. They stay this consumer's, and what has come of them
+        stays leased: for hours pause the group's (`client.groups.pause`). A partition that is assigned anew is not
+        paused."""
+        self._background.call_soon(self._engine.partitions.pause, partitions)
+
+    def resume(self, *partitions: TopicPartition) -> None:
+        """Go on with these partitions."""
+        self._background.call_soon(self._engine.partitions.resume, partitions)
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        """Go on at that offset of the partition. What was received before is void: its acks are refused. Raises
+        AcklogError."""
+        self._background.run(lambda: self._engine.partitions.seek(partition, offset))
+
     def _next(self, until_ms: float | None) -> Message | None:
         """A message; None when there will be none, or when none has come by `until_ms`."""
         if self._is_closed:
             raise ClientClosed("the consumer is closed")
         if not self._is_started:
             self._start()
+        worker = threading.get_ident()
         while True:
-            message = self._engine.take()
+            message = self._engine.take(worker)
             if message is not None:
                 return message
             with self._condition:
@@ -152,7 +191,7 @@ class Consumer:
                 remaining_s = None if until_ms is None else (until_ms - monotonic_ms()) / 1000
                 if remaining_s is not None and remaining_s <= 0:
                     return None
-                if not self._engine.has_messages:
+                if not self._engine.has_for(worker):
                     self._condition.wait(remaining_s)
 
     def _start(self) -> None:

@@ -1,27 +1,37 @@
 """What a consumer does in the background: receives ahead, keeps leases, sends acks and nacks.
 
-Two tasks on one event loop. Whoever works on messages may be in other threads: a lock guards what both touch.
+Tasks on one event loop: one receives, one settles, and one keeps a member of an exclusive group alive. Whoever works on
+messages may be in other threads: what both touch is in `holdings`.
 """
 
 import asyncio
 import logging
 import math
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
 from acklog.client import message_calls
-from acklog.client.alarm import TIMER_SLACK_MS, Alarm
+from acklog.client.alarm import Alarm
 from acklog.client.call import Call
 from acklog.client.caller import Caller
 from acklog.client.retry import Backoff
 from acklog.consumer.consumer_settings import ConsumerSettings
-from acklog.consumer.inbox import Inbox
-from acklog.consumer.settlements import SettlementProblem, SettlementRequest, Settlements
-from acklog.errors import AcklogError, DeadlineExceeded, SettlementsLost, Unavailable
+from acklog.consumer.holdings import Holdings
+from acklog.consumer.lanes import Worker
+from acklog.consumer.member_partitions import Asking, MemberPartitions
+from acklog.consumer.settlements import SettlementProblem, SettlementRequest
+from acklog.consumer.source import MemberSource, Source, lanes_of
+from acklog.errors import (
+    AcklogError,
+    DeadlineExceeded,
+    InvalidArgument,
+    MemberFenced,
+    MemberUnknown,
+    SettlementsLost,
+    Unavailable,
+)
 from acklog.messages import Message, Settled
-from acklog.wire.limits import RECEIVE_BYTES_MAX
 
 AT_ONCE_S = 0.05  # an empty answer that comes so fast was not waited for
 LAST_ANSWER_S_MAX = 1.0
@@ -30,16 +40,6 @@ drop the connection would leave them leased to nobody until their visibility tim
 SETTLE_TIMEOUT_S_MIN = 1.0
 _logger = logging.getLogger("acklog.consumer")
 OnProblem = Callable[[SettlementProblem], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where messages come from. `name` is a label for this worker that a look at a message shows."""
-
-    topics: Sequence[str]
-    group: str
-    name: str | None
-    auto_ack: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +68,13 @@ class ConsumerEngine:
         self._backoff = Backoff(min_ms=settings.backoff_min_ms, max_ms=settings.backoff_max_ms)
         # A request that hangs must not keep the next extension waiting until leases run out.
         self._settle_timeout_s = max(SETTLE_TIMEOUT_S_MIN, settings.visibility_s / 4)
-        self._lock = threading.Lock()
-        self._inbox = Inbox(settings)
-        self._settlements = Settlements(settings)
-        self._is_fetch_idle = False
+        self._holdings = Holdings(settings, lanes_of(source), hooks.now_ms, auto_ack=source.auto_ack)
+        self.membership = (
+            MemberPartitions(source, caller, settings, self._holdings, wake=self._hear, now_ms=hooks.now_ms)
+            if isinstance(source, MemberSource)
+            else None
+        )
+        """Of a member of an exclusive group."""
         self._fetch_alarm = Alarm()
         self._asked_ms: float | None = None
         self._last_answer_timer: asyncio.TimerHandle | None = None
@@ -81,9 +84,8 @@ class ConsumerEngine:
 
     # For whoever works on messages, in any thread
 
-    @property
-    def has_messages(self) -> bool:
-        return len(self._inbox) > 0
+    def has_for(self, worker: Worker) -> bool:
+        return self._holdings.has_for(worker)
 
     @property
     def is_over(self) -> bool:
@@ -91,15 +93,11 @@ class ConsumerEngine:
         already has come, where it cannot be given back."""
         return self.is_stopping and (not self._source.auto_ack or self._asked_ms is None)
 
-    def take(self) -> Message | None:
-        """A message, if there is one now. After a stop only those that cannot be given back."""
+    def take(self, worker: Worker) -> Message | None:
+        """A message for this worker, if there is one now. After a stop only those that cannot be given back."""
         if self.is_stopping and not self._source.auto_ack:
             return None
-        with self._lock:
-            message = self._inbox.take(self._hooks.now_ms)
-            is_wanting = self._is_fetch_idle and self._inbox.wanted_messages() > 0
-            if is_wanting:
-                self._is_fetch_idle = False
+        message, is_wanting = self._holdings.take(worker)
         if is_wanting:
             self._hooks.wake(self.wake)
         return message
@@ -107,17 +105,19 @@ class ConsumerEngine:
     def ack(self, message: Message) -> None:
         if not self._is_first_decision(message):
             return
-        with self._lock:
-            is_due = self._settlements.ack(message.receipt, self._hooks.now_ms)
+        is_due, is_freed = self._holdings.ack(message)
         if is_due:
             self._hooks.wake(self.wake)
+        if is_freed:
+            self._hooks.on_change()
 
     def nack(self, message: Message, delay_s: float | None) -> None:
         if not self._is_first_decision(message):
             return
-        with self._lock:
-            self._settlements.nack(message.receipt, delay_s, self._hooks.now_ms)
+        is_freed = self._holdings.nack(message, delay_s)
         self._hooks.wake(self.wake)
+        if is_freed:
+            self._hooks.on_change()
 
     def end(self, message: Message, error: BaseException | None) -> None:
         """The work on the message has ended: well, in an error, or because everything ends."""
@@ -136,6 +136,13 @@ class ConsumerEngine:
         kept["settled"] = True
         return True
 
+    @property
+    def partitions(self) -> MemberPartitions:
+        """Raises InvalidArgument where there are none."""
+        if self.membership is None:
+            raise InvalidArgument('partitions are members\' in exclusive groups: mode="exclusive"', field="mode")
+        return self.membership
+
     # On the loop
 
     @property
@@ -146,6 +153,8 @@ class ConsumerEngine:
         """Begin to receive."""
         loop = asyncio.get_running_loop()
         self._tasks = [loop.create_task(self._fetch()), loop.create_task(self._settle())]
+        if self.membership is not None:
+            self._tasks.append(loop.create_task(self._be_a_member(self.membership)))
         for task in self._tasks:
             task.add_done_callback(self._ended)
 
@@ -168,7 +177,7 @@ class ConsumerEngine:
         """Wait until all acks and nacks are confirmed or given up. Raises DeadlineExceeded."""
         try:
             async with asyncio.timeout(timeout_s):
-                while not self._is_settled():
+                while not self._holdings.is_settled:
                     self._has_settled.clear()
                     await self._has_settled.wait()
         except TimeoutError:
@@ -179,15 +188,10 @@ class ConsumerEngine:
         Raises SettlementsLost."""
         self.stop()
         await asyncio.gather(*self._tasks[:1], return_exceptions=True)
-        with self._lock:
-            left = self._inbox.empty()
-            if not self._source.auto_ack:
-                for message in left:
-                    self._settlements.nack(message.receipt, 0, self._hooks.now_ms)
-            self._settlements.let_go()
+        left = self._holdings.close()
         self._settle_alarm.ring()
         if self._source.auto_ack and left:
-            _logger.warning("%d messages were received with auto_ack and not handed out: they are lost", len(left))
+            _logger.warning("%d messages were received with auto_ack and not handed out: they are lost", left)
         if self._last_answer_timer is not None:
             self._last_answer_timer.cancel()
         if self._tasks:
@@ -197,15 +201,23 @@ class ConsumerEngine:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
             self._tasks = []
-        with self._lock:
-            lost = self._settlements.abandon()
+        if self.membership is not None:
+            await self.membership.leave()
+        lost = self._holdings.abandon()
         if lost:
             detail = f"{len(lost)} acks and nacks could not be confirmed: those messages may come again"
             raise SettlementsLost(detail, receipts=lost)
 
-    def _is_settled(self) -> bool:
-        with self._lock:
-            return self._settlements.is_settled
+    def _hear(self) -> None:
+        """The partitions have changed, or which of them are paused."""
+        self.wake()
+        self._hooks.on_change()
+
+    async def _be_a_member(self, membership: MemberPartitions) -> None:
+        try:
+            await membership.run()
+        except AcklogError as error:
+            self.failure = error
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
         """A task of the engine's never ends by itself but after a failure or a stop."""
@@ -218,44 +230,50 @@ class ConsumerEngine:
     async def _fetch(self) -> None:
         failures = 0
         while not self.is_stopping:
-            messages, size_bytes = self._wanted()
-            if not messages:
+            messages, size_bytes = self._holdings.wanted()
+            asking = self._asking() if messages else None
+            if asking is None:
                 await self._fetch_alarm.wait(None)
                 continue
-            error = await self._receive(messages, size_bytes)
+            error = await self._receive(asking, messages, size_bytes)
             if error is None:
                 failures = 0
-            elif not error.retriable:
+            elif not error.retriable and not self._is_news(error):
                 self.failure = error
                 return
             else:
                 failures += 1
                 log = _logger.warning if failures == 1 else _logger.debug
-                log("nothing could be received from %s, trying again: %s", ", ".join(self._source.topics), error)
+                log("nothing could be received from %s, trying again: %s", ", ".join(asking.topics), error)
                 pause_ms = self._backoff.delay_ms(failures, chance=self._caller.chance(), error=error)
                 await asyncio.sleep(pause_ms / 1000)
 
-    def _wanted(self) -> tuple[int, int]:
-        """Messages and bytes to ask for now. None asked for: `take` and settled messages ring when that changes."""
-        with self._lock:
-            room = self._settings.unsettled_messages_max - self._settlements.unsettled
-            messages = min(self._inbox.wanted_messages(), room)
-            self._is_fetch_idle = messages <= 0
-            return max(0, messages), min(self._inbox.wanted_bytes(), RECEIVE_BYTES_MAX)
+    def _asking(self) -> Asking | None:
+        """From where to receive now. None: from nowhere, before something changes."""
+        if self.membership is None:
+            return Asking(self._source.topics, self._settings.wait_s, None)
+        return self.membership.asking()
 
-    async def _receive(self, messages: int, size_bytes: int) -> AcklogError | None:
+    def _is_news(self, error: AcklogError) -> bool:
+        """A member that was told that it is none: its session knows more, or finds out."""
+        return self.membership is not None and isinstance(error, MemberUnknown | MemberFenced)
+
+    async def _receive(self, asking: Asking, messages: int, size_bytes: int) -> AcklogError | None:
         """Why nothing could be received; None for messages, and for a wait in which none came."""
         source, settings = self._source, self._settings
         call = message_calls.receive(
-            source.topics,
+            asking.topics,
             group=source.group,
             max_messages=messages,
             max_bytes=size_bytes,
-            wait_s=settings.wait_s,
+            wait_s=asking.wait_s,
             visibility_s=settings.visibility_s,
             consumer=source.name,
             auto_ack=source.auto_ack,
+            mode=source.mode,
+            member_epoch=asking.member_epoch,
         )
+        serial = self._holdings.begin_receive()
         self._asked_ms = asked_ms = self._hooks.now_ms()
         try:
             received = await self._caller.perform(call, retries_max=0)
@@ -264,29 +282,21 @@ class ConsumerEngine:
         finally:
             self._asked_ms = None
         if received.messages:
-            self._arrived(received.messages)
-        elif self._hooks.now_ms() - asked_ms < 1000 * min(AT_ONCE_S, settings.wait_s / 2):
+            self._arrived(received.messages, serial)
+        elif self._hooks.now_ms() - asked_ms < 1000 * min(AT_ONCE_S, asking.wait_s / 2):
             return Unavailable(f"the server has nothing now: {received.reason}")
         return None
 
-    def _arrived(self, messages: list[Message]) -> None:
-        for message in messages:
-            message.__dict__["settler"] = self
-        now_ms = self._hooks.now_ms()
-        with self._lock:
-            if not self._source.auto_ack:
-                self._settlements.hold([message.receipt for message in messages], now_ms)
-            self._inbox.add(messages, now_ms)
+    def _arrived(self, messages: list[Message], serial: int) -> None:
+        self._holdings.arrived(messages, serial, self)
+        if self.membership is not None:
+            self.membership.arrived()
         self._settle_alarm.ring()
         self._hooks.on_change()
 
     async def _settle(self) -> None:
         while True:
-            with self._lock:
-                step = self._settlements.next_step(self._hooks.now_ms() + TIMER_SLACK_MS)
-                due_ms = None if step else self._settlements.next_due_ms()
-                problems = self._settlements.take_problems()
-                is_settled = self._settlements.is_settled
+            step, due_ms, problems, is_settled = self._holdings.next_step()
             self._report(problems)
             if step is not None:
                 await self._perform(step)
@@ -307,11 +317,10 @@ class ConsumerEngine:
             _logger.debug("%d messages: %s failed: %s", len(step.receipts), step.action, failure)
             error = failure
         finally:
-            with self._lock:
-                if error is None:
-                    self._settlements.finished(step, results, self._hooks.now_ms(), chance=chance)
-                else:
-                    self._settlements.failed(step, error, self._hooks.now_ms(), chance=chance)
+            if error is None:
+                self._holdings.finished(step, results, chance=chance)
+            else:
+                self._holdings.failed(step, error, chance=chance)
 
     def _call_of(self, step: SettlementRequest) -> Call[list[Settled]]:
         if step.action == "ack":

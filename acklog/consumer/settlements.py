@@ -3,7 +3,7 @@
 One request at a time: an extension that overtook a nack of the same message would lease the message again, for nobody.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -106,6 +106,11 @@ class Settlements:
     def nack(self, receipt: str, delay_s: float | None, now_ms: Callable[[], float]) -> None:
         self._leases.pop(receipt, None)
         self._nacks.setdefault(delay_s, _Pending()).add(receipt, now_ms)
+
+    def forget(self, receipts: Iterable[str]) -> None:
+        """Their leases are over, or somebody else's business."""
+        for receipt in receipts:
+            self._leases.pop(receipt, None)
 
     def let_go(self) -> None:
         """Extend nothing any longer, and let no ack wait for others."""

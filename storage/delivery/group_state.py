@@ -180,9 +180,8 @@ class PartitionGroupState:
         """A record with these offsets, all below `end`, is on its way to the log."""
         self.pending.mark(offsets)
         if self.postponed.range_count:
-            ranges = [offsets] if isinstance(offsets, range) else [range(each, each + 1) for each in offsets]
-            for each in ranges:
-                self.postponed.remove(each.start, each.stop)
+            for offset in offsets:
+                self.postponed.remove(offset, offset + 1)
         self.ahead_until = max(self.ahead_until, end)
 
     def abort(self, record: GroupRecord, *, now_ms: int) -> None:
