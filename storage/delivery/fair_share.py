@@ -9,7 +9,7 @@ What is in flight of a key is counted along with the leases and made from them (
 that is set to read so, meets what is leased on its way from the group's progress upwards.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from acklog.wire import limits
@@ -72,10 +72,14 @@ class FairShare:
         offsets: Sequence[int] = range(start, end)
         if end - start > len(known):
             offsets = [offset for offset in known if start <= offset < end]
+        leased = self._leases.by_offset
+        ended: dict[int, int] = {}
         for offset in offsets:
             key = known.pop(offset, None)
-            if key is not None and offset in self._leases.by_offset:
-                self._keys.count(key, -1)
+            if key is not None and offset in leased:
+                ended[key] = ended.get(key, 0) + 1
+        for key, count in ended.items():
+            self._keys.count(key, -count)
 
     def forget(self) -> None:
         self._keys = KeysInTurn()
@@ -126,29 +130,35 @@ class FairShare:
         again: list[int] = []
         fresh: list[int] = []
         keys, limit = self._keys, self._in_flight_max
+        may_be_again = bool(state.released or state.progress.retries)
         while room > 0 and (key := keys.next_key(in_flight_max=limit, unlimited=NO_KEY)) is not None:
             count = 1
             if keys.waiting_count == 1:
                 count = room if key == NO_KEY else min(room, limit - keys.in_flight.get(key, 0))
-            offsets = [offset for offset in keys.take(key, count) if offset in state.postponed]
-            if not offsets:
-                continue
-            for offset in offsets:
-                state.postponed.remove(offset, offset + 1)
-                self._key_of[offset] = key
-                is_again = offset in state.released or offset in state.progress.retries
-                (again if is_again else fresh).append(offset)
-            self._picked.update(offsets)
-            keys.had_its_turn(key)
-            keys.count(key, len(offsets))
-            room -= len(offsets)
+            taken = 0
+            for offsets in _still_postponed(state, keys.take(key, count)):
+                state.postponed.remove(offsets.start, offsets.stop)
+                self._key_of.update(dict.fromkeys(offsets, key))
+                self._picked.update(offsets)
+                taken += len(offsets)
+                if not may_be_again:
+                    fresh.extend(offsets)
+                    continue
+                for offset in offsets:
+                    is_again = offset in state.released or offset in state.progress.retries
+                    (again if is_again else fresh).append(offset)
+            if taken:
+                keys.had_its_turn(key)
+                keys.count(key, taken)
+                room -= taken
         return again, fresh
 
     def granted(self, offsets: Sequence[int]) -> None:
         """As the listener of the leases: an extend grants anew what it ended before."""
+        picked = self._picked
         for offset in offsets:
-            if offset in self._picked:
-                self._picked.discard(offset)
+            if offset in picked:
+                picked.remove(offset)
             elif (key := self._key_of.get(offset)) is not None:
                 self._keys.count(key, 1)
 
@@ -166,6 +176,16 @@ class FairShare:
             if key is not None:
                 counted[key] = counted.get(key, 0) + 1
         assert counted == self._keys.in_flight, "what is in flight of a key is miscounted"
+
+
+def _still_postponed(state: PartitionGroupState, waiting: range) -> Iterator[range]:
+    """What of it nobody has settled meanwhile."""
+    start = waiting.start
+    while start < waiting.stop and (found := state.postponed.range_from(start)) is not None:
+        first, start = max(found[0], start), min(found[1], waiting.stop)
+        if first >= start:
+            return
+        yield range(first, start)
 
 
 class _Queue:

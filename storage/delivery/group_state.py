@@ -180,8 +180,9 @@ class PartitionGroupState:
         """A record with these offsets, all below `end`, is on its way to the log."""
         self.pending.mark(offsets)
         if self.postponed.range_count:
-            for offset in offsets:
-                self.postponed.remove(offset, offset + 1)
+            ranges = [offsets] if isinstance(offsets, range) else [range(each, each + 1) for each in offsets]
+            for each in ranges:
+                self.postponed.remove(each.start, each.stop)
         self.ahead_until = max(self.ahead_until, end)
 
     def abort(self, record: GroupRecord, *, now_ms: int) -> None:
