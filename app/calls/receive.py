@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from cluster.model.values import GroupMode
 from storage.rpc.messages import DeliveredMessage
 
 DEFAULT_GROUP = "default"
@@ -16,7 +17,7 @@ LIMITS = {
 
 @dataclass(frozen=True, slots=True)
 class ReceiveCommand:
-    """`visibility_ms` None: the group's setting."""
+    """`visibility_ms` None: the group's setting. `mode` None: the one that the group has; else it must be that."""
 
     queues: tuple[str, ...]
     group: str
@@ -26,6 +27,7 @@ class ReceiveCommand:
     wait_ms: int
     visibility_ms: int | None
     auto_ack: bool
+    mode: GroupMode | None = None
 
 
 @dataclass(slots=True)

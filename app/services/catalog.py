@@ -238,7 +238,7 @@ class Catalog:
             raise _no_group(name, field)
         return group
 
-    async def group_for_receive(self, name: str, principal: Principal) -> tuple[Group, bool]:
+    async def group_for_receive(self, name: str, principal: Principal, mode: GroupMode | None) -> tuple[Group, bool]:
         """The group, and whether it was created just now. Raises ServerError as `group` does."""
         group = await self._group(name, "group")
         if group is not None:
@@ -246,7 +246,8 @@ class Catalog:
         if not self._settings.auto_create_groups:
             raise _no_group(name, "group")
         with self._auto_groups.one_more(name, principal):
-            group = await self._gateway.groups.get_or_create(name, mode=GroupMode.SHARED, settings=GroupSettings())
+            chosen = mode or GroupMode.SHARED
+            group = await self._gateway.groups.get_or_create(name, mode=chosen, settings=GroupSettings())
         return group, True
 
     async def _group(self, name: str, field: str) -> Group | None:

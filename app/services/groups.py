@@ -4,6 +4,7 @@ import msgspec
 
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal, Scope
+from app.calls.group_modes import check_mode
 from app.calls.groups import (
     GroupFields,
     GroupListing,
@@ -50,7 +51,7 @@ class GroupService:
     async def create(self, name: str, fields: GroupFields, principal: Principal) -> tuple[GroupView, bool]:
         """Create the group; True when it was created, and not there with the settings that `fields` names.
 
-        Raises ServerError GROUP_EXISTS (with others), INVALID_NAME, INVALID_FIELD.
+        Raises ServerError GROUP_EXISTS (with others), WRONG_GROUP_MODE, INVALID_NAME, INVALID_FIELD.
         """
         principal.require(Scope.ADMIN)
         check_name(name, field="group")
@@ -74,7 +75,7 @@ class GroupService:
     async def update(self, name: str, fields: GroupFields, principal: Principal) -> GroupView:
         """Change what `fields` names of the group.
 
-        Raises ServerError GROUP_NOT_FOUND, GROUP_EXISTS (another mode), INVALID_FIELD, INVALID_NAME.
+        Raises ServerError GROUP_NOT_FOUND, WRONG_GROUP_MODE, INVALID_FIELD, INVALID_NAME.
         """
         principal.require(Scope.ADMIN)
         check_name(name, field="group")
@@ -84,9 +85,7 @@ class GroupService:
         existing = await self._catalog.latest_group(name) or await self._catalog.group(name)
         if sources is not msgspec.UNSET:
             await self._require_what_it_reads(existing, principal)
-        if fields.mode not in {None, existing.mode}:
-            detail = f"the group is {existing.mode.value!r}; a group's mode never changes"
-            raise ServerError(ProblemCode.GROUP_EXISTS, detail, field="mode")
+        check_mode(existing, fields.mode)
         check_mode_settings(changes, existing.mode)
         is_same = changes.applied_to(existing.settings) == existing.settings
         if is_same and sources in {msgspec.UNSET, existing.dead_letter_sources}:
@@ -220,7 +219,8 @@ def _sources_of(changes: GroupSettingsFields, principal: Principal) -> _Sources:
 
 
 def _refuse_other_settings(group: Group, fields: GroupFields, sources: _Sources) -> None:
-    """Raises ServerError GROUP_EXISTS."""
+    """Raises ServerError WRONG_GROUP_MODE, GROUP_EXISTS."""
+    check_mode(group, fields.mode)
     plain = msgspec.structs.replace(fields, settings=None)
     found = [*differences(group, plain), *differences(group.settings, fields.settings, path="settings.")]
     is_chosen = fields.settings is not None and isinstance(fields.settings.dead_letter_topic, str)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from acklog.wire.identifiers import MessageId, Receipt
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal, Scope
+from app.calls.group_modes import check_acked_by_message_id
 from app.calls.settle import SettleCommand
 from app.gateway.dependencies import Gateway
 from app.gateway.metrics import Metrics
@@ -246,7 +247,9 @@ class SettleService:
         if settlement.kind == "messageId" and len(faults) < len(named):
             try:
                 principal.require_use_of_group(settlement.group)
-                context.group_id = (await self._catalog.group(settlement.group)).id
+                group = await self._catalog.group(settlement.group)
+                check_acked_by_message_id(group)
+                context.group_id = group.id
             except ServerError as fault:
                 context.group_fault = fault.with_traceback(None)
         return context

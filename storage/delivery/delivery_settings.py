@@ -18,7 +18,19 @@ class DeliverySettings:
     """Ranges of dead-lettered offsets that a group remembers; the lowest are forgotten first and then count as done."""
 
     postponed_ranges_max: int = limits.IN_FLIGHT_MAX
-    """Ranges of messages that one group has seen and left for later; at the limit nothing fresh is looked at."""
+    """Ranges of messages that one group has left for later and remembers; what is beyond is searched for again when it
+    may go."""
+
+    postponed_ranges_of_key_max: int = 1024
+    """Of these, ranges of one key: a key that is stuck leaves room to remember the others."""
+
+    done_holes_max: int = 10 * limits.IN_FLIGHT_MAX
+    """Done ranges above a group's progress, in between what it left for later; at the limit nothing fresh is looked
+    at."""
+
+    interrupted_max: int = limits.IN_FLIGHT_MAX
+    """Leases of one group that ended because one before them came back, as long as somebody may still settle by their
+    receipts; beyond it those are refused."""
 
     look_ahead_ranges_max: int = 10_000
     """Entries of what one group that is fair among keys has seen and not leased yet; a run of one key is one entry."""

@@ -87,6 +87,12 @@ class FairShare:
         self._picked.clear()
         self._looks = 0
 
+    def behind(self, offset: int) -> Sequence[int]:
+        return ()
+
+    def may_revive(self) -> bool:
+        return True
+
     @property
     def is_held_back(self) -> bool:
         """Messages wait, and the limit per key keeps all of them from being leased."""
@@ -121,7 +127,7 @@ class FairShare:
         """What came back and is due is first of its key. What is at or above the cursor is met there."""
         came_back = [offset for offset in state.take_returned(room) if offset < state.cursor]
         for offset in reversed(came_back):
-            state.postponed.add(offset, offset + 1)
+            state.postpone(offset)
             self._keys.wait_first(self._key_of.get(offset, NO_KEY), offset)
 
     # --- leases -------------------------------------------------------------------------------------------------------
@@ -136,8 +142,7 @@ class FairShare:
             if keys.waiting_count == 1:
                 count = room if key == NO_KEY else min(room, limit - keys.in_flight.get(key, 0))
             taken = 0
-            for offsets in _still_postponed(state, keys.take(key, count)):
-                state.postponed.remove(offsets.start, offsets.stop)
+            for offsets in self._still_postponed(state, keys.take(key, count)):
                 self._key_of.update(dict.fromkeys(offsets, key))
                 self._picked.update(offsets)
                 taken += len(offsets)
@@ -152,6 +157,14 @@ class FairShare:
                 keys.count(key, taken)
                 room -= taken
         return again, fresh
+
+    def _still_postponed(self, state: PartitionGroupState, waiting: range) -> Iterator[range]:
+        """What of it nobody has settled meanwhile, and is not picked already."""
+        for offsets in state.postponed_within(waiting):
+            if self._picked.isdisjoint(offsets):
+                yield offsets
+            else:
+                yield from (range(each, each + 1) for each in offsets if each not in self._picked)
 
     def granted(self, offsets: Sequence[int]) -> None:
         """As the listener of the leases: an extend grants anew what it ended before."""
@@ -178,27 +191,23 @@ class FairShare:
         assert counted == self._keys.in_flight, "what is in flight of a key is miscounted"
 
 
-def _still_postponed(state: PartitionGroupState, waiting: range) -> Iterator[range]:
-    """What of it nobody has settled meanwhile."""
-    start = waiting.start
-    while start < waiting.stop and (found := state.postponed.range_from(start)) is not None:
-        first, start = max(found[0], start), min(found[1], waiting.stop)
-        if first >= start:
-            return
-        yield range(first, start)
-
-
 class _Queue:
     """The chooser that puts what it sees where it waits for its turn."""
 
     def __init__(self, share: FairShare) -> None:
         self._share = share
 
+    def begin(self) -> None:
+        pass
+
     def choose(self, run: CandidateRun) -> Choice:
         self._share.wait(run)
         return Choice(CandidateVerdict.POSTPONE, run.end)
 
-    def held(self, run: CandidateRun) -> None:
+    def leased(self, run: CandidateRun) -> None:
+        pass
+
+    def met(self, run: CandidateRun) -> None:
         for offset in range(run.start, run.end):
             self._share.met(offset, run.key_hash)
 
@@ -213,3 +222,9 @@ class _Queue:
 
     def forget(self) -> None:
         pass
+
+    def behind(self, offset: int) -> Sequence[int]:
+        return ()
+
+    def may_revive(self) -> bool:
+        return True

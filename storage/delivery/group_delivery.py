@@ -39,6 +39,7 @@ from storage.delivery.records import (
 )
 from storage.delivery.selection import NewSelection
 from storage.delivery.settlement import Settlement
+from storage.delivery.state_check import check_state
 
 
 class GroupDelivery:
@@ -162,7 +163,7 @@ class GroupDelivery:
         state.returns.promote(now_ms)
         if len(state.leases) >= self._terms.settings.max_in_flight:
             return "IN_FLIGHT_LIMIT"
-        if state.cursor < readable_end and (state.is_returned_full or state.is_postponed_full):
+        if state.cursor < readable_end and (state.is_returned_full or state.is_full_of_holes):
             return "IN_FLIGHT_LIMIT_OF_RETURNED"
         if self._selection.is_held_back:
             return "IN_FLIGHT_LIMIT_PER_KEY"
@@ -171,11 +172,12 @@ class GroupDelivery:
         return "DELAYED" if state.returns.delayed_count else "EMPTY"
 
     def _lease_again(self, offsets: Sequence[int], consumer: str, deadline_ms: int) -> list[Lease]:
-        retries, released = self._state.progress.retries, self._state.released
+        retries, released, interrupted = self._state.progress.retries, self._state.released, self._state.interrupted
         leases: list[Lease] = []
         by_attempt: dict[int, list[int]] = {}
         for offset in offsets:
             released.pop(offset, None)
+            interrupted.pop(offset, None)
             retry = retries.get(offset)
             attempt = 1 if retry is None else retry.attempts + 1
             by_attempt.setdefault(attempt, []).append(offset)
@@ -323,5 +325,5 @@ class GroupDelivery:
 
     def check_invariants(self) -> None:
         """Raises AssertionError."""
-        self._state.check_invariants()
+        check_state(self._state)
         assert len(self._state.leases) <= max(self._terms.settings.max_in_flight, limits.IN_FLIGHT_MAX)

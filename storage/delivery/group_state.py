@@ -4,16 +4,16 @@
 decision whose record could not be written. Between decision and either an offset is *pending*: it is leased to nobody
 else and does not expire.
 
-Where a message is, from the group's progress upwards: below `cursor` each one is done, leased, released, in the
-retries, pending, postponed or being skipped; from `cursor` on each one is fresh, except for a few that old receipts or
-a replay speak of.
+Where a message is, from the group's progress upwards: below `cursor` each one is done, out (leased, given back, or on
+its way to be either), being skipped, or postponed, which is whatever is none of these; from `cursor` on each one is
+fresh, except for a few that old receipts or a replay speak of.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Sequence
 
 from storage.delivery.dead_letter_queue import DeadLetterQueue
 from storage.delivery.delivery_settings import DeliverySettings
+from storage.delivery.done_listener import DoneListener
 from storage.delivery.group_progress import GroupProgress, GroupSnapshot, Retry
 from storage.delivery.leases import LeaseBatch, LeaseTable
 from storage.delivery.offset_ranges import OffsetRanges
@@ -34,22 +34,12 @@ from storage.delivery.return_queue import ReturnQueue
 from storage.delivery.states import MessageState
 
 
-class DoneListener(Protocol):
-    """Who keeps something of messages that are not done: the group's selection."""
-
-    def done(self, start: int, end: int) -> None:
-        """These are done just now."""
-        ...
-
-    def forget(self) -> None:
-        """Nothing of before is true."""
-        ...
-
-
 class PartitionGroupState:
     """`released` are leases whose answer was not written (None: a message that the cursor passed while it was
-    pending); `postponed` were seen and left for later, `skipping` are passed over as soon as that is durable.
-    `ahead_until` is the end of what is known at or above the cursor.
+    pending), `interrupted` those that ended as one before theirs came back; `blocked` messages wait for a person.
+    `skipping` are passed over as soon as that is durable. What was seen and left for later is kept nowhere: below the
+    cursor it is what is left, and all of it is at `postponed_from` or above (None: there is none). `ahead_until` is the
+    end of what is known at or above the cursor.
     """
 
     def __init__(self, group_id: str, selection: DoneListener, *, start_offset: int, bounds: DeliverySettings) -> None:
@@ -58,11 +48,12 @@ class PartitionGroupState:
         self.progress = GroupProgress(start_offset, dead_lettered_ranges_max=bounds.dead_lettered_ranges_max)
         self.leases = LeaseTable()
         self.released: dict[int, LeaseBatch | None] = {}
+        self.interrupted: dict[int, LeaseBatch] = {}
         self.returns = ReturnQueue()
         self.dead_letters = DeadLetterQueue()
         self.pending = PendingOffsets()
-        self.postponed = OffsetRanges()
         self.skipping = OffsetRanges()
+        self.postponed_from: int | None = None
         self.cursor = start_offset
         self.ahead_until = start_offset
         self.jumping_to = -1
@@ -72,7 +63,41 @@ class PartitionGroupState:
 
     def is_tracked(self, offset: int) -> bool:
         """Whether a message that is not done is anything but fresh (or pending)."""
-        return offset in self.leases.by_offset or offset in self.released or offset in self.progress.retries
+        return (
+            offset in self.leases.by_offset
+            or offset in self.released
+            or offset in self.interrupted
+            or offset in self.progress.retries
+        )
+
+    def is_out(self, offset: int) -> bool:
+        """Whether somebody has a message that is not done, or it is in a queue: it is neither fresh nor postponed."""
+        if offset in self.leases.by_offset or offset in self.pending or offset in self.returns:
+            return True
+        return offset in self.dead_letters
+
+    def postponed_within(self, offsets: range) -> Iterator[range]:
+        """What of these was seen and left for later."""
+        start, end = offsets.start, min(offsets.stop, self.cursor)
+        is_none_out = not (self.progress.retries or self.released or self.pending)
+        while start < end:
+            passed_until = self.passed_until(start)
+            if passed_until is not None:
+                start = passed_until
+                continue
+            done, skipping = self.progress.done_above.next_start(start), self.skipping.next_start(start)
+            found = range(start, min(end, done or end, skipping or end))
+            if is_none_out and self.leases.by_offset.keys().isdisjoint(found):
+                yield found
+            else:
+                yield from (range(each, each + 1) for each in found if not self.is_out(each))
+            start = found.stop
+
+    def passed_until(self, offset: int) -> int | None:
+        """The end of what is done, or about to be passed over, where `offset` is a part of it."""
+        if offset < self.progress.progress:
+            return self.progress.progress
+        return self.progress.done_above.end_of(offset) or self.skipping.end_of(offset)
 
     @property
     def is_returned_full(self) -> bool:
@@ -80,25 +105,19 @@ class PartitionGroupState:
         return len(self.progress.retries) >= self.bounds.returned_max
 
     @property
-    def is_postponed_full(self) -> bool:
-        """Nothing fresh is looked at while so many wait."""
-        return self.postponed.range_count >= self.bounds.postponed_ranges_max
+    def is_full_of_holes(self) -> bool:
+        """Nothing fresh is looked at while so much is done in between what was left for later."""
+        return self.progress.done_above.range_count >= self.bounds.done_holes_max
 
     @property
     def delivered_below(self) -> int:
         """Every message below it was delivered at least once, or is done."""
         below = self.cursor
-        if self.postponed.range_count:
-            below = min(below, self.postponed.first)
+        if self.postponed_from is not None:
+            below = min(below, max(self.postponed_from, self.progress.progress))
         if self.skipping.range_count:
             below = min(below, self.skipping.first)
         return below
-
-    def was_delivered(self, offset: int) -> bool:
-        """As far as it is remembered; a message that is done counts."""
-        if self.is_tracked(offset) or self.progress.is_done(offset) or offset < self.progress.delivered_below:
-            return True
-        return offset < self.cursor and offset not in self.postponed and offset not in self.skipping
 
     def message_state(self, offset: int) -> MessageState:
         """As of the last call that knew the time."""
@@ -110,14 +129,6 @@ class PartitionGroupState:
         if retry is not None and retry.is_dead_lettering:
             return MessageState.DEAD_LETTERING
         return MessageState.WAITING if self.returns.delayed_until(offset) is None else MessageState.DELAYED
-
-    def newest_delivery(self, offset: int) -> tuple[int, int] | None:
-        """The newest delivery of a message, as (leader epoch, attempt), as far as it is remembered."""
-        delivery = self.leases.by_offset.get(offset) or self.released.get(offset)
-        if delivery is not None:
-            return delivery.leader_epoch, delivery.attempt
-        retry = self.progress.retries.get(offset)
-        return None if retry is None else (retry.leader_epoch, retry.attempts)
 
     def next_deadline(self) -> int | None:
         """When something happens by itself next."""
@@ -158,13 +169,33 @@ class PartitionGroupState:
             self.released[offset] = self.leases.remove(offset)
             self.returns.put_first(offset)
 
+    def interrupt_behind(self, offset: int) -> None:
+        """This message comes back: where there is an order, leases behind it end, and their attempts do not count."""
+        for each in self._selection.behind(offset):
+            if each in self.pending:
+                continue
+            delivery = self.leases.remove(each)
+            if delivery is not None and len(self.interrupted) < self.bounds.interrupted_max:
+                self.interrupted[each] = delivery
+            self.postpone(each)
+
+    @property
+    def may_revive(self) -> bool:
+        """Whether a lease that ran out can be taken up again by whoever had it."""
+        return self._selection.may_revive()
+
+    def postpone(self, offset: int) -> None:
+        """This was seen and is left for later, as may be what is behind it."""
+        if self.postponed_from is None or offset < self.postponed_from:
+            self.postponed_from = offset
+
     def take_back(self, offsets: Iterable[int]) -> None:
         """Take messages from wherever they are, so that they can be leased to whom they were delivered before."""
         for offset in offsets:
             self.leases.remove(offset)
             self.released.pop(offset, None)
+            self.interrupted.pop(offset, None)
             self.returns.discard(offset)
-            self.postponed.remove(offset, offset + 1)
             self.ahead_until = max(self.ahead_until, offset + 1)
 
     def rewind(self, offset: int) -> None:
@@ -179,10 +210,6 @@ class PartitionGroupState:
     def mark_pending(self, offsets: Iterable[int], *, end: int) -> None:
         """A record with these offsets, all below `end`, is on its way to the log."""
         self.pending.mark(offsets)
-        if self.postponed.range_count:
-            ranges = [offsets] if isinstance(offsets, range) else [range(each, each + 1) for each in offsets]
-            for each in ranges:
-                self.postponed.remove(each.start, each.stop)
         self.ahead_until = max(self.ahead_until, end)
 
     def abort(self, record: GroupRecord, *, now_ms: int) -> None:
@@ -221,7 +248,10 @@ class PartitionGroupState:
         self.leases.listener = None
         self.ahead_until = max(self.ahead_until, self.cursor)
         self.cursor = self.progress.progress
-        self.postponed.clear()
+        self.postponed_from = None
+        for offset in (*self.progress.retries, *self.released, *self.interrupted):
+            if not self.is_out(offset):
+                self.returns.put_first(offset)  # the selection of before had postponed it
 
     def _look_anew(self, record: Skipped) -> None:
         """What was not passed over after all is seen again, and all that is behind it."""
@@ -229,7 +259,6 @@ class PartitionGroupState:
         for start, end in unpack_ranges(record.runs):
             self.skipping.remove(start, end)
             self.cursor = max(min(self.cursor, start), self.progress.progress)
-        self.postponed.remove_from(self.cursor)
 
     # --- apply -----------------------------------------------------------------------------------------------------
 
@@ -262,6 +291,8 @@ class PartitionGroupState:
                 self._apply_done(record)
                 self.progress.dead_lettered(record.runs)
         self.cursor = max(self.cursor, self.progress.progress)
+        if self.postponed_from is not None and self.progress.progress == self.cursor:
+            self.postponed_from = None
 
     def _apply_done(self, record: Acked | DeadLettered) -> None:
         for start, end in unpack_ranges(record.runs):
@@ -300,19 +331,20 @@ class PartitionGroupState:
         """Drop what is kept beside the progress for a range that is about to be done. Costs as much as the smaller of
         the range and what is kept: retention may jump over a billion messages."""
         self._selection.done(start, end)
-        if self.postponed.range_count:
-            self.postponed.remove(start, end)
         leased, released, retries = self.leases.by_offset, self.released, self.progress.retries
+        interrupted = self.interrupted
         offsets: Iterable[int] = range(start, end)
-        if end - start > len(leased) + len(released) + len(retries):
-            offsets = [offset for kept in (leased, released, retries) for offset in kept if start <= offset < end]
-        if not released and not retries:
+        if end - start > len(leased) + len(released) + len(retries) + len(interrupted):
+            kept_beside = (leased, released, retries, interrupted)
+            offsets = [offset for kept in kept_beside for offset in kept if start <= offset < end]
+        if not released and not retries and not interrupted:
             for offset in offsets:
                 self.leases.remove(offset)
             return
         for offset in offsets:
             self.leases.remove(offset)
             released.pop(offset, None)
+            interrupted.pop(offset, None)
             self.returns.discard(offset)
             self.dead_letters.discard(offset)
 
@@ -323,6 +355,7 @@ class PartitionGroupState:
                 self.returns.discard(offset)
         self.leases.clear()
         self.released.clear()
+        self.interrupted.clear()
         self.pending.clear()
         self.ahead_until = max(self.ahead_until, self.cursor)
         self.cursor = self.progress.progress
@@ -330,16 +363,17 @@ class PartitionGroupState:
     def _forget_everything(self, offset: int) -> None:
         self.leases.clear()
         self.released.clear()
+        self.interrupted.clear()
         self.returns.clear()
         self.dead_letters.clear()
         self.pending.clear()
-        self.postponed.clear()
         self.skipping.clear()
+        self.postponed_from = None
         self._selection.forget()
         self.cursor = self.ahead_until = offset
         self.jumping_to = -1
 
-    # --- snapshots and checks --------------------------------------------------------------------------------------
+    # --- snapshots --------------------------------------------------------------------------------------
 
     def snapshot(self) -> GroupSnapshot:
         """Committed facts only: no lease, nothing pending."""
@@ -352,37 +386,3 @@ class PartitionGroupState:
         self.ahead_until = max(self.cursor, self.progress.done_above.end)
         for offset, retry in self.progress.retries.items():
             self._queue(offset, retry, now_ms=now_ms, wall_now_ms=wall_now_ms)
-
-    def check_invariants(self) -> None:
-        """Raises AssertionError. Costs as much as there are messages in flight."""
-        progress, cursor = self.progress, self.cursor
-        progress.check_invariants()
-        self.leases.check_invariants()
-        assert cursor >= progress.progress, "the cursor is behind the progress"
-        kept = {*self.leases.by_offset, *self.released, *progress.retries}
-        for offset in kept:
-            assert not progress.is_done(offset), f"offset {offset} is done and still kept"
-            assert offset < max(cursor, self.ahead_until), f"the fresh scan would deliver offset {offset} twice"
-        for offset in self.released:
-            assert offset not in self.leases.by_offset, f"offset {offset} is leased and released"
-        for start, end in self.postponed:
-            assert progress.progress <= start < end <= cursor, "what is postponed is done, or not seen yet"
-            assert progress.done_above.count_below(start) == progress.done_above.count_below(end), "it is done"
-        for offset, retry in progress.retries.items():
-            queued = offset in self.returns or offset in self.leases.by_offset or offset in self.pending
-            is_seen_later = offset in self.postponed or offset in self.skipping or offset >= cursor
-            assert (
-                (offset in self.dead_letters or offset in self.pending)
-                if retry.is_dead_lettering
-                else queued or is_seen_later
-            ), f"offset {offset} was given back and is in no queue"
-        tracked = (self.leases.by_offset, self.released, progress.retries, self.pending.counts)
-        known = dict.fromkeys(offset for each in tracked for offset in each if not progress.is_done(offset))
-        below = sum(1 for offset in known if offset < cursor)
-        for start, end in (*self.postponed, *self.skipping):
-            first = max(start, progress.progress)
-            last = max(min(end, cursor), first)
-            done = progress.done_above.count_below(last) - progress.done_above.count_below(first)
-            below += last - first - done - sum(1 for offset in known if first <= offset < last)
-        done_below = progress.done_above.count_below(cursor)
-        assert cursor - progress.progress == below + done_below, "the cursor has passed a message and nobody knows it"

@@ -4,6 +4,8 @@ The cursor is where the owner has got. Below it every message is done or out; wh
 back with it (`PartitionGroupState.rewind`), and holds up what is behind it until it goes out again.
 """
 
+from collections.abc import Sequence
+
 from storage.delivery.candidates import CandidateIndex
 from storage.delivery.group_state import PartitionGroupState
 from storage.delivery.selection import Picked
@@ -39,6 +41,13 @@ class InOrderSelection:
 
     def forget(self) -> None:
         pass
+
+    def behind(self, offset: int) -> Sequence[int]:
+        """All of it; the partition is taken back, and these with it."""
+        return ()
+
+    def may_revive(self) -> bool:
+        return False
 
 
 def _is_held(state: PartitionGroupState, offset: int) -> bool:

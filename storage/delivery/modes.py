@@ -10,6 +10,7 @@ from storage.delivery.fair_share import NewFairShare
 from storage.delivery.group_delivery import GroupDelivery
 from storage.delivery.group_in_partition import GroupInPartition, GroupTerms
 from storage.delivery.in_order_selection import InOrderSelection
+from storage.delivery.key_order import NewKeyOrder
 from storage.delivery.selection import NewSelection, SharedSelection
 
 
@@ -19,7 +20,7 @@ class GroupFactory(Protocol):
     ) -> GroupInPartition: ...
 
 
-def _shared(terms: GroupTerms) -> NewSelection:
+def _shared(terms: GroupTerms, _bounds: DeliverySettings) -> NewSelection:
     """Who does not ask for keys does not look at them."""
     settings = terms.settings
     if settings.fair_by is FairBy.NONE and settings.max_in_flight_per_key is None:
@@ -27,16 +28,21 @@ def _shared(terms: GroupTerms) -> NewSelection:
     return NewFairShare(settings.max_in_flight_per_key)
 
 
-_SELECTIONS: dict[GroupMode, Callable[[GroupTerms], NewSelection]] = {
+def _in_key_order(_terms: GroupTerms, bounds: DeliverySettings) -> NewSelection:
+    return NewKeyOrder(bounds.postponed_ranges_max, bounds.postponed_ranges_of_key_max)
+
+
+_SELECTIONS: dict[GroupMode, Callable[[GroupTerms, DeliverySettings], NewSelection]] = {
     GroupMode.SHARED: _shared,
-    GroupMode.EXCLUSIVE: lambda _terms: InOrderSelection,
+    GroupMode.KEY_ORDERED: _in_key_order,
+    GroupMode.EXCLUSIVE: lambda _terms, _bounds: InOrderSelection,
 }
 SERVED_MODES = frozenset(_SELECTIONS)
 """What a group of another mode has done (a later version made it) is kept as for any; what it asks is refused."""
 
 
-def selection_for(terms: GroupTerms) -> NewSelection:
-    return _SELECTIONS.get(terms.mode, _SELECTIONS[GroupMode.SHARED])(terms)
+def selection_for(terms: GroupTerms, bounds: DeliverySettings) -> NewSelection:
+    return _SELECTIONS.get(terms.mode, _SELECTIONS[GroupMode.SHARED])(terms, bounds)
 
 
 def in_mode(group: GroupInPartition, mode: GroupMode) -> GroupInPartition:
@@ -55,5 +61,9 @@ def has_owners(mode: GroupMode) -> bool:
 def new_group(group_id: str, *, leader_epoch: int, start_offset: int, bounds: DeliverySettings) -> GroupInPartition:
     """A group that has done everything below `start_offset`."""
     return GroupDelivery(
-        group_id, leader_epoch=leader_epoch, start_offset=start_offset, bounds=bounds, selection_for=selection_for
+        group_id,
+        leader_epoch=leader_epoch,
+        start_offset=start_offset,
+        bounds=bounds,
+        selection_for=lambda terms: selection_for(terms, bounds),
     )

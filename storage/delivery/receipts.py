@@ -48,7 +48,7 @@ def judge(
         return None
     if item.generation < generation:
         return ProblemCode.RECEIPT_STALE
-    given, newest = (item.leader_epoch, item.attempt), state.newest_delivery(offset)
+    given, newest = (item.leader_epoch, item.attempt), _newest_delivery(state, offset)
     if given == newest:
         return None
     if newest is not None and given < newest:
@@ -73,4 +73,20 @@ def _judge_message_id(
         return ProblemCode.INVALID_RECEIPT
     if offset >= readable_end:
         return ProblemCode.MESSAGE_NOT_FOUND
-    return None if state.was_delivered(offset) else ProblemCode.NOT_DELIVERED
+    return None if _was_delivered(state, offset) else ProblemCode.NOT_DELIVERED
+
+
+def _was_delivered(state: PartitionGroupState, offset: int) -> bool:
+    """As far as it is remembered; a message that is done counts."""
+    if state.is_tracked(offset) or state.progress.is_done(offset) or offset < state.progress.delivered_below:
+        return True
+    return offset < state.cursor and offset in state.pending
+
+
+def _newest_delivery(state: PartitionGroupState, offset: int) -> tuple[int, int] | None:
+    """The newest delivery of a message, as (leader epoch, attempt), as far as it is remembered."""
+    delivery = state.leases.by_offset.get(offset) or state.released.get(offset) or state.interrupted.get(offset)
+    if delivery is not None:
+        return delivery.leader_epoch, delivery.attempt
+    retry = state.progress.retries.get(offset)
+    return None if retry is None else (retry.leader_epoch, retry.attempts)

@@ -1,11 +1,12 @@
 """A selection that looks before it leases: it shows each candidate to a chooser, which has the say.
 
-The way it looks is the same for all: first again at what was postponed and may go now, then at what came back and is
-due, then onwards from the group's cursor. Everything that is not done is met on that way, in the order of the log, so a
+The way it looks is the same for all: first at what came back and is due, then again at what was postponed and may go
+now, then onwards from the group's cursor. Everything that is not done is met on that way, in the order of the log, so a
 chooser knows who has a key before it sees the next message of that key; also after a failover, where looking begins at
 the group's progress.
 """
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple, Protocol
 
@@ -30,23 +31,33 @@ class Choice(NamedTuple):
 
 
 class Chooser(Protocol):
-    """What a mode or a filter wants. It is shown messages only, and neither one that is done nor one that is out."""
+    """What a mode or a filter wants. It is shown messages only. The first one of a run is neither done nor out; some
+    behind it may be out, and are not leased then."""
 
-    def choose(self, run: CandidateRun) -> Choice:
-        """What is to become of the run's first offsets. What is leased of them is told to `held`; that may be less."""
+    def begin(self) -> None:
+        """An answer begins: what is leased from here on is given to one consumer at once."""
         ...
 
-    def held(self, run: CandidateRun) -> None:
-        """Somebody has these, or they were given back and are not due: leased just now, or met on the way. May be told
-        of the same offsets again."""
+    def choose(self, run: CandidateRun) -> Choice:
+        """What is to become of the run's first offsets."""
+        ...
+
+    def leased(self, run: CandidateRun) -> None:
+        """What was just leased of what was chosen; it may be less."""
+        ...
+
+    def met(self, run: CandidateRun) -> None:
+        """A message that is out, met on the way: somebody has it, or it came back and is not due. May be told of the
+        same one again, whoever told of it first."""
         ...
 
     def done(self, start: int, end: int) -> None:
         """None of these offsets comes again."""
         ...
 
-    def look_again(self) -> int | None:
-        """From which offset on something postponed may go now; None: nothing does."""
+    def look_again(self) -> CandidateRun | int | None:
+        """What was postponed and goes now: messages that are to be leased as they are known, or (a number) from where
+        on all that is postponed is to be shown; None: nothing does."""
         ...
 
     def looked_again(self, until: int | None) -> None:
@@ -55,6 +66,14 @@ class Chooser(Protocol):
 
     def forget(self) -> None:
         """The group has sought: nothing of before is true."""
+        ...
+
+    def behind(self, offset: int) -> Sequence[int]:
+        """As for a selection. They are postponed from then on, wherever they are."""
+        ...
+
+    def may_revive(self) -> bool:
+        """As for a selection."""
         ...
 
 
@@ -67,7 +86,8 @@ class SeeingSelection:
 
     def pick(self, state: PartitionGroupState, candidates: CandidateIndex, *, room: int, readable_end: int) -> Picked:
         look = Look(self._chooser, state, candidates, room=room, readable_end=readable_end)
-        wanted = look.at_postponed() or look.at_returned() or look.onwards()
+        self._chooser.begin()
+        wanted = look.at_returned() or look.at_postponed() or look.onwards()
         return Picked(look.again, look.fresh, look.passed_over, wanted)
 
     @property
@@ -79,6 +99,12 @@ class SeeingSelection:
 
     def forget(self) -> None:
         self._chooser.forget()
+
+    def behind(self, offset: int) -> Sequence[int]:
+        return self._chooser.behind(offset)
+
+    def may_revive(self) -> bool:
+        return self._chooser.may_revive()
 
 
 class Look:
@@ -99,6 +125,7 @@ class Look:
         self.again: list[int] = []
         self.fresh: list[int] = []
         self.passed_over: list[tuple[int, int]] = []
+        self._taken: set[int] = set()  # of what the cursor has passed: is to be leased, and is not yet
         self._chooser = chooser
         self._state = state
         self._candidates = candidates
@@ -106,16 +133,19 @@ class Look:
         self._readable_end = readable_end
 
     def at_postponed(self) -> WantedRange | None:
+        """What has come back since, or is done, is told as such; it need not be shown."""
         state, chooser = self._state, self._chooser
-        while self._room and (start := chooser.look_again()) is not None:
-            found = state.postponed.range_from(start)
-            if found is None:
-                chooser.looked_again(None)
-                continue
-            run = self._candidates.run_at(found[0], min(found[1], self._readable_end))
-            if isinstance(run, WantedRange):
-                return run
-            chooser.looked_again(self._choose(run))
+        while self._room and (named := chooser.look_again()) is not None:
+            start = named if isinstance(named, int) else named.start
+            until: int | None
+            if start >= state.cursor:
+                until = None
+            elif (until := state.passed_until(start)) is None:
+                run = self._candidates.run_at(start, state.cursor) if isinstance(named, int) else named
+                if isinstance(run, WantedRange):
+                    return run
+                until = self._see(run, is_chosen=run is named)
+            chooser.looked_again(until)
         return None
 
     def at_returned(self) -> WantedRange | None:
@@ -133,7 +163,7 @@ class Look:
     def onwards(self, *, until: int | None = None) -> WantedRange | None:
         state, end = self._state, self._readable_end if until is None else until
         while self._room and state.cursor < end and not self._is_full():
-            passed_until = state.progress.done_above.end_of(state.cursor) or state.skipping.end_of(state.cursor)
+            passed_until = state.passed_until(state.cursor)
             if passed_until is not None:
                 state.cursor = passed_until
                 continue
@@ -142,38 +172,36 @@ class Look:
                 return run
             if state.cursor < state.ahead_until:
                 run = run.part(run.start, run.start + 1)  # what the group knows differs from message to message
-            if self._is_out(run.start):
-                self._chooser.held(run)
-                state.cursor = run.end
-            else:
-                state.cursor = self._choose(run)
+            state.cursor = self._see(run)
         return None
 
     def _is_full(self) -> bool:
         state = self._state
         is_skipping_full = state.skipping.range_count >= state.bounds.candidate_runs_max
-        return state.is_returned_full or state.is_postponed_full or is_skipping_full
+        return state.is_returned_full or state.is_full_of_holes or is_skipping_full
 
-    def _is_out(self, offset: int) -> bool:
-        state = self._state
-        if offset in state.leases.by_offset or offset in state.pending or offset in state.returns:
-            return True
-        return offset in state.dead_letters
+    def _see(self, run: CandidateRun, *, is_chosen: bool = False) -> int:
+        """Returns up to where something became of the run."""
+        if run.start in self._taken:
+            return run.start + 1
+        if self._state.is_out(run.start):
+            self._chooser.met(run.part(run.start, run.start + 1))
+            return run.start + 1
+        return self._lease(run) if is_chosen else self._choose(run)
 
     def _choose(self, run: CandidateRun) -> int:
-        """See a run that is free, and do what is chosen. Returns up to where that is."""
+        """See a run of which the first message is free, and do what is chosen. Returns up to where that is."""
         verdict, until = CandidateVerdict.PASS_OVER, run.end
         if run.kind is CandidateKind.MESSAGE:
             verdict, until = self._chooser.choose(run)
         elif run.kind is CandidateKind.UNREADABLE:
             verdict = CandidateVerdict.LEASE
         if verdict is CandidateVerdict.LEASE:
-            return self._lease(run.part(run.start, min(until, run.start + self._room)))
+            return self._lease(run.part(run.start, until))
         state = self._state
         if verdict is CandidateVerdict.POSTPONE:
-            state.postponed.add(run.start, until)
+            state.postpone(run.start)
         else:
-            state.postponed.remove(run.start, until)
             state.skipping.add(run.start, until)
             start = self.passed_over.pop()[0] if self._ends_with(run.start) else run.start
             self.passed_over.append((start, until))
@@ -183,12 +211,21 @@ class Look:
         return bool(self.passed_over) and self.passed_over[-1][1] == offset
 
     def _lease(self, run: CandidateRun) -> int:
-        state = self._state
-        for offset in range(run.start, run.end):
-            is_again = offset in state.released or offset in state.progress.retries
-            (self.again if is_again else self.fresh).append(offset)
-        state.postponed.remove(run.start, run.end)
-        self._room -= run.end - run.start
+        """Up to the first one that is done or out: these are not in a row with the others."""
+        state, end = self._state, run.start
+        leased_end = min(run.end, run.start + self._room)
+        if end >= max(state.cursor, state.ahead_until):
+            end = leased_end
+            self.fresh.extend(range(run.start, end))
+        while end < leased_end and (end == run.start or self._is_free(end)):
+            (self.again if state.is_tracked(end) else self.fresh).append(end)
+            self._taken.add(end)
+            end += 1
+        self._room -= end - run.start
         if run.kind is CandidateKind.MESSAGE:
-            self._chooser.held(run)
-        return run.end
+            self._chooser.leased(run.part(run.start, end))
+        return end
+
+    def _is_free(self, offset: int) -> bool:
+        state = self._state
+        return not (offset in self._taken or state.is_out(offset) or state.passed_until(offset))

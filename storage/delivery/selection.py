@@ -44,6 +44,15 @@ class GroupSelection(Protocol):
         """The group has sought: nothing of before is true."""
         ...
 
+    def behind(self, offset: int) -> Sequence[int]:
+        """What is out and may not be with anybody once this message has come back: it waits until this one is done."""
+        ...
+
+    def may_revive(self) -> bool:
+        """Whether a lease that ran out can be taken up again by whoever had it. Where there is an order, what ran out
+        is waited for anew."""
+        ...
+
 
 NewSelection = Callable[[], GroupSelection]
 """Makes one that has seen nothing yet. Those that compare equal make the same."""
@@ -68,3 +77,9 @@ class SharedSelection:
 
     def forget(self) -> None:
         pass
+
+    def behind(self, offset: int) -> Sequence[int]:
+        return ()
+
+    def may_revive(self) -> bool:
+        return True

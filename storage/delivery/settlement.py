@@ -87,7 +87,9 @@ class Settlement:
         returned: dict[int, ReturnedItem] = {}
         for item in items:
             offset, problem = item.offset, self._judge(item, MessageEvent.NACK, readable_end)
-            if problem is None and state.message_state(offset) is not MessageState.DEAD_LETTERING:
+            if problem is None and offset in state.interrupted:
+                pass  # it went back already, with the one before it
+            elif problem is None and state.message_state(offset) is not MessageState.DEAD_LETTERING:
                 if state.is_returned_full and not state.is_tracked(offset):
                     problem = ProblemCode.OVERLOADED
                 else:
@@ -95,6 +97,7 @@ class Settlement:
                     if delay is None:
                         delay = retry_delay_ms(self.settings, attempts=item.attempt, jitter=jitter)
                     returned[offset] = self._give_back(item, Cause.NACKED, delay)
+                    state.interrupt_behind(offset)
             results.append(problem)
         return SettleDecision(results, self._returned(returned, wall_now_ms))
 
@@ -128,7 +131,9 @@ class Settlement:
             elif problem is None and offset in state.pending:
                 problem = ProblemCode.CONFLICT
             elif problem is None and offset not in state.leases.by_offset and offset not in revived:
-                if len(state.leases) + len(revived) >= self.settings.max_in_flight:
+                if not state.may_revive:
+                    problem = ProblemCode.RECEIPT_STALE
+                elif len(state.leases) + len(revived) >= self.settings.max_in_flight:
                     problem = ProblemCode.OVERLOADED
                 else:
                     revived[offset] = None
@@ -162,6 +167,7 @@ class Settlement:
             if offset not in state.pending:
                 lease = Lease(offset, delivery.attempt, state.progress.generation, delivery.leader_epoch)
                 returned[offset] = self._give_back(lease, Cause.EXPIRED, 0)
+                state.interrupt_behind(offset)
         return self._returned(returned, wall_now_ms)
 
     def expire_first(self, *, wall_now_ms: int, at_or_above: int = 0) -> Returned | None:
@@ -187,6 +193,7 @@ class Settlement:
                 and (item.leader_epoch, item.attempt) == (delivery.leader_epoch, delivery.attempt)
             ):
                 state.release(item.offset)
+                state.interrupt_behind(item.offset)
 
     def _give_back(self, item: ReceiptClaim, cause: Cause, delay_ms: int) -> ReturnedItem:
         is_last = item.attempt >= self.settings.max_attempts

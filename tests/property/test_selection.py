@@ -13,14 +13,14 @@ from storage.delivery.delivery_settings import DeliverySettings
 from storage.delivery.leases import Lease
 from storage.delivery.records import Skipped, unpack_ranges
 from tests.unit.storage.delivery.seeing_group import Seeing, SeeingBench
-from tests.unit.storage.delivery.toy_choosers import EveryMessage, InKeyOrder, WithTag, WithTagInKeyOrder
+from tests.unit.storage.delivery.toy_choosers import EveryMessage, WithTag, WithTagInKeyOrder, in_key_order
 
 RED = 1
 CHOOSERS = {
     "every message": EveryMessage,
     "tag": lambda: WithTag(RED),
-    "key order": InKeyOrder,
-    "tag and key order": lambda: WithTagInKeyOrder(RED),
+    "key order": in_key_order,
+    "tag and key order": lambda: WithTagInKeyOrder(RED, ranges_max=3, ranges_of_key_max=2),
 }
 OFFSETS_MAX = 60
 _APPENDED = st.lists(
@@ -41,14 +41,13 @@ class SelectionMachine(RuleBasedStateMachine):
     @initialize(
         chooser=st.sampled_from(sorted(CHOOSERS)),
         runs_max=st.integers(1, 8),
-        postponed_ranges_max=st.integers(1, 8),
         batch=st.integers(1, 7),
         appended=_APPENDED,
     )
-    def begin(self, chooser: str, runs_max: int, postponed_ranges_max: int, batch: int, appended: list) -> None:
+    def begin(self, chooser: str, runs_max: int, batch: int, appended: list) -> None:
         self.has_tags, self.has_order = "tag" in chooser, "order" in chooser
         self.log: list[Run] = []
-        self.bounds = DeliverySettings(candidate_runs_max=runs_max, postponed_ranges_max=postponed_ranges_max)
+        self.bounds = DeliverySettings(candidate_runs_max=runs_max)
         self.bench = SeeingBench(
             self.log,
             CHOOSERS[chooser],
@@ -80,12 +79,15 @@ class SelectionMachine(RuleBasedStateMachine):
         ]
 
     def check_leases(self, leases: list[Lease]) -> None:
+        """Before what is given of a key, all of it is done, or in the same answer."""
         undone = self.undone()
+        given = {lease.offset for lease in leases}
         for lease in leases:
             assert lease.offset in undone
             key = self.run_of(lease.offset).key_hash
             if self.has_order and key != NO_KEY:
-                assert lease.offset == next(each for each in undone if self.run_of(each).key_hash == key)
+                before = [each for each in undone if each < lease.offset and self.run_of(each).key_hash == key]
+                assert set(before) <= given
         live = [lease.offset for lease in self.leases]
         assert not {lease.offset for lease in leases} & set(live)
 
@@ -139,6 +141,11 @@ class SelectionMachine(RuleBasedStateMachine):
             self.bench.group.release([lease])
         else:
             self.bench.nack(lease, delay_ms=400 if how == "delay" else 0)
+        self.forget_ended()
+
+    def forget_ended(self) -> None:
+        """Leases behind one that came back end with it."""
+        self.leases = [lease for lease in self.leases if self.bench.state(lease.offset) == "leased"]
 
     @precondition(lambda self: not self.has_order)
     @rule(has_tags=st.booleans())
@@ -152,7 +159,7 @@ class SelectionMachine(RuleBasedStateMachine):
         self.bench.now_ms += elapsed_ms
         self.bench.expire()
         live = self.bench.group
-        self.leases = [lease for lease in self.leases if self.bench.state(lease.offset) == "leased"]
+        self.forget_ended()
         assert live.in_flight_count == len(self.leases)
 
     @rule(data=st.data())

@@ -232,14 +232,14 @@ OPERATIONS: dict[str, Operation] = {
     "putGroup": Operation(
         "Create a group; one that is there with these settings is fine, and is never changed",
         {200: ("It is there as asked", json_of("GroupView")), 201: ("It was created", json_of("GroupView"))},
-        (*WITH_TOKEN, *WITH_BODY, *FROM_COORDINATION, _P.INVALID_NAME, _P.GROUP_EXISTS),
+        (*WITH_TOKEN, *WITH_BODY, *FROM_COORDINATION, _P.INVALID_NAME, _P.GROUP_EXISTS, _P.WRONG_GROUP_MODE),
         body=json_of("GroupFields"),
         is_body_required=False,
     ),
     "updateGroup": Operation(
         "Change what is named of a group",
         {200: ("It is as asked", json_of("GroupView"))},
-        (*WITH_TOKEN, *WITH_BODY, *FROM_COORDINATION, _P.INVALID_NAME, _P.GROUP_NOT_FOUND, _P.GROUP_EXISTS),
+        (*WITH_TOKEN, *WITH_BODY, *FROM_COORDINATION, _P.INVALID_NAME, _P.GROUP_NOT_FOUND, _P.WRONG_GROUP_MODE),
         body=json_of("GroupFields"),
         is_body_required=False,
     ),

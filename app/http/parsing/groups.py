@@ -14,7 +14,6 @@ from app.calls.position_copy import CopyFields
 from app.http.parsing import query
 from app.http.parsing.json_text import check_utf8, decode
 from cluster.errors import ServerError
-from cluster.model.values import GroupMode
 
 OFFSETS_QUERY = query.QueryTable(
     (
@@ -38,11 +37,7 @@ def parse_group(body: bytes) -> GroupFields:
     if not body:
         return GroupFields()
     check_utf8(body)
-    fields = decode(_group_decoder, body)
-    if fields.mode is GroupMode.KEY_ORDERED:
-        detail = "only the modes 'shared' and 'exclusive' are supported yet"
-        raise ServerError(ProblemCode.UNSUPPORTED, detail, field="mode")
-    return fields
+    return decode(_group_decoder, body)
 
 
 def parse_offsets(query_string: bytes) -> list[str]:

@@ -177,6 +177,15 @@ def switch(name: str, description: str) -> Parameter:
     return Parameter(name, parse, {"type": "boolean", "default": False}, description)
 
 
+def choice(name: str, values: tuple[str, ...], description: str) -> Parameter:
+    def parse(value: str) -> str:
+        if value not in values:
+            raise ValueError(f"must be one of {', '.join(values)}")
+        return value
+
+    return Parameter(name, parse, {"type": "string", "enum": list(values)}, description)
+
+
 def unsupported(name: str) -> Parameter:
     """A parameter of the design that this version does not have: refused by name, not as unknown."""
     return Parameter(name, str, {}, is_supported=False)

@@ -6,6 +6,7 @@ from app.calls.names import check_consumer
 from app.calls.receive import DEFAULT_GROUP, ReceiveCommand
 from app.http.parsing import query
 from cluster.errors import ServerError
+from cluster.model.values import GroupMode
 
 RECEIVE_QUERY = query.QueryTable(
     (
@@ -35,8 +36,12 @@ RECEIVE_QUERY = query.QueryTable(
             "how long the messages are leased (default: the group's setting)",
         ),
         query.switch("autoAck", "the messages are done as soon as they are returned"),
+        query.choice(
+            "mode",
+            tuple(mode.value for mode in GroupMode),
+            "how the group shares a topic: chosen when it is created, and checked from then on (default: shared)",
+        ),
         query.unsupported("tags"),
-        query.unsupported("mode"),
     )
 )
 
@@ -50,10 +55,12 @@ def parse_receive(query_string: bytes) -> ReceiveCommand:
     if len(queues) > limits.RECEIVE_TOPICS_MAX:
         detail = f"may be given {limits.RECEIVE_TOPICS_MAX} times at most"
         raise ServerError(ProblemCode.INVALID_FIELD, detail, field="queue")
+    if arguments.text("mode") == GroupMode.EXCLUSIVE.value:
+        raise ServerError(ProblemCode.UNSUPPORTED, "members of exclusive groups cannot receive yet", field="mode")
     consumer = arguments.text("consumer") or ""
     check_consumer(consumer)
     visibility_seconds = arguments.number("visibilitySeconds")
-    group = arguments.text("group")
+    group, mode = arguments.text("group"), arguments.text("mode")
     return ReceiveCommand(
         queues=tuple(queues),
         group=DEFAULT_GROUP if group is None else group,
@@ -63,4 +70,5 @@ def parse_receive(query_string: bytes) -> ReceiveCommand:
         wait_ms=round((arguments.number("waitSeconds") or 0) * 1000),
         visibility_ms=None if visibility_seconds is None else round(visibility_seconds * 1000),
         auto_ack=arguments.switch("autoAck"),
+        mode=None if mode is None else GroupMode(mode),
     )

@@ -11,6 +11,7 @@ from storage.delivery.group_in_partition import GroupInPartition
 from storage.delivery.leases import Lease
 from storage.node.groups.delivery_host import DeliveryHost
 from storage.node.groups.lease_reader import end_of_damage
+from storage.node.partition.batch_cache import CachedBatch
 from storage.node.partition.partition_host import PartitionHost
 from storage.node.partition.record_reader import RecordReader
 
@@ -41,21 +42,26 @@ class LeaseFinder:
         """None where there are none, or it has looked for long enough.
 
         Where all that it saw is passed over, that is durable before it looks on (rule R41); and one receive holds up
-        nobody for longer than a look takes. Raises ServerError: STORAGE_FAILED, what an append raises.
+        nobody for longer than a look takes. What it has it gives at once where seeing more takes a read of the disk.
+        Raises ServerError: STORAGE_FAILED, what an append raises.
         """
+        leases: list[Lease] = []
         for _ in range(self._looks_max):
             received = group.receive(
                 self._candidates,
                 consumer=consumer,
-                max_messages=max_messages,
+                max_messages=max_messages - len(leases),
                 visibility_ms=visibility_ms,
                 readable_end=self._host.readable_end,
                 now_ms=self._clock.monotonic_ms(),
             )
-            if received.leases:
+            leases += received.leases
+            if leases:
                 if received.skipped is not None:
                     self._delivery.write(received.skipped)
-                return received.leases
+                if received.wanted is None or len(leases) == max_messages or not self._show_cached(received.wanted):
+                    return leases
+                continue
             if received.skipped is not None:
                 await self._delivery.commit(received.skipped)
             elif received.wanted is None:
@@ -63,23 +69,38 @@ class LeaseFinder:
             if received.wanted is not None:
                 await self._show(received.wanted)
                 await asyncio.sleep(0)  # what is in the cache is there at once
-        self._on_more(group.group_id)
-        return []
+        if not leases:
+            self._on_more(group.group_id)
+        return leases
+
+    def _show_cached(self, wanted: WantedRange) -> bool:
+        """Whether the batch is at hand."""
+        batch = self._reader.cached(wanted.start)
+        if batch is None:
+            return False
+        try:
+            self._feed(wanted, batch)
+        except ServerError:
+            return False  # who needs it next reports it
+        return True
 
     async def _show(self, wanted: WantedRange) -> None:
         """The batch that holds the first of it. Raises ServerError STORAGE_FAILED."""
         offset = wanted.start
         try:
-            batch = await self._reader.batch_at(offset, readable_end=self._host.readable_end)
-            header = batch.header
-            if header.is_control:
-                runs = [CandidateRun(header.base_offset, header.next_offset, CandidateKind.CONTROL)]
-            else:
-                runs = runs_of(header.base_offset, batch.records())
-            self._candidates.feed(offset, header.next_offset, runs)
+            self._feed(wanted, await self._reader.batch_at(offset, readable_end=self._host.readable_end))
         except ServerError as error:
             if error.code is ProblemCode.RECORDS_CORRUPT:
                 end = min(end_of_damage(error, offset), wanted.end)
                 self._candidates.feed(offset, end, [CandidateRun(offset, end, CandidateKind.UNREADABLE)])
             elif error.code is not ProblemCode.OFFSET_OUT_OF_RANGE:
                 raise  # else retention has just removed it, and the group's jump takes it from here
+
+    def _feed(self, wanted: WantedRange, batch: CachedBatch) -> None:
+        """Raises ServerError RECORDS_CORRUPT."""
+        header = batch.header
+        if header.is_control:
+            runs = [CandidateRun(header.base_offset, header.next_offset, CandidateKind.CONTROL)]
+        else:
+            runs = runs_of(header.base_offset, batch.records())
+        self._candidates.feed(wanted.start, header.next_offset, runs)

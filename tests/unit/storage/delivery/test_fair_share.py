@@ -192,7 +192,7 @@ class TestLimitPerKey:
     ],
 )
 def test_who_asks_for_nothing_looks_at_nothing(settings: GroupSettings, expected: object) -> None:
-    assert selection_for(GroupTerms(GroupMode.SHARED, settings)) == expected
+    assert selection_for(GroupTerms(GroupMode.SHARED, settings), DeliverySettings()) == expected
 
 
 def test_a_lease_that_an_old_receipt_revives_counts_for_no_key_that_is_not_known() -> None:

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import pytest
 
-from cluster.model.values import GroupSettings
 from storage.delivery.candidates import CandidateKind as Kind
 from storage.delivery.candidates import CandidateRun as Run
 from storage.delivery.candidates import WantedRange
@@ -13,7 +12,7 @@ from storage.delivery.leases import Lease
 from storage.delivery.records import Sought
 from storage.delivery.selection import SharedSelection
 from tests.unit.storage.delivery.seeing_group import Seeing, SeeingBench, messages
-from tests.unit.storage.delivery.toy_choosers import EveryMessage, InKeyOrder, WithTag
+from tests.unit.storage.delivery.toy_choosers import EveryMessage, WithTag, in_key_order
 
 A, B = 1, 2
 RED, BLUE = 1, 2
@@ -134,116 +133,40 @@ class TestPassedOver:
 
 
 class TestPostponed:
-    def test_one_message_of_a_key_is_out_at_a_time(self) -> None:
-        bench = SeeingBench(messages((A, 0), (A, 0), (B, 0), (A, 0), (B, 0)), InKeyOrder)
-        first, second = bench.receive(10)
-        assert (first.offset, second.offset) == (0, 2)
-        assert bench.receive(10) == []
-        bench.ack(first)
-        assert bench.receive_offsets(10) == [1]
-        bench.ack(second)
-        assert bench.receive_offsets(10) == [4]
-
-    def test_a_stuck_key_hides_no_other_however_deep(self) -> None:
-        stuck = [Run(0, 5_000, key_hash=A)]
-        bench = SeeingBench(stuck + messages((B, 0), (B, 0), start=5_000), InKeyOrder)
-        (held,) = bench.receive()
-        for offset in (5_000, 5_001):
-            (lease,) = bench.receive(10)
-            assert lease.offset == offset
-            bench.ack(lease)
-        assert bench.group.done_above_count == 2
-        bench.ack(held)
-        assert bench.receive_offsets(10) == [1]
-
-    def test_the_next_of_a_key_is_found_with_little_memory(self) -> None:
-        deep = [Run(offset, offset + 1, key_hash=10 + offset) for offset in range(1, 999)]
-        log = [Run(0, 1, key_hash=A), *deep, Run(999, 1000, key_hash=A)]
-        bench = SeeingBench(log, InKeyOrder, bounds=DeliverySettings(candidate_runs_max=7), batch=50)
-        (held,) = bench.receive()
-        while others := bench.receive(100):
-            bench.ack(*others)
-        bench.ack(held)
-        assert bench.receive_offsets() == [999]
-
-    def test_what_was_given_back_holds_its_key_also_over_a_failover(self) -> None:
-        bench = SeeingBench(messages((A, 0), (B, 0), (A, 0), (B, 0)), InKeyOrder)
-        first, second = bench.receive(10)
-        bench.nack(first, delay_ms=500)
-        bench.ack(second)
-        bench.fail_over()
-        assert bench.receive_offsets(10) == [3]
-        assert bench.receive(10) == []
-        bench.now_ms += 500
-        (again,) = bench.receive(10)
-        assert (again.offset, again.attempt) == (0, 2)
-        bench.ack(again)
-        assert bench.receive_offsets(10) == [2]
-
-    def test_leases_that_a_failover_forgot_come_again_in_order(self) -> None:
-        bench = SeeingBench(messages((A, 0), (A, 0), (A, 0)), InKeyOrder)
-        (first,) = bench.receive(10)
-        bench.ack(first)
-        bench.receive(10)
-        bench.fail_over()
-        (second,) = bench.receive(10)
-        assert second.offset == 1
-        bench.ack(second)
-        assert bench.receive_offsets(10) == [2]
-
-    def test_an_expired_or_released_lease_comes_again_before_the_rest_of_its_key(self) -> None:
-        bench = SeeingBench(messages((A, 0), (A, 0)), InKeyOrder)
-        bench.receive()
-        bench.now_ms += 100
-        bench.expire()
-        (again,) = bench.receive(10)
-        assert (again.offset, again.attempt) == (0, 2)
-        bench.group.release([again])
-        (released,) = bench.receive(10)
-        assert (released.offset, released.attempt) == (0, 2)
-
-    def test_a_dead_letter_frees_its_key(self) -> None:
-        bench = SeeingBench(messages((A, 0), (A, 0)), InKeyOrder, settings=GroupSettings(max_attempts=1))
-        bench.nack(*bench.receive())
-        assert bench.receive(10) == []
-        (letter,) = bench.group.dead_letters(limit=10, now_ms=bench.now_ms)
-        bench.write(bench.group.dead_lettered([letter.offset]))
-        assert bench.receive_offsets(10) == [1]
-
-    def test_retention_and_seeks_free_keys(self) -> None:
-        bench = SeeingBench(messages((A, 0), (A, 0), (A, 0)), InKeyOrder)
-        bench.receive()
-        bench.receive()
-        bench.write(bench.group.advance_log_start(1))
-        assert bench.receive_offsets(10) == [1]
-        bench.write(bench.group.seek(0))
-        assert bench.receive_offsets(10) == [0]
-
-    def test_at_the_limit_no_more_are_postponed_and_it_says_why(self) -> None:
-        keys = [(A, 0), (A, 0), (B, 0), (A, 0), (7, 0), (A, 0), (8, 0), (A, 0)]
-        bench = SeeingBench(messages(*keys), InKeyOrder, bounds=DeliverySettings(postponed_ranges_max=2))
-        leases = bench.receive(10)
-        assert [lease.offset for lease in leases] == [0, 2]
-        reason = bench.group.empty_reason(readable_end=bench.readable_end, now_ms=bench.now_ms)
-        assert reason == "IN_FLIGHT_LIMIT_OF_RETURNED"
-        bench.ack(leases[0])
-        assert bench.receive_offsets(10) == [1, 4]
+    """Order by key has tests of its own (`test_key_order`)."""
 
     def test_what_is_postponed_was_never_delivered(self) -> None:
-        bench = SeeingBench(messages((A, 0), (A, 0), (B, 0)), InKeyOrder)
-        bench.ack(bench.receive(10)[1])
+        bench = SeeingBench(messages((A, 0), (A, 0), (B, 0)), in_key_order)
+        bench.receive(1)
+        bench.ack(*bench.receive(10))
         assert bench.ack(Lease(1, 0, 0, 0)) == ["NOT_DELIVERED"]
         bench.fail_over()
         assert bench.ack(Lease(1, 0, 0, 0)) == ["NOT_DELIVERED"]
         assert bench.state(1) == "waiting"
+
+    def test_nothing_fresh_is_looked_at_behind_too_many_holes(self) -> None:
+        keys = [(A, 0), (A, 0), (B, 0), (A, 0), (B, 0), (A, 0), (B, 0)]
+        bench = SeeingBench(messages(*keys), in_key_order, bounds=DeliverySettings(done_holes_max=2))
+        (stuck,) = bench.receive()
+        for offset in (2, 4):
+            (lease,) = bench.receive()
+            assert lease.offset == offset
+            bench.ack(lease)
+        assert bench.receive() == []
+        bench.ack(stuck)
+        reason = bench.group.empty_reason(readable_end=bench.readable_end, now_ms=bench.now_ms)
+        assert reason == "IN_FLIGHT_LIMIT_OF_RETURNED"
+        bench.ack(*bench.receive(10))
+        assert bench.receive_offsets(10) == [5, 6]
 
 
 class TestSetOtherwise:
     """A group's settings may change what it selects by. What is decided already stays as it is."""
 
     def test_what_was_postponed_is_seen_again(self) -> None:
-        bench = SeeingBench(messages((A, RED), (A, RED), (B, RED)), InKeyOrder)
-        [first, _] = bench.receive(10)
+        bench = SeeingBench(messages((A, RED), (A, RED), (B, RED)), in_key_order)
+        [first] = bench.receive()
+        assert bench.receive_offsets(10) == [2]
         bench.set_otherwise(Seeing(EveryMessage))
         assert bench.receive_offsets(10) == [1]
         assert bench.ack(first) == [""]
@@ -257,10 +180,19 @@ class TestSetOtherwise:
         assert [bench.state(offset) for offset in range(5)] == ["leased", "leased", "done", "leased", "done"]
 
     def test_a_group_that_looked_need_not_any_more(self) -> None:
-        bench = SeeingBench(messages((A, RED), (A, RED), (B, RED), (A, RED)), InKeyOrder)
-        assert bench.receive_offsets(10) == [0, 2]
+        bench = SeeingBench(messages((A, RED), (A, RED), (B, RED), (A, RED)), in_key_order)
+        assert bench.receive_offsets() == [0]
+        assert bench.receive_offsets(10) == [2]
         bench.set_otherwise(SharedSelection)
         assert bench.receive_offsets(10) == [1, 3]
+
+    def test_what_came_back_and_was_postponed_is_not_lost(self) -> None:
+        bench = SeeingBench(messages((A, RED), (A, RED)), in_key_order)
+        first, second = bench.receive(10)
+        bench.nack(first, delay_ms=500)
+        assert bench.nack(second) is None
+        bench.set_otherwise(SharedSelection)
+        assert bench.receive_offsets(10) == [1]
 
     def test_what_is_being_passed_over_is_not_given_out_meanwhile(self) -> None:
         bench = SeeingBench(reds_and_blues(reds=(), count=5), only_red)
@@ -281,15 +213,15 @@ class TestSetOtherwise:
 
     def test_other_settings_alone_change_nothing(self) -> None:
         """A look that is under way need not begin again."""
-        bench = SeeingBench(messages((A, RED), (A, RED), (B, RED)), InKeyOrder)
+        bench = SeeingBench(messages((A, RED), (A, RED), (B, RED)), in_key_order)
         bench.receive(10)
         feeds = bench.feeds
-        bench.set_otherwise(Seeing(InKeyOrder))
+        bench.set_otherwise(Seeing(in_key_order))
         assert bench.receive() == []
         assert bench.feeds == feeds
 
 
-@pytest.mark.parametrize("new_chooser", [EveryMessage, InKeyOrder])
+@pytest.mark.parametrize("new_chooser", [EveryMessage, in_key_order])
 class TestKinds:
     """Whatever the chooser wants."""
 

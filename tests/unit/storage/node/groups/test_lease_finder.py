@@ -16,7 +16,7 @@ from storage.delivery.seeing_selection import Chooser
 from storage.rpc import messages
 from tests.support.simulated_node import SMALL, SimulatedNode, with_node
 from tests.unit.storage.delivery.seeing_group import Seeing
-from tests.unit.storage.delivery.toy_choosers import InKeyOrder, WithTag
+from tests.unit.storage.delivery.toy_choosers import WithTag, in_key_order
 
 LOOKS_MAX = 3
 RED, BLUE = ["red"], ["blue"]
@@ -27,7 +27,7 @@ def with_seeing_node(
     new_chooser: Callable[[], Chooser],
     main: Callable[[SimulatedNode], Awaitable[None]],
 ) -> None:
-    monkeypatch.setitem(modes._SELECTIONS, GroupMode.SHARED, lambda _terms: Seeing(new_chooser))
+    monkeypatch.setitem(modes._SELECTIONS, GroupMode.SHARED, lambda _terms, _bounds: Seeing(new_chooser))
     with_node(main, settings=dataclasses.replace(SMALL, looks_per_receive_max=LOOKS_MAX))
 
 
@@ -85,15 +85,16 @@ def test_keys_keep_their_order_over_a_restart(monkeypatch: pytest.MonkeyPatch) -
         topic, group = await sim.topic(), await sim.group()
         await send(sim, topic, Record(b"0", "a"), Record(b"1", "a"), Record(b"2", "b"))
         await send(sim, topic, Record(b"3", "a"))
-        assert await offsets(sim, topic, group, wait_ms=1) == [0, 2]
+        assert await offsets(sim, topic, group, wait_ms=1) == [0, 1, 2]
         await sim.stop()
         await sim.start()
         delivered = (await sim.receive(topic, group, wait_ms=1)).messages
-        assert [message.offset for message in delivered] == [0, 2]
+        assert [message.offset for message in delivered] == [0, 1, 2]
+        assert await offsets(sim, topic, group, wait_ms=1) == []
         await sim.settle("ack", topic, group, delivered)
-        assert await offsets(sim, topic, group, wait_ms=1) == [1]
+        assert await offsets(sim, topic, group, wait_ms=1) == [3]
 
-    with_seeing_node(monkeypatch, InKeyOrder, main)
+    with_seeing_node(monkeypatch, in_key_order, main)
 
 
 def test_shared_groups_are_shown_nothing() -> None:

@@ -1,0 +1,19 @@
+"""What may be asked of a group because of its mode."""
+
+from acklog.wire.problems import ProblemCode
+from cluster.errors import ServerError
+from cluster.model.values import Group, GroupMode
+
+
+def check_mode(group: Group, mode: GroupMode | None) -> None:
+    """None: any. Raises ServerError WRONG_GROUP_MODE."""
+    if mode not in {None, group.mode}:
+        detail = f"the group {group.name!r} is {group.mode.value!r}; a group's mode never changes"
+        raise ServerError(ProblemCode.WRONG_GROUP_MODE, detail, field="mode")
+
+
+def check_acked_by_message_id(group: Group) -> None:
+    """Where there is an order, who had a message is not told by its id. Raises ServerError WRONG_GROUP_MODE."""
+    if group.mode is not GroupMode.SHARED:
+        detail = f"the group {group.name!r} is {group.mode.value!r}: its messages are acknowledged by receipt"
+        raise ServerError(ProblemCode.WRONG_GROUP_MODE, detail)

@@ -1,0 +1,269 @@
+"""The chooser of key-ordered groups: each key's messages in the order of the log, one run of them outstanding.
+
+A *run* is what one answer holds of a key, in a row in the key's order. The key's next run begins when all of it is
+settled; where a message of it comes back, what is behind it waits until that one is done. Messages without a key are in
+no order.
+
+What waits of a key is remembered as ranges (`waiting`), within bounds; beyond these it is known only from where on
+there may be more (`unknown_from`), and that is searched for when the key may go on (`key_search`). What is remembered
+may be done or out by now: who looks there is told. What must never be is something that waits below `unknown_from` and
+is not remembered, or a message in the run that is not before all that waits.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from storage.delivery.candidates import NO_KEY, CandidateKind, CandidateRun
+from storage.delivery.key_search import KeySearch
+from storage.delivery.offset_ranges import OffsetRanges
+from storage.delivery.seeing_selection import CandidateVerdict, Choice, SeeingSelection
+
+
+@dataclass(frozen=True, slots=True)
+class NewKeyOrder:
+    """Makes selections."""
+
+    ranges_max: int
+    ranges_of_key_max: int
+
+    def __call__(self) -> SeeingSelection:
+        return SeeingSelection(KeyOrder(ranges_max=self.ranges_max, ranges_of_key_max=self.ranges_of_key_max))
+
+
+class _Key:
+    """`run`: what is out, ascending. `answer`: the one that all of the run was given in, and can be added to."""
+
+    __slots__ = ("answer", "hash", "run", "unknown_from", "waiting")
+
+    def __init__(self, key_hash: int) -> None:
+        self.hash = key_hash
+        self.run: dict[int, None] = {}
+        self.answer = 0
+        self.waiting: OffsetRanges | None = None
+        self.unknown_from: int | None = None
+
+    @property
+    def waits_from(self) -> int | None:
+        """Where the first may be that waits; None: nothing does."""
+        return self.unknown_from if self.waiting is None else self.waiting.first
+
+
+class KeyOrder:
+    """Keys with one hash count as one key. At most `ranges_max` ranges are remembered, and `ranges_of_key_max` of a
+    key, but for what comes back of a run."""
+
+    def __init__(self, *, ranges_max: int, ranges_of_key_max: int) -> None:
+        self._ranges_max = ranges_max
+        self._ranges_of_key_max = ranges_of_key_max
+        self._answer = 0
+        self._range_count = 0
+        self._keys: dict[int, _Key] = {}
+        self._key_of: dict[int, _Key] = {}  # of what is out
+        self._open: dict[int, _Key] = {}  # whose run is of this answer, and something is remembered that may follow
+        self._ready: dict[int, _Key] = {}  # nothing of it is out, something is remembered; the longest ready first
+        self._unknown: dict[int, _Key] = {}  # of which there may be more than is remembered
+        self._search: KeySearch[_Key] = KeySearch()
+        self._named: _Key | None = None
+
+    def forget(self) -> None:
+        self._range_count = 0
+        for places in (self._keys, self._key_of, self._open, self._ready, self._unknown):
+            places.clear()
+        self._search = KeySearch()
+        self._named = None
+
+    @property
+    def remembered_ranges(self) -> int:
+        """Of all keys."""
+        return self._range_count
+
+    # --- what the selection sees -------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        self._answer += 1
+        self._open.clear()
+        self._search.is_showing = False
+
+    def choose(self, run: CandidateRun) -> Choice:
+        if run.key_hash == NO_KEY:
+            return Choice(CandidateVerdict.LEASE, run.end)
+        key = self._keys.get(run.key_hash)
+        if key is None:
+            return Choice(CandidateVerdict.LEASE, run.end)
+        if self._is_next(key, run.start):
+            return Choice(CandidateVerdict.LEASE, run.start + 1 if run.start in key.run else run.end)
+        if run.start in key.run:  # it came back, and one before it is still out
+            self._take_out(key, run.start)
+        self._wait(key, run.start, run.end)
+        return Choice(CandidateVerdict.POSTPONE, run.end)
+
+    def leased(self, run: CandidateRun) -> None:
+        if run.key_hash == NO_KEY:
+            return
+        key = self._key(run.key_hash)
+        key.answer = self._answer
+        for offset in range(run.start, run.end):
+            key.run[offset] = None
+            self._key_of[offset] = key
+        if key.waiting is not None:
+            self._no_longer_waiting(key, run.start, run.end)
+        elif key.unknown_from is not None and run.start >= key.unknown_from:
+            key.unknown_from = run.end
+        self._place(key)
+
+    def met(self, run: CandidateRun) -> None:
+        if run.key_hash == NO_KEY or run.kind is not CandidateKind.MESSAGE or run.start in self._key_of:
+            return
+        key = self._key(run.key_hash)
+        waits_from = key.waits_from
+        if waits_from is not None and run.start > waits_from:
+            self._wait(key, run.start, run.end)
+            return
+        key.run[run.start] = None
+        self._key_of[run.start] = key
+        key.answer = 0
+        self._place(key)
+
+    def done(self, start: int, end: int) -> None:
+        key_of = self._key_of
+        offsets = range(start, end) if end - start <= len(key_of) else [each for each in key_of if start <= each < end]
+        for offset in offsets:
+            key = key_of.pop(offset, None)
+            if key is not None:
+                del key.run[offset]
+                if not key.run:
+                    self._place(key)
+
+    def look_again(self) -> CandidateRun | int | None:
+        key = next(iter(self._open.values()), None) or next(iter(self._ready.values()), None)
+        if key is None or key.waiting is None:
+            self._named = None
+            return self._search.next()
+        self._named = key
+        start = key.waiting.first
+        return CandidateRun(start, key.waiting.end_of(start) or start, key_hash=key.hash)
+
+    def looked_again(self, until: int | None) -> None:
+        key = self._named
+        if key is None:
+            self._searched(until)
+        elif until is not None and key.waiting is not None:
+            self._no_longer_waiting(key, key.waiting.first, until)
+            self._place(key)
+        elif until is None:  # the way onwards comes by
+            self._forget_waiting(key)
+            key.unknown_from = None
+            self._place(key)
+
+    def behind(self, offset: int) -> Sequence[int]:
+        key = self._key_of.get(offset)
+        if key is None:
+            return ()
+        key.answer = 0
+        following = [each for each in key.run if each > offset]
+        for each in following:
+            self._take_out(key, each)
+        for each in following:
+            self._wait(key, each, each + 1)
+        return following
+
+    def may_revive(self) -> bool:
+        return False
+
+    # --- what is known of a key --------------------------------------------------------------------------------------
+
+    def _key(self, key_hash: int) -> _Key:
+        key = self._keys.get(key_hash)
+        if key is None:
+            key = self._keys[key_hash] = _Key(key_hash)
+        return key
+
+    def _is_next(self, key: _Key, offset: int) -> bool:
+        """Whether it is the first of the key that is not done, or follows in a row what this answer has of it."""
+        if key.run and (key.answer != self._answer or offset in key.run):
+            return next(iter(key.run)) == offset
+        waits_from = key.waits_from
+        if waits_from is None or offset <= waits_from:
+            return True
+        return key.waiting is None and self._search.has_shown_all(key, offset)
+
+    def _wait(self, key: _Key, start: int, end: int) -> None:
+        """Remember it, or at least from where on there is more than what is remembered."""
+        unknown_from, waiting = key.unknown_from, key.waiting
+        is_beyond = unknown_from is not None and start >= unknown_from
+        if is_beyond and not self._search.has_shown_all(key, start):
+            return
+        if self._is_full(waiting) and (waiting is None or start >= waiting.end):
+            if is_beyond:
+                self._search.refuse(key)
+            else:
+                key.unknown_from = start
+                self._search.begin_unknown(key)
+        else:
+            if waiting is None:
+                waiting = key.waiting = OffsetRanges()
+            self._range_count -= waiting.range_count
+            waiting.add(start, end)
+            self._range_count += waiting.range_count
+            if unknown_from is not None and end > unknown_from:
+                key.unknown_from = end
+        self._place(key)
+
+    def _is_full(self, waiting: OffsetRanges | None) -> bool:
+        if self._range_count >= self._ranges_max:
+            return True
+        return waiting is not None and waiting.range_count >= self._ranges_of_key_max
+
+    def _no_longer_waiting(self, key: _Key, start: int, end: int) -> None:
+        waiting = key.waiting
+        assert waiting is not None
+        self._range_count -= waiting.range_count
+        waiting.remove(start, end)
+        self._range_count += waiting.range_count
+        if not waiting.range_count:
+            key.waiting = None
+
+    def _forget_waiting(self, key: _Key) -> None:
+        if key.waiting is not None:
+            self._range_count -= key.waiting.range_count
+            key.waiting = None
+
+    def _take_out(self, key: _Key, offset: int) -> None:
+        del key.run[offset], self._key_of[offset]
+
+    def _place(self, key: _Key) -> None:
+        """Bring the key to where its state belongs."""
+        if key.unknown_from is None:
+            self._unknown.pop(key.hash, None)
+        else:
+            self._unknown[key.hash] = key
+        is_remembered = key.waiting is not None
+        if key.run:
+            self._ready.pop(key.hash, None)
+            self._search.leave(key)
+            if is_remembered and key.answer == self._answer:
+                self._open[key.hash] = key
+            else:
+                self._open.pop(key.hash, None)
+            return
+        self._open.pop(key.hash, None)
+        if is_remembered:
+            self._search.leave(key)
+            self._ready.setdefault(key.hash, key)
+            return
+        self._ready.pop(key.hash, None)
+        if key.unknown_from is not None:
+            self._search.join(key)
+        else:
+            self._search.leave(key)
+            self._keys.pop(key.hash, None)
+
+    def _searched(self, until: int | None) -> None:
+        if until is not None:
+            self._search.shown_until(until)
+            return
+        found_out = [key for key in self._unknown.values() if self._search.has_shown_all(key)]
+        self._search.end()
+        for key in found_out:
+            key.unknown_from = None
+            self._place(key)

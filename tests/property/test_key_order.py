@@ -1,0 +1,238 @@
+"""Key-ordered groups under any interleaving, against a model that knows nothing but the log and what was settled.
+
+Nothing of a key is given before what is before it is done or in the same answer, one run of a key is out at a time,
+attempts count as they should, what is remembered stays within bounds, and everything is done in the end.
+"""
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from cluster.model.values import GroupSettings
+from storage.delivery.candidates import NO_KEY
+from storage.delivery.candidates import CandidateKind as Kind
+from storage.delivery.candidates import CandidateRun as Run
+from storage.delivery.delivery_settings import DeliverySettings
+from storage.delivery.key_order import KeyOrder
+from storage.delivery.leases import Lease
+from tests.unit.storage.delivery.seeing_group import SeeingBench
+
+OFFSETS_MAX = 80
+ATTEMPTS_MAX = 3
+VISIBILITY_MS = 100
+_APPENDED = st.lists(
+    st.tuples(
+        st.integers(1, 3),
+        st.sampled_from([Kind.MESSAGE] * 9 + [Kind.GAP]),
+        st.sampled_from([NO_KEY, 10, 10, 11, 11, 12, 13]),
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+class KeyOrderMachine(RuleBasedStateMachine):
+    """`answers`: the leases that the consumers hold, by the answer that they came in."""
+
+    @initialize(
+        runs_max=st.integers(1, 8),
+        ranges_max=st.integers(0, 6),
+        ranges_of_key_max=st.integers(1, 3),
+        batch=st.integers(1, 9),
+        appended=_APPENDED,
+    )
+    def begin(self, runs_max: int, ranges_max: int, ranges_of_key_max: int, batch: int, appended: list) -> None:
+        self.log: list[Run] = []
+        self.ranges_max = ranges_max
+        self.choosers: list[KeyOrder] = []
+
+        def new_chooser() -> KeyOrder:
+            self.choosers.append(KeyOrder(ranges_max=ranges_max, ranges_of_key_max=ranges_of_key_max))
+            return self.choosers[-1]
+
+        self.bench = SeeingBench(
+            self.log,
+            new_chooser,
+            bounds=DeliverySettings(candidate_runs_max=runs_max),
+            settings=GroupSettings(max_in_flight=8, max_attempts=ATTEMPTS_MAX, retry_backoff_min_ms=50),
+            batch=batch,
+        )
+        self.answers: list[list[Lease]] = []
+        self.settled: set[int] = set()
+        self.counted: dict[int, int] = {}
+        self.log_start = 0
+        self.append(appended)
+
+    # --- the model ---------------------------------------------------------------------------------------------------
+
+    def key_of(self, offset: int) -> int:
+        return next(run.key_hash for run in self.log if run.start <= offset < run.end)
+
+    def undone(self) -> list[int]:
+        return [
+            offset
+            for run in self.log
+            if run.kind is Kind.MESSAGE
+            for offset in range(max(run.start, self.log_start), run.end)
+            if offset not in self.settled
+        ]
+
+    def check_answer(self, leases: list[Lease]) -> None:
+        undone, given = self.undone(), {lease.offset for lease in leases}
+        out = {self.key_of(lease.offset) for answer in self.answers for lease in answer}
+        assert len(given) == len(leases)
+        for lease in leases:
+            assert lease.offset in undone
+            assert lease.attempt == self.counted.get(lease.offset, 0) + 1
+            key = self.key_of(lease.offset)
+            if key != NO_KEY:
+                assert key not in out, "two runs of a key are out"
+                before = {each for each in undone if each < lease.offset and self.key_of(each) == key}
+                assert before <= given, "something before it is not done"
+
+    def take(self, data: st.DataObject) -> Lease:
+        answer = data.draw(st.sampled_from(self.answers))
+        return data.draw(st.sampled_from(answer))
+
+    def ended(self, *, is_counted: Lease | None) -> None:
+        """Leases are over: of a message that came back, and of what is behind it."""
+        if is_counted is not None:
+            self.counted[is_counted.offset] = is_counted.attempt
+        live = [[each for each in answer if self.bench.state(each.offset) == "leased"] for answer in self.answers]
+        self.answers = [answer for answer in live if answer]
+
+    # --- rules -------------------------------------------------------------------------------------------------------
+
+    @precondition(lambda self: self.bench.readable_end < OFFSETS_MAX)
+    @rule(appended=_APPENDED)
+    def append(self, appended: list) -> None:
+        for length, kind, key_hash in appended:
+            start = self.bench.readable_end
+            self.log.append(Run(start, start + length, kind, key_hash if kind is Kind.MESSAGE else NO_KEY))
+
+    @rule(max_messages=st.integers(1, 6))
+    def receive(self, max_messages: int) -> None:
+        leases = self.bench.receive(max_messages)
+        self.check_answer(leases)
+        if leases:
+            self.answers.append(leases)
+
+    @precondition(lambda self: self.answers)
+    @rule(data=st.data(), is_whole=st.booleans())
+    def ack(self, data: st.DataObject, is_whole: bool) -> None:
+        leases = list(data.draw(st.sampled_from(self.answers))) if is_whole else [self.take(data)]
+        assert self.bench.ack(*leases) == [""] * len(leases)
+        self.settled |= {lease.offset for lease in leases}
+        self.ended(is_counted=None)
+
+    @precondition(lambda self: self.answers)
+    @rule(data=st.data(), delay_ms=st.sampled_from([0, 0, 40, 400]))
+    def nack(self, data: st.DataObject, delay_ms: int) -> None:
+        lease = self.take(data)
+        self.bench.nack(lease, delay_ms=delay_ms)
+        self.ended(is_counted=lease)
+        key = self.key_of(lease.offset)
+        for answer in self.answers:
+            assert not [each for each in answer if each.offset > lease.offset and self.key_of(each.offset) == key != -1]
+
+    @precondition(lambda self: self.answers)
+    @rule(data=st.data())
+    def nack_without_effect(self, data: st.DataObject) -> None:
+        lease = self.take(data)
+        decided = self.bench.group.nack(
+            [lease], delay_ms=0, jitter=0, readable_end=self.bench.readable_end, wall_now_ms=self.bench.now_ms
+        ).record
+        assert decided is not None
+        self.bench.group.abort(decided, now_ms=self.bench.now_ms)
+        self.bench.partition.check_invariants()
+        self.ended(is_counted=None)
+
+    @precondition(lambda self: self.answers)
+    @rule(data=st.data())
+    def release(self, data: st.DataObject) -> None:
+        answer = data.draw(st.sampled_from(self.answers))
+        self.bench.group.release(answer[data.draw(st.integers(0, len(answer) - 1)) :])
+        self.ended(is_counted=None)
+
+    @rule(elapsed_ms=st.sampled_from([1, 30, 60, VISIBILITY_MS]))
+    def pass_time(self, elapsed_ms: int) -> None:
+        self.bench.now_ms += elapsed_ms
+        before = {lease.offset: lease for answer in self.answers for lease in answer}
+        self.bench.expire()
+        over = sorted(offset for offset in before if self.bench.state(offset) != "leased")
+        failed_keys: set[int] = set()
+        for offset in over:
+            key = self.key_of(offset)
+            if key == NO_KEY or key not in failed_keys:
+                self.counted[offset] = before[offset].attempt
+            failed_keys.add(key)
+        self.ended(is_counted=None)
+
+    @rule(fails=st.booleans())
+    def bury(self, fails: bool) -> None:
+        """The host moves what is due to the dead-letter topic, or cannot."""
+        letters = [letter.offset for letter in self.bench.group.dead_letters(limit=3, now_ms=self.bench.now_ms)]
+        if fails:
+            self.bench.group.dead_letter_failed(letters, retry_at_ms=self.bench.now_ms + 10)
+        elif letters:
+            assert all(self.counted[offset] == ATTEMPTS_MAX for offset in letters)
+            self.bench.write(self.bench.group.dead_lettered(letters))
+            self.settled |= set(letters)
+
+    @rule(data=st.data())
+    def seek(self, data: st.DataObject) -> None:
+        target = data.draw(st.integers(self.log_start, self.bench.readable_end))
+        self.bench.write(self.bench.group.seek(target))
+        self.settled = set(range(target))
+        self.counted.clear()
+        self.answers.clear()
+
+    @rule(count=st.integers(1, 4))
+    def retain(self, count: int) -> None:
+        self.log_start = min(self.log_start + count, self.bench.readable_end)
+        self.bench.write(self.bench.group.advance_log_start(self.log_start))
+        self.settled |= set(range(self.log_start))
+        self.ended(is_counted=None)
+
+    @rule()
+    def fail_over(self) -> None:
+        committed = self.bench.partition.snapshot()
+        self.bench.fail_over()
+        assert self.bench.partition.snapshot() == committed
+        self.answers.clear()
+
+    # --- what always holds -------------------------------------------------------------------------------------------
+
+    @invariant()
+    def what_is_remembered_is_bounded(self) -> None:
+        """But for what came back of a run, and so was out."""
+        for chooser in self.choosers[-1:]:
+            assert chooser.remembered_ranges <= self.ranges_max + 8
+
+    def teardown(self) -> None:
+        """Whoever goes on receiving gets all that is left, in time, and then everything is done."""
+        if not hasattr(self, "bench"):
+            return
+        for _ in range(6 * OFFSETS_MAX):
+            self.pass_time(VISIBILITY_MS)
+            self.bury(fails=False)
+            self.receive(3)
+            for answer in list(self.answers):
+                for lease in answer:
+                    self.bench.ack(lease)
+                    self.settled.add(lease.offset)
+            self.answers.clear()
+            if self.bench.group.progress >= self.bench.readable_end:
+                break
+        assert self.undone() == []
+        assert self.bench.group.progress >= self.bench.readable_end
+
+
+TestKeyOrder = KeyOrderMachine.TestCase
+TestKeyOrder.settings = settings(
+    max_examples=200,
+    stateful_step_count=40,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    report_multiple_bugs=False,
+)
