@@ -6,16 +6,9 @@ from typing import Any, TypedDict
 import msgspec
 from msgspec import field
 
+from acklog.positions import CommittedPosition
+from acklog.positions import ProblemItem as ProblemItem
 from acklog.wire.limits import REBALANCE_TIMEOUT_MS_DEFAULT, SESSION_TIMEOUT_MS_DEFAULT
-
-
-class ProblemItem(msgspec.Struct, omit_defaults=True):
-    """Why one of many could not be done."""
-
-    code: str
-    detail: str
-    retriable: bool
-    field: str | None = None
 
 
 class TopicConfig(msgspec.Struct, rename="camel"):
@@ -180,14 +173,6 @@ class GroupPage(msgspec.Struct):
     next: str | None = None
 
 
-class CommittedPosition(msgspec.Struct, rename="camel"):
-    """What a reader that keeps its own position said last, since the last seek."""
-
-    offset: int
-    leader_epoch: int | None = None
-    metadata: str = ""
-
-
 class PartitionProgress(msgspec.Struct, rename="camel"):
     """How far a group is in a partition: everything below `progress` is done, and `done_above` messages after it.
 
@@ -205,69 +190,23 @@ class PartitionProgress(msgspec.Struct, rename="camel"):
     log_start: int | None = None
     high_watermark: int | None = None
     lag: int | None = None
+    lag_ms: int | None = None
+    """How much earlier than the newest message the first one was appended that is not done."""
+    oldest_age_ms: int | None = None
+    """How long ago that was."""
     committed: CommittedPosition | None = None
     is_paused: bool = field(name="paused", default=False)
     problem: ProblemItem | None = None
 
 
-class GroupOffsets(msgspec.Struct):
-    """Only partitions from which the group has read. `lag` is the sum of theirs."""
+class GroupOffsets(msgspec.Struct, rename="camel"):
+    """Only partitions from which the group has read. `lag` is the sum of theirs, the times are the longest."""
 
     group: str
     offsets: list[PartitionProgress]
     lag: int
-
-
-class Position(msgspec.Struct, rename="camel", omit_defaults=True):
-    """Everything below `offset` is done. `leader_epoch` is that of the page that was read up to there, `metadata` the
-    reader's own (4,096 bytes at most). With `expected` it holds only if the group is there now, and may go back."""
-
-    topic: str
-    partition: int
-    offset: int
-    leader_epoch: int | None = None
-    metadata: str = ""
-    expected: int | None = None
-
-
-class PartitionCommit(msgspec.Struct):
-    """Where the group is in the partition, and where it was; or the `problem` that kept it there."""
-
-    topic: str
-    partition: int
-    progress: int | None = None
-    previous: int | None = None
-    problem: ProblemItem | None = None
-
-
-class CommitResult(msgspec.Struct):
-    """In the order of the positions; `failed` counts those that changed nothing."""
-
-    group: str
-    offsets: list[PartitionCommit]
-    failed: int
-
-
-class PartitionCopy(msgspec.Struct, rename="camel"):
-    """Where the group goes on in the partition, and where it was; or the `problem` that kept it there. `done_above`
-    messages behind the offset are done for the other group, and come to this one."""
-
-    topic: str
-    partition: int
-    offset: int | None = None
-    previous: int | None = None
-    done_above: int | None = None
-    problem: ProblemItem | None = None
-
-
-class CopyResult(msgspec.Struct, rename="camel"):
-    """Only partitions from which the other group has read; `failed` counts those that did not move."""
-
-    group: str
-    from_group: str = msgspec.field(name="from")
-    dry_run: bool
-    offsets: list[PartitionCopy]
-    failed: int
+    lag_ms: int = 0
+    oldest_age_ms: int = 0
 
 
 class PartitionSeek(msgspec.Struct):

@@ -4,13 +4,10 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from acklog.catalog import (
-    CommitResult,
-    CopyResult,
     Group,
     GroupChanges,
     GroupOffsets,
     PartitionDescription,
-    Position,
     SeekResult,
     Topic,
     TopicChanges,
@@ -20,6 +17,7 @@ from acklog.client import catalog_calls, member_calls
 from acklog.client.caller import Caller
 from acklog.errors import GroupExists, TopicExists
 from acklog.members import GroupMembers
+from acklog.positions import CommitResult, CopyResult, Position
 
 
 class AsyncTopics:

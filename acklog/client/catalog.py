@@ -4,13 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import Unpack
 
 from acklog.catalog import (
-    CommitResult,
-    CopyResult,
     Group,
     GroupChanges,
     GroupOffsets,
     PartitionDescription,
-    Position,
     SeekResult,
     Topic,
     TopicChanges,
@@ -19,6 +16,7 @@ from acklog.catalog import (
 from acklog.client.async_catalog import AsyncGroups, AsyncTopics
 from acklog.client.background import Background
 from acklog.members import GroupMembers
+from acklog.positions import CommitResult, CopyResult, Position
 
 
 class Topics:

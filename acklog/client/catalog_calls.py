@@ -4,13 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from acklog.catalog import (
-    CommitResult,
-    CopyResult,
     Group,
     GroupOffsets,
     GroupPage,
     PartitionDescription,
-    Position,
     SeekResult,
     Topic,
     TopicDescription,
@@ -19,6 +16,7 @@ from acklog.catalog import (
 )
 from acklog.client.call import JSON, Call, Request, encode_document, read_as, read_nothing, segment, target
 from acklog.errors import InvalidArgument
+from acklog.positions import CommitResult, CopyResult, Position
 
 PAGE_LENGTH = 1000
 _read_topic = read_as(Topic)

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class TopicLag:
-    """One group in one topic. `unknown` partitions could not be asked and are in no sum; `paused` ones are."""
+    """One group in one topic; its times are the longest of the partitions'. `unknown` partitions could not be asked and
+    are in no sum; `paused` ones are."""
 
     group: str
     topic: str
@@ -20,6 +21,8 @@ class TopicLag:
     dead_lettered: int = 0
     lost: int = 0
     progress: int = 0
+    lag_ms: int = 0
+    oldest_age_ms: int = 0
     unknown: int = 0
     paused: int = 0
     partitions: "list[PartitionProgress]" = field(default_factory=list)
@@ -45,6 +48,8 @@ class TopicLag:
         self.delayed += partition.delayed or 0
         self.dead_lettered += partition.dead_lettered or 0
         self.lost += partition.lost or 0
+        self.lag_ms = max(self.lag_ms, partition.lag_ms or 0)
+        self.oldest_age_ms = max(self.oldest_age_ms, partition.oldest_age_ms or 0)
         self.progress += (partition.progress or 0) + (partition.done_above or 0)
 
     def document(self, *, with_partitions: bool) -> dict[str, object]:
@@ -53,6 +58,8 @@ class TopicLag:
             "group": self.group,
             "topic": self.topic,
             "lag": self.lag,
+            "lagMs": self.lag_ms,
+            "oldestAgeMs": self.oldest_age_ms,
             "inFlight": self.in_flight,
             "delayed": self.delayed,
             "deadLettered": self.dead_lettered,

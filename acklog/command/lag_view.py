@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from acklog.command.lag_figures import TopicLag
+from acklog.command.times import duration_text
 from acklog.command.views import Cell, Column, Table
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def lag_table(
         Column("topic", style="name"),
         *([Column("partition", align="right"), Column("done below", align="right")] if with_partitions else []),
         Column("lag", align="right"),
+        Column("oldest", align="right"),
         *([Column("done/s", align="right")] if rates else []),
         Column("in flight", align="right"),
         Column("delayed", align="right"),
@@ -49,6 +51,7 @@ def _topic_row(lag: TopicLag, rates: Mapping[tuple[str, str], float], *, with_pa
         lag.topic,
         *(["", ""] if with_partitions else []),
         _lag_cell(lag.lag),
+        _age(lag.oldest_age_ms),
         *([f"{rate:,.0f}"] if rates else []),
         f"{lag.in_flight:,}",
         f"{lag.delayed:,}",
@@ -70,7 +73,7 @@ def _partition_row(partition: "PartitionProgress", *, has_rates: bool) -> list[C
     number = Cell(str(partition.partition), "muted")
     rate = [""] if has_rates else []
     if partition.problem is not None:
-        empty = [""] * 6
+        empty = [""] * 7
         return ["", "", number, *rate, *empty, Cell(f"{partition.problem.code}: {partition.problem.detail}", "bad")]
     return [
         "",
@@ -78,6 +81,7 @@ def _partition_row(partition: "PartitionProgress", *, has_rates: bool) -> list[C
         number,
         _muted(partition.progress),
         Cell(f"{partition.lag or 0:,}", "warning" if partition.lag else "muted"),
+        _age(partition.oldest_age_ms),
         *rate,
         _muted(partition.in_flight),
         _muted(partition.delayed),
@@ -85,6 +89,11 @@ def _partition_row(partition: "PartitionProgress", *, has_rates: bool) -> list[C
         _muted(partition.lost),
         Cell("paused", "warning") if partition.is_paused else "",
     ]
+
+
+def _age(age_ms: int | None) -> Cell:
+    """Nothing where all is done, or it cannot be told."""
+    return Cell(duration_text(age_ms) if age_ms else "", "muted")
 
 
 def _lag_cell(lag: int) -> Cell:

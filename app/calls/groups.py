@@ -151,7 +151,9 @@ class GroupListing(msgspec.Struct, omit_defaults=True):
 class ProgressView(msgspec.Struct, rename="camel"):
     """`progress` is the first offset not done, `doneAbove` counts the done ones above it, `lag` all that are not done,
     `lost` those that retention removed before they were done. `committed` is what a reader said that keeps its own
-    position; null where there is none.
+    position; null where there is none. `lag_ms` is how much earlier than the newest message the first one was appended
+    that is not done, `oldest_age_ms` how long ago that was; null where it cannot be told, and where many groups are
+    shown at once.
 
     All null, with a `problem`, where the partition's leader cannot be asked.
     """
@@ -167,17 +169,22 @@ class ProgressView(msgspec.Struct, rename="camel"):
     log_start: int | None = None
     high_watermark: int | None = None
     lag: int | None = None
+    lag_ms: int | None = None
+    oldest_age_ms: int | None = None
     committed: CommittedView | None = None
     is_paused: bool = msgspec.field(name="paused", default=False)
     problem: ProblemItem | None = None
 
 
 class OffsetsView(msgspec.Struct, rename="camel"):
-    """Only partitions from which the group has read, and which are not gone."""
+    """Only partitions from which the group has read, and which are not gone. `lag` is the sum of theirs, the times are
+    the longest."""
 
     group: str
     offsets: list[ProgressView]
     lag: int
+    lag_ms: int
+    oldest_age_ms: int
 
 
 class SeekItem(msgspec.Struct, rename="camel", omit_defaults=True):

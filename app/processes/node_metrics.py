@@ -8,6 +8,7 @@ from prometheus_client.registry import Collector
 from acklog.version import __version__
 from app.gateway.metrics import BoundedNames
 from cluster.metadata.metadata_view import MetadataView
+from storage.node.append_times import append_time_near
 from storage.node.storage_node import StorageNode
 
 
@@ -68,6 +69,8 @@ class NodeCollector(Collector):
         figures: dict[str, dict[tuple[str, ...], int]] = {
             name: {} for name in ("lag", "in_flight", "dead_lettered", "lost_to_retention")
         }
+        ages_s: dict[str, dict[tuple[str, ...], float]] = {"lag": {}, "oldest_age": {}}
+        clock_ms = self._node.vital_signs().clock_ms
         for partition in self._node.partitions_led():
             topic = self._topics.label(partition.host.topic.name)
             for position in partition.groups.positions():
@@ -77,6 +80,11 @@ class NodeCollector(Collector):
                 values = (lag, position.in_flight, position.dead_lettered, position.lost)
                 for family, value in zip(figures.values(), values, strict=True):
                     family[labels] = family.get(labels, 0) + value
+                oldest_ms = append_time_near(partition, position.progress)
+                ends_ms = {"lag": partition.host.log.last_append_ms, "oldest_age": clock_ms}
+                for name, end_ms in ends_ms.items():
+                    age_s = max(0.0, (end_ms - oldest_ms) / 1000) if oldest_ms >= 0 else 0.0
+                    ages_s[name][labels] = max(ages_s[name].get(labels, 0.0), age_s)
         texts = {
             "lag": "Messages that the group has not done",
             "in_flight": "Messages leased by the group's consumers",
@@ -85,6 +93,10 @@ class NodeCollector(Collector):
         }
         for name, values_by_labels in figures.items():
             yield _family(f"acklog_group_{name}", texts[name], ["topic", "group"], values_by_labels)
+        text = "Between the first message that the group has not done, and the newest, at most, in seconds"
+        yield _family("acklog_group_lag_seconds", text, ["topic", "group"], ages_s["lag"])
+        text = "Since the first message was appended that the group has not done, at most, in seconds"
+        yield _family("acklog_group_oldest_age_seconds", text, ["topic", "group"], ages_s["oldest_age"])
 
 
 def _gauge(name: str, text: str, value: float) -> Metric:

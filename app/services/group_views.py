@@ -43,10 +43,15 @@ def progress_view(
     view.delayed = position.delayed
     view.dead_lettered = position.dead_lettered
     view.lost = position.lost
+    view.lag = max(0, answer.high_watermark - position.progress - position.done_above)
+    if view.lag == 0:
+        view.lag_ms = view.oldest_age_ms = 0
+    elif position.oldest_append_ms >= 0:
+        view.lag_ms = max(0, answer.last_append_ms - position.oldest_append_ms)
+        view.oldest_age_ms = max(0, answer.clock_ms - position.oldest_append_ms)
     view.committed = _committed_view(position)
     view.log_start = answer.log_start
     view.high_watermark = answer.high_watermark
-    view.lag = max(0, answer.high_watermark - position.progress - position.done_above)
     return view
 
 

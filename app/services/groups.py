@@ -138,11 +138,17 @@ class GroupService:
             detail = f"there are {len(places)} partitions, at most {PARTITIONS_ASKED_MAX} at a time: name topics"
             raise ServerError(ProblemCode.INVALID_FIELD, detail, field="topic")
         views: list[ProgressView] = []
-        for (topic, partition), answer in zip(places, await self._positions(places), strict=True):
+        for (topic, partition), answer in zip(places, await self._positions(places, group.id), strict=True):
             view = progress_view(topic, partition, answer, group)
             if view is not None:
                 views.append(view)
-        return OffsetsView(group.name, views, sum(view.lag or 0 for view in views))
+        return OffsetsView(
+            group.name,
+            views,
+            sum(view.lag or 0 for view in views),
+            max((view.lag_ms or 0 for view in views), default=0),
+            max((view.oldest_age_ms or 0 for view in views), default=0),
+        )
 
     def _view(self, group: Group, principal: Principal) -> GroupView:
         return group_view(group, self._gateway.metadata, principal)
@@ -185,13 +191,16 @@ class GroupService:
                 detail = f"the group reads {name!r}, and dead letters cannot go to the topic that they come from"
                 raise ServerError(ProblemCode.INVALID_FIELD, detail, field="settings.deadLetterTopic")
 
-    async def _positions(self, places: list[tuple[Topic, int]]) -> list[PositionsResponse | ServerError]:
-        """What the leader of each partition says of every group, or why it says nothing."""
+    async def _positions(
+        self, places: list[tuple[Topic, int]], group_id: str = ""
+    ) -> list[PositionsResponse | ServerError]:
+        """What the leader of each partition says of every group, and of one how old it is what that has not done; or
+        why it says nothing."""
         deadline_ms = self._leaders.deadline_in(self._gateway.settings.request_timeout_ms)
 
         async def positions(place: tuple[Topic, int]) -> PositionsResponse:
             topic, partition = place
-            return await self._ends.positions(topic.id, partition, deadline_ms=deadline_ms)
+            return await self._ends.positions(topic.id, partition, deadline_ms=deadline_ms, group_id=group_id)
 
         return await ask_each(places, positions)
 

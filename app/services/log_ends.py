@@ -13,11 +13,14 @@ class LogEnds:
         self.shown = ShownEnds(partitions_max)
         self._leaders = leaders
 
-    async def positions(self, topic_id: str, partition: int, *, deadline_ms: int) -> PositionsResponse:
-        """Raises ServerError: why the leader could not be asked until then."""
+    async def positions(
+        self, topic_id: str, partition: int, *, deadline_ms: int, group_id: str = ""
+    ) -> PositionsResponse:
+        """With the age of what one group has not done. Raises ServerError: why the leader could not be asked until
+        then."""
 
         async def ask(node: NodeApi, _remaining_ms: int) -> PositionsResponse:
-            answer = await node.positions(PositionsRequest(topic_id, partition))
+            answer = await node.positions(PositionsRequest(topic_id, partition, group_id))
             self.shown.check_not_behind(
                 topic_id, partition, leader_epoch=answer.leader_epoch, high_watermark=answer.high_watermark
             )

@@ -79,6 +79,10 @@ class SegmentIndex:
         row = max(bisect_right(self.offsets, offset) - 1, 0)
         return self.offsets[row], self.positions[row]
 
+    def time_near(self, offset: int) -> int:
+        """The append time of the last row at or below `offset`; of the first row where there is none below."""
+        return self.times_ms[max(bisect_right(self.offsets, offset) - 1, 0)]
+
     def following(self, offset: int) -> int | None:
         """The offset of the first row above `offset`."""
         row = bisect_right(self.offsets, offset)

@@ -156,6 +156,15 @@ class LogReader:
             return Verified(max(following, offset + 1), 0, True)
         return Verified(found[-1].header.next_offset if found else offset, 0, False)
 
+    def append_time_near(self, offset: int) -> int:
+        """As `PartitionLog.append_time_near` says."""
+        state = self._state
+        if not state.segments or not state.log_start <= offset < state.log_end:
+            return -1
+        segment = state.segments[state.segment_at(offset)]
+        index = self._engine.indexes.get(segment)
+        return segment.first_append_ms if index is None or not len(index) else index.time_near(offset)
+
     async def keyed_ranges_since(self, time_ms: int) -> list[KeyedRange]:
         """As `PartitionLog.keyed_ranges_since` says."""
         lost = lost_ranges(self._state, opened_ms=self._engine.opened_ms)

@@ -162,6 +162,11 @@ class PartitionLog:
         be read just before it may have been appended then, too, so that its offset is given instead."""
         return await self._reader.offset_at_time(time_ms)
 
+    def append_time_near(self, offset: int) -> int:
+        """Not later than the batch at `offset` was appended, by what is in memory: the index where it is, else the
+        segment. -1 where there is no segment that could hold it."""
+        return self._reader.append_time_near(offset)
+
     async def keyed_ranges_since(self, time_ms: int) -> list[KeyedRange]:
         """Ranges outside of which no keyed batch was appended at `time_ms` or later; in order. What is missing
         altogether may have been keyed."""

@@ -9,7 +9,9 @@ from typing import Protocol
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
+from cluster.ports.clock import Clock
 from storage.log.partition_log import PartitionLog
+from storage.node.append_times import append_time_at
 from storage.node.replicas.led_partition import Partition
 from storage.replication.leadership import UNAVAILABLE_RETRY_MS, confirm
 from storage.rpc import messages
@@ -128,13 +130,26 @@ class LogCalls:
             self._waiting_records -= 1
 
 
-async def positions_of(partition: Partition) -> messages.PositionsResponse:
+async def positions_of(
+    partition: Partition, request: messages.PositionsRequest, clock: Clock
+) -> messages.PositionsResponse:
     """Where the log and its groups are. Raises ServerError UNAVAILABLE."""
     await confirm(partition.leadership)
     host = partition.host
-    return messages.PositionsResponse(
-        host.log.log_start, host.high_watermark, host.log.size_bytes, host.leader_epoch, partition.groups.positions()
+    positions = partition.groups.positions()
+    answer = messages.PositionsResponse(
+        host.log.log_start,
+        host.high_watermark,
+        host.log.size_bytes,
+        host.leader_epoch,
+        positions,
+        clock.now_ms(),
+        host.log.last_append_ms,
     )
+    for position in positions:
+        if position.group_id == request.group_id:
+            position.oldest_append_ms = await append_time_at(partition, position.progress)
+    return answer
 
 
 async def seek_target(partition: Partition, request: messages.SeekRequest) -> int:

@@ -361,7 +361,7 @@ class StorageNode:
         return await self._log_calls.records(leader, request)
 
     async def positions(self, request: messages.PositionsRequest) -> messages.PositionsResponse:
-        return await positions_of(await self._partition(request.topic_id, request.partition))
+        return await positions_of(await self._partition(request.topic_id, request.partition), request, self._clock)
 
     async def seek(self, request: messages.SeekRequest) -> messages.SeekResponse:
         partition = await self._partition(request.topic_id, request.partition)

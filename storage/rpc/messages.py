@@ -219,10 +219,12 @@ class RecordsResponse(_Message):
 
 
 class PositionsRequest(_Message):
-    """The log's bounds and every group's progress, for lag and administration."""
+    """The log's bounds and every group's progress, for lag and administration; and of one group how old its oldest
+    message is that is not done."""
 
     topic_id: str
     partition: int
+    group_id: str = ""
 
 
 class CommittedOffset(_Message):
@@ -235,7 +237,9 @@ class CommittedOffset(_Message):
 
 class GroupPosition(_Message):
     """`progress` is the first offset not done; `done_above` counts the done ones above it, `lost` those that retention
-    removed before they were done. `generation` is the group's number of seeks (-1: an earlier version)."""
+    removed before they were done. `generation` is the group's number of seeks (-1: an earlier version).
+    `oldest_append_ms`: when the first message was appended that is not done, of the group that was asked for; -1 where
+    all are done, or it cannot be told."""
 
     group_id: str
     progress: int
@@ -246,14 +250,20 @@ class GroupPosition(_Message):
     lost: int = 0
     generation: int = -1
     committed: CommittedOffset | None = None
+    oldest_append_ms: int = -1
 
 
 class PositionsResponse(_Message):
+    """`clock_ms` is the leader's, `last_append_ms` when the newest message was appended; -1 where an earlier version
+    does not say, or there is none."""
+
     log_start: int
     high_watermark: int
     size_bytes: int
     leader_epoch: int
     groups: list[GroupPosition]
+    clock_ms: int = -1
+    last_append_ms: int = -1
 
 
 class SeekRequest(_Message):

@@ -16,7 +16,7 @@ from acklog.command.views import Cell, Column, Sentence, Table
 from acklog.wire.limits import PARTITIONS_MAX
 
 if TYPE_CHECKING:
-    from acklog.catalog import CopyResult
+    from acklog.positions import CopyResult
 
 _Group = Annotated[
     str, typer.Argument(metavar="GROUP", help="The group.", autocompletion=complete_groups, show_default=False)
@@ -49,7 +49,7 @@ def commit(
     ] = None,
 ) -> None:
     """Say that everything below an offset of a partition is done."""
-    from acklog.catalog import Position
+    from acklog.positions import Position
 
     session = session_of(context)
     position = Position(topic, partition, offset, epoch, metadata, expected)

@@ -41,8 +41,9 @@ def lag(
 ) -> None:
     """Show what groups have not done yet, by topic.
 
-    lag: messages that are not done; in flight: leased right now; delayed: given back, to come later; dead: went to the
-    dead-letter topic; lost: removed by retention before they were done.
+    lag: messages that are not done; oldest: how long ago the first of them was sent; in flight: leased right
+    now; delayed: given back, to come later; dead: went to the dead-letter topic; lost: removed by retention
+    before they were done.
     """
     session = session_of(context)
     with session.client() as client:

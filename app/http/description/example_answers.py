@@ -105,6 +105,8 @@ _PROGRESS: Document = {
     "lost": 0,
     **_ENDS,
     "lag": 1,
+    "lagMs": 12_000,
+    "oldestAgeMs": 40_000,
     "committed": None,
     "paused": False,
     "problem": None,
@@ -158,7 +160,7 @@ MEMBERS: Document = {
         }
     ],
 }
-OFFSETS: Document = {"group": "billing", "offsets": [_PROGRESS], "lag": 1}
+OFFSETS: Document = {"group": "billing", "offsets": [_PROGRESS], "lag": 1, "lagMs": 12_000, "oldestAgeMs": 40_000}
 SEEK: Document = {
     "group": "billing",
     "topic": "orders",

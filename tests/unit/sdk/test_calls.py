@@ -168,6 +168,8 @@ def test_a_seek_has_one_target() -> None:
         "to_time_ms": None,
         "to_earliest": False,
         "to_latest": False,
+        "to_relative": None,
+        "to_message_id": None,
         "partition": None,
         "dry_run": False,
     }
