@@ -1,7 +1,9 @@
 """Exclusive groups on three nodes: the coordinator moves, and nobody notices but by the time it takes."""
 
 import asyncio
+from dataclasses import replace
 
+import msgspec
 import pytest
 
 from acklog.wire.problems import ProblemCode
@@ -10,11 +12,13 @@ from app.services.membership import GroupMembership
 from app.services.registry import Services
 from cluster.catalog.group_admin import GroupAdmin
 from cluster.errors import ServerError
-from cluster.model.internal_topics import GROUPS_TOPIC, coordinator_partition
+from cluster.model.internal_topics import GROUPS_TOPIC, coordinator_partition, groups_topic_config
 from cluster.model.values import Group, GroupMode, GroupSettings, Topic
-from storage.rpc.membership_messages import HeartbeatResponse
+from storage.groups.coordinator_settings import CoordinatorSettings
+from storage.rpc.membership_messages import HeartbeatRequest, HeartbeatResponse
 from tests.sim.environment import SimEntropy
 from tests.support.cluster import Cluster, ClusterBuilder
+from tests.support.simulated_node import SMALL
 
 
 def membership_of(cluster: Cluster) -> GroupMembership:
@@ -111,3 +115,57 @@ def test_topics_that_come_are_assigned_while_members_wait() -> None:
         assert cluster.clock.monotonic_ms() - begun_ms < 1_000
 
     ClusterBuilder().nodes(3).gateway().run(main)
+
+
+def test_a_change_that_cannot_be_made_durable_is_told_to_nobody() -> None:
+    async def main(cluster: Cluster) -> None:
+        topic = await cluster.topic(partitions=4)
+        group = await exclusive_group(cluster)
+        membership, subscription = membership_of(cluster), Subscription((topic.id,))
+        first = await membership.heartbeat(group, "one", subscription)
+        place, number = coordinator(cluster, group)
+        await cluster.in_sync(place)
+        cluster.cut()
+        request = HeartbeatRequest(number, group.id, "two", 0, [topic.id])
+        with pytest.raises(ServerError) as refused:
+            await cluster.leader(place, number).heartbeat(request)
+        assert refused.value.code is ProblemCode.UNAVAILABLE
+        cluster.mend()
+        await cluster.in_sync(place)
+        again = await membership.heartbeat(group, "one", subscription, member_epoch=first.member_epoch)
+        assert first.member_epoch <= again.member_epoch
+        two = await membership.heartbeat(group, "two", subscription)
+        assert len(two.assigned) == 2
+        assert two.member_epoch > first.member_epoch
+
+    ClusterBuilder().nodes(3).gateway().run(main)
+
+
+def test_the_log_is_written_anew_and_trimmed_and_read_again() -> None:
+    async def main(cluster: Cluster) -> None:
+        topic = await cluster.topic(partitions=64)
+        group = await exclusive_group(cluster)
+        membership, subscription = membership_of(cluster), Subscription((topic.id,))
+        await membership.heartbeat(group, "one", subscription)
+        place, number = coordinator(cluster, group)
+        await cluster.in_sync(place)
+        longest = 0
+        for turn in range(400):
+            await membership.heartbeat(group, f"other-{turn % 7}", subscription)
+            await membership.leave(group, f"other-{turn % 7}")
+            longest = max(
+                longest, cluster.replica(cluster.state(place, number).leader, place, number).logs[0].size_bytes
+            )
+        before = await membership.heartbeat(group, "one", subscription)
+        sizes = [cluster.replica(node, place, number).logs[0] for node in cluster.nodes]
+        assert longest < 64 * 1024
+        assert all(log.log_start > 0 for log in sizes)
+        await cluster.stop(cluster.state(place, number).leader)
+        assert await membership.heartbeat(group, "one", subscription) == before
+
+    settings = CoordinatorSettings(log_bytes_max=16 * 1024, rewritten_batch_bytes_max=1024)
+    segments = groups_topic_config(2)
+    with pytest.MonkeyPatch.context() as patch:
+        small = msgspec.structs.replace(segments, segment_bytes=4 * 1024)
+        patch.setattr("app.services.membership.groups_topic_config", lambda _min_insync: small)
+        ClusterBuilder().nodes(3).gateway().storing(replace(SMALL, coordinator=settings)).run(main)
