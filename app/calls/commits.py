@@ -17,7 +17,8 @@ _Offset = Annotated[int, Meta(ge=0, le=OFFSET_MAX)]
 
 class PositionFields(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
     """Everything below `offset` is done for the group. `leaderEpoch` is that of the answer that was read up to there,
-    `metadata` the reader's own. With `expected` it is done only if the group is there now, and may go back."""
+    `metadata` the reader's own. With `expected` it is done only if the group is there now, and may go back; the owner
+    of a partition may go back without."""
 
     topic: str
     partition: Annotated[int, Meta(ge=0, lt=limits.PARTITIONS_MAX)]

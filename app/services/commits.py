@@ -125,6 +125,7 @@ class CommitService:
             if ownership is None:
                 raise ServerError(ProblemCode.MEMBER_FENCED, "the partition is not the member's", field="member")
             request.member, request.ownership = member, ownership.ownership
+            request.is_forced = ownership.is_forced
 
         def ask(node: NodeApi, _attempt: Try | int) -> Awaitable[CommitResponse]:
             return answer_of_node(node.commit(request), self._gateway.metadata, group_id=group.id)

@@ -9,12 +9,13 @@ from cluster.errors import ServerError
 from cluster.model.values import Group
 from storage.delivery.group_in_partition import GroupInPartition
 from storage.delivery.group_progress import CommittedPosition
+from storage.delivery.handover import ClaimVerdict, OwnershipClaim
 from storage.delivery.records import Sought
 from storage.node.group_starts import GroupStarts
 from storage.node.log_calls import check_not_diverged, check_range, seek_target
 from storage.node.offset_projection import OffsetProjection
 from storage.node.replicas.led_partition import Partition
-from storage.replication.leadership import confirm
+from storage.replication.leadership import UNAVAILABLE_RETRY_MS, confirm
 from storage.rpc.messages import CommitRequest, CommitResponse, SeekRequest, SeekResponse
 
 logger = structlog.get_logger(__name__)
@@ -45,15 +46,17 @@ class PositionCalls:
 
     async def commit(self, partition: Partition, group: Group, request: CommitRequest) -> CommitResponse:
         """Durable on return. Raises ServerError UNAVAILABLE, OFFSET_OUT_OF_RANGE, LOG_DIVERGED (rule R4),
-        COMMIT_CONFLICT, CONFLICT; nothing has changed then."""
+        COMMIT_CONFLICT, CONFLICT, MEMBER_FENCED; nothing has changed then."""
         await _check_log_has_it(partition, request)
         await self._starts.start_at(group, partition, request.offset, is_known=request.expected >= 0)
         state = partition.delivery.state.as_it_is_set(group)
         if state is None:
             raise ServerError(ProblemCode.UNAVAILABLE, "The group has no state in the partition yet.")
+        is_owner = await _is_owner(partition, state, request)
         previous = state.progress
         position = CommittedPosition(request.offset, request.leader_epoch, request.metadata)
-        decision = state.commit(position, expected=None if request.expected < 0 else request.expected)
+        expected = request.expected if request.expected >= 0 else previous if is_owner else None
+        decision = state.commit(position, expected=expected)
         if decision.problem is not None:
             raise _refusal(decision.problem, state, request)
         await asyncio.gather(*[partition.delivery.commit(record) for record in decision.records])
@@ -70,6 +73,21 @@ class PositionCalls:
                 offset=request.offset,
             )
         return CommitResponse(state.progress, previous)
+
+
+async def _is_owner(partition: Partition, state: GroupInPartition, request: CommitRequest) -> bool:
+    """Of a partition that members own one by one; False where nobody does. Raises ServerError MEMBER_FENCED, and
+    UNAVAILABLE while it changes hands."""
+    claim = None
+    if request.ownership >= 0:
+        claim = OwnershipClaim(request.member, request.ownership, request.is_forced)
+        if await partition.groups.claim(state, claim) is ClaimVerdict.WAITING:
+            detail = "The partition's owner before has not finished."
+            raise ServerError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=UNAVAILABLE_RETRY_MS)
+    problem = state.fencing_problem(claim)
+    if problem is not None:
+        raise ServerError(problem, "The partition is another member's by now.", field="member")
+    return claim is not None
 
 
 def _moved(partition: Partition, group: Group, messages: int) -> int:

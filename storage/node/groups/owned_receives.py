@@ -66,6 +66,11 @@ class OwnedReceives:
             share = await self._receives.give(state, request, settings, max_messages, max_bytes, is_first)
             return OwnedShare(share, verdict)
 
+    async def claim(self, state: GroupInPartition, claim: OwnershipClaim) -> ClaimVerdict:
+        """For who does something else than to receive. It may change hands by this. Raises ServerError as `give`."""
+        async with self._turns.setdefault(state.group_id, asyncio.Lock()):
+            return await self._claimed(state, claim)
+
     async def _claimed(self, state: GroupInPartition, claim: OwnershipClaim) -> ClaimVerdict:
         while True:
             now_ms, wall_now_ms = self._clock.monotonic_ms(), self._clock.now_ms()

@@ -277,6 +277,10 @@ class PartitionGroups:
             )
         return previous
 
+    async def claim(self, state: GroupInPartition, claim: OwnershipClaim) -> ClaimVerdict:
+        """Whether the partition is the claimant's, as it becomes by this if it may."""
+        return await self._owned.claim(state, claim)
+
     def something_returned(self, group_id: str) -> None:
         """There may be messages for the group, or room for them: whoever waits looks again."""
         self._on_returned(group_id, self._host.partition)

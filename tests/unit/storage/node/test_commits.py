@@ -200,6 +200,36 @@ def test_it_waits_until_every_node_knows_it() -> None:
     run(main)
 
 
+@pytest.mark.parametrize("nodes", [1, 3])
+def test_a_member_of_an_exclusive_group_says_who_it_is(nodes: int) -> None:
+    async def main(_: Cluster, client: httpx2.AsyncClient) -> None:
+        assert (await client.put("/groups/workers-in-turn", json={"mode": "exclusive"})).status_code == 201
+
+        async def member_commits(offset: int, **fields: Any) -> httpx2.Response:
+            body = {"offsets": [{**AT_ONE, "offset": offset}], **fields}
+            return await client.put("/groups/workers-in-turn/offsets", json=body)
+
+        joined = await client.put("/groups/workers-in-turn/members/ada", json={"topics": ["orders"]})
+        assert joined.status_code in {200, 201}, joined.text
+        ada = {"member": "ada", "memberEpoch": joined.json()["memberEpoch"]}
+        done = await member_commits(4, **ada)
+        assert done.status_code == 200, done.text
+        refusals: list[tuple[dict[str, Any], str]] = [
+            ({}, "MISSING_FIELD"),
+            ({"member": "ada"}, "MISSING_FIELD"),
+            ({"member": "bob", "memberEpoch": 1}, "MEMBER_UNKNOWN"),
+        ]
+        for fields, code in refusals:
+            refused = await member_commits(6, **fields)
+            assert (refused.status_code // 100, refused.json()["code"]) == (4, code)
+        assert (await client.delete("/groups/workers-in-turn/members/ada")).status_code in {200, 204}
+        assert (await member_commits(6, **ada)).json()["code"] == "MEMBER_UNKNOWN"
+        [seen] = (await client.get("/groups/workers-in-turn/offsets")).json()["offsets"]
+        assert seen["progress"] == 4
+
+    run(main, nodes=nodes)
+
+
 async def _topic(cluster: Cluster) -> Any:
     topic = cluster.gateways[0].metadata.topic("orders")
     assert topic is not None

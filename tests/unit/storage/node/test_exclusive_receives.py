@@ -1,6 +1,7 @@
 """Exclusive groups on one node: claims, handovers, and who waits for them."""
 
 import asyncio
+from collections.abc import Awaitable
 
 import pytest
 
@@ -9,7 +10,14 @@ from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from cluster.model.values import Group, GroupMode, GroupSettings, Topic
 from storage.rpc.membership_messages import Ownership
-from storage.rpc.messages import DeliveredMessage, ReceiveRequest, ReceiveResponse, SettleItem, SettleRequest
+from storage.rpc.messages import (
+    CommitRequest,
+    DeliveredMessage,
+    ReceiveRequest,
+    ReceiveResponse,
+    SettleItem,
+    SettleRequest,
+)
 from tests.support.simulated_node import SimulatedNode, with_node
 
 SETTINGS = GroupSettings(rebalance_timeout_ms=5_000, retry_backoff_min_ms=1_000, retry_backoff_max_ms=1_000)
@@ -169,5 +177,49 @@ def test_what_is_given_back_is_waited_for_in_its_place() -> None:
         assert (await sim.node.receive(asked(topic, group, "ada", {0: 1}))).reason == "DELAYED"
         found = await sim.node.receive(asked(topic, group, "ada", {0: 1}, wait_ms=5_000))
         assert [(each.offset, each.attempt) for each in found.messages] == [(1, 2), (2, 1)]
+
+    with_node(main)
+
+
+def committed(topic: Topic, group: Group, offset: int, member: str = "", ownership: int = -1) -> CommitRequest:
+    return CommitRequest(topic.id, 0, group.id, offset, member=member, ownership=ownership, is_forced=True)
+
+
+async def code_of(commit: Awaitable[object]) -> ProblemCode | None:
+    try:
+        await commit
+    except ServerError as error:
+        return error.code
+    return None
+
+
+def test_a_deposed_member_commits_nothing_from_the_new_owners_first_message_on() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic, group = await sim.topic(), await exclusive_group(sim)
+        await sim.send(topic, b"0", b"1", b"2")
+        await sim.node.receive(asked(topic, group, "ada", {0: 1}, max_messages=1))
+        assert (await sim.node.commit(committed(topic, group, 1, "ada", 1))).progress == 1
+        taken = await sim.node.receive(asked(topic, group, "bob", {0: 2}, is_forced=True, max_messages=1))
+        assert bodies(taken) == [b"1"]
+        for request in (committed(topic, group, 3, "ada", 1), committed(topic, group, 3)):
+            assert await code_of(sim.node.commit(request)) is ProblemCode.MEMBER_FENCED
+        assert (await sim.positions(topic)).groups[0].progress == 1
+        assert (await sim.node.commit(committed(topic, group, 2, "bob", 2))).previous == 1
+        assert bodies(await sim.node.receive(asked(topic, group, "bob", {0: 2}))) == [b"2"]
+
+    with_node(main)
+
+
+def test_a_member_that_never_receives_owns_by_its_commits() -> None:
+    """And goes back as it likes: nobody else can have done anything."""
+
+    async def main(sim: SimulatedNode) -> None:
+        topic, group = await sim.topic(), await exclusive_group(sim)
+        await sim.send(topic, b"0", b"1", b"2")
+        for member, ownership, offset in (("ada", 1, 2), ("bob", 2, 3), ("bob", 2, 1)):
+            answer = await sim.node.commit(committed(topic, group, offset, member, ownership))
+            assert answer.progress == offset
+        assert await code_of(sim.node.commit(committed(topic, group, 3, "ada", 1))) is ProblemCode.MEMBER_FENCED
+        assert bodies(await sim.node.receive(asked(topic, group, "bob", {0: 2}))) == [b"1", b"2"]
 
     with_node(main)
