@@ -122,6 +122,7 @@ class GroupSettings(msgspec.Struct, rename="camel"):
     retry_backoff_max_ms: int
     max_in_flight: int
     dead_letter_topic: str | None = None
+    max_in_flight_per_consumer: int | None = None
     max_in_flight_per_key: int | None = None
     fair_by: str = "none"
     session_timeout_ms: int = SESSION_TIMEOUT_MS_DEFAULT
@@ -140,6 +141,7 @@ class GroupChanges(TypedDict, total=False):
     retry_backoff_max_ms: int
     max_in_flight: int
     dead_letter_topic: str | None
+    max_in_flight_per_consumer: int | None
     max_in_flight_per_key: int | None
     fair_by: str
     session_timeout_ms: int

@@ -51,6 +51,13 @@ class GroupSettingsFields(msgspec.Struct, forbid_unknown_fields=True, rename="ca
         Annotated[int, Meta(ge=1, le=limits.IN_FLIGHT_MAX)] | UnsetType | None,
         Meta(description="messages of a partition that may be leased at a time"),
     ] = UNSET
+    max_in_flight_per_consumer: Annotated[
+        Annotated[int, Meta(ge=1, le=limits.IN_FLIGHT_MAX)] | UnsetType | None,
+        Meta(
+            description="messages that one consumer may have leased at a time, as each node counts in its partitions "
+            "of the topics that are asked; receives that name no consumer count as one (default: no limit)"
+        ),
+    ] = UNSET
     max_in_flight_per_key: Annotated[
         Annotated[int, Meta(ge=1, le=limits.IN_FLIGHT_MAX)] | UnsetType | None,
         Meta(description="messages of one key that may be leased at a time per partition (default: no limit)"),

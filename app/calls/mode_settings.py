@@ -8,6 +8,7 @@ from cluster.errors import ServerError
 from cluster.model.values import GroupMode, GroupSettings
 
 _MODES_OF: dict[str, tuple[GroupMode, ...]] = {
+    "max_in_flight_per_consumer": (GroupMode.SHARED, GroupMode.KEY_ORDERED),
     "max_in_flight_per_key": (GroupMode.SHARED,),
     "fair_by": (GroupMode.SHARED,),
     "session_timeout_ms": (GroupMode.EXCLUSIVE,),

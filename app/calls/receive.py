@@ -9,6 +9,7 @@ DEFAULT_GROUP = "default"
 IN_FLIGHT_LIMIT = "IN_FLIGHT_LIMIT"
 LIMITS = {
     IN_FLIGHT_LIMIT: "maxInFlight",
+    "IN_FLIGHT_LIMIT_PER_CONSUMER": "maxInFlightPerConsumer",
     "IN_FLIGHT_LIMIT_PER_KEY": "maxInFlightPerKey",
     "IN_FLIGHT_LIMIT_OF_RETURNED": "",
 }

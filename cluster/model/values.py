@@ -159,6 +159,7 @@ class GroupSettings(msgspec.Struct, frozen=True, rename="camel"):
     retry_backoff_max_ms: int = limits.RETRY_BACKOFF_MAX_MS
     dead_letter_topic: str | None = None
     max_in_flight: int = limits.IN_FLIGHT_MAX
+    max_in_flight_per_consumer: int | None = None
     max_in_flight_per_key: int | None = None
     fair_by: FairBy = FairBy.NONE
     session_timeout_ms: int = limits.SESSION_TIMEOUT_MS_DEFAULT

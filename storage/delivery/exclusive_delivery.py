@@ -303,6 +303,9 @@ class ExclusiveDelivery:
     def in_flight_count(self) -> int:
         return self._group.in_flight_count
 
+    def in_flight_of(self, consumer: str) -> int:
+        return self._group.in_flight_of(consumer)
+
     @property
     def delayed_count(self) -> int:
         return self._group.delayed_count

@@ -106,6 +106,10 @@ class GroupDelivery:
         """Leased messages."""
         return len(self._state.leases)
 
+    def in_flight_of(self, consumer: str) -> int:
+        """Messages leased to a consumer."""
+        return self._state.leases.held_by(consumer)
+
     @property
     def delayed_count(self) -> int:
         """Given back and not due yet, as of the last call that knew the time."""

@@ -61,6 +61,7 @@ class LeaseTable:
         self._deliveries: dict[int, LeaseBatch] = {}
         self._deadlines = Deadlines()
         self._last_serial = 0
+        self._by_consumer: dict[str, int] | None = None
 
     def __len__(self) -> int:
         return len(self.by_offset)
@@ -81,6 +82,8 @@ class LeaseTable:
         self.by_offset.update(dict.fromkeys(offsets, delivery))
         self._deliveries[delivery.serial] = delivery
         self._deadlines.set(delivery.serial, deadline_ms)
+        if self._by_consumer is not None:
+            self._by_consumer[consumer] = self._by_consumer.get(consumer, 0) + len(offsets)
         if self.listener is not None:
             self.listener.granted(offsets)
         return delivery
@@ -97,9 +100,25 @@ class LeaseTable:
         elif type(delivery.offsets) is list and 2 * delivery.live_count < len(delivery.offsets):
             # One long lease must not keep the memory of a thousand that are over; a `range` needs none.
             delivery.offsets = [each for each in delivery.offsets if self.by_offset.get(each) is delivery]
+        if self._by_consumer is not None:
+            self._by_consumer[delivery.consumer] -= 1
+            if not self._by_consumer[delivery.consumer]:
+                del self._by_consumer[delivery.consumer]
         if self.listener is not None:
             self.listener.ended(offset)
         return delivery
+
+    def held_by(self, consumer: str) -> int:
+        """Leases of a consumer. They are counted from the first question on: who does not limit them pays nothing."""
+        if self._by_consumer is None:
+            self._by_consumer = self._counted_by_consumer()
+        return self._by_consumer.get(consumer, 0)
+
+    def _counted_by_consumer(self) -> dict[str, int]:
+        counted: dict[str, int] = {}
+        for delivery in self._deliveries.values():
+            counted[delivery.consumer] = counted.get(delivery.consumer, 0) + delivery.live_count
+        return counted
 
     def overdue(self, now_ms: int) -> Iterator[tuple[int, LeaseBatch]]:
         """Leases whose deadline has passed. A delivery that was iterated to its end is not offered again before
@@ -122,6 +141,7 @@ class LeaseTable:
 
     def clear(self) -> None:
         self.by_offset.clear()
+        self._by_consumer = None
         self._deliveries.clear()
         self._deadlines.clear()
 
@@ -132,3 +152,4 @@ class LeaseTable:
             live[delivery.serial] = live.get(delivery.serial, 0) + 1
         counted = {serial: delivery.live_count for serial, delivery in self._deliveries.items()}
         assert live == counted, "a delivery's count of live leases is wrong"
+        assert self._by_consumer in (None, self._counted_by_consumer()), "a consumer's leases are miscounted"

@@ -8,6 +8,7 @@ from cluster.model.pauses import is_paused
 from cluster.model.values import Group
 from cluster.ports.clock import Clock
 from storage.delivery.modes import has_owners
+from storage.node.consumer_limits import ConsumerLimits
 from storage.node.exclusive_receiver import ExclusiveReceiver, PartitionsOf, StartGroups
 from storage.node.groups.partition_groups import empty_reason_of
 from storage.node.groups.waiting import TopicReaders, WaitingReceive
@@ -38,6 +39,7 @@ class Receiver:
         self._start_groups = start_groups
         self._clock = clock
         self._latest_group = latest_group
+        self._limits = ConsumerLimits(partitions_of)
         self._waiting_for: dict[WaitingReceive, Group] = {}
         self._waiting_max = waiting_max
         self._topics: dict[str, TopicReaders] = {}
@@ -71,13 +73,13 @@ class Receiver:
             return await self._exclusive.receive(request, group)
         deadline_ms = self._clock.monotonic_ms() + request.wait_ms
         while True:
-            group = self._latest_group(group)
             is_known_everywhere = self._is_stopping or await self._start_groups(group, request.topic_ids)
+            group = self._latest_group(group)
             waiter = self._join(request, group) if request.wait_ms and not self._is_stopping else None
             if waiter is not None and not is_known_everywhere:
                 waiter.wake()  # a partition that came just now may not know the group yet: look again
             try:
-                messages = await self._collect(request, group)
+                messages = await self._collect_within_limits(request, group)
                 left_ms = deadline_ms - self._clock.monotonic_ms()
                 if messages or waiter is None or self._is_stopping or left_ms <= 0:
                     return ReceiveResponse(messages, "" if messages else self._empty_reason(request, group))
@@ -97,14 +99,15 @@ class Receiver:
 
     def groups_changed(self) -> None:
         """Groups are not what they were: who waits for one that is set otherwise now, or goes on, looks again."""
-        changed = dict.fromkeys(seen.id for seen in self._waiting_for.values() if self._is_another(seen))
+        changed: dict[str, None] = {}
+        for waiter, seen in self._waiting_for.items():
+            latest = self._latest_group(seen)
+            if latest is not seen and latest != seen:
+                self._waiting_for[waiter] = latest
+                changed[seen.id] = None
         for group_id in changed:
             for readers in self._topics.values():
                 readers.wake_group(group_id)
-
-    def _is_another(self, seen: Group) -> bool:
-        latest = self._latest_group(seen)
-        return latest is not seen and latest != seen
 
     def forget_topic(self, topic_id: str) -> None:
         readers = self._topics.pop(topic_id, None)
@@ -141,9 +144,14 @@ class Receiver:
     def _join(self, request: ReceiveRequest, group: Group) -> WaitingReceive:
         waiter = WaitingReceive()
         self.admit(waiter, group)
+        is_held_back = self._limits.room(request, group) <= 0
         for topic_id in request.topic_ids:
-            self.readers(topic_id).reader(group.id).look_at(self._partitions_of(topic_id))
-            self.readers(topic_id).join(group.id, waiter)
+            readers = self.readers(topic_id)
+            if is_held_back:
+                readers.hold_back(group.id, waiter, lambda: self._limits.room(request, group) > 0)
+                continue
+            readers.reader(group.id).look_at(self._partitions_of(topic_id))
+            readers.join(group.id, waiter)
         return waiter
 
     def _leave(self, request: ReceiveRequest, group: Group, waiter: WaitingReceive) -> None:
@@ -151,7 +159,13 @@ class Receiver:
         for topic_id in request.topic_ids:
             self.readers(topic_id).leave(group.id, waiter)
 
-    async def _collect(self, request: ReceiveRequest, group: Group) -> list[DeliveredMessage]:
+    async def _collect_within_limits(self, request: ReceiveRequest, group: Group) -> list[DeliveredMessage]:
+        if group.settings.max_in_flight_per_consumer is None:
+            return await self._collect(request, group, request.max_messages)
+        async with self._limits.turn(request, group) as room:
+            return await self._collect(request, group, room)
+
+    async def _collect(self, request: ReceiveRequest, group: Group, room: int) -> list[DeliveredMessage]:
         """Messages of the ready partitions, the longest ready first; who gave its share goes to the end. So does a
         topic that was asked: of several, the one that this group has not come to for longest is first, however much
         the others have."""
@@ -166,7 +180,7 @@ class Receiver:
                 if not request.wait_ms:
                     reader.look_at(partitions)
                 for number in list(reader.ready):
-                    wanted = request.max_messages - len(collected)
+                    wanted = room - len(collected)
                     if wanted <= 0 or (collected and bytes_left <= 0):
                         return collected
                     reader.turn = self._turn
@@ -209,6 +223,8 @@ class Receiver:
     def _empty_reason(self, request: ReceiveRequest, group: Group) -> str:
         if self._is_stopping:
             return "SHUTTING_DOWN"
+        if self._limits.room(request, group) <= 0:
+            return "IN_FLIGHT_LIMIT_PER_CONSUMER"
         return empty_reason_of(
             "PAUSED" if is_paused(group.pauses, topic_id, number) else partition.groups.empty_reason(group.id)
             for topic_id in request.topic_ids

@@ -143,7 +143,7 @@ class TestGroups:
         assert "lease         2 min\n" in created.stdout
         assert "dead letters  dead\n" in created.stdout
         options = ["--max-attempts", "5", "--backoff-min", "2s", "--backoff-max", "1m", "--max-in-flight", "7"]
-        options += ["--max-in-flight-per-key", "3", "--fair-by", "key"]
+        options += ["--max-in-flight-per-key", "3", "--fair-by", "key", "--max-in-flight-per-consumer", "5"]
         settings = acklog("groups", "update", name, *options, "--json").document["settings"]
         assert settings == {
             "startPosition": "latest",
@@ -152,13 +152,14 @@ class TestGroups:
             "retryBackoffMinMs": 2_000,
             "retryBackoffMaxMs": 60_000,
             "maxInFlight": 7,
+            "maxInFlightPerConsumer": 5,
             "maxInFlightPerKey": 3,
             "fairBy": "key",
             "deadLetterTopic": "dead",
         }
         assert acklog("groups", "update", name, "--fair-by", "tenant").exit_code == 2
         back = acklog("groups", "update", name, "--dead-letters", "", "--max-in-flight-per-key", "0")
-        assert "in flight     7 per partition at most\n" in back.stdout
+        assert "in flight     7 per partition at most; 5 per consumer\n" in back.stdout
         assert f"dead letters  TOPIC.{name}.dlq\n" in back.stdout
         unread = acklog("groups", "show", name)
         assert "has not read from any topic yet" in unread.stderr

@@ -11,6 +11,7 @@ from acklog.command.commands.seek import seek
 from acklog.command.confirmation import confirm
 from acklog.command.failures import CommandError, UsageError
 from acklog.command.group_pauses import pause, paused_text, resume
+from acklog.command.group_sharing import FairByOption, PerConsumerOption, PerKeyOption, in_flight_text, sharing_changes
 from acklog.command.lag_figures import TopicLag, lags_of
 from acklog.command.lag_view import lag_table
 from acklog.command.quantities import count_text, limit_text, parse_duration_ms
@@ -22,11 +23,10 @@ from acklog.command.views import Cell, Column, Fields, Table
 from acklog.wire.limits import IN_FLIGHT_MAX, MAX_ATTEMPTS_MAX
 
 if TYPE_CHECKING:
-    from acklog.catalog import Group, GroupChanges, GroupSettings
+    from acklog.catalog import Group, GroupChanges
     from acklog.client.client import Client
 
 START_POSITIONS = ("earliest", "latest")
-FAIR_BY = ("none", "key")
 
 command = CommandTyper(name="groups", help="List, create, change and delete groups.", no_args_is_help=True)
 
@@ -62,20 +62,6 @@ InFlightOption = Annotated[
     typer.Option(
         "--max-in-flight", metavar="COUNT", min=1, max=IN_FLIGHT_MAX, help="Messages leased at a time per partition."
     ),
-]
-PerKeyOption = Annotated[
-    int | None,
-    typer.Option(
-        "--max-in-flight-per-key",
-        metavar="COUNT",
-        min=0,
-        max=IN_FLIGHT_MAX,
-        help="Messages of one key leased at a time per partition; 0: no limit.",
-    ),
-]
-FairByOption = Annotated[
-    str | None,
-    typer.Option("--fair-by", metavar="WHAT", help="key: a noisy key takes its share and no more; or none."),
 ]
 
 
@@ -136,6 +122,7 @@ def create(
     backoff_max: BackoffMaxOption = None,
     dead_letters: DeadLettersOption = None,
     max_in_flight: InFlightOption = None,
+    max_in_flight_per_consumer: PerConsumerOption = None,
     max_in_flight_per_key: PerKeyOption = None,
     fair_by: FairByOption = None,
 ) -> None:
@@ -144,7 +131,7 @@ def create(
 
     session = session_of(context)
     changes = _changes(start, visibility, max_attempts, backoff_min, backoff_max, dead_letters, max_in_flight)
-    changes |= _sharing_changes(max_in_flight_per_key, fair_by)
+    changes |= sharing_changes(max_in_flight_per_consumer, max_in_flight_per_key, fair_by)
     with session.client() as client:
         is_there = _is_there(client, group)
         try:
@@ -169,13 +156,14 @@ def update(
     backoff_max: BackoffMaxOption = None,
     dead_letters: DeadLettersOption = None,
     max_in_flight: InFlightOption = None,
+    max_in_flight_per_consumer: PerConsumerOption = None,
     max_in_flight_per_key: PerKeyOption = None,
     fair_by: FairByOption = None,
 ) -> None:
     """Change settings of a group. What is not named stays."""
     session = session_of(context)
     changes = _changes(start, visibility, max_attempts, backoff_min, backoff_max, dead_letters, max_in_flight)
-    changes |= _sharing_changes(max_in_flight_per_key, fair_by)
+    changes |= sharing_changes(max_in_flight_per_consumer, max_in_flight_per_key, fair_by)
     if not changes:
         raise UsageError("nothing is to be changed", hint="Name a setting, such as --visibility 5m.")
     with session.client() as client:
@@ -232,18 +220,6 @@ def _changes(
     return changes
 
 
-def _sharing_changes(max_in_flight_per_key: int | None, fair_by: str | None) -> "GroupChanges":
-    """What the options name of how consumers share. Raises UsageError."""
-    changes: GroupChanges = {}
-    if max_in_flight_per_key is not None:
-        changes["max_in_flight_per_key"] = max_in_flight_per_key or None
-    if fair_by is not None:
-        if fair_by not in FAIR_BY:
-            raise UsageError(f"{fair_by!r} is nothing to be fair by", field="--fair-by", hint="It may be key or none.")
-        changes["fair_by"] = fair_by
-    return changes
-
-
 def _is_there(client: "Client", group: str) -> bool:
     from acklog.errors import GroupNotFound
 
@@ -266,18 +242,12 @@ def _fields(group: "Group", now_ms: int) -> Fields:
             ("attempts", count_text(settings.max_attempts)),
             ("back-off", backoff),
             ("dead letters", _dead_letters(group)),
-            ("in flight", _in_flight(settings)),
+            ("in flight", in_flight_text(settings)),
             ("fair by", settings.fair_by),
             ("paused", paused_text(group, now_ms)),
             ("created", ago_text(group.created_at_ms, now_ms)),
         ]
     )
-
-
-def _in_flight(settings: "GroupSettings") -> str:
-    per_key = settings.max_in_flight_per_key
-    among = "" if per_key is None else f", {per_key:,} of a key"
-    return f"{settings.max_in_flight:,} per partition at most{among}"
 
 
 def _dead_letters(group: "Group") -> str:

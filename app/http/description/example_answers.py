@@ -121,6 +121,7 @@ _SETTINGS: Document = {
     "retryBackoffMaxMs": 600_000,
     "deadLetterTopic": None,
     "maxInFlight": 100_000,
+    "maxInFlightPerConsumer": None,
     "maxInFlightPerKey": None,
     "fairBy": "none",
     "sessionTimeoutMs": 15_000,

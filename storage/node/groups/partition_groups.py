@@ -191,6 +191,11 @@ class PartitionGroups:
         if state is not None and message.receipt:
             self._receives.release(state, [item_of(message.receipt)])
 
+    def in_flight_of(self, group_id: str, consumer: str) -> int:
+        """Messages that a consumer of the group has leased."""
+        state = self._state.group(group_id)
+        return 0 if state is None else state.in_flight_of(consumer)
+
     def empty_reason(self, group_id: str) -> str:
         state = self._state.group(group_id)
         if state is None:

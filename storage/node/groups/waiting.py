@@ -6,7 +6,9 @@ for readers with somebody waiting. A receive that comes to a reader without wait
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+
+HasRoom = Callable[[], bool]
 
 
 class WaitingReceive:
@@ -72,12 +74,18 @@ class ClaimingReceive(WaitingReceive):
 
 class GroupReader:
     """One group's readiness in one topic. `ready` holds partitions that may have something, oldest news first. `turn`
-    is when the group last came to the topic, as its host counts."""
+    is when the group last came to the topic, as its host counts. Whoever may have no more for now is held back: no news
+    are for him but that he may."""
 
     def __init__(self) -> None:
         self.turn = 0
         self.ready: dict[int, None] = {}
         self._waiters: dict[WaitingReceive, None] = {}
+        self._held_back: dict[WaitingReceive, HasRoom] = {}
+
+    @property
+    def is_waited_at(self) -> bool:
+        return bool(self._waiters or self._held_back)
 
     @property
     def has_waiters(self) -> bool:
@@ -92,9 +100,20 @@ class GroupReader:
     def join(self, waiter: WaitingReceive) -> None:
         self._waiters[waiter] = None
 
+    def hold_back(self, waiter: WaitingReceive, has_room: HasRoom) -> None:
+        self._held_back[waiter] = has_room
+
+    def lease_ended(self) -> None:
+        """Whoever was held back may have more now."""
+        for waiter, has_room in list(self._held_back.items()):
+            if has_room():
+                del self._held_back[waiter]
+                waiter.wake()
+
     def leave(self, waiter: WaitingReceive) -> None:
         """Passes on what the leaving waiter was woken for and did not take, so that no wake-up is lost with it."""
         self._waiters.pop(waiter, None)
+        self._held_back.pop(waiter, None)
         self._wake_next()
 
     def note(self, partition: int) -> None:
@@ -103,8 +122,10 @@ class GroupReader:
         self._wake_next()
 
     def wake_all(self) -> None:
-        for waiter in list(self._waiters):
-            del self._waiters[waiter]
+        woken = [*self._waiters, *self._held_back]
+        self._waiters.clear()
+        self._held_back.clear()
+        for waiter in woken:
             waiter.wake()
 
     def _wake_next(self) -> None:
@@ -147,6 +168,11 @@ class TopicReaders:
         reader.join(waiter)
         self._waited_at[group_id] = reader
 
+    def hold_back(self, group_id: str, waiter: WaitingReceive, has_room: HasRoom) -> None:
+        reader = self.reader(group_id)
+        reader.hold_back(waiter, has_room)
+        self._waited_at[group_id] = reader
+
     def leave(self, group_id: str, waiter: WaitingReceive) -> None:
         self.reader(group_id).leave(waiter)
 
@@ -163,7 +189,7 @@ class TopicReaders:
         for group_id, reader in list(self._waited_at.items()):
             if reader.has_waiters:
                 reader.note(partition)
-            if not reader.has_waiters:
+            if not reader.is_waited_at:
                 del self._waited_at[group_id]
         if partition in self._claiming:
             for waiter, place in list(self._claiming[partition].items()):
@@ -172,8 +198,10 @@ class TopicReaders:
     def note(self, group_id: str, partition: int) -> None:
         """Something came back to one group in the partition."""
         reader = self._waited_at.get(group_id)
-        if reader is not None and reader.has_waiters:
-            reader.note(partition)
+        if reader is not None:
+            if reader.has_waiters:
+                reader.note(partition)
+            reader.lease_ended()
         if partition in self._claiming:
             for waiter, place in list(self._claiming[partition].items()):
                 if waiter.group_id == group_id:

@@ -59,6 +59,22 @@ def test_the_limit_per_key_is_told_and_room_comes_back(nodes: int) -> None:
     ClusterBuilder().nodes(nodes).gateway().run(main)
 
 
+@pytest.mark.parametrize("nodes", NODES)
+def test_the_limit_per_consumer_is_told_and_others_do_not_notice(nodes: int) -> None:
+    async def main(cluster: Cluster) -> None:
+        client = await made(cluster, {"maxInFlightPerConsumer": 2}, [None] * 6)
+        first = (await receive(client, consumer="a"))["messages"]
+        assert len(first) == 2
+        empty = await receive(client, consumer="a")
+        assert empty == {"messages": [], "reason": "IN_FLIGHT_LIMIT", "limit": "maxInFlightPerConsumer"}
+        assert len((await receive(client, consumer="b"))["messages"]) == 2
+        assert len((await receive(client))["messages"]) == 2, "who names none is a consumer too"
+        await client.post("/nack", json={"receipt": first[0]["receipt"], "delaySeconds": 0})
+        assert len((await receive(client, consumer="a"))["messages"]) == 1
+
+    ClusterBuilder().nodes(nodes).gateway().run(main)
+
+
 def test_the_limit_of_the_partition_is_told_too() -> None:
     async def main(cluster: Cluster) -> None:
         client = await made(cluster, {"maxInFlight": 1}, [None] * 2)

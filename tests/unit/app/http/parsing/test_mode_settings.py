@@ -24,6 +24,15 @@ def test_the_field_is_named(fields: GroupSettingsFields, field: str, mode: Group
     check_mode_settings(fields, GroupMode.SHARED)
 
 
+def test_a_consumer_of_an_exclusive_group_is_a_member_and_has_no_limit() -> None:
+    fields = GroupSettingsFields(max_in_flight_per_consumer=3)
+    for mode in (GroupMode.SHARED, GroupMode.KEY_ORDERED):
+        check_mode_settings(fields, mode)
+    with pytest.raises(ServerError) as caught:
+        check_mode_settings(fields, GroupMode.EXCLUSIVE)
+    assert caught.value.field == "settings.maxInFlightPerConsumer"
+
+
 @pytest.mark.parametrize("mode", list(GroupMode))
 def test_what_every_group_has_may_be_said(mode: GroupMode) -> None:
     check_mode_settings(GroupSettingsFields(fair_by=FairBy.NONE, max_in_flight_per_key=None), mode)
