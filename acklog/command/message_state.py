@@ -54,6 +54,12 @@ def explain_state(
     receive = f"acklog receive {message.topic} --group {state.group}"
     drop = f"Drop it: acklog ack --message-id {message.message_id} --group {state.group}"
     letters = dead_letter_topic(message.topic, group, state.group)
+    if state.state == "waiting" and group is not None and _is_paused(group, message):
+        return Explanation(
+            f"Waiting, and the group is paused there; {used}.",
+            "Nobody gets it until the group goes on.",
+            f"Let it go on: acklog groups resume {state.group}. What is paused: acklog groups show {state.group}",
+        )
     if state.state == "waiting":
         return _waiting(state, used=used, receive=receive, ahead=ahead)
     if state.state == "leased":
@@ -90,6 +96,13 @@ def explain_state(
             f"--to-offset {message.offset} --partition {message.partition}",
         )
     return Explanation(f"In the state {state.state}; {used}.", "", "This command is older than the server: update it.")
+
+
+def _is_paused(group: "Group", message: "StoredMessage") -> bool:
+    return any(
+        paused.topic in (None, message.topic) and (paused.partitions is None or message.partition in paused.partitions)
+        for paused in group.paused
+    )
 
 
 def _waiting(state: "GroupState", *, used: str, receive: str, ahead: int | None) -> Explanation:

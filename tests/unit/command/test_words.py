@@ -2,8 +2,9 @@
 
 import pytest
 from msgspec import Raw
+from msgspec.structs import replace
 
-from acklog.catalog import Group, GroupSettings
+from acklog.catalog import Group, GroupSettings, Paused
 from acklog.command.failures import UsageError
 from acklog.command.message_state import dead_letter_topic, explain_state
 from acklog.command.message_view import body_cell, body_line
@@ -101,6 +102,16 @@ def test_every_state_is_explained(state: GroupState, what: str, do: str) -> None
     explained = explain_state(message(), state, GROUP, ahead=5, now_ms=NOW_MS)
     assert what in explained.what
     assert do in explained.do
+
+
+@pytest.mark.parametrize(
+    ("paused", "is_told"),
+    [(Paused(None, None, 1), True), (Paused("orders", [2], 1), True), (Paused("orders", [1], 1), False)],
+)
+def test_a_message_that_waits_where_the_group_is_paused(paused: Paused, is_told: bool) -> None:
+    group = replace(GROUP, paused=[paused])
+    explained = explain_state(message(), GroupState("mail", "waiting", 0), group, ahead=0, now_ms=NOW_MS)
+    assert ("acklog groups resume mail" in explained.do) is is_told
 
 
 def test_a_group_that_is_gone() -> None:

@@ -11,11 +11,13 @@ from tests.support.cluster import Cluster, ClusterBuilder, client_of
 NODES = [1, 3]
 
 
-async def made(cluster: Cluster, settings: dict[str, Any], keys: list[str | None]) -> httpx2.AsyncClient:
+async def made(
+    cluster: Cluster, settings: dict[str, Any], keys: list[str | None], mode: str = "shared"
+) -> httpx2.AsyncClient:
     """A client, a group with these settings, and a topic with a message of each of the keys, in that order."""
     await cluster.in_sync(await cluster.topic(replicas=len(cluster.nodes)))
     client = client_of(cluster.gateways[0])
-    assert (await client.put("/groups/workers", json={"settings": settings})).status_code == 201
+    assert (await client.put("/groups/workers", json={"mode": mode, "settings": settings})).status_code == 201
     messages = [{"body": number, **({} if key is None else {"key": key})} for number, key in enumerate(keys)]
     assert (await client.post("/messages", json={"queue": "orders", "messages": messages})).status_code == 201
     return client
@@ -60,9 +62,10 @@ def test_the_limit_per_key_is_told_and_room_comes_back(nodes: int) -> None:
 
 
 @pytest.mark.parametrize("nodes", NODES)
-def test_the_limit_per_consumer_is_told_and_others_do_not_notice(nodes: int) -> None:
+@pytest.mark.parametrize("mode", ["shared", "keyOrdered"])
+def test_the_limit_per_consumer_is_told_and_others_do_not_notice(nodes: int, mode: str) -> None:
     async def main(cluster: Cluster) -> None:
-        client = await made(cluster, {"maxInFlightPerConsumer": 2}, [None] * 6)
+        client = await made(cluster, {"maxInFlightPerConsumer": 2}, [None] * 6, mode)
         first = (await receive(client, consumer="a"))["messages"]
         assert len(first) == 2
         empty = await receive(client, consumer="a")
@@ -90,6 +93,12 @@ def test_the_limit_of_the_partition_is_told_too() -> None:
 
 def test_a_setting_of_other_modes_is_refused_by_name_and_changes_nothing() -> None:
     async def main(cluster: Cluster) -> None:
+        other = client_of(cluster.gateways[0])
+        for mode in ("keyOrdered", "exclusive"):
+            for name, value in {"fairBy": "key", "maxInFlightPerKey": 3}.items():
+                answer = await other.put("/groups/other", json={"mode": mode, "settings": {name: value}})
+                assert (answer.status_code, answer.json()["field"]) == (400, f"settings.{name}")
+        assert (await other.get("/groups/other")).status_code == 404
         client = await made(cluster, {}, [None])
         for settings in ({"fairBy": "tenant"}, {"maxInFlightPerKey": 0}, {"maxInFlightPerKey": 100_001}):
             answer = await client.patch("/groups/workers", json={"settings": settings})

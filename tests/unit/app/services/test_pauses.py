@@ -14,12 +14,14 @@ NODES = [1, 3]
 PARTITIONS = 2
 
 
-async def made(cluster: Cluster, *, messages: int = 4, name: str = "orders") -> tuple[httpx2.AsyncClient, Topic]:
+async def made(
+    cluster: Cluster, *, messages: int = 4, name: str = "orders", mode: str = "shared"
+) -> tuple[httpx2.AsyncClient, Topic]:
     """A client, and a topic with messages in every partition; the group has not read yet."""
     topic = await cluster.topic(name, replicas=len(cluster.nodes), partitions=PARTITIONS)
     await cluster.in_sync(topic)
     client = client_of(cluster.gateways[0])
-    await client.put("/groups/workers")
+    await client.put("/groups/workers", json={"mode": mode})
     for number in range(messages):
         message = {"queue": name, "body": number, "partition": number % PARTITIONS}
         assert (await client.post("/messages", json=message)).status_code == 201
@@ -37,9 +39,10 @@ async def change(client: httpx2.AsyncClient, what: str, **named: Any) -> Any:
 
 
 @pytest.mark.parametrize("nodes", NODES)
-def test_a_paused_group_gets_nothing_and_may_settle_what_it_has(nodes: int) -> None:
+@pytest.mark.parametrize("mode", ["shared", "keyOrdered"])
+def test_a_paused_group_gets_nothing_and_may_settle_what_it_has(nodes: int, mode: str) -> None:
     async def main(cluster: Cluster) -> None:
-        client, _ = await made(cluster)
+        client, _ = await made(cluster, mode=mode)
         leased = (await receive(client, max=1))["messages"]
         [paused] = await change(client, "pause")
         assert (paused["topic"], paused["partitions"]) == (None, None)
