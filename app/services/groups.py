@@ -70,6 +70,7 @@ class GroupService:
             dead_letter_sources=None if isinstance(sources, msgspec.UnsetType) else sources,
         )
         _refuse_other_settings(group, fields, sources)  # somebody else may have made it meanwhile
+        await self._members.prepare(group)
         return self._view(group, principal), True
 
     async def update(self, name: str, fields: GroupFields, principal: Principal) -> GroupView:

@@ -3,6 +3,8 @@
 Taking part is receiving: it takes the scope `read`, the group, and every topic that is subscribed to.
 """
 
+import structlog
+
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal, Scope
 from app.calls.members import (
@@ -23,6 +25,8 @@ from app.services.waiting import WaitingRequests
 from cluster.errors import ServerError
 from cluster.model.values import Group, GroupMode
 from storage.rpc.membership_messages import LEAVE, STEP_OUT, HeartbeatResponse, MemberDescription, Ownership
+
+logger = structlog.get_logger(__name__)
 
 HEARTBEATS_PER_SESSION = 3
 """A member that is told to be heard so often may miss two."""
@@ -84,6 +88,14 @@ class MemberService:
         subscription = Subscription((), instance_id=command.instance_id)
         epoch = STEP_OUT if command.comes_back else LEAVE
         await self._membership.heartbeat(group, member, subscription, member_epoch=epoch)
+
+    async def prepare(self, group: Group) -> None:
+        """For an exclusive group that is new. What cannot be done now, the first heartbeat does."""
+        if group.mode is GroupMode.EXCLUSIVE:
+            try:
+                await self._membership.prepare()
+            except ServerError as error:
+                logger.info("groups_topic_not_prepared", reason=str(error))
 
     async def members(self, group_name: str, principal: Principal) -> MembersView:
         """Without the topics that the token is not for."""

@@ -86,6 +86,20 @@ class GroupMembership:
         deadline_ms = self._leaders.deadline_in(self._gateway.settings.request_timeout_ms)
         return await self._leaders.call(place.id, request.partition, ask, deadline_ms=deadline_ms)
 
+    async def prepare(self) -> None:
+        """Have the topic `__groups`, with as many replicas as a topic gets that is made now: it may have been made when
+        there was one node. What it demands to be in sync is raised once that many are."""
+        topic = await self._groups_topic()
+        factor = default_replication_factor(await self._catalog.nodes())
+        min_insync = default_min_insync_replicas(factor)
+        if topic.replication_factor < factor:
+            await self._gateway.topics.update(GROUPS_TOPIC, replication_factor=factor)
+        elif topic.config.min_insync_replicas < min_insync and self._has_in_sync(topic, min_insync):
+            await self._gateway.topics.update(GROUPS_TOPIC, config=groups_topic_config(min_insync))
+
+    def _has_in_sync(self, topic: Topic, replicas: int) -> bool:
+        return all(len(state.isr) >= replicas for state in self._gateway.metadata.partitions(topic.id))
+
     async def _groups_topic(self) -> Topic:
         topic = self._gateway.metadata.topic(GROUPS_TOPIC)
         if topic is not None:

@@ -42,6 +42,9 @@ class CoordinatorSettings:
     rewritten_batch_bytes_max: int = 1024 * 1024
     """Of the state that is written anew, per append; one group is one record, whatever its size."""
 
+    lag_interval_ms: int = 5_000
+    """How often the offset store is asked for the progress of a group that is assigned by lag, at most."""
+
     commit_timeout_ms: int = 10_000
     """How long a change may take to be durable on the replicas; then it is settled by reading the log."""
 

@@ -8,13 +8,14 @@ from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
 from cluster.model.internal_topics import GROUPS_TOPIC, coordinator_partition
-from cluster.model.values import Group, GroupMode, PartitionLife, Topic
+from cluster.model.values import Assignor, Group, GroupMode, PartitionLife, Topic
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationStore
 from storage.groups.assignors.task import Place
 from storage.groups.coordinator_settings import CoordinatorSettings
 from storage.groups.events import GroupDeleted, TermsChanged, TopicsChanged
 from storage.groups.surroundings import ExclusiveTerms, TopicShape, TopicTable
+from storage.node.group_lags import GroupLags
 from storage.node.groups.coordinator_host import CoordinatorHost
 from storage.node.metadata_lag import wait_for_metadata
 from storage.node.replicas.held_replicas import HeldReplicas
@@ -29,8 +30,9 @@ _LOOK_PAUSE_S = 0.02
 class _MetadataSurroundings:
     """GroupSurroundings by the node's copy of the metadata."""
 
-    def __init__(self, metadata: MetadataView) -> None:
+    def __init__(self, metadata: MetadataView, lags: GroupLags) -> None:
         self._metadata = metadata
+        self._lags = lags
         self.topics = TopicTable([])
         self._terms: dict[str, ExclusiveTerms | None] = {}  # as they were asked for last
 
@@ -75,8 +77,8 @@ class _MetadataSurroundings:
         holders = [state.leader, *(node for node in state.replicas if node != state.leader)]
         return [node.rack for node in map(self._metadata.node, holders) if node is not None and node.rack]
 
-    def lags(self, _group_id: str, _places: Collection[Place]) -> Mapping[Place, int]:
-        return {}
+    def lags(self, group_id: str, places: Collection[Place]) -> Mapping[Place, int]:
+        return self._lags.of(group_id, places)
 
 
 class GroupCoordinators:
@@ -102,7 +104,8 @@ class GroupCoordinators:
         self._settings = settings
         self._metadata_lag_ms_max = metadata_lag_ms_max
         self._on_crashed = on_crashed
-        self._surroundings = _MetadataSurroundings(metadata)
+        self._lags = GroupLags(held, store, clock=clock, interval_ms=settings.lag_interval_ms)
+        self._surroundings = _MetadataSurroundings(metadata, self._lags)
         self._hosts: dict[int, CoordinatorHost] = {}
         self._closing: dict[asyncio.Task[None], None] = {}
         self._look: asyncio.TimerHandle | None = None
@@ -168,7 +171,10 @@ class GroupCoordinators:
 
     async def heartbeat(self, request: HeartbeatRequest, group: Group) -> HeartbeatResponse:
         """Raises ServerError."""
-        return await (await self._coordinator_of(group, request.partition)).heartbeat(request)
+        coordinator = await self._coordinator_of(group, request.partition)
+        if group.settings.assignor is Assignor.LAG:
+            await self._lags.refresh(group.id)
+        return await coordinator.heartbeat(request)
 
     async def members(self, request: MembersRequest, group: Group) -> MembersResponse:
         """Raises ServerError."""
@@ -209,6 +215,7 @@ class GroupCoordinators:
                 is_known = self._metadata.group_by_id(group_id) is not None
                 if not is_known and await self._store.get(keys.tombstone(group_id)) is not None:
                     host.tell(GroupDeleted(group_id))
+                    self._lags.forget(group_id)
 
 
 def _stopping() -> ServerError:

@@ -220,3 +220,48 @@ def test_the_topic_with_the_groups_state_is_nobodys_to_touch() -> None:
         assert (await client.get("/groups/workers/offsets")).json()["offsets"] == []
 
     ClusterBuilder().nodes(1).gateway().run(main)
+
+
+@pytest.mark.parametrize("nodes", NODES)
+def test_partitions_are_assigned_by_what_is_left_to_read(nodes: int) -> None:
+    async def main(cluster: Cluster) -> None:
+        client = await made(cluster, 4, assignor="lag")
+        for partition, count in enumerate([40, 30, 10, 1]):
+            messages = [{"body": number, "partition": partition} for number in range(count)]
+            sent = await client.post("/messages", json={"queue": "orders", "messages": messages})
+            assert sent.status_code == 201
+        await cluster.clock.sleep(2_000)
+        one, two = await join(client, "one"), await join(client, "two")
+        one = await beat(client, "one", one["memberEpoch"])
+        assert sorted([partitions(one), partitions(two)]) == [[0, 3], [1, 2]]
+
+    ClusterBuilder().nodes(nodes).gateway().run(main)
+
+
+def test_the_groups_state_gets_replicas_when_there_are_nodes_for_them() -> None:
+    async def main(cluster: Cluster) -> None:
+        client = await made(cluster, 2)
+        one = await join(client, "one")
+        await cluster.start(2, 3)
+        view = cluster.gateways[0].metadata
+        await cluster.until(lambda: len(view.nodes()) == 3)
+
+        def replicated() -> tuple[int, int]:
+            topic = view.topic(GROUPS_TOPIC)
+            assert topic is not None
+            return topic.replication_factor, topic.config.min_insync_replicas
+
+        def is_in_sync() -> bool:
+            topic = view.topic(GROUPS_TOPIC)
+            assert topic is not None
+            return all(len(state.isr) == 3 for state in view.partitions(topic.id))
+
+        assert replicated() == (1, 1)
+        assert (await client.put("/groups/more", json={"mode": "exclusive"})).status_code == 201
+        assert replicated() == (3, 1)
+        await cluster.until(is_in_sync)
+        assert (await client.put("/groups/and-more", json={"mode": "exclusive"})).status_code == 201
+        assert replicated() == (3, 2)
+        assert (await beat(client, "one", one["memberEpoch"]))["assignment"] == one["assignment"]
+
+    ClusterBuilder().nodes(1).gateway().run(main)
