@@ -18,7 +18,9 @@ LIMITS = {
 
 @dataclass(frozen=True, slots=True)
 class ReceiveCommand:
-    """`visibility_ms` None: the group's setting. `mode` None: the one that the group has; else it must be that."""
+    """`visibility_ms` None: the group's setting. `mode` None: the one that the group has; else it must be that.
+    `member_epoch` None: who receives from an exclusive group is a member of it just by that; else as the member was
+    told, and it must be one."""
 
     queues: tuple[str, ...]
     group: str
@@ -29,11 +31,13 @@ class ReceiveCommand:
     visibility_ms: int | None
     auto_ack: bool
     mode: GroupMode | None = None
+    member_epoch: int | None = None
 
 
 @dataclass(slots=True)
 class Received:
-    """`queues` maps topic ids to names. `reason` says why there are no messages; where that is a limit of the group's,
+    """`queues` maps topic ids to names. `member_epoch` is of the assignment by which an exclusive group's member got
+    this; 0 in other groups. `reason` says why there are no messages; where that is a limit of the group's,
     `limit` names the setting."""
 
     queues: dict[str, str]
@@ -41,3 +45,4 @@ class Received:
     reason: str = ""
     limit: str = ""
     is_group_created: bool = False
+    member_epoch: int = 0

@@ -63,7 +63,7 @@ class Polls:
         self.release = release
         self._clock = gateway.clock
         self._suspects: dict[int, int] = {}
-        self._turns: OrderedDict[str, int] = OrderedDict()
+        self._turns: OrderedDict[tuple[str, str], int] = OrderedDict()
 
     # --- without waiting -------------------------------------------------------------------------------------------
 
@@ -90,7 +90,7 @@ class Polls:
         """Ask each node once, from another one on each time; the last one may wait. Raises ServerError if none
         answered, and OUTCOME_UNKNOWN if one may have acknowledged what it could not send: the others are not asked
         then, or as much could be lost at each."""
-        turn = self._next_turn(request.group_id) % len(nodes)
+        turn = self._next_turn(request) % len(nodes)
         order = sorted(nodes[turn:] + nodes[:turn], key=self._is_suspect)
         messages: list[DeliveredMessage] = []
         reasons: list[str] = []
@@ -119,9 +119,11 @@ class Polls:
             raise failure
         return ReceiveResponse(messages, "" if messages else reason_of(reasons, is_complete=failure is None))
 
-    def _next_turn(self, group_id: str) -> int:
-        """Counted by group: with one count for all, groups that take turns would begin at the same node for ever."""
-        turn = self._turns[group_id] = self._turns.pop(group_id, 0) + 1
+    def _next_turn(self, request: ReceiveRequest) -> int:
+        """Counted by group, or by member: with one count for all, groups that take turns would begin at the same node
+        for ever."""
+        who = (request.group_id, request.consumer if request.claims else "")
+        turn = self._turns[who] = self._turns.pop(who, 0) + 1
         if len(self._turns) > TURNS_MAX:
             self._turns.popitem(last=False)
         return turn

@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 
 from acklog.wire.identifiers import parse_receipt
+from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal, Scope
 from app.calls.group_modes import check_mode
 from app.calls.patience import Patience
@@ -12,9 +13,14 @@ from app.gateway.dependencies import Gateway
 from app.gateway.metrics import Metrics
 from app.gateway.routing import PartitionLeaders
 from app.services.catalog import Catalog
+from app.services.exclusive_receive import ExclusiveReceive
+from app.services.membership import GroupMembership
 from app.services.polls import EMPTY, SHUTTING_DOWN, Polls
 from app.services.settle import PlacedItem, SettleService
 from app.services.waiting import WaitingRequests
+from cluster.errors import ServerError
+from cluster.model.values import GroupMode
+from storage.rpc.membership_messages import JOIN
 from storage.rpc.messages import DeliveredMessage, ReceiveRequest, ReceiveResponse, SettleItem
 
 
@@ -27,12 +33,14 @@ class ReceiveService:
         settle: SettleService,
         waiting: WaitingRequests,
         metrics: Metrics,
+        membership: GroupMembership,
     ) -> None:
         self._catalog = catalog
         self._settle = settle
         self._waiting = waiting
         self._metrics = metrics
         self._polls = Polls(gateway, leaders, self._release_later)
+        self._exclusive = ExclusiveReceive(gateway, membership, self._polls, waiting)
         self._releasing: dict[asyncio.Task[None], None] = {}
 
     async def receive(self, command: ReceiveCommand, principal: Principal, patience: Patience) -> Received:
@@ -52,11 +60,19 @@ class ReceiveService:
             visibility_ms=command.visibility_ms,
             auto_ack=command.auto_ack,
         )
-        response = await self._polls.ask(request)
-        if not response.messages and command.wait_ms > 0:
-            with self._waiting.one_more():
-                waited = await patience.wait(self._polls.wait(request, command.wait_ms))
-            response = waited or ReceiveResponse([], SHUTTING_DOWN)
+        if group.mode is GroupMode.EXCLUSIVE:
+            response, received.member_epoch = await self._exclusive.receive(
+                group,
+                request,
+                member_epoch=command.member_epoch or JOIN,
+                wait_ms=command.wait_ms,
+                patience=patience,
+            )
+        elif command.member_epoch is not None:
+            detail = f"the group is {group.mode.value!r}, and has no members"
+            raise ServerError(ProblemCode.WRONG_GROUP_MODE, detail, field="memberEpoch")
+        else:
+            response = await self._shared(request, command.wait_ms, patience)
         received.messages = response.messages
         if not response.messages:
             received.limit = LIMITS.get(response.reason, "")
@@ -67,6 +83,14 @@ class ReceiveService:
         for topic_id, count in Counter(message.topic_id for message in received.messages).items():
             self._metrics.count_received(received.queues[topic_id], group.name, count)
         return received
+
+    async def _shared(self, request: ReceiveRequest, wait_ms: int, patience: Patience) -> ReceiveResponse:
+        response = await self._polls.ask(request)
+        if response.messages or wait_ms <= 0:
+            return response
+        with self._waiting.one_more():
+            waited = await patience.wait(self._polls.wait(request, wait_ms))
+        return waited or ReceiveResponse([], SHUTTING_DOWN)
 
     async def release(self, received: Received) -> None:
         """Give back the leases of an answer that could not be written; the attempts do not count."""

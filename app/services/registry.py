@@ -39,12 +39,14 @@ class Services:
         appends = LocalAppends(leaders) if numbers is None else NumberedAppends(leaders, numbers)
         self.send = SendService(gateway, catalog, leaders, appends, self.metrics)
         self.settle = SettleService(gateway, catalog, leaders, self.metrics)
-        self.receive = ReceiveService(gateway, catalog, leaders, self.settle, self.waiting, self.metrics)
+        self.membership = GroupMembership(gateway, catalog, leaders)
+        self.receive = ReceiveService(
+            gateway, catalog, leaders, self.settle, self.waiting, self.metrics, self.membership
+        )
         self.look = InspectService(gateway, catalog, leaders)
         ends = LogEnds(leaders, partitions_max=gateway.settings.shown_ends_max)
         self.records = RecordsService(gateway, catalog, leaders, ends, self.waiting)
         self.topics = TopicService(gateway, catalog, leaders, ends)
-        self.membership = GroupMembership(gateway, catalog, leaders)
         self.members = MemberService(catalog, self.membership, self.waiting)
         self.groups = GroupService(gateway, catalog, leaders, ends, self.members)
         self.pauses = PauseService(gateway, catalog)

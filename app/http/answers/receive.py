@@ -17,6 +17,7 @@ from storage.rpc.messages import DeliveredMessage
 CHUNK_BYTES = 256 * 1024
 REASON_HEADER = "X-Acklog-Reason"
 LIMIT_HEADER = "X-Acklog-Limit"
+MEMBER_EPOCH_HEADER = "X-Acklog-Member-Epoch"
 GROUP_CREATED_HEADER = "X-Acklog-Group-Created"
 BODY_BYTES_PER_STEP = 1024 * 1024
 _encode = msgspec.json.Encoder().encode
@@ -28,6 +29,7 @@ class _Answer(msgspec.Struct, rename="camel", omit_defaults=True):
     reason: str = ""
     limit: str = ""
     group_created: bool = False
+    member_epoch: int = 0
 
 
 class LeasedResponse(BytesResponse):
@@ -108,9 +110,9 @@ def received_steps(received: Received, media_type: str) -> Steps[tuple[bytes, di
         size_bytes += len(message.record.body)
     if is_json:
         if not parts:
-            return _encode(_Answer(views, received.reason, received.limit, received.is_group_created)) + b"\n", {}
+            return _encode(_answer(views, received)) + b"\n", {}
         parts.append(_encode(views)[1:-1])
-        rest = _encode(_Answer([], received.reason, received.limit, received.is_group_created)).removeprefix(_EMPTY)
+        rest = _encode(_answer([], received)).removeprefix(_EMPTY)
         return b'{"messages":[%b]%b\n' % (b",".join(parts), rest), {}
     headers = {}
     if received.reason:
@@ -119,7 +121,13 @@ def received_steps(received: Received, media_type: str) -> Steps[tuple[bytes, di
         headers[LIMIT_HEADER] = received.limit
     if received.is_group_created:
         headers[GROUP_CREATED_HEADER] = "true"
+    if received.member_epoch:
+        headers[MEMBER_EPOCH_HEADER] = str(received.member_epoch)
     return b"".join([*parts, _lines(views)]), headers
+
+
+def _answer(views: list[MessageView], received: Received) -> _Answer:
+    return _Answer(views, received.reason, received.limit, received.is_group_created, received.member_epoch)
 
 
 def _lines(views: list[MessageView]) -> bytes:

@@ -148,6 +148,11 @@ def _message_schemas() -> dict[str, Schema]:
                 "reason": {"type": "string", "description": "why there are no messages"},
                 "limit": {"type": "string", "description": "with IN_FLIGHT_LIMIT: the group's setting that it is"},
                 "groupCreated": {"type": "boolean", "description": "there, and true, where it was so"},
+                "memberEpoch": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "description": "in an exclusive group: of the assignment by which the member got this",
+                },
             },
             ["messages"],
         ),

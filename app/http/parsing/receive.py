@@ -8,6 +8,8 @@ from app.http.parsing import query
 from cluster.errors import ServerError
 from cluster.model.values import GroupMode
 
+MEMBER_EPOCH_MAX = (1 << 53) - 1
+
 RECEIVE_QUERY = query.QueryTable(
     (
         query.name("queue", "the topic; may repeat", values_max=limits.RECEIVE_TOPICS_MAX),
@@ -41,6 +43,12 @@ RECEIVE_QUERY = query.QueryTable(
             tuple(mode.value for mode in GroupMode),
             "how the group shares a topic: chosen when it is created, and checked from then on (default: shared)",
         ),
+        query.integer(
+            "memberEpoch",
+            1,
+            MEMBER_EPOCH_MAX,
+            "in an exclusive group: the member's epoch, as it was told; who leaves it out is a member by receiving",
+        ),
         query.unsupported("tags"),
     )
 )
@@ -71,4 +79,5 @@ def parse_receive(query_string: bytes) -> ReceiveCommand:
         visibility_ms=None if visibility_seconds is None else round(visibility_seconds * 1000),
         auto_ack=arguments.switch("autoAck"),
         mode=None if mode is None else GroupMode(mode),
+        member_epoch=arguments.integer("memberEpoch"),
     )

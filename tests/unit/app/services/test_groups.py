@@ -60,7 +60,6 @@ async def test_dead_letters_do_not_go_to_a_topic_that_the_group_reads(
 @pytest.mark.parametrize(
     ("body", "code", "field"),
     [
-        ({"mode": "exclusive"}, "UNSUPPORTED", "mode"),
         ({"mode": "other"}, "INVALID_FIELD", "mode"),
         ({"settings": {"maxAttempts": 0}}, "INVALID_FIELD", "settings.maxAttempts"),
         ({"settings": {"retryBackoffMinMs": 600_001}}, "INVALID_FIELD", "settings.retryBackoffMaxMs"),
