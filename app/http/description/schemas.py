@@ -85,7 +85,7 @@ def all_schemas() -> dict[str, Schema]:
     settings = schemas["GroupSettingsFields"]["properties"]
     settings["deadLetterTopic"] = or_null(NAME)
     schemas["PlannedMoveFields"]["properties"]["topic"] = NAME
-    schemas["GroupFields"]["properties"]["mode"] = or_null({"enum": ["exclusive", "shared"]})
+    schemas["GroupFields"]["properties"]["mode"] = or_null({"enum": ["exclusive", "keyOrdered", "shared"]})
     return dict(sorted({**schemas, **_message_schemas(), **_settlement_schemas(), **_problem_schemas()}.items()))
 
 

@@ -63,8 +63,6 @@ def parse_receive(query_string: bytes) -> ReceiveCommand:
     if len(queues) > limits.RECEIVE_TOPICS_MAX:
         detail = f"may be given {limits.RECEIVE_TOPICS_MAX} times at most"
         raise ServerError(ProblemCode.INVALID_FIELD, detail, field="queue")
-    if arguments.text("mode") == GroupMode.EXCLUSIVE.value:
-        raise ServerError(ProblemCode.UNSUPPORTED, "members of exclusive groups cannot receive yet", field="mode")
     consumer = arguments.text("consumer") or ""
     check_consumer(consumer)
     visibility_seconds = arguments.number("visibilitySeconds")

@@ -39,7 +39,7 @@ async def send(client: httpx2.AsyncClient, messages: int) -> None:
 
 
 async def receive(client: httpx2.AsyncClient, consumer: str, **query: Any) -> Any:
-    params = {"queue": "orders", "group": "workers", "consumer": consumer, "max": 100, **query}
+    params = {"queue": "orders", "group": "workers", "mode": "exclusive", "consumer": consumer, "max": 100, **query}
     answer = await client.get("/messages", params=params)
     assert answer.status_code == 200, answer.text
     return answer.json()
@@ -167,6 +167,8 @@ def test_wrong_use_is_refused_and_changes_nothing(nodes: int) -> None:
         client, _ = await made(cluster)
         refusals = {
             "queue=orders&group=workers": (400, "MISSING_FIELD", "consumer"),
+            "queue=orders&group=workers&consumer=ada&mode=shared": (409, "WRONG_GROUP_MODE", "mode"),
+            "queue=orders&group=shared&consumer=ada&mode=exclusive": (409, "WRONG_GROUP_MODE", "mode"),
             "queue=orders&group=workers&consumer=ada&memberEpoch=7": (404, "MEMBER_UNKNOWN", "member"),
             "queue=orders&group=shared&consumer=ada&memberEpoch=7": (409, "WRONG_GROUP_MODE", "memberEpoch"),
         }
