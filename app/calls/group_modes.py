@@ -1,8 +1,10 @@
 """What may be asked of a group because of its mode."""
 
+from collections.abc import Iterable
+
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
-from cluster.model.values import Group, GroupMode
+from cluster.model.values import Group, GroupMode, Topic
 
 
 def check_mode(group: Group, mode: GroupMode | None) -> None:
@@ -17,3 +19,14 @@ def check_acked_by_message_id(group: Group) -> None:
     if group.mode is not GroupMode.SHARED:
         detail = f"the group {group.name!r} is {group.mode.value!r}: its messages are acknowledged by receipt"
         raise ServerError(ProblemCode.WRONG_GROUP_MODE, detail)
+
+
+def check_keys_stay(group: Group, topics: Iterable[Topic]) -> None:
+    """Keys of a topic whose partitions were changed are in two partitions, and nothing says when the first one is
+    through. Raises ServerError WRONG_GROUP_MODE."""
+    if group.mode is not GroupMode.KEY_ORDERED:
+        return
+    for topic in topics:
+        if topic.mapping:
+            detail = f"the partitions of {topic.name!r} were changed: no group can read it in the order of its keys"
+            raise ServerError(ProblemCode.WRONG_GROUP_MODE, detail, field="queue")

@@ -34,7 +34,7 @@ from cluster.catalog.topic_defaults import (
     default_replication_factor,
 )
 from cluster.errors import ServerError
-from cluster.model.values import Topic, TopicConfig
+from cluster.model.values import GroupMode, Topic, TopicConfig
 from storage.rpc.messages import PositionsResponse
 
 DESCRIPTION_TIMEOUT_MS = 2_000
@@ -107,6 +107,8 @@ class TopicService:
         check_min_insync_replicas(config.min_insync_replicas, factor)
         if (partitions, config, factor) == (topic.partitions, topic.config, topic.replication_factor):
             return topic_view(topic)
+        if partitions > topic.partitions:
+            await self._refuse_where_keys_are_in_order(topic)
         updated = await self._gateway.topics.update(
             topic.name,
             partitions=None if partitions == topic.partitions else partitions,
@@ -118,8 +120,18 @@ class TopicService:
     async def decommission(self, name: str, partitions: Sequence[int], principal: Principal) -> TopicView:
         """Let these partitions take no new messages, for good. Raises ServerError TOPIC_NOT_FOUND, INVALID_FIELD."""
         principal.require(Scope.ADMIN)
-        await self._catalog.topic(name, principal, field="topic")
+        await self._refuse_where_keys_are_in_order(await self._catalog.topic(name, principal, field="topic"))
         return topic_view(await self._gateway.topics.decommission(name, partitions))
+
+    async def _refuse_where_keys_are_in_order(self, topic: Topic) -> None:
+        """Keys would go elsewhere while a group has not done what is here. As far as it can be told now: who reads
+        later is refused instead (`check_keys_stay`). Raises ServerError WRONG_GROUP_MODE."""
+        for answer in await self._positions(topic, range(topic.partitions)):
+            positions = answer.groups if isinstance(answer, PositionsResponse) else []
+            for group in [self._gateway.metadata.group_by_id(position.group_id) for position in positions]:
+                if group is not None and group.mode is GroupMode.KEY_ORDERED:
+                    detail = f"the group {group.name!r} reads {topic.name!r} in the order of its keys"
+                    raise ServerError(ProblemCode.WRONG_GROUP_MODE, detail, field="partitions")
 
     def list_page(self, principal: Principal, *, limit: int, after: str) -> TopicListing:
         principal.require(Scope.READ)
@@ -203,7 +215,7 @@ class TopicService:
     async def delete(self, name: str, principal: Principal) -> None:
         """Raises ServerError TOPIC_NOT_FOUND."""
         principal.require(Scope.ADMIN)
-        await self._catalog.topic(name, principal, field="topic")
+        await self._refuse_where_keys_are_in_order(await self._catalog.topic(name, principal, field="topic"))
         await self._gateway.topics.delete(name)
 
 

@@ -199,6 +199,7 @@ OPERATIONS: dict[str, Operation] = {
             *FROM_COORDINATION,
             _P.INVALID_NAME,
             _P.TOPIC_NOT_FOUND,
+            _P.WRONG_GROUP_MODE,
             _P.DATA_LOSS_NOT_ALLOWED,
         ),
         query=UPDATE_QUERY,
@@ -223,7 +224,7 @@ OPERATIONS: dict[str, Operation] = {
     "decommissionPartitions": Operation(
         "Let partitions take no new messages, for good: what they hold is read until retention frees it",
         {200: ("They are decommissioned", json_of("TopicView"))},
-        (*WITH_TOKEN, *WITH_BODY, *FROM_COORDINATION, _P.INVALID_NAME, _P.TOPIC_NOT_FOUND),
+        (*WITH_TOKEN, *WITH_BODY, *FROM_COORDINATION, _P.INVALID_NAME, _P.TOPIC_NOT_FOUND, _P.WRONG_GROUP_MODE),
         body=json_of("DecommissionFields"),
     ),
     "listGroups": Operation(
