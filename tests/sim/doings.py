@@ -90,7 +90,7 @@ class Doings:
         if self._first_lost_ms.get(place[:2], math.inf) <= before_ms:
             return True
         return any(
-            span.since_ms <= event.began_ms <= before_ms and event is not but_for
+            span.since_ms <= event.ended_ms and event.began_ms <= before_ms and event is not but_for
             for event in self._endings.get((*place, message.offset), ())
         )
 

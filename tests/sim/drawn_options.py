@@ -19,7 +19,7 @@ LASTING_SHARE = 0.3
 LATE_FAULTS = (Fault.BIT_ROT, Fault.GROW, Fault.MOVE, Fault.ISLAND)
 """Drawn apart from the others, so that seeds of before stay what they were; as is what operators do."""
 
-SERVED_ORDERS: tuple[GroupMode, ...] = ()
+SERVED_ORDERS: tuple[GroupMode, ...] = (GroupMode.KEY_ORDERED,)
 """The modes of groups beside the shared ones."""
 
 EMBEDDED_FAULTS = (

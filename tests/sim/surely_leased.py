@@ -81,7 +81,9 @@ class SureLeases:
         return extended_ms if settled.began_ms < until_ms else until_ms
 
     def _endings_of(self, delivered: Delivered) -> list[Settled]:
-        return self._endings.get((lease_place_of(delivered), receipt_order_of(delivered)), [])
+        """By its receipt, which an attempt that did not count had before it."""
+        found = self._endings.get((lease_place_of(delivered), receipt_order_of(delivered)), ())
+        return [settled for settled in found if settled.began_ms >= delivered.began_ms]
 
 
 def _may_be_its_own_doing(settled: Settled) -> bool:

@@ -76,6 +76,12 @@ GOOD_AND_BAD: list[tuple[Checker, dict[str, list[Event]], dict[str, list[Event]]
             "a dead letter": [*WORLD, log(record(0, "m0"), queue="q.g.dlq"), THIRD],
             "skipped by a seek": [*WORLD, sought(1, 15), later(delivered(2), 200)],
             "maybe skipped by a seek": [*WORLD, sought(1, 15, outcome=Outcome.UNKNOWN), later(delivered(2), 200)],
+            "with its delivery, around a seek back": [
+                *WORLD,
+                delivered(ended_ms=180, is_auto_acked=True),
+                sought(0),
+                later(delivered(2, generation=1), 200),
+            ],
             "of another group": [*WORLD, later(delivered(2, group="h"), 20)],
             "again, when the one before it is done": [
                 *WORLD,
@@ -219,6 +225,16 @@ GOOD_AND_BAD: list[tuple[Checker, dict[str, list[Event]], dict[str, list[Event]]
         OneLeaseAtATime(ordered_groups=["g"]),
         {
             "again with what was before it": [delivered(0), delivered(1), NACKED, later(delivered(1), 50)],
+            "again, and again with what was before it": [
+                delivered(0),
+                delivered(1),
+                NACKED,
+                later(settled("nack", 1), 0),
+                later(delivered(1), 50),
+                later(delivered(2), 50),
+                later(settled("nack", 1), 50),
+                later(delivered(2), 80),
+            ],
             "again as what was before it ran out": [delivered(0), long(1), later(long(1), 120)],
         },
         {

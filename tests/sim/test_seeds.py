@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from acklog.wire.problems import ProblemCode
-from storage.delivery import group_delivery
+from storage.delivery import settlement
 from storage.delivery.receipts import ReceiptClaim
 from storage.delivery.states import MessageEvent
 from storage.rpc import messages
@@ -102,13 +102,13 @@ def test_acks_that_are_confirmed_and_forgotten_are_noticed(monkeypatch: pytest.M
 
 
 def test_old_receipts_that_still_acknowledge_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = group_delivery.judge
+    original = settlement.judge
 
     def judge(item: ReceiptClaim, event: MessageEvent, *arguments: Any, **options: Any) -> ProblemCode | None:
         problem = original(item, event, *arguments, **options)
         return None if event is MessageEvent.ACK and problem is ProblemCode.RECEIPT_STALE else problem
 
-    monkeypatch.setattr(group_delivery, "judge", judge)
+    monkeypatch.setattr(settlement, "judge", judge)
     late = {"consumers": 3, "slow_probability": 0.5, "max_attempts": 16}
     assert _first_caught("StaleReceiptsAreRefused", **late).violations
 

@@ -20,7 +20,7 @@ from cluster.metadata.membership import Member, Membership
 from cluster.model import keys
 from cluster.model.values import Group, PartitionState, Topic
 from cluster.ports.coordination import Compare, CompareTarget
-from storage.delivery import group_delivery
+from storage.delivery import settlement
 from storage.delivery.group_state import PartitionGroupState
 from storage.delivery.records import Sought as SoughtRecord
 from storage.delivery.states import MessageEvent
@@ -65,6 +65,14 @@ from tests.sim.cluster.delivery_mutants import (
     dead_letters_are_done_first,
     projections_ignore_epochs,
     snapshots_name_the_log_end,
+)
+from tests.sim.cluster.key_order_mutants import (
+    blocked_keys_are_passed_over,
+    keys_go_on_while_they_are_out,
+    runs_end_with_their_first_message,
+    what_comes_back_goes_out_of_turn,
+    what_is_out_is_not_met,
+    what_waits_is_forgotten,
 )
 from tests.sim.cluster.leader_mutants import deposed_leaders_answer_readers, leaders_that_cannot_commit_stay
 from tests.sim.cluster.reader_mutants import nearest_reads_go_to_the_log_end
@@ -333,13 +341,13 @@ def seeks_are_answered_early(patch: pytest.MonkeyPatch) -> None:
 
 def receipts_outlive_seeks(patch: pytest.MonkeyPatch) -> None:
     """R22: what was handed out before a seek may be settled after it."""
-    original = group_delivery.judge
+    original = settlement.judge
 
     def judge(item: SettleItem, event: MessageEvent, state: PartitionGroupState, **options: int) -> ProblemCode | None:
         present = SettleItem(item.offset, state.progress.generation, item.leader_epoch, item.attempt)
         return original(present, event, state, **options)
 
-    patch.setattr(group_delivery, "judge", judge)
+    patch.setattr(settlement, "judge", judge)
 
 
 # --- topics that are deleted ------------------------------------------------------------------------------------------
@@ -402,6 +410,12 @@ MUTANTS: tuple[Mutant, ...] = (
     nearest_reads_go_to_the_log_end,
     deposed_leaders_answer_readers,
     leaders_that_cannot_commit_stay,
+    keys_go_on_while_they_are_out,
+    runs_end_with_their_first_message,
+    what_comes_back_goes_out_of_turn,
+    what_is_out_is_not_met,
+    blocked_keys_are_passed_over,
+    what_waits_is_forgotten,
 )
 
 _SCENARIOS = "tests/scenarios/test_planted_bugs.py"
