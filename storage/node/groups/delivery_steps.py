@@ -154,9 +154,7 @@ class DeliverySteps:
 
     async def _append(self, state: GroupInPartition, group: Group, letters: list[DeadLetter]) -> None:
         await self._dead_letters.append(self._host.topic, group, letters)
-        done = state.dead_lettered([letter.offset for letter in letters])
-        if done.runs:  # else all were acknowledged or sought away meanwhile
-            await self._delivery.commit(done)
+        await self._done(state, [letter.offset for letter in letters])
 
     async def _read(self, state: GroupInPartition, group: Group, due: DueLetter) -> DeadLetter | None:
         """The message with where it comes from; None for a damaged one, which must not hold up the others. Raises
@@ -187,9 +185,14 @@ class DeliverySteps:
         counted (rule R41)."""
         first, error = next(iter(errors.items()))
         logger.error("dead_letters_undecodable", group=group.name, offset=first, count=len(errors), reason=error.detail)
-        done = state.dead_lettered(list(errors))
+        await self._done(state, list(errors))
+
+    async def _done(self, state: GroupInPartition, offsets: list[int]) -> None:
+        """What was behind them in an order goes on. Whatever was acknowledged or sought away meanwhile is left out."""
+        done = state.dead_lettered(offsets)
         if done.runs:
             await self._delivery.commit(done)
+            self._on_returned(state.group_id)
 
     def _postpone(self, state: GroupInPartition, offsets: list[int]) -> None:
         retry_at_ms = self._clock.monotonic_ms() + self._settings.dead_letter_retry_ms
