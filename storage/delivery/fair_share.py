@@ -55,7 +55,7 @@ class FairShare:
 
     def pick(self, state: PartitionGroupState, candidates: CandidateIndex, *, room: int, readable_end: int) -> Picked:
         self._leases = state.leases
-        state.leases.listener = self
+        state.leases.tell(self)
         self._take_back(state, room)
         look = Look(_Queue(self), state, candidates, room=room, readable_end=readable_end)
         wanted = self._look_ahead(look, state, readable_end)

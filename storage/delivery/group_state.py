@@ -245,7 +245,7 @@ class PartitionGroupState:
     def look_from_progress(self, selection: DoneListener) -> None:
         """Another selection sees everything that is not done, as a new leader's does."""
         self._selection = selection
-        self.leases.listener = None
+        self.leases.tell(None)
         self.ahead_until = max(self.ahead_until, self.cursor)
         self.cursor = self.progress.progress
         self.postponed_from = None

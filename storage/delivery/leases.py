@@ -53,15 +53,16 @@ class LeaseListener(Protocol):
 
 
 class LeaseTable:
-    """`by_offset` is for reading only. `listener` may be set, by who keeps count of what is leased."""
+    """`by_offset` is for reading only."""
 
     def __init__(self) -> None:
         self.by_offset: dict[int, LeaseBatch] = {}
-        self.listener: LeaseListener | None = None
         self._deliveries: dict[int, LeaseBatch] = {}
         self._deadlines = Deadlines()
         self._last_serial = 0
         self._by_consumer: dict[str, int] | None = None
+        self._listener: LeaseListener | None = None
+        self._is_counted = False  # by either: one look for each of a thousand leases that end
 
     def __len__(self) -> int:
         return len(self.by_offset)
@@ -82,10 +83,8 @@ class LeaseTable:
         self.by_offset.update(dict.fromkeys(offsets, delivery))
         self._deliveries[delivery.serial] = delivery
         self._deadlines.set(delivery.serial, deadline_ms)
-        if self._by_consumer is not None:
-            self._by_consumer[consumer] = self._by_consumer.get(consumer, 0) + len(offsets)
-        if self.listener is not None:
-            self.listener.granted(offsets)
+        if self._is_counted:
+            self._count_granted(offsets, consumer)
         return delivery
 
     def remove(self, offset: int) -> LeaseBatch | None:
@@ -100,18 +99,34 @@ class LeaseTable:
         elif type(delivery.offsets) is list and 2 * delivery.live_count < len(delivery.offsets):
             # One long lease must not keep the memory of a thousand that are over; a `range` needs none.
             delivery.offsets = [each for each in delivery.offsets if self.by_offset.get(each) is delivery]
-        if self._by_consumer is not None:
-            self._by_consumer[delivery.consumer] -= 1
-            if not self._by_consumer[delivery.consumer]:
-                del self._by_consumer[delivery.consumer]
-        if self.listener is not None:
-            self.listener.ended(offset)
+        if self._is_counted:
+            self._count_ended(offset, delivery.consumer)
         return delivery
+
+    def tell(self, listener: LeaseListener | None) -> None:
+        """Who keeps count of what is leased from now on, if anybody does."""
+        self._listener = listener
+        self._is_counted = listener is not None or self._by_consumer is not None
+
+    def _count_granted(self, offsets: Sequence[int], consumer: str) -> None:
+        if self._by_consumer is not None:
+            self._by_consumer[consumer] = self._by_consumer.get(consumer, 0) + len(offsets)
+        if self._listener is not None:
+            self._listener.granted(offsets)
+
+    def _count_ended(self, offset: int, consumer: str) -> None:
+        if self._by_consumer is not None:
+            self._by_consumer[consumer] -= 1
+            if not self._by_consumer[consumer]:
+                del self._by_consumer[consumer]
+        if self._listener is not None:
+            self._listener.ended(offset)
 
     def held_by(self, consumer: str) -> int:
         """Leases of a consumer. They are counted from the first question on: who does not limit them pays nothing."""
         if self._by_consumer is None:
             self._by_consumer = self._counted_by_consumer()
+            self._is_counted = True
         return self._by_consumer.get(consumer, 0)
 
     def _counted_by_consumer(self) -> dict[str, int]:
@@ -141,8 +156,9 @@ class LeaseTable:
 
     def clear(self) -> None:
         self.by_offset.clear()
-        self._by_consumer = None
         self._deliveries.clear()
+        self._by_consumer = None
+        self._is_counted = self._listener is not None
         self._deadlines.clear()
 
     def check_invariants(self) -> None:
