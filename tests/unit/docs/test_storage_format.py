@@ -16,6 +16,7 @@ from storage.delivery.group_progress import CommittedPosition, GroupSnapshot
 from storage.delivery.partition_delivery import SNAPSHOT_VERSION
 from storage.delivery.records import pack_offsets
 from storage.disk.real_disk import RealDisk
+from storage.groups import records as group_records
 from storage.log.checkpoint import write_checkpoint
 from storage.log.data_directory import FORMAT_VERSION
 from storage.log.index import SegmentIndex, index_to_bytes
@@ -152,13 +153,20 @@ def test_an_index(document: str) -> None:
     assert columns == [100, 104, 0, 300, 5, 6]
 
 
-def test_the_kinds_of_delivery_records(document: str) -> None:
+@pytest.mark.parametrize(
+    ("title", "kinds"),
+    [
+        ("Delivery log and snapshot", get_args(delivery_records.DeliveryRecord)),
+        ("Exclusive groups", get_args(group_records.GroupRecord)),
+    ],
+)
+def test_the_kinds_of_records(document: str, title: str, kinds: tuple[type[msgspec.Struct], ...]) -> None:
     documented = {
         (int(kind), name): [field.strip() for field in fields.split(",")]
-        for kind, name, fields in table(section(document, "Delivery log and snapshot"))
+        for kind, name, fields in table(section(document, title))
     }
     in_code = {}
-    for kind in get_args(delivery_records.DeliveryRecord):
+    for kind in kinds:
         name = kind.__name__
         in_code[kind.__struct_config__.tag, name] = list(kind.__struct_fields__)
     assert documented == in_code
