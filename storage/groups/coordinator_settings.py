@@ -39,8 +39,8 @@ class CoordinatorSettings:
     """When a partition of `__groups` has grown beyond this, and to several times what it takes to write its state
     anew, that is done, and the log is trimmed."""
 
-    rewritten_batch_bytes_max: int = 1024 * 1024
-    """Of the state that is written anew, per append; one group is one record, whatever its size."""
+    batch_bytes_max: int = 1024 * 1024
+    """Records that are appended together; a single one may be larger, as a group that is written anew is one."""
 
     lag_interval_ms: int = 5_000
     """How often the offset store is asked for the progress of a group that is assigned by lag, at most."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from operator import is_
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
@@ -23,7 +24,7 @@ from storage.node.replicas.led_partition import Partition
 from storage.replication.leadership import UNAVAILABLE_RETRY_MS
 from storage.rpc.membership_messages import HeartbeatRequest, HeartbeatResponse, MembersRequest, MembersResponse
 
-_LOOK_PAUSE_S = 0.02
+_LOOK_PAUSE_S = 0.05
 """Metadata changes in bursts: a topic's partitions come one by one."""
 
 
@@ -34,11 +35,16 @@ class _MetadataSurroundings:
         self._metadata = metadata
         self._lags = lags
         self.topics = TopicTable([])
-        self._terms: dict[str, ExclusiveTerms | None] = {}  # as they were asked for last
+        self._seen: list[Topic] = []
+        self._groups: dict[str, Group] = {}  # as they were when their terms were asked for last
 
     def look(self) -> dict[str, str]:
         """The topics that have changed since the last look, names by ids."""
         topics = self._metadata.topics()
+        is_as_seen = len(topics) == len(self._seen) and all(map(is_, topics, self._seen))
+        if is_as_seen and not any(topic.decommissioned for topic in topics):
+            return {}
+        self._seen = topics
         shapes = [TopicShape(topic.id, topic.name, self._partitions(topic)) for topic in topics]
         before, self.topics = self.topics, TopicTable(shapes)
         return self.topics.changed_since(before)
@@ -52,23 +58,17 @@ class _MetadataSurroundings:
         )
 
     def terms(self, group_id: str) -> ExclusiveTerms | None:
-        found = self._terms_now(group_id)
-        if found is None:
-            self._terms.pop(group_id, None)
-        else:
-            self._terms[group_id] = found
-        return found
-
-    def has_other_terms(self, group_id: str) -> bool:
-        """Than when they were asked for last."""
-        return self._terms_now(group_id) != self._terms.get(group_id)
-
-    def _terms_now(self, group_id: str) -> ExclusiveTerms | None:
         group = self._metadata.group_by_id(group_id)
         if group is None:
+            self._groups.pop(group_id, None)
             return None
+        self._groups[group_id] = group
         letters = (f"*.{group.name}.dlq", *filter(None, [group.settings.dead_letter_topic]))
         return ExclusiveTerms(group.settings.assignor, group.settings.session_timeout_ms, letters)
+
+    def may_have_other_terms(self, group_id: str) -> bool:
+        """Than when they were asked for last."""
+        return self._metadata.group_by_id(group_id) is not self._groups.get(group_id)
 
     def racks_of(self, place: Place) -> Collection[str]:
         state = self._metadata.partition(*place)
@@ -204,7 +204,7 @@ class GroupCoordinators:
         for host in self._hosts.values():
             if topics:
                 host.tell(TopicsChanged(topics))
-            changed = [group_id for group_id in host.group_ids() if self._surroundings.has_other_terms(group_id)]
+            changed = [group_id for group_id in host.group_ids() if self._surroundings.may_have_other_terms(group_id)]
             if changed:
                 host.tell(TermsChanged(changed))
 

@@ -163,7 +163,7 @@ def test_the_log_is_written_anew_and_trimmed_and_read_again() -> None:
         await cluster.stop(cluster.state(place, number).leader)
         assert await membership.heartbeat(group, "one", subscription) == before
 
-    settings = CoordinatorSettings(log_bytes_max=16 * 1024, rewritten_batch_bytes_max=1024)
+    settings = CoordinatorSettings(log_bytes_max=16 * 1024, batch_bytes_max=1024)
     segments = groups_topic_config(2)
     with pytest.MonkeyPatch.context() as patch:
         small = msgspec.structs.replace(segments, segment_bytes=4 * 1024)

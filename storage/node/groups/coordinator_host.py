@@ -51,9 +51,7 @@ class CoordinatorHost:
         self._settings = settings
         self._on_crashed = on_crashed
         self._log = GroupLog(
-            host,
-            commit_timeout_ms=settings.commit_timeout_ms,
-            rewritten_batch_bytes_max=settings.rewritten_batch_bytes_max,
+            host, commit_timeout_ms=settings.commit_timeout_ms, batch_bytes_max=settings.batch_bytes_max
         )
         self._coordinator: Coordinator | None = None  # while it may be asked
         self._events: list[CoordinatorEvent] = []

@@ -16,10 +16,10 @@ _CONTENT_TYPE = "application/msgpack"
 class GroupLog:
     """Calls raise ServerError. One writer: a call at a time."""
 
-    def __init__(self, host: PartitionHost, *, commit_timeout_ms: int, rewritten_batch_bytes_max: int) -> None:
+    def __init__(self, host: PartitionHost, *, commit_timeout_ms: int, batch_bytes_max: int) -> None:
         self._host = host
         self._commit_timeout_ms = commit_timeout_ms
-        self._rewritten_batch_bytes_max = rewritten_batch_bytes_max
+        self._batch_bytes_max = batch_bytes_max
         self._rewritten_bytes = 0
 
     async def read_into(self, coordinator: Coordinator, now_ms: int) -> None:
@@ -36,8 +36,9 @@ class GroupLog:
         coordinator.restored()
 
     async def append(self, records: Iterable[GroupRecord]) -> None:
-        """Durable on every replica in sync when this returns. When it raises, nobody knows."""
-        await self._append([_message_of(record) for record in records])
+        """Durable on every replica in sync when this returns. When it raises, nobody knows how many of them are; each
+        makes sense without those behind it."""
+        await self._append_all(records)
 
     def is_long(self, bytes_max: int) -> bool:
         """Whether it pays to write the state anew."""
@@ -45,12 +46,17 @@ class GroupLog:
 
     async def rewrite(self, records: Iterator[GroupRecord]) -> None:
         """Write the whole state at the log's end, and drop what is before it. Nothing else is appended meanwhile."""
-        start, written = self._host.log.log_end, 0
+        start = self._host.log.log_end
+        self._rewritten_bytes = await self._append_all(records)
+        await self._host.log.remove_before(start)
+
+    async def _append_all(self, records: Iterable[GroupRecord]) -> int:
+        """In batches of a bounded size; how many bytes all records have."""
         messages: list[Record] = []
-        size = 0
+        written = size = 0
         for record in records:
             message = _message_of(record)
-            if size + len(message.body) > self._rewritten_batch_bytes_max and messages:
+            if size + len(message.body) > self._batch_bytes_max and messages:
                 await self._append(messages)
                 messages, size = [], 0
             messages.append(message)
@@ -58,8 +64,7 @@ class GroupLog:
             written += len(message.body)
         if messages:
             await self._append(messages)
-        self._rewritten_bytes = written
-        await self._host.log.remove_before(start)
+        return written
 
     async def _append(self, messages: list[Record]) -> None:
         request = ProduceRequest(

@@ -316,8 +316,8 @@ class PartitionHost:
     async def wait_until_committed(self) -> None:
         """Until everything that was accepted is committed, refused or given up."""
         while self._inbox_bytes or self._uncommitted:
-            self._settled = asyncio.get_running_loop().create_future()
-            await self._settled
+            self._settled = self._settled or asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._settled)  # others may wait for it as well
 
     def _tell_settled(self) -> None:
         if not self._inbox_bytes and not self._uncommitted and self._settled is not None:
