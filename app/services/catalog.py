@@ -185,10 +185,16 @@ class Catalog:
 
         answers = await ask_each(suspects, look)
         found = {
-            place: self._leader_epoch(place) if fault is None else fault
+            place: self._confirmed_epoch(place) if fault is None else fault
             for place, fault in zip(suspects, answers, strict=True)
         }
         return {place: each for place, each in found.items() if not isinstance(each, int) or each < newest[place]}
+
+    def _confirmed_epoch(self, place: PartitionPlace) -> int | ServerError:
+        """TOPIC_NOT_FOUND for what is not there any more: its topic was deleted while this was asked."""
+        if self._metadata.partition(*place) is None:
+            return ServerError(ProblemCode.TOPIC_NOT_FOUND, "the topic was deleted")
+        return self._leader_epoch(place)
 
     def _leader_epoch(self, place: PartitionPlace) -> int:
         state = self._metadata.partition(*place)

@@ -160,7 +160,7 @@ class SettleService:
             kept = _Part([], [])
             for index, item in zip(part.indexes, part.items, strict=True):
                 if isinstance(latest, ServerError):
-                    results[index] = latest
+                    results[index] = _blamed_on(settlement.field_of(index), latest)
                 elif item.leader_epoch > latest:
                     detail = f"it is of leader epoch {item.leader_epoch}, and the partition's is {latest}"
                     results[index] = _blamed_on(settlement.field_of(index), ServerError(code, detail))

@@ -512,6 +512,26 @@ def test_a_put_makes_what_another_gateway_has_just_deleted() -> None:
     ClusterBuilder().run(main)
 
 
+def test_a_topic_that_is_deleted_after_its_leader_changed_is_not_found() -> None:
+    """A gateway that has heard of neither asks for the leader epoch of a receipt, and there is none any more."""
+
+    async def main(cluster: Cluster) -> None:
+        async with two_gateways(cluster) as (first, second):
+            second.store.news.open()
+            await make_orders(first)
+            await cluster.until(lambda: second.gateway.metadata.topic("orders") is not None)
+            second.store.news.shut()
+            await cluster.stop(1)
+            await cluster.start(1)
+            leased = await done(first.ask("GET", "/messages?queue=orders&group=billing&waitSeconds=20"))
+            await done(first.ask("DELETE", "/topics/orders"))
+            body = {"receipt": leased["messages"][0]["receipt"]}
+            answer = await told_later(second, second.ask("POST", "/ack", body))
+            assert (answer.status_code, answer.json()["code"]) == (404, "TOPIC_NOT_FOUND"), answer.text
+
+    ClusterBuilder().run(main)
+
+
 # --- nodes that hear late --------------------------------------------------------------------------------------------
 
 
