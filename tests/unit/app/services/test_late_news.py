@@ -521,8 +521,11 @@ def test_a_topic_that_is_deleted_after_its_leader_changed_is_not_found() -> None
             await make_orders(first)
             await cluster.until(lambda: second.gateway.metadata.topic("orders") is not None)
             second.store.news.shut()
+            topic = first.gateway.metadata.topic("orders")
+            assert topic is not None
             await cluster.stop(1)
             await cluster.start(1)
+            await cluster.until(lambda: first.gateway.metadata.partition(topic.id, 2).leader_epoch == 2)
             leased = await done(first.ask("GET", "/messages?queue=orders&group=billing&waitSeconds=20"))
             await done(first.ask("DELETE", "/topics/orders"))
             body = {"receipt": leased["messages"][0]["receipt"]}
