@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from storage.delivery.records import (
     Acked,
     Cause,
+    Claimed,
     DeadLettered,
     DeliveryFormatError,
     GroupRemoved,
@@ -33,6 +34,7 @@ EVERY_KIND = [
     Jumped("g", 100, 93),
     GroupRemoved("g"),
     Skipped("g", 1, [5, 2, 0, 1]),
+    Claimed("g", 1, 7, "ada"),
     PositionCommitted("g", 1, 7, 3, "mine"),
 ]
 
@@ -51,6 +53,7 @@ def test_the_bytes_on_disk_never_change() -> None:
         [6, "g", 100, 93],
         [7, "g"],
         [8, "g", 1, [5, 2, 0, 1]],
+        [9, "g", 1, 7, "ada"],
         [10, "g", 1, 7, 3, "mine"],
     ]
     assert msgspec.msgpack.decode(encode_records(EVERY_KIND)) == expected

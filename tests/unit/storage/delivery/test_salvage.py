@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from storage.delivery.group_progress import GroupProgress, GroupSnapshot
 from storage.delivery.records import (
     Acked,
+    Claimed,
     DeliveryRecord,
     GroupRemoved,
     Jumped,
@@ -158,3 +159,15 @@ def test_what_was_passed_over_stays_so() -> None:
     assert told(salvaged([Started("g", 5), passed_over])) == (Basis.EXACT, 7, [(9, 10)])
     assert told(salvaged([Started("g", 5)], None, [passed_over], projection=Projection(4, 0)))[1:] == (7, [(9, 10)])
     assert told(salvaged([Started("g", 5), Sought("g", 1, 2), passed_over])) == (Basis.EXACT, 2, [])
+
+
+def test_a_claim_right_behind_what_is_known_shows_that_no_seek_is_missing() -> None:
+    groups = salvaged([Started("g", 5), acked(5)], None, [Claimed("g", 1, 8, "ada"), acked(6, generation=1)])
+    assert told(groups) == (Basis.LOG, 7, [])
+    assert groups["g"].progress.owner == (8, "ada")
+
+
+def test_a_claim_behind_a_gap_may_follow_a_seek_and_the_group_begins_again() -> None:
+    groups = salvaged([Started("g", 5), acked(5)], None, [Claimed("g", 3, 8, "ada")], projection=Projection(6, 3))
+    assert told(groups) == (Basis.PROJECTED, 6, [])
+    assert groups["g"].progress.owner == (8, "ada")

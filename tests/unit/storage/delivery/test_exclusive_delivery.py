@@ -1,0 +1,173 @@
+"""Exclusive groups in one partition: what order and ownership mean for attempts, dead letters and receipts."""
+
+from acklog.wire.problems import ProblemCode
+from cluster.model.values import Group, GroupMode, GroupSettings
+from storage.delivery.candidates import CandidateIndex
+from storage.delivery.group_in_partition import GroupInPartition
+from storage.delivery.handover import ClaimVerdict, OwnershipClaim
+from storage.delivery.leases import Lease
+from storage.delivery.partition_delivery import PartitionDelivery, decode_snapshot, encode_snapshot
+from storage.delivery.records import Started, decode_records, encode_records
+
+SETTINGS = GroupSettings(max_attempts=2, rebalance_timeout_ms=5_000)
+GROUP = Group("group00000000", "orders", 0, GroupMode.EXCLUSIVE, SETTINGS)
+
+
+class ExclusiveBench:
+    """A host that writes at once."""
+
+    def __init__(self, readable_end: int = 6) -> None:
+        self.now_ms = 1_000
+        self.readable_end = readable_end
+        self.partition = PartitionDelivery(leader_epoch=1, groups_max=1)
+        self.write(Started(GROUP.id, 0))
+
+    @property
+    def group(self) -> GroupInPartition:
+        group = self.partition.as_it_is_set(GROUP)
+        assert group is not None
+        return group
+
+    def write(self, *records) -> None:
+        decoded = decode_records(encode_records(list(records)))
+        self.partition.apply(decoded, now_ms=self.now_ms, wall_now_ms=self.now_ms)
+        self.partition.check_invariants()
+
+    def claim(self, member: str, ownership: int, *, is_forced: bool = False) -> ClaimVerdict:
+        claim = OwnershipClaim(member, ownership, is_forced)
+        decision = self.group.claim(claim, now_ms=self.now_ms, wall_now_ms=self.now_ms)
+        if decision.records:
+            self.write(*decision.records)
+            return self.claim(member, ownership)
+        return decision.verdict
+
+    def receive(self, max_messages: int = 10, *, visibility_ms: int = 1_000) -> list[Lease]:
+        return self.group.receive(
+            CandidateIndex(runs_max=1),
+            consumer="c",
+            max_messages=max_messages,
+            visibility_ms=visibility_ms,
+            readable_end=self.readable_end,
+            now_ms=self.now_ms,
+        ).leases
+
+    def ack(self, *leases: Lease) -> list[ProblemCode | None]:
+        settlement = self.group.ack(leases, readable_end=self.readable_end)
+        if settlement.record is not None:
+            self.write(settlement.record)
+        return settlement.results
+
+    def nack(self, *leases: Lease, delay_ms: int = 0) -> list[ProblemCode | None]:
+        settlement = self.group.nack(
+            leases, delay_ms=delay_ms, jitter=0.0, readable_end=self.readable_end, wall_now_ms=self.now_ms
+        )
+        if settlement.record is not None:
+            self.write(settlement.record)
+        return settlement.results
+
+    def expire(self) -> None:
+        record = self.group.expire(now_ms=self.now_ms, wall_now_ms=self.now_ms, limit=10)
+        if record is not None:
+            self.write(record)
+
+
+def told(leases: list[Lease]) -> list[tuple[int, int]]:
+    return [(lease.offset, lease.attempt) for lease in leases]
+
+
+def test_of_a_run_that_ran_out_the_first_message_was_tried() -> None:
+    bench = ExclusiveBench()
+    assert bench.claim("ada", 1) is ClaimVerdict.OWNED
+    bench.receive(3)
+    bench.now_ms += 1_000
+    bench.expire()
+    assert told(bench.receive()) == [(0, 2), (1, 1), (2, 1), (3, 1), (4, 1), (5, 1)]
+
+
+def test_what_was_done_before_a_rewind_is_not_given_again() -> None:
+    bench = ExclusiveBench()
+    bench.claim("ada", 1)
+    run = bench.receive(4)
+    bench.nack(run[1])
+    assert bench.ack(run[3]) == [None]
+    assert bench.ack(run[0]) == [None]
+    assert told(bench.receive()) == [(1, 2), (2, 1), (4, 1), (5, 1)]
+
+
+def test_a_message_that_fails_too_often_goes_to_the_dead_letters_and_then_it_goes_on() -> None:
+    bench = ExclusiveBench()
+    bench.claim("ada", 1)
+    bench.nack(bench.receive(2)[0])
+    bench.nack(bench.receive(2)[0])
+    assert bench.receive() == []
+    [letter] = bench.group.dead_letters(limit=10, now_ms=bench.now_ms)
+    assert (letter.offset, letter.attempts) == (0, 2)
+    bench.write(bench.group.dead_lettered([0]))
+    assert told(bench.receive(2)) == [(1, 1), (2, 1)]
+
+
+def test_a_letter_has_the_same_name_for_the_next_owner() -> None:
+    """Else it would be written twice: the name is what the dead-letter topic knows it by."""
+    bench = ExclusiveBench()
+    bench.claim("ada", 1)
+    for _ in range(SETTINGS.max_attempts):
+        bench.nack(bench.receive(1)[0])
+    [before] = bench.group.dead_letters(limit=10, now_ms=bench.now_ms)
+    decision = bench.group.claim(OwnershipClaim("bob", 2), now_ms=bench.now_ms, wall_now_ms=bench.now_ms)
+    assert bench.group.dead_lettered([before.offset]).runs == []  # it would be void behind the claim
+    bench.write(*decision.records)
+    assert bench.group.dead_letters(limit=10, now_ms=bench.now_ms) == [before]
+    bench.write(bench.group.seek(0))
+    for _ in range(SETTINGS.max_attempts):
+        bench.nack(bench.receive(1)[0])
+    [after_seek] = bench.group.dead_letters(limit=10, now_ms=bench.now_ms)
+    assert after_seek.generation != before.generation
+
+
+def test_while_the_claim_is_being_written_nothing_is_settled() -> None:
+    bench = ExclusiveBench()
+    bench.claim("ada", 1)
+    run = bench.receive(2)
+    claim = OwnershipClaim("bob", 2, is_forced=True)
+    decision = bench.group.claim(claim, now_ms=bench.now_ms, wall_now_ms=bench.now_ms)
+    assert bench.ack(run[0]) == [ProblemCode.UNAVAILABLE]
+    assert bench.nack(run[0]) == [ProblemCode.UNAVAILABLE]
+    for record in decision.records:
+        bench.group.abort(record, now_ms=bench.now_ms)
+    assert bench.ack(run[0]) == [None]
+    assert bench.claim("bob", 2, is_forced=True) is ClaimVerdict.OWNED
+    assert told(bench.receive(1)) == [(1, 2)]
+    assert bench.ack(run[1]) == [ProblemCode.RECEIPT_STALE]
+
+
+def test_an_owner_may_finish_for_so_long_and_the_timer_knows() -> None:
+    bench = ExclusiveBench()
+    bench.claim("ada", 1)
+    bench.receive(2, visibility_ms=60_000)
+    assert bench.claim("bob", 2) is ClaimVerdict.WAITING
+    assert bench.claim("ada", 1) is ClaimVerdict.FENCED
+    assert bench.group.empty_reason(readable_end=6, now_ms=bench.now_ms) == "REBALANCING"
+    assert bench.group.next_deadline() == bench.now_ms + SETTINGS.rebalance_timeout_ms
+    bench.now_ms += SETTINGS.rebalance_timeout_ms
+    bench.expire()
+    assert bench.claim("bob", 2) is ClaimVerdict.OWNED
+
+
+def test_message_ids_settle_nothing() -> None:
+    bench = ExclusiveBench()
+    bench.claim("ada", 1)
+    bench.receive(1)
+    assert bench.ack(Lease(0, 0, 0, 0)) == [ProblemCode.WRONG_GROUP_MODE]
+    assert bench.group.progress == 0
+
+
+def test_a_snapshot_has_the_owner_and_one_of_an_earlier_version_has_none() -> None:
+    bench = ExclusiveBench()
+    bench.claim("ada", 7)
+    [snapshot] = decode_snapshot(encode_snapshot([bench.group.snapshot()]))
+    restored = PartitionDelivery(leader_epoch=2, groups_max=1)
+    restored.restore(encode_snapshot([snapshot]), now_ms=0, wall_now_ms=0)
+    group = restored.as_it_is_set(GROUP)
+    assert group is not None
+    assert group.claim(OwnershipClaim("bob", 6), now_ms=0, wall_now_ms=0).verdict is ClaimVerdict.FENCED
+    assert group.claim(OwnershipClaim("ada", 7), now_ms=0, wall_now_ms=0).verdict is ClaimVerdict.OWNED
