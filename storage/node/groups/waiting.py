@@ -141,21 +141,22 @@ class TopicReaders:
     def __init__(self) -> None:
         self._readers: dict[str, GroupReader] = {}
         self._waited_at: dict[str, GroupReader] = {}
-        self._claiming: dict[int, dict[ClaimingReceive, Place]] = {}
+        self._claiming: dict[int, dict[str, dict[ClaimingReceive, Place]]] = {}
 
     def join_at(self, place: Place, waiter: ClaimingReceive) -> None:
-        self._claiming.setdefault(place[1], {})[waiter] = place
+        self._claiming.setdefault(place[1], {}).setdefault(waiter.group_id, {})[waiter] = place
 
     def leave_at(self, place: Place, waiter: ClaimingReceive) -> None:
-        claiming = self._claiming.get(place[1])
-        if claiming is not None:
-            claiming.pop(waiter, None)
-            if not claiming:
-                del self._claiming[place[1]]
+        groups = self._claiming[place[1]]
+        del groups[waiter.group_id][waiter]
+        if not groups[waiter.group_id]:
+            del groups[waiter.group_id]
+        if not groups:
+            del self._claiming[place[1]]
 
-    def _claimants(self, group_id: str) -> list[ClaimingReceive]:
-        found = dict.fromkeys(waiter for claiming in self._claiming.values() for waiter in claiming)
-        return [waiter for waiter in found if waiter.group_id == group_id]
+    def _wake_claiming(self, group_id: str) -> None:
+        for waiter in dict.fromkeys(each for groups in self._claiming.values() for each in groups.get(group_id, ())):
+            waiter.wake()
 
     def reader(self, group_id: str) -> GroupReader:
         reader = self._readers.get(group_id)
@@ -181,8 +182,7 @@ class TopicReaders:
         reader = self._readers.pop(group_id, None)
         if reader is not None:
             reader.wake_all()
-        for waiter in self._claimants(group_id):
-            waiter.wake()
+        self._wake_claiming(group_id)
 
     def note_all(self, partition: int) -> None:
         """The partition has new messages: news for every group with somebody waiting."""
@@ -192,8 +192,9 @@ class TopicReaders:
             if not reader.is_waited_at:
                 del self._waited_at[group_id]
         if partition in self._claiming:
-            for waiter, place in list(self._claiming[partition].items()):
-                waiter.note(place)
+            for claiming in self._claiming[partition].values():
+                for waiter, place in claiming.items():
+                    waiter.note(place)
 
     def note(self, group_id: str, partition: int) -> None:
         """Something came back to one group in the partition."""
@@ -203,22 +204,21 @@ class TopicReaders:
                 reader.note(partition)
             reader.lease_ended()
         if partition in self._claiming:
-            for waiter, place in list(self._claiming[partition].items()):
-                if waiter.group_id == group_id:
-                    waiter.note(place)
+            for waiter, place in self._claiming[partition].get(group_id, {}).items():
+                waiter.note(place)
 
     def wake_group(self, group_id: str) -> None:
         """The group is not what it was."""
         reader = self._readers.get(group_id)
         if reader is not None:
             reader.wake_all()
-        for waiter in self._claimants(group_id):
-            waiter.wake()
+        self._wake_claiming(group_id)
 
     def wake_everybody(self) -> None:
         """The node stops, or it leads other partitions than before."""
         for reader in self._readers.values():
             reader.wake_all()
-        for claiming in self._claiming.values():
-            for waiter in list(claiming):
-                waiter.wake()
+        for groups in self._claiming.values():
+            for claiming in groups.values():
+                for waiter in claiming:
+                    waiter.wake()

@@ -7,7 +7,10 @@ from typing import Any
 import httpx2
 import pytest
 
+from app.auth.principal import ANYONE
 from app.calls.members import Subscription
+from app.calls.receive import ReceiveCommand
+from app.services import exclusive_receive
 from app.services.registry import Services
 from cluster.catalog.group_admin import GroupAdmin
 from cluster.model.internal_topics import coordinator_partition
@@ -18,6 +21,15 @@ from tests.support.cluster import Cluster, ClusterBuilder, client_of
 NODES = [1, 3]
 PARTITIONS = 4
 SETTINGS = GroupSettings(session_timeout_ms=6_000, rebalance_timeout_ms=5_000)
+
+
+class ForEver:
+    """The caller waits for the answer."""
+
+    is_gone = False
+
+    async def wait(self, work: Any) -> Any:
+        return await work
 
 
 async def made(cluster: Cluster, *, messages: int = 8, gateway: int = 0) -> tuple[httpx2.AsyncClient, Topic]:
@@ -301,3 +313,52 @@ def test_a_members_commit_claims_its_partition_and_a_deposed_members_is_refused(
         assert (await commit("bob", bob["memberEpoch"], 0, 2))[0] == 200
 
     ClusterBuilder().nodes(nodes).gateway().run(main)
+
+
+@pytest.mark.parametrize("nodes", NODES)
+def test_what_a_consumer_had_that_leaves_is_anothers_at_once(nodes: int) -> None:
+    async def main(cluster: Cluster) -> None:
+        client, _ = await made(cluster)
+        await owned(client, ["ada", "bob"])
+        await ack(client, await receive(client, "ada", waitSeconds=1))
+        waiting = asyncio.create_task(receive(client, "bob", waitSeconds=20))
+        await cluster.clock.sleep(500)
+        left = await client.delete("/groups/workers/members/ada")
+        assert left.status_code == 204
+        begun_ms = cluster.clock.monotonic_ms()
+        await send(client, PARTITIONS)
+        found = partitions_of(await waiting)
+        while found < set(range(PARTITIONS)):
+            answer = await receive(client, "bob", waitSeconds=1)
+            found |= partitions_of(answer)
+            await ack(client, answer)
+        assert cluster.clock.monotonic_ms() - begun_ms < 1_000
+
+    ClusterBuilder().nodes(nodes).gateway().run(main)
+
+
+def test_a_group_is_made_in_the_mode_of_the_first_receive() -> None:
+    async def main(cluster: Cluster) -> None:
+        client, _ = await made(cluster)
+        params = {"queue": "orders", "group": "others", "mode": "exclusive", "consumer": "ada", "waitSeconds": "1"}
+        answer = (await client.get("/messages", params=params)).json()
+        assert answer["groupCreated"]
+        assert answer["messages"]
+        assert (await client.get("/groups/others")).json()["mode"] == "exclusive"
+
+    ClusterBuilder().nodes(1).gateway().run(main)
+
+
+def test_the_assignments_of_as_many_members_as_may_be_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main(cluster: Cluster) -> None:
+        client, _ = await made(cluster, messages=0)
+        services = Services(cluster.gateways[0].gateway)
+        monkeypatch.setattr(exclusive_receive, "MEMBERS_KNOWN_MAX", 2)
+        for consumer in ("ada", "bob", "eve"):
+            command = ReceiveCommand(("orders",), "workers", consumer, 10, 1_000_000, 0, None, False)
+            await services.receive.receive(command, ANYONE, ForEver())
+        heard = services.receive._exclusive._heard
+        assert [name for _, name, _, _ in heard] == ["bob", "eve"]
+        assert (await receive(client, "ada"))["memberEpoch"]
+
+    ClusterBuilder().nodes(1).gateway().run(main)
