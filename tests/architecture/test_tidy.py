@@ -34,6 +34,7 @@ LONG_FOR_A_REASON = {
     "app/gateway/routing.py": "what may be tried again after which failure: one decision for three kinds of calls",
     "app/http/description/operations.py": "a table: what the description says of each call",
     "app/http/protocol/limited_protocol.py": "every limit hangs on a callback of the one class that uvicorn wants",
+    "app/services/catalog.py": "topics, partitions and groups are found by the same steps, each of which may refuse",
     "app/services/polls.py": "a long poll is made of the asking that a short one does, and gives back through it",
     "app/services/settle.py": "ack, nack and extend differ in a word; the way of an item is the same",
     "storage/check/directory_check.py": "the order of the checks: each relies on what those before it said",
