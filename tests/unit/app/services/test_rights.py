@@ -93,6 +93,18 @@ CALLS = [
     Call("POST", "/groups/mine/offsets/copy", "yyyn", {"from": "shared"}),
     Call("POST", "/groups/mine/offsets/copy", "yynn", {"from": "theirs"}),
     Call("POST", "/groups/theirs/offsets/copy", "yynn", {"from": "shared"}),
+    Call("GET", "/groups/mine-own/members", "yyyn"),
+    Call("GET", "/groups/theirs-own/members", "yynn"),
+    Call("PUT", "/groups/mine-own/members/m", "yyyn", {"topics": ["mine"]}),
+    Call("PUT", "/groups/mine-own/members/m", "ynnn", {"topics": ["mine", "theirs"]}),
+    Call("PUT", "/groups/mine-own/members/m", "yyyn", {"patterns": ["mine*"]}),
+    Call("PUT", "/groups/mine-own/members/m", "ynnn", {"patterns": ["mine*", "*"]}),
+    Call("PUT", "/groups/theirs-own/members/m", "yynn", {"topics": ["mine"]}),
+    Call("POST", "/groups/mine-own/members/m/heartbeat", "yyyn", {"memberEpoch": 1}),
+    Call("POST", "/groups/theirs-own/members/m/heartbeat", "yynn", {"memberEpoch": 1}),
+    Call("DELETE", "/groups/mine-own/members/m", "yyyn"),
+    Call("DELETE", "/groups/theirs-own/members/m", "yynn"),
+    Call("GET", "/topics/__groups", "ynnn"),
     Call("DELETE", "/groups/mine-too", "ynyn"),
     Call("DELETE", "/groups/theirs-too", "ynnn"),
     Call("GET", "/metrics", "ynnn"),
@@ -127,6 +139,8 @@ async def prepare(client: Any) -> dict[str, str]:
 async def test_each_call(guarded: MemoryWorld, serve: Any, call: Call) -> None:
     async with serve(guarded) as client:
         names = await prepare(client)
+        for group in ("mine-own", "theirs-own"):
+            await client.put(f"/groups/{group}", json={"mode": "exclusive"}, headers=bearer(EVERYTHING))
         text = json.dumps(call.body)
         path = call.path
         for name, value in names.items():
