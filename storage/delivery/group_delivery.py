@@ -5,6 +5,7 @@ Which messages are leased next is for the group's selection to say, the strategy
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
@@ -155,6 +156,8 @@ class GroupDelivery:
         if fresh:
             self._grant(fresh, 1, consumer, deadline_ms)
             leases += [Lease(offset, 1, generation, leader_epoch) for offset in fresh]
+            if again and picked.is_by_offset:
+                leases.sort(key=attrgetter("offset"))
         if not picked.passed_over:
             return ReceiveDecision(leases, None, picked.wanted)
         runs = pack_ranges(sorted(picked.passed_over))

@@ -105,6 +105,8 @@ class KeyOrder:
         for offset in range(run.start, run.end):
             key.run[offset] = None
             self._key_of[offset] = key
+        if key.waiting is None and key.unknown_from is None:
+            return
         if key.waiting is not None:
             self._no_longer_waiting(key, run.start, run.end)
         elif key.unknown_from is not None and run.start >= key.unknown_from:
@@ -131,7 +133,11 @@ class KeyOrder:
             key = key_of.pop(offset, None)
             if key is not None:
                 del key.run[offset]
-                if not key.run:
+                if key.run:
+                    continue
+                if key.waiting is None and key.unknown_from is None:
+                    del self._keys[key.hash]
+                else:
                     self._place(key)
 
     def look_again(self) -> CandidateRun | int | None:
@@ -147,9 +153,10 @@ class KeyOrder:
         key = self._named
         if key is None:
             self._searched(until)
-        elif until is not None and key.waiting is not None:
-            self._no_longer_waiting(key, key.waiting.first, until)
-            self._place(key)
+        elif until is not None:
+            if key.waiting is not None and key.waiting.first < until:  # else it was leased
+                self._no_longer_waiting(key, key.waiting.first, until)
+                self._place(key)
         elif until is None:  # the way onwards comes by
             self._forget_waiting(key)
             key.unknown_from = None

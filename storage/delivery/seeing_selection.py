@@ -88,7 +88,9 @@ class SeeingSelection:
         look = Look(self._chooser, state, candidates, room=room, readable_end=readable_end)
         self._chooser.begin()
         wanted = look.at_returned() or look.at_postponed() or look.onwards()
-        return Picked(look.again, look.fresh, look.passed_over, wanted)
+        look.again.sort()
+        look.fresh.sort()
+        return Picked(look.again, look.fresh, look.passed_over, wanted, is_by_offset=True)
 
     @property
     def is_held_back(self) -> bool:

@@ -16,12 +16,14 @@ from storage.delivery.group_state import PartitionGroupState
 
 class Picked(msgspec.Struct, gc=False):
     """`again` came back before, `fresh` was never given; both are to be leased. Ranges that were `passed_over` are to
-    be recorded. `wanted` is why it could not go on."""
+    be recorded. `wanted` is why it could not go on. `is_by_offset`: they go out in the order of the log; else what came
+    back goes first."""
 
     again: Sequence[int] = ()
     fresh: Sequence[int] = ()
     passed_over: Sequence[tuple[int, int]] = ()
     wanted: WantedRange | None = None
+    is_by_offset: bool = False
 
 
 class GroupSelection(Protocol):

@@ -89,6 +89,8 @@ class KeyOrderMachine(RuleBasedStateMachine):
                 assert key not in out, "two runs of a key are out"
                 before = {each for each in undone if each < lease.offset and self.key_of(each) == key}
                 assert before <= given, "something before it is not done"
+        by_key = [(self.key_of(lease.offset), lease.offset) for lease in leases if self.key_of(lease.offset) != NO_KEY]
+        assert sorted(by_key) == sorted(by_key, key=lambda each: each[0]), "the answer has them in another order"
 
     def take(self, data: st.DataObject) -> Lease:
         answer = data.draw(st.sampled_from(self.answers))

@@ -89,7 +89,7 @@ class TestWhatComesBack:
         bench.now_ms += 100
         bench.expire()
         again = [(lease.offset, lease.attempt) for lease in bench.receive(10)]
-        assert again == [(0, 2), (2, 2), (1, 1)]
+        assert again == [(0, 2), (1, 1), (2, 2)]
 
     def test_what_did_not_fit_into_an_answer_waits_for_the_rest_of_it(self) -> None:
         bench = bench_of(A, A, A)
@@ -146,6 +146,13 @@ class TestAnew:
         assert bench.receive_offsets(10) == [3]
         bench.now_ms += 500
         assert [(lease.offset, lease.attempt) for lease in bench.receive(10)] == [(0, 2), (2, 1)]
+
+    def test_an_answer_is_in_order_whatever_came_back_before(self) -> None:
+        bench = bench_of(A, A, B)
+        _, second, _ = bench.receive(10)
+        bench.nack(second, delay_ms=0)
+        bench.fail_over()
+        assert [(lease.offset, lease.attempt) for lease in bench.receive(10)] == [(0, 1), (1, 2), (2, 1)]
 
     def test_what_came_back_later_waits_for_what_is_before_it(self) -> None:
         """The failover forgets that the first was out; the second came back."""
