@@ -112,8 +112,8 @@ class TopicPage(msgspec.Struct):
 
 
 class GroupSettings(msgspec.Struct, rename="camel"):
-    """`fair_by` is "none" or "key"; a limit that is None is none. The last three are for exclusive groups; `assignor`
-    is "sticky", "range", "roundRobin" or "lag"."""
+    """`fair_by` is "none" or "key"; a limit that is None is none. Timeouts and `assignor` are for exclusive groups;
+    `assignor` is "sticky", "range", "roundRobin" or "lag"; `on_missing_position` is "start" or "refuse"."""
 
     start_position: str
     visibility_ms: int
@@ -128,6 +128,7 @@ class GroupSettings(msgspec.Struct, rename="camel"):
     session_timeout_ms: int = SESSION_TIMEOUT_MS_DEFAULT
     rebalance_timeout_ms: int = REBALANCE_TIMEOUT_MS_DEFAULT
     assignor: str = "sticky"
+    on_missing_position: str = "start"
 
 
 class GroupChanges(TypedDict, total=False):
@@ -147,6 +148,7 @@ class GroupChanges(TypedDict, total=False):
     session_timeout_ms: int
     rebalance_timeout_ms: int
     assignor: str
+    on_missing_position: str
 
 
 class Paused(msgspec.Struct, rename="camel"):

@@ -217,6 +217,10 @@ class MemberFenced(ProblemError, problem=ProblemCode.MEMBER_FENCED):
     """The member's partitions are another's by now, or another process is the member."""
 
 
+class PositionMissing(ProblemError, problem=ProblemCode.POSITION_MISSING):
+    """The group has no position in the partition, and begins at none by itself."""
+
+
 class CommitConflict(ProblemError, problem=ProblemCode.COMMIT_CONFLICT):
     """The group is not where the reader takes it to be."""
 

@@ -17,7 +17,7 @@ from app.calls.problem_item import ProblemItem
 from app.calls.records import OFFSET_MAX
 from app.calls.setting_changes import applied
 from cluster.errors import ServerError
-from cluster.model.values import Assignor, FairBy, GroupMode, GroupSettings, StartPosition
+from cluster.model.values import Assignor, FairBy, GroupMode, GroupSettings, MissingPosition, StartPosition
 
 _Backoff = Annotated[int, Meta(ge=0, le=limits.NACK_DELAY_SECONDS_MAX * 1000)]
 
@@ -80,6 +80,11 @@ class GroupSettingsFields(msgspec.Struct, forbid_unknown_fields=True, rename="ca
             description="which member gets which partition, always within one of the others: sticky moves only what "
             "has to move, range keeps neighbours together, roundRobin deals them out, lag evens out what is to be read"
         ),
+    ] = UNSET
+
+    on_missing_position: Annotated[
+        MissingPosition | UnsetType | None,
+        Meta(description="in a partition where it has no position: start, or refuse until a seek or commit says one"),
     ] = UNSET
 
     def applied_to(self, settings: GroupSettings) -> GroupSettings:

@@ -86,7 +86,9 @@ class GroupAdmin:
         if known is not None:
             return known
         check_name(name, "group")
-        await self._known_by_all.require(needed_by_group(mode), f"groups of mode {mode.value}")
+        await self._known_by_all.require(
+            needed_by_group(mode, settings), f"groups of mode {mode.value} with such settings"
+        )
         wanted = Group(
             id=id_from_bits(self._entropy.bits64()),
             name=name,
@@ -140,6 +142,8 @@ class GroupAdmin:
             revised = settings if isinstance(settings, GroupSettings) else settings(group.settings)
             sources = group.dead_letter_sources if isinstance(dead_letter_sources, UnsetType) else dead_letter_sources
             updated = replace(group, settings=revised, dead_letter_sources=sources)
+            if updated != group:
+                self._known_by_all.check(needed_by_group(group.mode, revised), "groups with such settings")
             return NothingToWrite() if updated == group else _rewrite(item, updated)
 
         await self._changer.change(keys.group(name), decide)

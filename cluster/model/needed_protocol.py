@@ -6,7 +6,7 @@ would refuse it, or do the wrong thing. The numbers are those of `storage.rpc.ha
 
 from collections.abc import Iterable
 
-from cluster.model.values import Group, GroupMode
+from cluster.model.values import Group, GroupMode, GroupSettings, MissingPosition
 
 ANY_PROTOCOL = 0
 PROTOCOL_OF_ALL_MODES = 4
@@ -15,10 +15,15 @@ PROTOCOL_OF_COMMITS = 4
 """Brought positions that readers commit."""
 
 
-def needed_by_group(mode: GroupMode) -> int:
-    return ANY_PROTOCOL if mode is GroupMode.SHARED else PROTOCOL_OF_ALL_MODES
+PROTOCOL_OF_REFUSALS = 4
+"""Brought groups that read nowhere without a position."""
+
+
+def needed_by_group(mode: GroupMode, settings: GroupSettings) -> int:
+    needed = ANY_PROTOCOL if mode is GroupMode.SHARED else PROTOCOL_OF_ALL_MODES
+    return max(needed, PROTOCOL_OF_REFUSALS) if settings.on_missing_position is MissingPosition.REFUSE else needed
 
 
 def needed_by_groups(groups: Iterable[Group]) -> int:
     """By all of them together."""
-    return max((needed_by_group(group.mode) for group in groups), default=ANY_PROTOCOL)
+    return max((needed_by_group(group.mode, group.settings) for group in groups), default=ANY_PROTOCOL)

@@ -31,6 +31,13 @@ class Assignor(Enum):
     LAG = "lag"
 
 
+class MissingPosition(Enum):
+    """What a group does in a partition where it reads for the first time, or its position is lost."""
+
+    START = "start"  # at its start position
+    REFUSE = "refuse"  # nothing, until somebody says where: a seek, or a commit
+
+
 class RetentionMode(Enum):
     TIME = "time"  # by age and size, whether acknowledged or not
     UNTIL_ACKED = "untilAcked"  # frees what all registered groups have done, capped by age
@@ -165,6 +172,7 @@ class GroupSettings(msgspec.Struct, frozen=True, rename="camel"):
     session_timeout_ms: int = limits.SESSION_TIMEOUT_MS_DEFAULT
     rebalance_timeout_ms: int = limits.REBALANCE_TIMEOUT_MS_DEFAULT
     assignor: Assignor = Assignor.STICKY
+    on_missing_position: MissingPosition = MissingPosition.START
 
 
 class Pause(msgspec.Struct, frozen=True, rename="camel"):

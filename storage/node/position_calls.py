@@ -6,7 +6,8 @@ import structlog
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
-from cluster.model.values import Group
+from cluster.model.projected_offsets import ProjectedPartition
+from cluster.model.values import Group, MissingPosition
 from storage.delivery.group_in_partition import GroupInPartition
 from storage.delivery.group_progress import CommittedPosition
 from storage.delivery.handover import ClaimVerdict, OwnershipClaim
@@ -35,10 +36,12 @@ class PositionCalls:
         """Raises ServerError as `seek_target` does."""
         is_relative = request.to == RELATIVE
         target = 0 if is_relative else await seek_target(partition, request)
-        projected = await self._projection.read(group.id, request.topic_id)
-        await partition.start_group(
-            group, projected.get(partition.number), self._starts.reads_since(group, request.topic_id)
-        )
+        known = (await self._projection.read(group.id, request.topic_id)).get(partition.number)
+        if known is None and not is_relative and _is_to_be_told(partition, group):
+            if request.dry_run:
+                return SeekResponse(target, target)
+            known = ProjectedPartition(target, 0, partition.host.leader_epoch, 0)
+        await partition.start_group(group, known, self._starts.reads_since(group, request.topic_id))
         offset = _moved(partition, group, request.value) if is_relative else target
         previous = await partition.groups.seek(group, offset, dry_run=request.dry_run)
         await self._projection.project([partition])
@@ -73,6 +76,11 @@ class PositionCalls:
                 offset=request.offset,
             )
         return CommitResponse(state.progress, previous)
+
+
+def _is_to_be_told(partition: Partition, group: Group) -> bool:
+    """It has no position here, and begins nowhere by itself."""
+    return group.settings.on_missing_position is MissingPosition.REFUSE and not partition.groups.knows(group.id)
 
 
 async def _is_owner(partition: Partition, state: GroupInPartition, request: CommitRequest) -> bool:

@@ -30,6 +30,7 @@ LONG_FOR_A_REASON = {
     "acklog/command/server_checks.py": "one check beside the next; what several need is in `checkup`",
     "acklog/consumer/engine.py": "the life of one consumer: what its tasks do ends in an order that is here",
     "acklog/wire/batch.py": "the table of the format, and both directions of each of its fields",
+    "acklog/errors.py": "one class for each problem code, so that users can catch it",
     "app/gateway/batching/coalescer.py": "a wave from its first message to its last answer; much of it explains why",
     "app/gateway/routing.py": "what may be tried again after which failure: one decision for three kinds of calls",
     "app/http/description/operations.py": "a table: what the description says of each call",

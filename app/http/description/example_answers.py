@@ -127,6 +127,7 @@ _SETTINGS: Document = {
     "sessionTimeoutMs": 15_000,
     "rebalanceTimeoutMs": 60_000,
     "assignor": "sticky",
+    "onMissingPosition": "start",
 }
 GROUP: Document = {
     "name": "billing",

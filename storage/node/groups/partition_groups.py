@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
-from cluster.model.values import Group, StartPosition
+from cluster.model.values import Group, MissingPosition, StartPosition
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
 from storage.delivery.group_in_partition import GroupInPartition, SettleDecision
@@ -130,13 +130,29 @@ class PartitionGroups:
         log = self._host.log
         if projected_offset is not None:
             offset = projected_offset
+        elif group.settings.on_missing_position is MissingPosition.REFUSE and (since_ms is None or log.log_start):
+            raise self._no_position()  # of a new partition of a topic that it reads nothing can have been missed
         elif group.settings.start_position is StartPosition.EARLIEST:
             offset = log.log_start
         elif since_ms is not None:
             offset = await log.offset_at_time(since_ms)
         else:
             offset = self._host.readable_end
-        return min(max(offset, log.log_start), self._host.readable_end)
+        within = min(max(offset, log.log_start), self._host.readable_end)
+        (logger.info if within == offset else logger.warning)(
+            "group_started" if within == offset else "group_position_out_of_range",
+            group=group.name,
+            topic=self._host.topic.name,
+            partition=self._host.partition,
+            offset=within,
+            is_projected=projected_offset is not None,
+        )
+        return within
+
+    def _no_position(self) -> ServerError:
+        where = f"partition {self._host.partition} of {self._host.topic.name!r}"
+        detail = f"The group has no position in {where}, and its onMissingPosition is refuse: seek, or commit one."
+        return ServerError(ProblemCode.POSITION_MISSING, detail, field="group")
 
     def _check_group_limit(self) -> None:
         if self._state.is_full:
