@@ -50,9 +50,14 @@ def test_it_is_counted_over_all_partitions_and_told() -> None:
 
 
 def test_receives_of_one_consumer_at_the_same_time_do_not_exceed_it_together() -> None:
+    """Each of them waits for the disk after every partition, and the others go on meanwhile."""
+
     async def main(sim: SimulatedNode) -> None:
-        topic, group = await made(sim)
-        found = await asyncio.gather(*[receive(sim, topic, group, wait_ms=100) for _ in range(6)])
+        topic, group = await made(sim, messages=2)
+        await sim.stop()
+        sim.disk.misses_cache = lambda _: True
+        await sim.start()
+        found = await asyncio.gather(*[receive(sim, topic, group, max_messages=LIMIT, wait_ms=100) for _ in range(6)])
         assert sum(len(each.messages) for each in found) == LIMIT
         assert not sim.node._receiver._limits._turns
 
