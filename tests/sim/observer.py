@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from acklog.wire.batch import decode_records, verify
 from cluster.errors import ServerError
+from cluster.model.internal_topics import is_internal
 from cluster.model.values import PartitionState
 from storage.rpc.messages import PositionsRequest, PositionsResponse, RecordsRequest
 from tests.sim.clients import Surroundings
@@ -46,7 +47,12 @@ class Observer:
     async def look(self, *, is_final: bool) -> list[ProgressRead]:
         """At every partition. A final look raises where it fails."""
         look_at = self._look_finally if is_final else self._look_at
-        return [read for place in sorted(self._store.partitions) for read in await look_at(place)]
+        return [read for place in self.places() for read in await look_at(place)]
+
+    def places(self) -> list[tuple[str, int]]:
+        """Of all partitions that clients can ask for."""
+        internal = {topic.id for topic in self._store.topics.values() if is_internal(topic.name)}
+        return sorted(place for place in self._store.partitions if place[0] not in internal)
 
     async def _look_at(self, place: tuple[str, int]) -> list[ProgressRead]:
         state = self._store.partitions.get(place)

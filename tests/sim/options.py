@@ -3,7 +3,9 @@
 from dataclasses import dataclass, fields
 from enum import Enum
 
-from cluster.model.values import GroupMode
+from msgspec.structs import replace
+
+from cluster.model.values import GroupMode, GroupSettings
 from tests.sim.cluster.coordination import CoordinationFaults
 from tests.sim.cluster.links import LinkSpeed
 
@@ -137,6 +139,14 @@ class OrderedGroup:
     @property
     def name(self) -> str:
         return f"{self.mode.value}-group"
+
+    def settings(self, common: GroupSettings) -> GroupSettings:
+        """With what is its own."""
+        if self.mode is not GroupMode.EXCLUSIVE:
+            return common
+        return replace(
+            common, session_timeout_ms=self.session_timeout_ms, rebalance_timeout_ms=self.rebalance_timeout_ms
+        )
 
     def describe(self) -> str:
         timeouts = f"timeouts {self.session_timeout_ms} and {self.rebalance_timeout_ms} ms"

@@ -4,6 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
+from app.services.exclusive_receive import HEARD_MS_MAX
 from tests.sim.checkers import lease_place_of, receipt_order_of
 from tests.sim.doings import Doings, Span
 from tests.sim.history import Delivered, Elected, History, MemberAsked, MemberGone, Outcome, ReadRecord, Settled
@@ -161,7 +162,7 @@ class _Excuses:
         if any(before.began_ms <= at_ms <= until_ms for at_ms in self._gone[member]):
             return True
         heard_ms = max((at_ms for at_ms in self._heard[member] if at_ms <= until_ms), default=-math.inf)
-        if until_ms - heard_ms >= group.session_timeout_ms * self._second - GRACE_MS:
+        if until_ms - heard_ms + HEARD_MS_MAX >= group.session_timeout_ms * self._second - GRACE_MS:
             return True
         if until_ms - before.began_ms >= group.rebalance_timeout_ms * self._second - GRACE_MS:
             return True

@@ -14,8 +14,8 @@ from tests.sim.owner_checkers import EarlierOwnersAreRefused, OneOwnerAtATime, O
 from tests.sim.test_checkers import DLQ, ISLAND, REPLACED, delivered, later, log, record, sent, settled
 from tests.sim.test_seek_checkers import sought
 
-SESSION_MS = 1_000
-HANDOVER_MS = 2_000
+SESSION_MS = 3_000
+HANDOVER_MS = 5_000
 GROUPS = {
     "g": OrderedGroup(
         GroupMode.EXCLUSIVE,
@@ -218,7 +218,7 @@ GOOD_AND_BAD: list[tuple[Checker, dict[str, list[Event]], dict[str, list[Event]]
             "it had a message": [HEARD, long(), other(1, 500, generation=1)],
             "it had another one": [HEARD, long(), long(1), ACKED, other(0, 500, generation=1)],
             "another one left": [HEARD, long(), gone("e", 100), other(1, 500, generation=1)],
-            "it was heard in between": [HEARD, long(), asked("c", 400), other(1, SESSION_MS, generation=1)],
+            "it was heard in between": [HEARD, long(), asked("c", 2_000), other(1, SESSION_MS, generation=1)],
         },
     ),
     (

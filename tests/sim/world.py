@@ -16,6 +16,7 @@ from typing import Any
 import structlog
 
 from cluster.errors import ServerError
+from cluster.model.internal_topics import GROUPS_TOPIC, groups_topic_config
 from cluster.model.values import GroupMode, GroupSettings, Topic, TopicConfig
 from tests.sim.checkers import check_all, final_log
 from tests.sim.clients import Surroundings
@@ -57,6 +58,8 @@ QUIET_S = 5.0
 INSPECTION_INTERVAL_S = 0.4
 FAULTS_MIN = 3
 CLOSING_MESSAGES = 10
+COORDINATORS = 2
+"""Partitions of the topic that holds the state of exclusive groups: as many as a run can afford."""
 
 
 @dataclass(slots=True)
@@ -204,11 +207,19 @@ class World:
                 )
             )
             shared = [*self._shared_groups, PASSING_GROUP] if self.options.deletions else self._shared_groups
-            modes = dict.fromkeys(shared, GroupMode.SHARED)
-            modes |= {group.name: group.mode for group in options.ordered_groups}
-            for name, mode in modes.items():
-                group = await machine.process.call(gateway.groups.create(name, mode=mode, settings=settings))
+            groups = dict.fromkeys(shared, (GroupMode.SHARED, settings))
+            groups |= {group.name: (group.mode, group.settings(settings)) for group in options.ordered_groups}
+            for name, (mode, group_settings) in groups.items():
+                group = await machine.process.call(gateway.groups.create(name, mode=mode, settings=group_settings))
                 self.observer.group_names[group.id] = name
+            if options.ordered(GroupMode.EXCLUSIVE):
+                coordinators = gateway.topics.create(
+                    GROUPS_TOPIC,
+                    partitions=COORDINATORS,
+                    config=groups_topic_config(options.min_insync_replicas),
+                    replication_factor=options.replication_factor,
+                )
+                await machine.process.call(coordinators)
             while not self._everybody_knows():
                 await asyncio.sleep(0.1)
 
@@ -412,7 +423,7 @@ class World:
         else:
             self.violations.append(f"the cluster does not serve after a restart: {self._not_in_sync()}")
             return
-        for place in sorted(self.store.partitions):
+        for place in self.observer.places():
             await self.observer.read_progress(self.store.partitions[place], is_final=True)
         for machine in self.hardware.nodes.values():
             await self.inspector.look(machine)
@@ -420,7 +431,7 @@ class World:
 
     async def _all_answer(self) -> bool:
         try:
-            for place in sorted(self.store.partitions):
+            for place in self.observer.places():
                 await self.observer.read_progress(self.store.partitions[place], is_final=False)
         except (ServerError, ProcessDiedError, NobodyLeadsError):
             return False
