@@ -96,7 +96,7 @@ class ExclusiveDelivery:
         now_ms: int,
     ) -> ReceiveDecision:
         """For who owns the partition."""
-        if self._handover.is_under_way or len(self._returning) or self._is_unconfirmed():
+        if self._handover.is_under_way or len(self._returning) or self._is_unconfirmed() or self._is_overdue(now_ms):
             return ReceiveDecision([])
         decision = self._group.receive(
             candidates,
@@ -121,6 +121,11 @@ class ExclusiveDelivery:
         offsets = [item.offset for item in items if self._is_out(item) and item.offset not in self._state.pending]
         if offsets:
             self._rewind(min(offsets))
+
+    def _is_overdue(self, now_ms: int) -> bool:
+        """A lease has run out: the partition goes back first, however late that is noticed."""
+        deadline_ms = self._state.leases.next_deadline()
+        return deadline_ms is not None and deadline_ms <= now_ms
 
     def _is_unconfirmed(self) -> bool:
         leased = self._state.leases.by_offset

@@ -84,6 +84,16 @@ def test_of_a_run_that_ran_out_the_first_message_was_tried() -> None:
     assert told(bench.receive()) == [(0, 2), (1, 1), (2, 1), (3, 1), (4, 1), (5, 1)]
 
 
+def test_nothing_goes_out_behind_a_lease_that_has_run_out_before_that_is_noticed() -> None:
+    bench = ExclusiveBench()
+    bench.claim("ada", 1)
+    bench.ack(bench.receive(2)[0])
+    bench.now_ms += 1_000
+    assert bench.receive() == []
+    bench.expire()
+    assert told(bench.receive(2)) == [(1, 2), (2, 1)]
+
+
 def test_what_was_done_before_a_rewind_is_not_given_again() -> None:
     bench = ExclusiveBench()
     bench.claim("ada", 1)
