@@ -25,11 +25,8 @@ from tests.sim.history import (
 )
 from tests.sim.quiet_endings import QuietEndings
 from tests.sim.seeks import GroupPlace, Seeks, Window
-from tests.sim.surely_leased import Lease, SureLeases
+from tests.sim.surely_leased import CLOCK_GRAINS_MS, Lease, SureLeases
 from tests.sim.unnoticed import Unnoticed
-
-CLOCK_GRAINS_MS = 2
-"""One of the leader's clock, and one of the history's."""
 
 
 class OneLeaseAtATime:

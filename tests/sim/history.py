@@ -105,6 +105,16 @@ class MemberGone(Event, frozen=True, kw_only=True):
     member: str
 
 
+class PartitionOwned(Event, frozen=True, kw_only=True):
+    """Who has which partition by which number, as the group's coordinator tells it."""
+
+    group: str
+    member: str
+    queue: str
+    partition: int
+    ownership: int
+
+
 class Sought(Event, frozen=True, kw_only=True):
     """A seek of a group in one partition. The new position is between `lowest` and `highest`: the two are the same
     where it is known."""
@@ -226,6 +236,7 @@ _Known = (
     | Sought
     | MemberAsked
     | MemberGone
+    | PartitionOwned
     | AutoAckedAnswerLost
     | LogRead
     | RecordsRead

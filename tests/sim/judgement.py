@@ -29,7 +29,12 @@ from tests.sim.log_checkers import (
 )
 from tests.sim.options import Options
 from tests.sim.order_checkers import KeysAreInOrder, PartitionsAreInOrder
-from tests.sim.owner_checkers import EarlierOwnersAreRefused, OneOwnerAtATime, OwnersAreWaitedFor
+from tests.sim.owner_checkers import (
+    EarlierOwnersAreRefused,
+    OneOwnerAtATime,
+    OwnersAreWaitedFor,
+    OwnershipsAreOneMembers,
+)
 from tests.sim.reader_checkers import AcknowledgedIsReadable, PagesBeginWhereTheyWereAsked, ReadersNeverSeeTheEndFall
 from tests.sim.seek_checkers import ReceiptsFromBeforeASeekAreStale, SeeksAreNotForgotten
 
@@ -64,6 +69,7 @@ def checkers_for(
         ProgressNeverFalls(),
         SeeksAreNotForgotten(),
         ReceiptsFromBeforeASeekAreStale(max_attempts=max_attempts, dead_letter_queues=dead_letter_queues),
+        OwnershipsAreOneMembers(),
         OneOwnerAtATime(exclusive, unnoticed_ms=unnoticed_ms),
         EarlierOwnersAreRefused(exclusive, max_attempts=max_attempts, dead_letter_queues=dead_letter_queues),
         OwnersAreWaitedFor(exclusive, clock_drift=options.clock_drift),
@@ -90,6 +96,7 @@ def checkers_for(
                 max_attempts=max_attempts,
                 dead_letter_queues=dead_letter_queues,
                 unnoticed_ms=unnoticed_ms,
+                clock_drift=options.clock_drift,
             ),
         ]
         if options.dedup_is_exact:

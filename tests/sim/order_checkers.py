@@ -7,6 +7,7 @@ from tests.sim.checkers import lease_place_of
 from tests.sim.doings import Doings, Span
 from tests.sim.history import Delivered, History, Outcome, ReadRecord, Sent, Settled
 from tests.sim.seeks import GroupPlace
+from tests.sim.surely_leased import SureLeases
 from tests.sim.unnoticed import Unnoticed
 
 
@@ -67,7 +68,8 @@ class KeysAreInOrder:
 
 class PartitionsAreInOrder:
     """27. In an exclusive group a message is delivered when each one before it is done or, in the same generation and
-    under the same leader, with the owner; and not while one before it was given back and has not come again.
+    under the same leader, with the owner; and not while one before it was given back or has run out, by a leader's
+    clock that may be `clock_drift` slower than the history's, and has not come again.
 
     What `KeysAreInOrder` lets pass, this does."""
 
@@ -78,16 +80,19 @@ class PartitionsAreInOrder:
         max_attempts: Mapping[str, int],
         dead_letter_queues: Mapping[tuple[str, str], str],
         unnoticed_ms: float = 0,
+        clock_drift: float = 0.0,
     ) -> None:
         self._groups = frozenset(groups)
         self._max_attempts = max_attempts
         self._dead_letter_queues = dead_letter_queues
         self._unnoticed_ms = unnoticed_ms
+        self._clock_drift = clock_drift
 
     def check(self, history: History) -> list[str]:
         doings = Doings(
             history, self._groups, max_attempts=self._max_attempts, dead_letter_queues=self._dead_letter_queues
         )
+        sure = SureLeases(history, clock_drift=self._clock_drift)
         given_back: dict[GroupPlace, list[Settled]] = defaultdict(list)
         for settled in history.of(Settled):
             is_last = settled.attempt >= self._max_attempts[settled.group]  # it goes to the dead letters, and on
@@ -101,7 +106,7 @@ class PartitionsAreInOrder:
                 span = doings.span_of(delivered)
                 if delivered.is_auto_acked or span is None or unnoticed.may_explain(delivered):
                     continue
-                complaint = self._complaint(place, delivered, span, messages, doings, given_back[place])
+                complaint = self._complaint(place, delivered, span, messages, doings, sure, given_back[place])
                 if complaint:
                     violations.append(
                         f"{lease_place_of(delivered)} was delivered to {delivered.consumer} at {delivered.began_ms}, "
@@ -116,6 +121,7 @@ class PartitionsAreInOrder:
         span: Span,
         messages: list[ReadRecord],
         doings: Doings,
+        sure: SureLeases,
         given_back: list[Settled],
     ) -> str:
         """About the first message before it that should have held it up."""
@@ -129,6 +135,8 @@ class PartitionsAreInOrder:
                 return f"offset {message.offset} never was"
             if (last.generation, last.leader_epoch) != (delivered.generation, delivered.leader_epoch):
                 return f"offset {message.offset} not since the partition changed hands or leaders"
+            if sure.ends_ms(last) < delivered.began_ms:
+                return f"offset {message.offset} not since its lease ran out at {sure.ends_ms(last)}"
             for settled in given_back:
                 is_behind_it = settled.offset <= message.offset and settled.ended_ms < delivered.began_ms
                 if is_behind_it and last.ended_ms < settled.began_ms:

@@ -7,7 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from app.services.exclusive_receive import HEARD_MS_MAX
 from tests.sim.checkers import lease_place_of, receipt_order_of
 from tests.sim.doings import Doings, Span
-from tests.sim.history import Delivered, Elected, History, MemberAsked, MemberGone, Outcome, ReadRecord, Settled
+from tests.sim.history import (
+    Delivered,
+    Elected,
+    History,
+    MemberAsked,
+    MemberGone,
+    Outcome,
+    PartitionOwned,
+    ReadRecord,
+    Settled,
+)
 from tests.sim.options import OrderedGroup
 from tests.sim.seeks import GroupPlace, Seeks
 from tests.sim.surely_leased import Lease, SureLeases
@@ -25,6 +35,23 @@ def _leased(history: History, groups: Iterable[str]) -> dict[GroupPlace, list[De
         if delivered.group in names and not delivered.is_auto_acked:
             found[lease_place_of(delivered)[:3]].append(delivered)
     return found
+
+
+class OwnershipsAreOneMembers:
+    """Each number by which a partition is owned is one member's for ever, as the coordinators tell it, whoever they
+    are."""
+
+    def check(self, history: History) -> list[str]:
+        members: dict[tuple[str, str, int, int], str] = {}
+        violations = []
+        for owned in history.of(PartitionOwned):
+            place = (owned.group, owned.queue, owned.partition, owned.ownership)
+            first = members.setdefault(place, owned.member)
+            if first != owned.member:
+                violations.append(
+                    f"{place[:3]} is owned by {first} and by {owned.member}, both by the number {owned.ownership}"
+                )
+        return violations
 
 
 class OneOwnerAtATime:

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from tests.sim.checkers import LeasePlace, ReceiptOrder, lease_place_of, receipt_order_of
 from tests.sim.history import Delivered, History, Outcome, Settled
 
+CLOCK_GRAINS_MS = 2
+"""One of the leader's clock, and one of the history's."""
+
 _Scope = tuple[str, str, int, int, int]  # group, queue, partition, generation, leader epoch
 
 
@@ -19,6 +22,15 @@ class Lease:
     from_ms: float
     until_ms: float
     interrupted_ms: float = math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class _Return:
+    """When a message may have gone back: before it was delivered again, if it was."""
+
+    offset: int
+    from_ms: float
+    until_ms: float
 
 
 class SureLeases:
@@ -33,24 +45,36 @@ class SureLeases:
         for endings in self._endings.values():
             endings.sort(key=lambda each: each.began_ms)
         ordered = frozenset(ordered_groups)
-        self._returns: dict[_Scope, list[tuple[Delivered, float]]] = defaultdict(list)
-        for delivered in history.of(Delivered):
+        self._returns: dict[_Scope, list[_Return]] = defaultdict(list)
+        comes_again_ms: dict[LeasePlace, float] = {}
+        for delivered in sorted(history.of(Delivered), key=lambda each: -each.began_ms):
             if delivered.group in ordered and not delivered.is_auto_acked:
-                returns_ms = self._may_return_ms(delivered)
-                if returns_ms < math.inf:
-                    self._returns[_scope_of(delivered)].append((delivered, returns_ms))
+                place = lease_place_of(delivered)
+                from_ms, until_ms = self._may_return_ms(delivered), comes_again_ms.get(place, math.inf)
+                comes_again_ms[place] = delivered.ended_ms
+                if from_ms < math.inf:
+                    self._returns[_scope_of(delivered)].append(_Return(delivered.offset, from_ms, until_ms))
 
     def of(self, delivered: Delivered) -> Lease:
         interrupted_ms = min(
             (
-                returns_ms
-                for other, returns_ms in self._returns.get(_scope_of(delivered), ())
-                if other.offset < delivered.offset and returns_ms >= delivered.began_ms
+                max(each.from_ms, delivered.began_ms)
+                for each in self._returns.get(_scope_of(delivered), ())
+                if each.offset < delivered.offset and each.until_ms >= delivered.began_ms
             ),
             default=math.inf,
         )
         until_ms = min(self._until_ms(delivered), interrupted_ms)
         return Lease(delivered, delivered.ended_ms, until_ms, interrupted_ms)
+
+    def ends_ms(self, delivered: Delivered) -> float:
+        """When the lease had surely run out, if nothing else has ended it."""
+        second = 2 - self._second
+        ends_ms = delivered.ended_ms + delivered.visibility_ms * second
+        for settled in self._endings_of(delivered):
+            if settled.action == "extend" and settled.outcome is not Outcome.FAILED:
+                ends_ms = max(ends_ms, settled.ended_ms + settled.visibility_ms * second)
+        return ends_ms + CLOCK_GRAINS_MS
 
     def _until_ms(self, delivered: Delivered) -> float:
         until_ms = delivered.began_ms + delivered.visibility_ms * self._second

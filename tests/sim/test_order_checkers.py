@@ -7,10 +7,24 @@ import pytest
 from cluster.model.values import GroupMode
 from tests.sim.checkers import Checker
 from tests.sim.delivery_checkers import OneLeaseAtATime
-from tests.sim.history import AutoAckedAnswerLost, Delivered, Event, History, MemberAsked, MemberGone, Outcome
+from tests.sim.history import (
+    AutoAckedAnswerLost,
+    Delivered,
+    Event,
+    History,
+    MemberAsked,
+    MemberGone,
+    Outcome,
+    PartitionOwned,
+)
 from tests.sim.options import OrderedGroup
 from tests.sim.order_checkers import KeysAreInOrder, PartitionsAreInOrder
-from tests.sim.owner_checkers import EarlierOwnersAreRefused, OneOwnerAtATime, OwnersAreWaitedFor
+from tests.sim.owner_checkers import (
+    EarlierOwnersAreRefused,
+    OneOwnerAtATime,
+    OwnersAreWaitedFor,
+    OwnershipsAreOneMembers,
+)
 from tests.sim.test_checkers import DLQ, ISLAND, REPLACED, delivered, later, log, record, sent, settled
 from tests.sim.test_seek_checkers import sought
 
@@ -56,6 +70,11 @@ def asked(member: str, at_ms: float, **changes: Any) -> MemberAsked:
 
 def gone(member: str, at_ms: float) -> MemberGone:
     return MemberGone(began_ms=at_ms, ended_ms=at_ms, group="g", member=member)
+
+
+def owned(member: str, ownership: int, **changes: Any) -> PartitionOwned:
+    values: dict[str, Any] = {"began_ms": 10, "ended_ms": 11, "group": "g", "member": member, "queue": "q"}
+    return PartitionOwned(**{**values, "partition": 0, "ownership": ownership, **changes})
 
 
 LOST = AutoAckedAnswerLost(began_ms=5, ended_ms=6, group="g", queue="q", messages_max=1)
@@ -125,6 +144,13 @@ GOOD_AND_BAD: list[tuple[Checker, dict[str, list[Event]], dict[str, list[Event]]
                 later(delivered(1, leader_epoch=2), 50),
             ],
             "all again for another owner": [*WORLD, FIRST, other(0, 50, generation=1), other(1, 50, generation=1)],
+            "before the one before it ran out": [*WORLD, FIRST, later(delivered(1), 100)],
+            "before the one before it, which was extended, ran out": [
+                *WORLD,
+                FIRST,
+                settled("extend", visibility_ms=500),
+                later(delivered(1), 500),
+            ],
             "an answer of before that came late": [
                 *WORLD,
                 other(0, 1, generation=1),
@@ -141,6 +167,7 @@ GOOD_AND_BAD: list[tuple[Checker, dict[str, list[Event]], dict[str, list[Event]]
             "not again by another leader": [*WORLD, FIRST, later(delivered(1, leader_epoch=2), 50)],
             "not again for another owner": [*WORLD, FIRST, other(1, 50, generation=1)],
             "the one before it was given back": [*WORLD, FIRST, NACKED, SECOND],
+            "the one before it had run out": [*WORLD, FIRST, later(delivered(1), 120)],
             "one in between not again, with what was given back": [
                 *WORLD,
                 FIRST,
@@ -150,6 +177,19 @@ GOOD_AND_BAD: list[tuple[Checker, dict[str, list[Event]], dict[str, list[Event]]
                 later(delivered(2), 60),
             ],
             "done before a seek back": [*WORLD, FIRST, ACKED, sought(0), later(delivered(1, generation=1), 200)],
+        },
+    ),
+    (
+        OwnershipsAreOneMembers(),
+        {
+            "one after the other": [owned("c", 1), owned("d", 2), owned("c", 3)],
+            "seen twice": [owned("c", 1), owned("c", 1)],
+            "of two partitions": [owned("c", 1), owned("d", 1, partition=1)],
+            "of two groups": [owned("c", 1), owned("d", 1, group="h")],
+        },
+        {
+            "two members": [owned("c", 1), owned("d", 1)],
+            "a number that comes again": [owned("c", 1), owned("d", 2), owned("d", 1)],
         },
     ),
     (
@@ -235,11 +275,23 @@ GOOD_AND_BAD: list[tuple[Checker, dict[str, list[Event]], dict[str, list[Event]]
                 later(settled("nack", 1), 50),
                 later(delivered(2), 80),
             ],
+            "again as what was before it ran out, a little later than it could": [
+                delivered(0),
+                later(long(1), 105),
+                later(long(1), 120),
+            ],
             "again as what was before it ran out": [delivered(0), long(1), later(long(1), 120)],
         },
         {
             "twice": [delivered(1), later(delivered(1), 50)],
             "with what was done before it": [delivered(0), delivered(1), ACKED, later(delivered(1), 50)],
+            "with what came again before it": [
+                delivered(0),
+                later(delivered(0, 2), 200),
+                later(settled(attempt=2), 200),
+                later(delivered(1), 230),
+                later(delivered(1), 250),
+            ],
             "with what is behind it": [delivered(0), delivered(1), settled("nack", 1), later(delivered(0), 50)],
             "in a group without an order": [
                 delivered(0, group="h"),
@@ -278,5 +330,5 @@ def test_a_violation_is_caught(checker: Checker, events: list[Event]) -> None:
 
 
 def test_members_survive_json() -> None:
-    history = _history([HEARD, gone("c", 20)])
+    history = _history([HEARD, gone("c", 20), owned("c", 1)])
     assert History.from_json_lines(history.to_json_lines()).events == history.events

@@ -43,6 +43,7 @@ from tests.sim.environment import ExecutorKilledError, MachineClock
 from tests.sim.history import AutoAckedAnswerLost, Faulted, History, Outcome, ProgressRead, Sent
 from tests.sim.judgement import checkers_for
 from tests.sim.loop import SimLoop, simulate
+from tests.sim.member_watcher import MemberWatcher
 from tests.sim.observer import NobodyLeadsError, Observer
 from tests.sim.options import Options
 from tests.sim.process import ProcessDiedError, current_process
@@ -255,7 +256,8 @@ class World:
             LogReader(f"reader-{number}", self._topic, self.around, self.hardware, self.watermarks)
             for number in range(self.options.readers)
         ]
-        looking = [*(reader.run(lambda: self._is_over) for reader in readers), self.observer.run(lambda: self._is_over)]
+        watchers = [MemberWatcher(name, self.around) for name in self.options.ordered(GroupMode.EXCLUSIVE)]
+        looking = [each.run(lambda: self._is_over) for each in (*watchers, *readers, self.observer)]
         return [*self._producers, *self._consumers(), *map(asyncio.create_task, looking)]
 
     def _topic(self) -> Topic:

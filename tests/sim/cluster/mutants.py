@@ -61,10 +61,29 @@ from tests.property.replication.mutants import (
     restart_within_the_epoch,
     truncate_to_high_watermark,
 )
+from tests.sim.cluster.coordinator_mutants import (
+    coordinators_forget,
+    everybody_is_taken_for_gone,
+    ownerships_are_not_raised,
+    partitions_are_given_to_all,
+    sessions_never_end,
+    some_partitions_are_nobodys,
+)
 from tests.sim.cluster.delivery_mutants import (
     dead_letters_are_done_first,
     projections_ignore_epochs,
     snapshots_name_the_log_end,
+)
+from tests.sim.cluster.exclusive_mutants import (
+    claims_are_volatile,
+    leases_run_out_unnoticed,
+    lost_answers_hold_up_nothing,
+    lower_ownerships_are_served,
+    owners_are_not_waited_for,
+    owners_begin_where_the_last_one_was,
+    rewinds_lose_an_offset,
+    void_acks_are_answered,
+    what_is_behind_stays_out,
 )
 from tests.sim.cluster.key_order_mutants import (
     blocked_keys_are_passed_over,
@@ -416,6 +435,21 @@ MUTANTS: tuple[Mutant, ...] = (
     what_is_out_is_not_met,
     blocked_keys_are_passed_over,
     what_waits_is_forgotten,
+    claims_are_volatile,
+    leases_run_out_unnoticed,
+    lost_answers_hold_up_nothing,
+    lower_ownerships_are_served,
+    owners_are_not_waited_for,
+    owners_begin_where_the_last_one_was,
+    rewinds_lose_an_offset,
+    void_acks_are_answered,
+    what_is_behind_stays_out,
+    coordinators_forget,
+    everybody_is_taken_for_gone,
+    ownerships_are_not_raised,
+    partitions_are_given_to_all,
+    sessions_never_end,
+    some_partitions_are_nobodys,
 )
 
 _SCENARIOS = "tests/scenarios/test_planted_bugs.py"
