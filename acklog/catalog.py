@@ -6,6 +6,7 @@ from typing import Any, TypedDict
 import msgspec
 from msgspec import field
 
+from acklog.members import MemberOfGroup
 from acklog.positions import CommittedPosition
 from acklog.positions import ProblemItem as ProblemItem
 from acklog.wire.limits import REBALANCE_TIMEOUT_MS_DEFAULT, SESSION_TIMEOUT_MS_DEFAULT
@@ -161,7 +162,9 @@ class Paused(msgspec.Struct, rename="camel"):
 
 
 class Group(msgspec.Struct, rename="camel"):
-    """`dead_letter_sources` are shell patterns of the topics that `settings.dead_letter_topic` is for; None: all."""
+    """`dead_letter_sources` are shell patterns of the topics that `settings.dead_letter_topic` is for; None: all.
+
+    `groups.get` of an exclusive group has its members, or the `problem` why they cannot be asked for."""
 
     name: str
     id: str
@@ -170,6 +173,9 @@ class Group(msgspec.Struct, rename="camel"):
     created_at_ms: int = field(name="createdAt")
     dead_letter_sources: list[str] | None = None
     paused: list[Paused] = field(default_factory=list)
+    group_epoch: int | None = None
+    members: list[MemberOfGroup] | None = None
+    problem: ProblemItem | None = None
 
 
 class GroupPage(msgspec.Struct):

@@ -202,19 +202,20 @@ class TooManyMembers(ProblemError, problem=ProblemCode.TOO_MANY_MEMBERS):
 
 
 class WrongGroupMode(ProblemError, problem=ProblemCode.WRONG_GROUP_MODE):
-    """The group's mode does not allow this call."""
+    """The group's mode does not allow this call, and never changes: use another group, or name the mode it has."""
 
 
 class MemberUnknown(ProblemError, problem=ProblemCode.MEMBER_UNKNOWN):
-    """The group has no such member."""
+    """The group has no such member (any more): join again. Its partitions may be others' by now."""
 
 
 class MemberExists(ProblemError, problem=ProblemCode.MEMBER_EXISTS):
-    """Another process that lives is this member."""
+    """Another process that lives is this member: take another name, or wait for its session timeout."""
 
 
 class MemberFenced(ProblemError, problem=ProblemCode.MEMBER_FENCED):
-    """The member's partitions are another's by now, or another process is the member."""
+    """The member's partitions are another's by now, or another process is the member: drop what is under way, as it
+    comes again there, and join anew."""
 
 
 class PositionMissing(ProblemError, problem=ProblemCode.POSITION_MISSING):

@@ -164,12 +164,14 @@ class Client:
         visibility_s: float | None = None,
         consumer: str | None = None,
         auto_ack: bool = False,
+        mode: "Mode | None" = None,
     ) -> Received:
         """Lease up to `max_messages` messages, waiting up to `wait_s` seconds (20 at most) for the first.
 
         They are yours for `visibility_s` seconds (None: as the group has it): ack, nack or extend them in that time.
-        With `auto_ack` they are done as soon as they are returned, and lost if you crash. A consumer does all that for
-        you. Raises TopicNotFound.
+        With `auto_ack` they are done as soon as they are returned, and lost if you crash. `mode` is how the group has
+        to share the topics; with "exclusive" the call takes part under the name `consumer`. A consumer does all that
+        for you. Raises TopicNotFound, WrongGroupMode.
         """
         return self._run(
             lambda: self._async.receive(
@@ -181,6 +183,7 @@ class Client:
                 visibility_s=visibility_s,
                 consumer=consumer,
                 auto_ack=auto_ack,
+                mode=mode,
             )
         )
 

@@ -10,23 +10,37 @@ from acklog.command.commands.group_positions import commit, copy, group_lag
 from acklog.command.commands.seek import seek
 from acklog.command.confirmation import confirm
 from acklog.command.failures import CommandError, UsageError
-from acklog.command.group_pauses import pause, paused_text, resume
-from acklog.command.group_sharing import FairByOption, PerConsumerOption, PerKeyOption, in_flight_text, sharing_changes
+from acklog.command.group_members import members_view
+from acklog.command.group_pauses import pause, resume
+from acklog.command.group_settings import (
+    MODES,
+    AssignorOption,
+    AttemptsOption,
+    BackoffMaxOption,
+    BackoffMinOption,
+    DeadLettersOption,
+    InFlightOption,
+    ModeOption,
+    RebalanceTimeoutOption,
+    SessionTimeoutOption,
+    StartOption,
+    VisibilityOption,
+    delivery_changes,
+    member_changes,
+    one_of,
+    settings_fields,
+)
+from acklog.command.group_sharing import FairByOption, PerConsumerOption, PerKeyOption, sharing_changes
 from acklog.command.lag_figures import TopicLag, lags_of
 from acklog.command.lag_view import lag_table
-from acklog.command.quantities import count_text, limit_text, parse_duration_ms
 from acklog.command.session import session_of
 from acklog.command.times import ago_text, duration_text
 from acklog.command.topic_names import complete_groups
 from acklog.command.tree import CommandTyper
-from acklog.command.views import Cell, Column, Fields, Table
-from acklog.wire.limits import IN_FLIGHT_MAX, MAX_ATTEMPTS_MAX
+from acklog.command.views import Column, Table
 
 if TYPE_CHECKING:
-    from acklog.catalog import Group, GroupChanges
     from acklog.client.client import Client
-
-START_POSITIONS = ("earliest", "latest")
 
 command = CommandTyper(name="groups", help="List, create, change and delete groups.", no_args_is_help=True)
 
@@ -34,35 +48,6 @@ GroupArgument = Annotated[
     str, typer.Argument(metavar="GROUP", help="The group.", autocompletion=complete_groups, show_default=False)
 ]
 NewGroup = Annotated[str, typer.Argument(metavar="GROUP", help="The group.", show_default=False)]
-StartOption = Annotated[
-    str | None,
-    typer.Option("--start", metavar="WHERE", help="Where it begins in a topic: earliest or latest."),
-]
-VisibilityOption = Annotated[
-    str | None, typer.Option("--visibility", metavar="DURATION", help="How long a message is leased: 30s, 5m.")
-]
-AttemptsOption = Annotated[
-    int | None,
-    typer.Option(
-        "--max-attempts", metavar="COUNT", min=1, max=MAX_ATTEMPTS_MAX, help="Attempts before a message is dead."
-    ),
-]
-BackoffMinOption = Annotated[
-    str | None, typer.Option("--backoff-min", metavar="DURATION", help="Delay after the first failure.")
-]
-BackoffMaxOption = Annotated[
-    str | None, typer.Option("--backoff-max", metavar="DURATION", help="The longest delay after a failure.")
-]
-DeadLettersOption = Annotated[
-    str | None,
-    typer.Option("--dead-letters", metavar="TOPIC", help="Where dead letters go; '': the default [TOPIC.GROUP.dlq]."),
-]
-InFlightOption = Annotated[
-    int | None,
-    typer.Option(
-        "--max-in-flight", metavar="COUNT", min=1, max=IN_FLIGHT_MAX, help="Messages leased at a time per partition."
-    ),
-]
 
 
 command.command("seek")(seek)
@@ -80,6 +65,7 @@ def list_all(context: typer.Context) -> None:
     now_ms = session.now_ms()
     columns = [
         Column("group", style="name"),
+        Column("mode"),
         Column("begins at"),
         Column("lease", align="right"),
         Column("attempts", align="right"),
@@ -88,6 +74,7 @@ def list_all(context: typer.Context) -> None:
     rows = [
         [
             group.name,
+            group.mode,
             group.settings.start_position,
             duration_text(group.settings.visibility_ms),
             f"{group.settings.max_attempts:,}",
@@ -102,19 +89,21 @@ def list_all(context: typer.Context) -> None:
 @command.command("describe")
 @command.command("show")
 def show(context: typer.Context, group: GroupArgument) -> None:
-    """Show a group's settings, and how far it is in each topic."""
+    """Show a group's settings, its members and what is theirs, and how far it is in each topic."""
     session = session_of(context)
     with session.client() as client:
         found = client.groups.get(group)
         lags = lags_of(client.groups.offsets(group))
     document = {"group": found, "topics": [lag.document(with_partitions=False) for lag in lags]}
-    session.output.show(document, _fields(found, session.now_ms()), _progress(lags, group))
+    views = [settings_fields(found, session.now_ms()), *members_view(found), _progress(lags, group)]
+    session.output.show(document, *views)
 
 
 @command.command("create")
 def create(
     context: typer.Context,
     group: NewGroup,
+    mode: ModeOption = None,
     start: StartOption = None,
     visibility: VisibilityOption = None,
     max_attempts: AttemptsOption = None,
@@ -125,24 +114,30 @@ def create(
     max_in_flight_per_consumer: PerConsumerOption = None,
     max_in_flight_per_key: PerKeyOption = None,
     fair_by: FairByOption = None,
+    session_timeout: SessionTimeoutOption = None,
+    rebalance_timeout: RebalanceTimeoutOption = None,
+    assignor: AssignorOption = None,
 ) -> None:
     """Create a group. One that is there already with these settings is fine."""
     from acklog.errors import GroupExists
 
     session = session_of(context)
-    changes = _changes(start, visibility, max_attempts, backoff_min, backoff_max, dead_letters, max_in_flight)
+    if mode is not None:
+        one_of(MODES, mode, field="--mode")
+    changes = delivery_changes(start, visibility, max_attempts, backoff_min, backoff_max, dead_letters, max_in_flight)
     changes |= sharing_changes(max_in_flight_per_consumer, max_in_flight_per_key, fair_by)
+    changes |= member_changes(session_timeout, rebalance_timeout, assignor)
     with session.client() as client:
         is_there = _is_there(client, group)
         try:
-            found = client.groups.create(group, **changes)
+            found = client.groups.create(group, mode=mode, **changes)
         except GroupExists as error:
             hint = f"Change it: acklog groups update {group} ..."
             raise CommandError(
                 f"{group} exists with other settings: {', '.join(error.differing)}", hint=hint
             ) from error
         session.output.note(f"{group} is there already." if is_there else f"Created {group}.")
-    session.output.show(found, _fields(found, session.now_ms()))
+    session.output.show(found, settings_fields(found, session.now_ms()))
 
 
 @command.command("update")
@@ -159,16 +154,20 @@ def update(
     max_in_flight_per_consumer: PerConsumerOption = None,
     max_in_flight_per_key: PerKeyOption = None,
     fair_by: FairByOption = None,
+    session_timeout: SessionTimeoutOption = None,
+    rebalance_timeout: RebalanceTimeoutOption = None,
+    assignor: AssignorOption = None,
 ) -> None:
     """Change settings of a group. What is not named stays."""
     session = session_of(context)
-    changes = _changes(start, visibility, max_attempts, backoff_min, backoff_max, dead_letters, max_in_flight)
+    changes = delivery_changes(start, visibility, max_attempts, backoff_min, backoff_max, dead_letters, max_in_flight)
     changes |= sharing_changes(max_in_flight_per_consumer, max_in_flight_per_key, fair_by)
+    changes |= member_changes(session_timeout, rebalance_timeout, assignor)
     if not changes:
         raise UsageError("nothing is to be changed", hint="Name a setting, such as --visibility 5m.")
     with session.client() as client:
         found = client.groups.update(group, **changes)
-    session.output.show(found, _fields(found, session.now_ms()))
+    session.output.show(found, settings_fields(found, session.now_ms()))
 
 
 command.command("pause")(pause)
@@ -189,37 +188,6 @@ def delete(context: typer.Context, group: GroupArgument, yes: YesOption = False)
     session.output.show({"deleted": group, "topics": [lag.topic for lag in lags]})
 
 
-def _changes(
-    start: str | None,
-    visibility: str | None,
-    max_attempts: int | None,
-    backoff_min: str | None,
-    backoff_max: str | None,
-    dead_letters: str | None,
-    max_in_flight: int | None,
-) -> "GroupChanges":
-    """What the options name. Raises UsageError."""
-    changes: GroupChanges = {}
-    if start is not None:
-        if start not in START_POSITIONS:
-            hint = f"It may be {' or '.join(START_POSITIONS)}."
-            raise UsageError(f"{start!r} is no place to begin at", field="--start", hint=hint)
-        changes["start_position"] = start
-    if visibility is not None:
-        changes["visibility_ms"] = parse_duration_ms(visibility, field="--visibility")
-    if max_attempts is not None:
-        changes["max_attempts"] = max_attempts
-    if backoff_min is not None:
-        changes["retry_backoff_min_ms"] = parse_duration_ms(backoff_min, field="--backoff-min")
-    if backoff_max is not None:
-        changes["retry_backoff_max_ms"] = parse_duration_ms(backoff_max, field="--backoff-max")
-    if dead_letters is not None:
-        changes["dead_letter_topic"] = dead_letters or None
-    if max_in_flight is not None:
-        changes["max_in_flight"] = max_in_flight
-    return changes
-
-
 def _is_there(client: "Client", group: str) -> bool:
     from acklog.errors import GroupNotFound
 
@@ -228,34 +196,6 @@ def _is_there(client: "Client", group: str) -> bool:
     except GroupNotFound:
         return False
     return True
-
-
-def _fields(group: "Group", now_ms: int) -> Fields:
-    settings = group.settings
-    backoff = f"{limit_text(settings.retry_backoff_min_ms)} to {limit_text(settings.retry_backoff_max_ms)}"
-    return Fields(
-        [
-            ("group", Cell(group.name, "name")),
-            ("mode", group.mode),
-            ("begins at", settings.start_position),
-            ("lease", duration_text(settings.visibility_ms)),
-            ("attempts", count_text(settings.max_attempts)),
-            ("back-off", backoff),
-            ("dead letters", _dead_letters(group)),
-            ("in flight", in_flight_text(settings)),
-            ("fair by", settings.fair_by),
-            ("paused", paused_text(group, now_ms)),
-            ("created", ago_text(group.created_at_ms, now_ms)),
-        ]
-    )
-
-
-def _dead_letters(group: "Group") -> str:
-    default = f"TOPIC.{group.name}.dlq"
-    chosen, sources = group.settings.dead_letter_topic, group.dead_letter_sources
-    if chosen is None or sources is None:
-        return chosen or default
-    return f"{chosen}, of topics {', '.join(sources)}; else {default}"
 
 
 def _progress(lags: Sequence[TopicLag], group: str) -> Table:

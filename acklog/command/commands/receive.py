@@ -7,6 +7,7 @@ import typer
 
 from acklog.command.arguments import DEFAULT_GROUP, GroupOption, TopicArgument
 from acklog.command.failures import CommandError
+from acklog.command.group_settings import ModeOption, receive_mode
 from acklog.command.message_view import body_line, leased_document, leased_fields
 from acklog.command.session import Session, session_of
 from acklog.command.settling import report_settled
@@ -23,6 +24,9 @@ _REASONS = {
     "EMPTY": "There is nothing for the group: it has done everything there is.",
     "ALL_LEASED": "All messages are leased to other consumers, or wait for their delay. See: acklog lag",
     "IN_FLIGHT_LIMIT": "The group has too many messages in flight: acknowledge some first. Limits: acklog groups show",
+    "NO_PARTITIONS": "Other members have all partitions. Who has what: acklog groups describe",
+    "REBALANCING": "Partitions change hands: the former owner has messages that it has not settled.",
+    "BLOCKED": "Messages whose attempts are used up hold up those behind them until a person decides.",
     "PAUSED": "The group is paused, or a part of it. See: acklog groups show",
     "UNAVAILABLE": "The others have nothing, and some partitions have no leader that answers now. Try again.",
     "SHUTTING_DOWN": "The server is shutting down.",
@@ -51,8 +55,10 @@ def receive(
         ),
     ] = None,
     consumer: Annotated[
-        str | None, typer.Option("--consumer", metavar="NAME", help="A label, shown by acklog why.")
+        str | None,
+        typer.Option("--consumer", metavar="NAME", help="A label, shown by acklog why; the member's name (exclusive)."),
     ] = None,
+    mode: ModeOption = None,
     ack: Annotated[bool, typer.Option("--ack", help="Acknowledge them once they are written.")] = False,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until interrupted.")] = False,
 ) -> None:
@@ -62,6 +68,7 @@ def receive(
     acklog ack, nack and extend: acklog receive orders | acklog ack
     """
     session = session_of(context)
+    checked = receive_mode(mode, consumer)
     received = 0
     waited_s = 0.0
     with session.client() as client:
@@ -74,6 +81,7 @@ def receive(
                 wait_s=step_s,
                 visibility_s=visibility_s,
                 consumer=consumer,
+                mode=checked,
             )
             if answer.group_created:
                 session.output.note(f"Created the group {group}.")

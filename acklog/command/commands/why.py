@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from acklog.command.held_back import held_back
 from acklog.command.message_state import STATE_STYLES, Explanation, explain_state
 from acklog.command.message_view import body_cell, stored_rows
 from acklog.command.session import session_of
@@ -59,6 +60,10 @@ def _explain(client: "Client", looked: "LookedAt", state: "GroupState", now_ms: 
     except (GroupNotFound, Forbidden):  # deleted just now, or not this token's business: the state says enough
         return explain_state(message, state, None, ahead=None, now_ms=now_ms)
     here = next((each for each in progress if each.partition == message.partition), None)
+    if here is not None and state.state == "waiting" and not here.is_paused:
+        held = held_back(client, message, group, here)
+        if held is not None:
+            return held
     ahead = None
     if here is not None and here.progress is not None:
         ahead = max(0, message.offset - here.progress)

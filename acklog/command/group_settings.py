@@ -1,0 +1,175 @@
+"""A group's settings: as options of `acklog groups create` and `update`, and as they are shown."""
+
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from acklog.command.failures import UsageError
+from acklog.command.group_members import members_text
+from acklog.command.group_pauses import paused_text
+from acklog.command.group_sharing import in_flight_text
+from acklog.command.quantities import count_text, limit_text, parse_duration_ms
+from acklog.command.times import ago_text, duration_text
+from acklog.command.views import Cell, Fields
+from acklog.wire.limits import IN_FLIGHT_MAX, MAX_ATTEMPTS_MAX
+
+if TYPE_CHECKING:
+    from acklog.catalog import Group, GroupChanges
+    from acklog.consumer.source import Mode
+
+MODES = ("shared", "keyOrdered", "exclusive")
+ASSIGNORS = ("sticky", "range", "roundRobin", "lag")
+START_POSITIONS = ("earliest", "latest")
+
+StartOption = Annotated[
+    str | None,
+    typer.Option("--start", metavar="WHERE", help="Where it begins in a topic: earliest or latest."),
+]
+VisibilityOption = Annotated[
+    str | None, typer.Option("--visibility", metavar="DURATION", help="How long a message is leased: 30s, 5m.")
+]
+AttemptsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--max-attempts", metavar="COUNT", min=1, max=MAX_ATTEMPTS_MAX, help="Attempts before a message is dead."
+    ),
+]
+BackoffMinOption = Annotated[
+    str | None, typer.Option("--backoff-min", metavar="DURATION", help="Delay after the first failure.")
+]
+BackoffMaxOption = Annotated[
+    str | None, typer.Option("--backoff-max", metavar="DURATION", help="The longest delay after a failure.")
+]
+DeadLettersOption = Annotated[
+    str | None,
+    typer.Option("--dead-letters", metavar="TOPIC", help="Where dead letters go; '': the default [TOPIC.GROUP.dlq]."),
+]
+InFlightOption = Annotated[
+    int | None,
+    typer.Option(
+        "--max-in-flight", metavar="COUNT", min=1, max=IN_FLIGHT_MAX, help="Messages leased at a time per partition."
+    ),
+]
+ModeOption = Annotated[
+    str | None,
+    typer.Option("--mode", metavar="MODE", help="How it shares a topic: shared, keyOrdered, exclusive. Never changes."),
+]
+SessionTimeoutOption = Annotated[
+    str | None,
+    typer.Option("--session-timeout", metavar="DURATION", help="How long a member may be silent (exclusive groups)."),
+]
+RebalanceTimeoutOption = Annotated[
+    str | None,
+    typer.Option(
+        "--rebalance-timeout", metavar="DURATION", help="How long a partition's next owner waits (exclusive groups)."
+    ),
+]
+AssignorOption = Annotated[
+    str | None,
+    typer.Option("--assignor", metavar="NAME", help="sticky, range, roundRobin or lag (exclusive groups)."),
+]
+
+
+def delivery_changes(
+    start: str | None,
+    visibility: str | None,
+    max_attempts: int | None,
+    backoff_min: str | None,
+    backoff_max: str | None,
+    dead_letters: str | None,
+    max_in_flight: int | None,
+) -> "GroupChanges":
+    """What the options name. Raises UsageError."""
+    changes: GroupChanges = {}
+    if start is not None:
+        if start not in START_POSITIONS:
+            hint = f"It may be {' or '.join(START_POSITIONS)}."
+            raise UsageError(f"{start!r} is no place to begin at", field="--start", hint=hint)
+        changes["start_position"] = start
+    if visibility is not None:
+        changes["visibility_ms"] = parse_duration_ms(visibility, field="--visibility")
+    if max_attempts is not None:
+        changes["max_attempts"] = max_attempts
+    if backoff_min is not None:
+        changes["retry_backoff_min_ms"] = parse_duration_ms(backoff_min, field="--backoff-min")
+    if backoff_max is not None:
+        changes["retry_backoff_max_ms"] = parse_duration_ms(backoff_max, field="--backoff-max")
+    if dead_letters is not None:
+        changes["dead_letter_topic"] = dead_letters or None
+    if max_in_flight is not None:
+        changes["max_in_flight"] = max_in_flight
+    return changes
+
+
+def member_changes(session_timeout: str | None, rebalance_timeout: str | None, assignor: str | None) -> "GroupChanges":
+    """What the options name of an exclusive group's members. Raises UsageError."""
+    changes: GroupChanges = {}
+    if session_timeout is not None:
+        changes["session_timeout_ms"] = parse_duration_ms(session_timeout, field="--session-timeout")
+    if rebalance_timeout is not None:
+        changes["rebalance_timeout_ms"] = parse_duration_ms(rebalance_timeout, field="--rebalance-timeout")
+    if assignor is not None:
+        changes["assignor"] = one_of(ASSIGNORS, assignor, field="--assignor")
+    return changes
+
+
+def receive_mode(mode: str | None, consumer: str | None) -> "Mode | None":
+    """As whom to receive. Raises UsageError."""
+    if mode is None:
+        return None
+    if mode == "exclusive" and consumer is None:
+        raise UsageError("a member of an exclusive group has a name", field="--consumer", hint="Give --consumer NAME.")
+    one_of(MODES, mode, field="--mode")
+    return cast("Mode", mode)
+
+
+def one_of(values: tuple[str, ...], given: str, *, field: str) -> str:
+    """Raises UsageError."""
+    if given not in values:
+        hint = f"It may be {', '.join(values[:-1])} or {values[-1]}."
+        raise UsageError(f"{given!r} is not known", field=field, hint=hint)
+    return given
+
+
+def settings_fields(group: "Group", now_ms: int) -> Fields:
+    """For people."""
+    settings = group.settings
+    backoff = f"{limit_text(settings.retry_backoff_min_ms)} to {limit_text(settings.retry_backoff_max_ms)}"
+    return Fields(
+        [
+            ("group", Cell(group.name, "name")),
+            ("mode", group.mode),
+            ("begins at", settings.start_position),
+            ("lease", duration_text(settings.visibility_ms)),
+            ("attempts", count_text(settings.max_attempts)),
+            ("back-off", backoff),
+            ("dead letters", _dead_letters(group)),
+            ("in flight", in_flight_text(settings)),
+            *_of_mode(group),
+            ("paused", paused_text(group, now_ms)),
+            ("created", ago_text(group.created_at_ms, now_ms)),
+        ]
+    )
+
+
+def _of_mode(group: "Group") -> list[tuple[str, Cell | str]]:
+    """What groups of other modes do not have."""
+    settings = group.settings
+    if group.mode == "shared":
+        return [("fair by", settings.fair_by)]
+    if group.mode == "exclusive":
+        return [
+            ("members", members_text(group)),
+            ("session", f"ends after {duration_text(settings.session_timeout_ms)} of silence"),
+            ("hand-over", f"waits {duration_text(settings.rebalance_timeout_ms)} for what is leased, at most"),
+            ("assignor", settings.assignor),
+        ]
+    return []
+
+
+def _dead_letters(group: "Group") -> str:
+    default = f"TOPIC.{group.name}.dlq"
+    chosen, sources = group.settings.dead_letter_topic, group.dead_letter_sources
+    if chosen is None or sources is None:
+        return chosen or default
+    return f"{chosen}, of topics {', '.join(sources)}; else {default}"
