@@ -103,7 +103,7 @@ class Holdings:
             problems = self._settlements.take_problems()
             for problem in problems:
                 if _is_lease_lost(problem):
-                    self._let_go(self._lanes.lost(problem.receipt, self._serial))
+                    self._give_all_back(self._lanes.lost(problem.receipt, self._serial))
             problems = [each for each in problems if not self._is_expected(each)]
             return step, due_ms, problems, self._settlements.is_settled
 
@@ -163,7 +163,7 @@ class Holdings:
 
     def sought(self, partition: TopicPartition) -> None:
         with self._lock:
-            self._let_go(self.partitions.sought(partition, self._serial))
+            self._give_all_back(self.partitions.sought(partition, self._serial))
 
     # Under the lock
 
@@ -180,6 +180,12 @@ class Holdings:
         for message in first_of_each(messages):
             self._settlements.nack(message.receipt, 0, self._now_ms)
 
+    def _give_all_back(self, dropped: Sequence[Message]) -> None:
+        """Most of these leases have ended; one that was given out since is nobody else's before it runs out."""
+        self._let_go(dropped)
+        for message in dropped:
+            self._settlements.nack(message.receipt, 0, self._now_ms)
+
     def _learn(self, step: SettlementRequest) -> None:
         """The server has heard what was given back, or does not hear it any more."""
         if step.action == "nack":
@@ -187,7 +193,8 @@ class Holdings:
 
     def _is_expected(self, problem: SettlementProblem) -> bool:
         """With lanes, giving back what is gone already is no news."""
-        return isinstance(self._lanes, Lanes) and problem.action == "nack" and isinstance(problem.error, ReceiptStale)
+        is_gone = isinstance(problem.error, ReceiptStale | MemberFenced)
+        return isinstance(self._lanes, Lanes) and problem.action == "nack" and is_gone
 
 
 def _is_lease_lost(problem: SettlementProblem) -> bool:

@@ -2,17 +2,22 @@
 and is in one worker's hands."""
 
 from collections import defaultdict
+from typing import cast
 
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acklog.consumer.consumer_settings import ConsumerSettings
+from acklog.consumer.holdings import Holdings
 from acklog.consumer.lanes import Lanes, key_lane
 from acklog.consumer.partition_lanes import PartitionLanes, first_of_each
+from acklog.errors import ReceiptStale
 from acklog.members import TopicPartition
-from acklog.messages import Message
+from acklog.messages import Message, Settled, Settler
 
 FIELDS = {"messageId": "m", "queue": "t", "timestamp": 1, "appendTime": 1, "bodyBase64": ""}
+SETTLER = cast("Settler", None)
 FIRST, SECOND = TopicPartition("t", 0), TopicPartition("t", 1)
 WORKERS = ("ann", "ben", "cleo")
 
@@ -127,6 +132,21 @@ def test_what_is_not_assigned_or_paused_waits() -> None:
     lanes.assign(frozenset())
     lanes.assign(frozenset({SECOND}))
     assert lanes.paused == frozenset(), "what comes anew is not paused"
+
+
+def test_what_may_have_been_given_out_after_a_seek_goes_back() -> None:
+    """Its answer may overtake that to the seek: kept for nobody, it would come again when its lease runs out."""
+    holdings = Holdings(ConsumerSettings(), PartitionLanes(), lambda: 0.0, auto_ack=False)
+    holdings.assign(frozenset({FIRST}))
+    holdings.arrived([message(5), message(6)], holdings.begin_receive(), settler=SETTLER)
+    holdings.sought(FIRST)
+    step, _, _, _ = holdings.next_step()
+    assert step is not None
+    assert (step.action, step.receipts, step.delay_s) == ("nack", ["r-0-5", "r-0-6"], 0)
+    stale = [Settled(each, None, ReceiptStale("the group was sought")) for each in step.receipts]
+    holdings.finished(step, stale, chance=0.5)
+    assert holdings.next_step()[2] == [], "which is no news"
+    assert holdings.take("w") == (None, False)
 
 
 def test_the_first_of_each_partition_takes_the_others_back() -> None:
