@@ -202,20 +202,19 @@ class TooManyMembers(ProblemError, problem=ProblemCode.TOO_MANY_MEMBERS):
 
 
 class WrongGroupMode(ProblemError, problem=ProblemCode.WRONG_GROUP_MODE):
-    """The group's mode does not allow this call, and never changes: use another group, or name the mode it has."""
+    """The group's mode does not allow this call."""
 
 
 class MemberUnknown(ProblemError, problem=ProblemCode.MEMBER_UNKNOWN):
-    """The group has no such member (any more): join again. Its partitions may be others' by now."""
+    """The group has no such member."""
 
 
 class MemberExists(ProblemError, problem=ProblemCode.MEMBER_EXISTS):
-    """Another process that lives is this member: take another name, or wait for its session timeout."""
+    """Another process that lives is this member."""
 
 
 class MemberFenced(ProblemError, problem=ProblemCode.MEMBER_FENCED):
-    """The member's partitions are another's by now, or another process is the member: drop what is under way, as it
-    comes again there, and join anew."""
+    """The member's partitions are another's by now, or another process is the member."""
 
 
 class PositionMissing(ProblemError, problem=ProblemCode.POSITION_MISSING):
