@@ -9,6 +9,7 @@ from typing import Any
 from cluster.errors import ServerError
 from cluster.model import keys
 from cluster.model.codec import encode
+from cluster.model.internal_topics import is_internal
 from cluster.model.steering import NodeSteering, OrderKind, PartitionOrder
 from cluster.ports.coordination import CoordinationError, Delete, Put
 from tests.sim.cluster.hardware import Hardware
@@ -287,9 +288,10 @@ class Misfortune:
     # --- what operators do ---
 
     async def _grow(self) -> None:
-        """Any topic that there is, dead letter queues included."""
+        """Any topic that there is, dead letter queues included, but for those of Acklog's own, which never grow."""
         machine = self._random.choice(self._hardware.gateways)
-        topics = sorted(self._store.topics.values(), key=lambda topic: topic.name)
+        changeable = (topic for topic in self._store.topics.values() if not is_internal(topic.name))
+        topics = sorted(changeable, key=lambda topic: topic.name)
         topic = self._random.choice([topic for topic in topics if topic.partitions < PARTITIONS_MAX] or topics[:1])
         if machine.gateway is None or machine.process is None or topic.partitions >= PARTITIONS_MAX:
             return
