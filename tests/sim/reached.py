@@ -9,6 +9,8 @@ OPERATIONS = ("send OK", "ack OK")
 """Of every seed."""
 
 EMBEDDED_STATES = (
+    "consumers that died",
+    "consumers that stopped",
     "dead letters",
     "deaths within a start",
     "deaths within an operation",
@@ -39,6 +41,9 @@ CLUSTER_STATES = (
     "elections of another node",
     "ISR growths",
     "availability judged",
+    "consumers that died",
+    "consumers that stopped",
+    "leave OK",
     "fault: island of a node and a gateway",
     "listings",
     "looks at a message",
@@ -55,6 +60,8 @@ CLUSTER_STATES = (
     "nodes that joined",
     "nodes that left",
     "power losses",
+    "receive NO_PARTITIONS",
+    "receive REBALANCING",
     "recoveries",
     "redeliveries",
     "replicas ordered to a node that joined",

@@ -12,7 +12,7 @@ from storage.delivery.states import MessageEvent
 from storage.rpc import messages
 from storage.rpc.in_process import InProcessNode
 from tests.sim import sim_disk_content
-from tests.sim.drawn_options import EMBEDDED_FAULTS, draw_embedded_options
+from tests.sim.drawn_options import EMBEDDED_FAULTS, SERVED_ORDERS, draw_embedded_options
 from tests.sim.options import Fault
 from tests.sim.sim_disk_content import FileContent
 from tests.sim.world import Result, run_embedded_seed, run_options
@@ -44,6 +44,8 @@ def test_options_differ_from_seed_to_seed_and_are_printed() -> None:
     assert {each.seeks > 0 for each in options} == {False, True}
     assert {each.deletions > 0 for each in options} == {False, True}
     assert {each.readers > 0 for each in options} == {False, True}
+    assert {group.mode for each in options for group in each.ordered_groups} == {*SERVED_ORDERS}
+    assert {len(each.ordered_groups) for each in options} == {0, 1, 2}
     assert "max_attempts" in options[0].describe()
 
 

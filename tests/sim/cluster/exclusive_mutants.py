@@ -99,18 +99,6 @@ def lost_answers_hold_up_nothing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ExclusiveDelivery, "_is_unconfirmed", lambda self: False)
 
 
-def owners_begin_where_the_last_one_was(patch: pytest.MonkeyPatch) -> None:
-    """What the owner before had in hand is passed by."""
-    original = PartitionGroupState._change_hands
-
-    def change_hands(self: PartitionGroupState) -> None:
-        cursor = self.cursor
-        original(self)
-        self.cursor = cursor
-
-    patch.setattr(PartitionGroupState, "_change_hands", change_hands)
-
-
 def leases_run_out_unnoticed(patch: pytest.MonkeyPatch) -> None:
     """What is behind a lease that has run out goes on until a step finds the time to look."""
     patch.setattr(ExclusiveDelivery, "_is_overdue", lambda self, now_ms: False)

@@ -19,6 +19,7 @@ from cluster.errors import ServerError
 from cluster.life.election import ElectionSettings
 from cluster.life.registration_settings import RegistrationSettings
 from cluster.ports.coordination import CoordinationError, CoordinationStore
+from storage.groups.coordinator_settings import CoordinatorSettings
 from storage.log.keys import PARTITIONS_DIRECTORY
 from storage.log.log_settings import LogStoreSettings
 from storage.log.segment import SEGMENT_SUFFIX
@@ -430,4 +431,5 @@ def node_settings(options: ServerOptions) -> NodeSettings:
         dead_letter_retry_ms=500,
         retention_interval_ms=3_000,
         projection_interval_ms=200,
+        coordinator=CoordinatorSettings(log_bytes_max=2_000, reopen_pause_ms=200),
     )
