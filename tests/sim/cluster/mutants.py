@@ -455,6 +455,7 @@ _SCENARIOS = "tests/scenarios/test_planted_bugs.py"
 FOUND_ELSEWHERE: dict[str, str] = {
     earlier_mappings_go_on.__name__: _SCENARIOS,
     repair_in_the_isr.__name__: _SCENARIOS,
+    lost_answers_hold_up_nothing.__name__: "tests/property/test_exclusive_delivery.py",
 }
 """Bugs that seeds meet too seldom to count on it, and who finds each of them in every run of the tests."""
 
