@@ -30,6 +30,7 @@ class Holdings:
         self._auto_ack = auto_ack
         self._lock = threading.Lock()
         self._lanes = lanes
+        self._has_order = isinstance(lanes, Lanes)
         self._inbox = Inbox(settings, lanes)
         self._settlements = Settlements(settings)
         self._is_fetch_idle = False
@@ -54,7 +55,7 @@ class Holdings:
         """Whether its request should be thought about now; and whether another worker may take something by it."""
         with self._lock:
             is_due = self._settlements.ack(message.receipt, self._now_ms)
-            return is_due, self._lanes.settled(message)
+            return is_due, self._has_order and self._lanes.settled(message)
 
     def nack(self, message: Message, delay_s: float | None) -> bool:
         """Whether another worker may take something by it."""

@@ -61,7 +61,9 @@ class Inbox:
         """The message that waits longest of those that this worker may have."""
         message = self.lanes.take(worker)
         if message is not None:
-            self._count_out(now_ms)
+            self._taken += 1
+            if self._taken == self._last_of_first_arrival:
+                self._end_arrival(now_ms())
         return message
 
     def dropped(self, messages: Sequence[Message], now_ms: Callable[[], float]) -> None:
