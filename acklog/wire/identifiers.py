@@ -16,10 +16,10 @@ _ID = rf"[{ALPHABET}]{{{ID_LENGTH}}}"
 _NUMBER = r"(?:0|[1-9][0-9]{0,17})"
 _SMALL = r"(?:0|[1-9][0-9]{0,8})"
 MESSAGE_ID_PATTERN = rf"^m-{_ID}-{_SMALL}-{_SMALL}-{_NUMBER}$"
-RECEIPT_PATTERN = rf"^r-{_ID}-{_SMALL}-{_NUMBER}-{_ID}-{_SMALL}-{_SMALL}-{_SMALL}$"
+RECEIPT_PATTERN = rf"^r-{_ID}-{_SMALL}-{_NUMBER}-{_ID}-{_SMALL}-{_SMALL}-{_NUMBER}$"
 _message_id_match = re.compile(rf"m-({_ID})-({_SMALL})-({_SMALL})-({_NUMBER})").fullmatch
 _new_tuple = tuple.__new__
-_receipt_match = re.compile(rf"r-({_ID})-({_SMALL})-({_NUMBER})-({_ID})-({_SMALL})-({_SMALL})-({_SMALL})").fullmatch
+_receipt_match = re.compile(rf"r-({_ID})-({_SMALL})-({_NUMBER})-({_ID})-({_SMALL})-({_SMALL})-({_NUMBER})").fullmatch
 
 
 class MessageId(NamedTuple):
@@ -38,7 +38,8 @@ class Receipt(NamedTuple):
     """One delivery of one message to one consumer.
 
     `generation` counts the group's seeks in the partition: a seek makes every older receipt stale.
-    (`leader_epoch`, `attempt`) order the deliveries of one generation.
+    (`leader_epoch`, `attempt`) order the deliveries of one generation. Where deliveries may end without counting as
+    attempts, what `attempt` says is larger than the attempts that count.
     """
 
     topic_id: str

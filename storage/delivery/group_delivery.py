@@ -154,8 +154,9 @@ class GroupDelivery:
         leases = self._lease_again(again, consumer, deadline_ms) if again else []
         generation, leader_epoch = state.progress.generation, self.leader_epoch
         if fresh:
-            self._grant(fresh, 1, consumer, deadline_ms)
-            leases += [Lease(offset, 1, generation, leader_epoch) for offset in fresh]
+            attempt = state.attempt_base + 1
+            self._grant(fresh, attempt, consumer, deadline_ms)
+            leases += [Lease(offset, attempt, generation, leader_epoch) for offset in fresh]
             if again and picked.is_by_offset:
                 leases.sort(key=attrgetter("offset"))
         if not picked.passed_over:
@@ -180,13 +181,14 @@ class GroupDelivery:
 
     def _lease_again(self, offsets: Sequence[int], consumer: str, deadline_ms: int) -> list[Lease]:
         retries, released, interrupted = self._state.progress.retries, self._state.released, self._state.interrupted
+        first_attempt = self._state.attempt_base + 1
         leases: list[Lease] = []
         by_attempt: dict[int, list[int]] = {}
         for offset in offsets:
             released.pop(offset, None)
             interrupted.pop(offset, None)
             retry = retries.get(offset)
-            attempt = 1 if retry is None else retry.attempts + 1
+            attempt = first_attempt if retry is None else first_attempt + retry.attempts
             by_attempt.setdefault(attempt, []).append(offset)
             leases.append(Lease(offset, attempt, self.generation, self.leader_epoch))
         for attempt, attempted in by_attempt.items():

@@ -28,12 +28,14 @@ class Retry(msgspec.Struct, gc=False):
     """A message that was given back: `attempts` deliveries of it count, the last by the leader of `leader_epoch`.
 
     It may be leased again `delay_ms` after `wall_ms`; DEAD_LETTER means that its attempts are used up.
+    `receipt_attempt` is what the receipt of the last of them says, as long as that is remembered (0: it is not).
     """
 
     attempts: int
     leader_epoch: int
     wall_ms: int
     delay_ms: int
+    receipt_attempt: int = 0
 
     @property
     def is_dead_lettering(self) -> bool:
@@ -137,7 +139,10 @@ class GroupProgress:
         """None if the message is done."""
         if self.is_done(item.offset):
             return None
+        before = self.retries.get(item.offset)
         retry = self.retries[item.offset] = Retry(item.attempts, item.leader_epoch, wall_ms, item.delay_ms)
+        if before is not None and before.attempts == item.attempts:  # by the same receipt once more
+            retry.receipt_attempt = before.receipt_attempt
         return retry
 
     def position_committed(self, record: PositionCommitted) -> None:

@@ -15,7 +15,7 @@ from storage.delivery.dead_letter_queue import DeadLetterQueue
 from storage.delivery.delivery_settings import DeliverySettings
 from storage.delivery.done_listener import DoneListener
 from storage.delivery.group_progress import GroupProgress, GroupSnapshot, Retry
-from storage.delivery.leases import LeaseBatch, LeaseTable
+from storage.delivery.leases import ATTEMPTS_SPAN, LeaseBatch, LeaseTable
 from storage.delivery.offset_ranges import OffsetRanges
 from storage.delivery.pending_offsets import PendingOffsets
 from storage.delivery.records import (
@@ -39,7 +39,7 @@ class PartitionGroupState:
     pending), `interrupted` those that ended as one before theirs came back; `blocked` messages wait for a person.
     `skipping` are passed over as soon as that is durable. What was seen and left for later is kept nowhere: below the
     cursor it is what is left, and all of it is at `postponed_from` or above (None: there is none). `ahead_until` is the
-    end of what is known at or above the cursor.
+    end of what is known at or above the cursor. `attempt_base` is what receipts of now add to the attempts that count.
     """
 
     def __init__(self, group_id: str, selection: DoneListener, *, start_offset: int, bounds: DeliverySettings) -> None:
@@ -57,6 +57,7 @@ class PartitionGroupState:
         self.cursor = start_offset
         self.ahead_until = start_offset
         self.jumping_to = -1
+        self.attempt_base = 0
         self._selection = selection
 
     # --- questions -------------------------------------------------------------------------------------------------
@@ -171,7 +172,10 @@ class PartitionGroupState:
 
     def interrupt_behind(self, offset: int) -> None:
         """This message comes back: where there is an order, leases behind it end, and their attempts do not count."""
-        for each in self._selection.behind(offset):
+        behind = self._selection.behind(offset)
+        if behind:
+            self.attempt_base += ATTEMPTS_SPAN
+        for each in behind:
             if each in self.pending:
                 continue
             delivery = self.leases.remove(each)
@@ -200,6 +204,7 @@ class PartitionGroupState:
 
     def rewind(self, offset: int) -> None:
         """Nothing from `offset` on is out any more, and it comes again; attempts that end with this do not count."""
+        self.attempt_base += ATTEMPTS_SPAN
         for leased in [each for each in self.leases.by_offset if each >= offset]:
             self.released[leased] = self.leases.remove(leased)
         self.ahead_until = max(self.ahead_until, self.cursor)
@@ -315,8 +320,9 @@ class PartitionGroupState:
             retry = self.progress.returned(item, record.wall_ms)
             if retry is None:
                 continue
-            self.leases.remove(offset)
-            self.released.pop(offset, None)
+            delivery = self.leases.remove(offset) or self.released.pop(offset, None)
+            if delivery is not None:
+                retry.receipt_attempt = delivery.attempt
             self._queue(offset, retry, now_ms=now_ms, wall_now_ms=wall_now_ms)
 
     def _queue(self, offset: int, retry: Retry, *, now_ms: int, wall_now_ms: int) -> None:

@@ -11,6 +11,15 @@ import msgspec
 
 from storage.delivery.deadlines import Deadlines
 
+ATTEMPTS_SPAN = 1024
+"""More than a message can have attempts that count. A receipt says how many there were, plus this for each time that
+leases of the group had ended uncounted before: so its lease differs from every earlier one of its message."""
+
+
+def counted_attempt(attempt: int) -> int:
+    """Which attempt it is of those that count, by what its receipt says."""
+    return attempt if attempt <= ATTEMPTS_SPAN else (attempt - 1) % ATTEMPTS_SPAN + 1
+
 
 class Lease(msgspec.Struct, frozen=True, gc=False):
     """One delivery of one message: with topic, partition and group, what its receipt says."""
@@ -22,7 +31,8 @@ class Lease(msgspec.Struct, frozen=True, gc=False):
 
 
 class LeaseBatch:
-    """Messages that were leased together, at the same attempt. `offsets` may still name some that have left."""
+    """Messages that were leased together, at the same attempt, as their receipts have it. `offsets` may still name some
+    that have left."""
 
     __slots__ = ("attempt", "consumer", "deadline_ms", "leader_epoch", "live_count", "offsets", "serial")
 

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from storage.delivery.group_state import PartitionGroupState
+from storage.delivery.leases import counted_attempt
 
 
 class MessageStatus(NamedTuple):
@@ -20,7 +21,7 @@ def view_message(state: PartitionGroupState, offset: int, *, now_ms: int) -> Mes
     delivery = state.leases.by_offset.get(offset)
     if delivery is not None:
         left_ms = max(delivery.deadline_ms - now_ms, 0)
-        return MessageStatus(message_state.value, delivery.attempt, left_ms, delivery.consumer)
+        return MessageStatus(message_state.value, counted_attempt(delivery.attempt), left_ms, delivery.consumer)
     retry = state.progress.retries.get(offset)
     delayed_until_ms = state.returns.delayed_until(offset)
     return MessageStatus(

@@ -1,15 +1,16 @@
 """Whether a receipt may still settle its message.
 
 A receipt is valid until a newer lease of that message exists (rule R22): after its deadline and after a failover, too.
-Deliveries of one message are ordered by (leader epoch, attempt) within a generation. A lease that was released because
-its answer could not be written is the exception: the next one has the same attempt and so the same receipt, which
-nobody has seen.
+Deliveries of one message are ordered by (leader epoch, attempt) within a generation. An attempt that ended uncounted
+differs from the next by what receipts add to it (`PartitionGroupState.attempt_base`). A lease that was released because
+its answer could not be written is the exception: the next one may have the same receipt, which nobody has seen.
 """
 
 from typing import Protocol
 
 from acklog.wire.problems import ProblemCode
 from storage.delivery.group_state import PartitionGroupState
+from storage.delivery.leases import counted_attempt
 from storage.delivery.states import MessageEvent, MessageState, accepts
 
 BY_MESSAGE_ID = 0
@@ -49,6 +50,10 @@ def judge(
     if item.generation < generation:
         return ProblemCode.RECEIPT_STALE
     given, newest = (item.leader_epoch, item.attempt), _newest_delivery(state, offset)
+    if newest is None and (retry := state.progress.retries.get(offset)) is not None:
+        newest = (retry.leader_epoch, retry.receipt_attempt or retry.attempts)
+        if not retry.receipt_attempt:  # given back under an earlier leader: only what counts is known
+            given = (item.leader_epoch, counted_attempt(item.attempt))
     if given == newest:
         return None
     if newest is not None and given < newest:
@@ -63,7 +68,7 @@ def may_be_anothers(item: ReceiptClaim, state: PartitionGroupState, *, leader_ep
     retry = state.progress.retries.get(item.offset)
     if retry is None or item.leader_epoch == leader_epoch or item.offset in state.leases.by_offset:
         return False
-    return retry.attempts >= item.attempt
+    return retry.attempts >= counted_attempt(item.attempt)
 
 
 def _judge_message_id(
@@ -84,9 +89,6 @@ def _was_delivered(state: PartitionGroupState, offset: int) -> bool:
 
 
 def _newest_delivery(state: PartitionGroupState, offset: int) -> tuple[int, int] | None:
-    """The newest delivery of a message, as (leader epoch, attempt), as far as it is remembered."""
+    """The newest delivery of a message that has not been given back, as (leader epoch, attempt)."""
     delivery = state.leases.by_offset.get(offset) or state.released.get(offset) or state.interrupted.get(offset)
-    if delivery is not None:
-        return delivery.leader_epoch, delivery.attempt
-    retry = state.progress.retries.get(offset)
-    return None if retry is None else (retry.leader_epoch, retry.attempts)
+    return None if delivery is None else (delivery.leader_epoch, delivery.attempt)

@@ -12,7 +12,7 @@ from cluster.model.values import GroupSettings
 from storage.delivery.backoff import retry_delay_ms
 from storage.delivery.group_in_partition import SettleDecision
 from storage.delivery.group_state import PartitionGroupState
-from storage.delivery.leases import Lease
+from storage.delivery.leases import Lease, counted_attempt
 from storage.delivery.receipts import ReceiptClaim, judge, may_be_anothers
 from storage.delivery.records import (
     DEAD_LETTER,
@@ -95,7 +95,7 @@ class Settlement:
                 else:
                     delay = delay_ms
                     if delay is None:
-                        delay = retry_delay_ms(self.settings, attempts=item.attempt, jitter=jitter)
+                        delay = retry_delay_ms(self.settings, attempts=counted_attempt(item.attempt), jitter=jitter)
                     returned[offset] = self._give_back(item, Cause.NACKED, delay)
                     state.interrupt_behind(offset)
             results.append(problem)
@@ -196,8 +196,9 @@ class Settlement:
                 state.interrupt_behind(item.offset)
 
     def _give_back(self, item: ReceiptClaim, cause: Cause, delay_ms: int) -> ReturnedItem:
-        is_last = item.attempt >= self.settings.max_attempts
-        return ReturnedItem(item.offset, item.attempt, DEAD_LETTER if is_last else delay_ms, cause, item.leader_epoch)
+        attempts = counted_attempt(item.attempt)
+        is_last = attempts >= self.settings.max_attempts
+        return ReturnedItem(item.offset, attempts, DEAD_LETTER if is_last else delay_ms, cause, item.leader_epoch)
 
     def _returned(self, items: dict[int, ReturnedItem], wall_now_ms: int) -> Returned | None:
         if not items:

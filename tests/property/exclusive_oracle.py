@@ -52,10 +52,11 @@ class ExclusiveOracle:
             run.append(offset)
         return run
 
-    def give(self, run: list[int], deadline_ms: int) -> None:
+    def give(self, run: list[int], attempts: list[int], deadline_ms: int) -> None:
+        """`attempts` as the receipts have them."""
         self.runs += 1
-        for offset in run:
-            self.out[offset] = Out(self.runs, self.messages[offset].attempts + 1, deadline_ms)
+        for offset, attempt in zip(run, attempts, strict=True):
+            self.out[offset] = Out(self.runs, attempt, deadline_ms)
 
     def confirm(self, offset: int) -> None:
         if offset in self.out:

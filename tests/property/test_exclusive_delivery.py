@@ -11,7 +11,7 @@ from cluster.model.values import Group, GroupMode, GroupSettings
 from storage.delivery.candidates import CandidateIndex
 from storage.delivery.exclusive_delivery import ExclusiveDelivery
 from storage.delivery.handover import ClaimVerdict, OwnershipClaim
-from storage.delivery.leases import Lease
+from storage.delivery.leases import Lease, counted_attempt
 from storage.delivery.partition_delivery import PartitionDelivery
 from storage.delivery.records import Started, decode_records, encode_records
 from tests.property.exclusive_oracle import ExclusiveOracle, Message
@@ -43,6 +43,7 @@ class ExclusiveMachine(RuleBasedStateMachine):
         self.log: list[bytes] = []
         self.undecided: list[Undecided] = []
         self.receipts: list[tuple[int, Lease]] = []
+        self.newest: dict[int, Lease] = {}
         self.handed: list[int] = []
         self.owners = {1: "ada"}
         self.newest_served = 0
@@ -158,15 +159,17 @@ class ExclusiveMachine(RuleBasedStateMachine):
             return
         assert ownership >= self.newest_served, "a deposed member was served"
         self.newest_served = ownership
-        oracle.give(expected, self.now_ms + VISIBILITY_MS)
+        oracle.give(expected, [lease.attempt for lease in leases], self.now_ms + VISIBILITY_MS)
         for lease in leases:
             message = oracle.messages[lease.offset]
             assert not message.is_done
-            assert lease.attempt == message.attempts + 1 <= SETTINGS.max_attempts
+            assert counted_attempt(lease.attempt) == message.attempts + 1 <= SETTINGS.max_attempts
             if not message.was_first_delivered:
                 assert lease.offset >= self.first_delivered_below, "its first delivery is behind that of a later one"
                 message.was_first_delivered = True
                 self.first_delivered_below = lease.offset + 1
+            assert self.newest.get(lease.offset) != lease, "two leases have one receipt"
+            self.newest[lease.offset] = lease
             self.receipts.append((ownership, lease))
         del self.receipts[:-30]
 
@@ -195,6 +198,7 @@ class ExclusiveMachine(RuleBasedStateMachine):
             elif self.is_deposed(lease):
                 assert result is ProblemCode.RECEIPT_STALE
             elif result is None:
+                assert self.is_newest(lease)
                 done.append(lease.offset)
                 if self.is_live(lease):
                     oracle.confirm(lease.offset)
@@ -203,6 +207,10 @@ class ExclusiveMachine(RuleBasedStateMachine):
         if decision.record is not None:
             generation = decision.record.generation
             self.decide([decision.record], done, lambda: oracle.done(done, generation))
+
+    def is_newest(self, lease: Lease) -> bool:
+        """As far as this leader can know: a failover forgets who had a message."""
+        return self.newest[lease.offset] == lease or lease.leader_epoch < self.leader_epoch
 
     def is_live(self, lease: Lease) -> bool:
         out = self.oracle.out.get(lease.offset)
@@ -226,6 +234,8 @@ class ExclusiveMachine(RuleBasedStateMachine):
                 assert result is None
             elif self.is_deposed(lease) and not self.claim_is_being_written:
                 assert result is ProblemCode.RECEIPT_STALE
+            elif result is None:
+                assert self.is_newest(lease)
         if decision.record is not None:
             record = decision.record
             self.decide([record], [each.offset for each in record.items], lambda: self.give_back(record), holds=True)

@@ -8,13 +8,14 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from acklog.wire.problems import ProblemCode
 from cluster.model.values import GroupSettings
 from storage.delivery.candidates import NO_KEY
 from storage.delivery.candidates import CandidateKind as Kind
 from storage.delivery.candidates import CandidateRun as Run
 from storage.delivery.delivery_settings import DeliverySettings
 from storage.delivery.key_order import KeyOrder
-from storage.delivery.leases import Lease
+from storage.delivery.leases import Lease, counted_attempt
 from tests.unit.storage.delivery.seeing_group import SeeingBench
 
 OFFSETS_MAX = 80
@@ -60,6 +61,9 @@ class KeyOrderMachine(RuleBasedStateMachine):
         self.answers: list[list[Lease]] = []
         self.settled: set[int] = set()
         self.counted: dict[int, int] = {}
+        self.newest: dict[int, Lease] = {}
+        self.released: set[int] = set()
+        self.old: list[Lease] = []
         self.log_start = 0
         self.append(appended)
 
@@ -83,7 +87,7 @@ class KeyOrderMachine(RuleBasedStateMachine):
         assert len(given) == len(leases)
         for lease in leases:
             assert lease.offset in undone
-            assert lease.attempt == self.counted.get(lease.offset, 0) + 1
+            assert counted_attempt(lease.attempt) == self.counted.get(lease.offset, 0) + 1
             key = self.key_of(lease.offset)
             if key != NO_KEY:
                 assert key not in out, "two runs of a key are out"
@@ -92,6 +96,15 @@ class KeyOrderMachine(RuleBasedStateMachine):
         by_key = [(self.key_of(lease.offset), lease.offset) for lease in leases if self.key_of(lease.offset) != NO_KEY]
         assert sorted(by_key) == sorted(by_key, key=lambda each: each[0]), "the answer has them in another order"
 
+    def is_leased(self, offset: int) -> bool:
+        return self.bench.state(offset) == "leased"
+
+    def forget_leases(self) -> None:
+        self.answers.clear()
+        self.newest.clear()
+        self.released.clear()
+        self.old.clear()
+
     def take(self, data: st.DataObject) -> Lease:
         answer = data.draw(st.sampled_from(self.answers))
         return data.draw(st.sampled_from(answer))
@@ -99,7 +112,7 @@ class KeyOrderMachine(RuleBasedStateMachine):
     def ended(self, *, is_counted: Lease | None) -> None:
         """Leases are over: of a message that came back, and of what is behind it."""
         if is_counted is not None:
-            self.counted[is_counted.offset] = is_counted.attempt
+            self.counted[is_counted.offset] = counted_attempt(is_counted.attempt)
         live = [[each for each in answer if self.bench.state(each.offset) == "leased"] for answer in self.answers]
         self.answers = [answer for answer in live if answer]
 
@@ -116,8 +129,43 @@ class KeyOrderMachine(RuleBasedStateMachine):
     def receive(self, max_messages: int) -> None:
         leases = self.bench.receive(max_messages)
         self.check_answer(leases)
+        for lease in leases:
+            before = self.newest.get(lease.offset)
+            if before is not None and lease.offset not in self.released:
+                self.old.append(before)
+            self.released.discard(lease.offset)
+            self.newest[lease.offset] = lease
         if leases:
             self.answers.append(leases)
+
+    @precondition(lambda self: self.old)
+    @rule(data=st.data())
+    def settle_by_an_old_receipt(self, data: st.DataObject) -> None:
+        """Somebody else had the message since: nothing comes of it, whether he has it still or not (rule R22)."""
+        lease = data.draw(st.sampled_from(self.old))
+        if lease.offset in self.settled:
+            return
+        group, end, now_ms = self.bench.group, self.bench.readable_end, self.bench.now_ms
+        states = [self.bench.state(offset) for offset in range(end)]
+        acked = group.ack([lease], readable_end=end)
+        nacked = group.nack([lease], delay_ms=0, jitter=0, readable_end=end, wall_now_ms=now_ms)
+        extended = group.extend([lease], visibility_ms=100, readable_end=end, now_ms=now_ms, wall_now_ms=now_ms)
+        assert [acked.record, nacked.record, extended.record] == [None] * 3
+        results = [*acked.results, *nacked.results, *extended.results]
+        assert results == [ProblemCode.RECEIPT_STALE] * 3
+        assert [self.bench.state(offset) for offset in range(end)] == states
+
+    @precondition(lambda self: any(not self.is_leased(offset) for offset in self.newest))
+    @rule(data=st.data())
+    def ack_by_the_newest_receipt(self, data: st.DataObject) -> None:
+        """The lease is over, and nobody has got the message since."""
+        over = sorted(offset for offset in self.newest if not self.is_leased(offset))
+        offset = data.draw(st.sampled_from(over))
+        if offset in self.released:
+            return
+        assert self.bench.ack(self.newest[offset]) == [""]
+        self.settled.add(offset)
+        self.ended(is_counted=None)
 
     @precondition(lambda self: self.answers)
     @rule(data=st.data(), is_whole=st.booleans())
@@ -153,7 +201,9 @@ class KeyOrderMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def release(self, data: st.DataObject) -> None:
         answer = data.draw(st.sampled_from(self.answers))
-        self.bench.group.release(answer[data.draw(st.integers(0, len(answer) - 1)) :])
+        unseen = answer[data.draw(st.integers(0, len(answer) - 1)) :]
+        self.bench.group.release(unseen)
+        self.released |= {lease.offset for lease in unseen}
         self.ended(is_counted=None)
 
     @rule(elapsed_ms=st.sampled_from([1, 30, 60, VISIBILITY_MS]))
@@ -166,7 +216,7 @@ class KeyOrderMachine(RuleBasedStateMachine):
         for offset in over:
             key = self.key_of(offset)
             if key == NO_KEY or key not in failed_keys:
-                self.counted[offset] = before[offset].attempt
+                self.counted[offset] = counted_attempt(before[offset].attempt)
             failed_keys.add(key)
         self.ended(is_counted=None)
 
@@ -187,7 +237,7 @@ class KeyOrderMachine(RuleBasedStateMachine):
         self.bench.write(self.bench.group.seek(target))
         self.settled = set(range(target))
         self.counted.clear()
-        self.answers.clear()
+        self.forget_leases()
 
     @rule(count=st.integers(1, 4))
     def retain(self, count: int) -> None:
@@ -201,7 +251,7 @@ class KeyOrderMachine(RuleBasedStateMachine):
         committed = self.bench.partition.snapshot()
         self.bench.fail_over()
         assert self.bench.partition.snapshot() == committed
-        self.answers.clear()
+        self.forget_leases()
 
     # --- what always holds -------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from acklog.wire.limits import REQUEST_MESSAGES_MAX
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
-from storage.delivery.leases import Lease
+from storage.delivery.leases import Lease, counted_attempt
 from storage.node.partition.partition_host import PartitionHost
 from storage.node.partition.record_reader import RecordReader
 from storage.rpc.messages import DeliveredMessage
@@ -71,7 +71,7 @@ class LeaseReader:
                     offset,
                     header.leader_epoch,
                     header.append_time_ms,
-                    lease.attempt,
+                    counted_attempt(lease.attempt),
                     f"{prefix}{offset}{group_part}{lease.generation}-{lease.leader_epoch}-{lease.attempt}",
                     record,
                 )

@@ -5,7 +5,7 @@ from cluster.model.values import Group, GroupMode, GroupSettings
 from storage.delivery.candidates import CandidateIndex
 from storage.delivery.group_in_partition import GroupInPartition
 from storage.delivery.handover import ClaimVerdict, OwnershipClaim
-from storage.delivery.leases import Lease
+from storage.delivery.leases import Lease, counted_attempt
 from storage.delivery.partition_delivery import PartitionDelivery, decode_snapshot, encode_snapshot
 from storage.delivery.records import Started, decode_records, encode_records
 
@@ -72,7 +72,7 @@ class ExclusiveBench:
 
 
 def told(leases: list[Lease]) -> list[tuple[int, int]]:
-    return [(lease.offset, lease.attempt) for lease in leases]
+    return [(lease.offset, counted_attempt(lease.attempt)) for lease in leases]
 
 
 def test_of_a_run_that_ran_out_the_first_message_was_tried() -> None:
@@ -102,6 +102,23 @@ def test_what_was_done_before_a_rewind_is_not_given_again() -> None:
     assert bench.ack(run[3]) == [None]
     assert bench.ack(run[0]) == [None]
     assert told(bench.receive()) == [(1, 2), (2, 1), (4, 1), (5, 1)]
+
+
+def test_a_receipt_of_before_a_rewind_is_stale_once_it_was_given_out_again() -> None:
+    """The attempt that it was does not count, so the next lease has the same number of it."""
+    bench = ExclusiveBench()
+    bench.claim("ada", 1)
+    first, second, third = bench.receive(3)
+    bench.nack(first)
+    assert bench.ack(third) == [None]
+    [_, again] = bench.receive(2)
+    assert counted_attempt(again.attempt) == counted_attempt(second.attempt) == 1
+    assert bench.nack(second) == [ProblemCode.RECEIPT_STALE]
+    assert bench.ack(second) == [ProblemCode.RECEIPT_STALE]
+    assert bench.group.in_flight_count == 2
+    assert bench.nack(again) == [None]
+    assert bench.ack(second) == [ProblemCode.RECEIPT_STALE]
+    assert bench.ack(again) == [None]
 
 
 def test_a_message_that_fails_too_often_goes_to_the_dead_letters_and_then_it_goes_on() -> None:

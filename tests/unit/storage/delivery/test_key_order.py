@@ -8,6 +8,7 @@ from storage.delivery.candidates import CandidateRun as Run
 from storage.delivery.delivery_settings import DeliverySettings
 from storage.delivery.group_in_partition import GroupTerms
 from storage.delivery.key_order import KeyOrder
+from storage.delivery.leases import Lease, counted_attempt
 from storage.delivery.modes import SERVED_MODES, selection_for
 from tests.unit.storage.delivery.seeing_group import SeeingBench, messages
 
@@ -19,6 +20,19 @@ def bench_of(*keys: int, ranges_max: int = 100, ranges_of_key_max: int = FEW, **
     new_chooser = partial(KeyOrder, ranges_max=ranges_max, ranges_of_key_max=ranges_of_key_max)
     chosen = GroupSettings(**{"max_attempts": 5, "retry_backoff_min_ms": 1000, **settings})
     return SeeingBench(messages(*[(key, 0) for key in keys]), new_chooser, settings=chosen)
+
+
+def told(leases: list[Lease]) -> list[tuple[int, int]]:
+    return [(lease.offset, counted_attempt(lease.attempt)) for lease in leases]
+
+
+def refusals_of_nack_and_extend(bench: SeeingBench, lease: Lease) -> list[str]:
+    nacked = bench.group.nack([lease], delay_ms=0, jitter=0, readable_end=bench.readable_end, wall_now_ms=bench.now_ms)
+    extended = bench.group.extend(
+        [lease], visibility_ms=100, readable_end=bench.readable_end, now_ms=bench.now_ms, wall_now_ms=bench.now_ms
+    )
+    assert (nacked.record, extended.record) == (None, None)
+    return ["" if code is None else code.name for code in (*nacked.results, *extended.results)]
 
 
 class TestRuns:
@@ -68,27 +82,35 @@ class TestRuns:
 class TestWhatComesBack:
     def test_a_nack_ends_what_is_behind_it_and_counts_one_attempt(self) -> None:
         bench = bench_of(A, A, A, B)
-        first, second, third, _ = bench.receive(10)
+        first, second, _, _ = bench.receive(10)
         bench.nack(second, delay_ms=500)
         assert [bench.state(offset) for offset in range(4)] == ["leased", "delayed", "waiting", "leased"]
         bench.ack(first)
         assert bench.receive_offsets(10) == []
         bench.now_ms += 500
-        assert [(lease.offset, lease.attempt) for lease in bench.receive(10)] == [(1, 2), (2, 1)]
+        assert told(bench.receive(10)) == [(1, 2), (2, 1)]
+
+    def test_the_receipt_of_a_lease_that_ended_so_still_acknowledges(self) -> None:
+        bench = bench_of(A, A, A)
+        first, second, third = bench.receive(10)
+        bench.nack(second, delay_ms=500)
         assert bench.ack(third) == [""]
+        bench.ack(first)
+        bench.now_ms += 500
+        assert bench.receive_offsets(10) == [1]
 
     def test_nacks_of_a_whole_run_count_for_its_first_only(self) -> None:
         bench = bench_of(A, A, A)
         for lease in bench.receive(10):
             bench.nack(lease, delay_ms=0)
-        assert [(lease.offset, lease.attempt) for lease in bench.receive(10)] == [(0, 2), (1, 1), (2, 1)]
+        assert told(bench.receive(10)) == [(0, 2), (1, 1), (2, 1)]
 
     def test_an_expired_run_counts_for_its_first_only(self) -> None:
         bench = bench_of(A, A, B)
         bench.receive(10)
         bench.now_ms += 100
         bench.expire()
-        again = [(lease.offset, lease.attempt) for lease in bench.receive(10)]
+        again = told(bench.receive(10))
         assert again == [(0, 2), (1, 1), (2, 2)]
 
     def test_what_did_not_fit_into_an_answer_waits_for_the_rest_of_it(self) -> None:
@@ -97,7 +119,7 @@ class TestWhatComesBack:
         bench.group.release([second, third])
         assert bench.receive_offsets(10) == []
         bench.ack(first)
-        assert [(lease.offset, lease.attempt) for lease in bench.receive(10)] == [(1, 1), (2, 1)]
+        assert told(bench.receive(10)) == [(1, 1), (2, 1)]
 
     def test_a_lease_that_ended_is_not_taken_up_again(self) -> None:
         bench = bench_of(A, A)
@@ -108,6 +130,47 @@ class TestWhatComesBack:
                 [lease], visibility_ms=100, readable_end=2, now_ms=bench.now_ms, wall_now_ms=bench.now_ms
             )
             assert [code.name for code in settlement.results if code] == ["RECEIPT_STALE"]
+
+    def test_a_receipt_of_before_is_stale_once_it_was_given_out_again(self) -> None:
+        """Whoever had it was interrupted, and his attempt does not count: the next lease has the same number of it."""
+        bench = bench_of(A, A, A)
+        first, second, third = bench.receive(10)
+        bench.nack(first, delay_ms=0)
+        again = bench.receive(10)
+        assert told(again) == [(0, 2), (1, 1), (2, 1)]
+        assert bench.ack(second) == ["RECEIPT_STALE"]
+        assert refusals_of_nack_and_extend(bench, third) == ["RECEIPT_STALE", "RECEIPT_STALE"]
+        assert [bench.state(offset) for offset in range(3)] == ["leased", "leased", "leased"]
+        assert bench.ack(*again) == ["", "", ""]
+
+    def test_a_receipt_of_before_stays_stale_when_the_newer_lease_is_over(self) -> None:
+        bench = bench_of(A, A)
+        first, second = bench.receive(10)
+        bench.nack(first, delay_ms=0)
+        first, again = bench.receive(10)
+        bench.ack(first)
+        bench.nack(again, delay_ms=0)
+        assert refusals_of_nack_and_extend(bench, second) == ["RECEIPT_STALE", "RECEIPT_STALE"]
+        assert bench.ack(second) == ["RECEIPT_STALE"]
+        bench.nack(again, delay_ms=500)
+        assert bench.state(1) == "delayed"
+        assert bench.ack(again) == [""]
+
+    def test_a_receipt_after_a_failover_counts_as_its_attempt(self) -> None:
+        bench = bench_of(A, A, max_attempts=3)
+        first, _ = bench.receive(10)
+        bench.nack(first, delay_ms=0)
+        _, interrupted = bench.receive(10)
+        bench.fail_over()
+        bench.nack(interrupted, delay_ms=0)
+        assert told(bench.receive(10)) == [(0, 2), (1, 2)]
+        bench.now_ms += 100
+        bench.expire()
+        bench.fail_over()
+        bench.receive(10)
+        bench.now_ms += 100
+        bench.expire()
+        assert bench.ack(interrupted) == ["RECEIPT_STALE"]
 
     def test_a_failed_key_delays_only_itself(self) -> None:
         bench = bench_of(A, B, A, B)
@@ -145,14 +208,14 @@ class TestAnew:
         bench.fail_over()
         assert bench.receive_offsets(10) == [3]
         bench.now_ms += 500
-        assert [(lease.offset, lease.attempt) for lease in bench.receive(10)] == [(0, 2), (2, 1)]
+        assert told(bench.receive(10)) == [(0, 2), (2, 1)]
 
     def test_an_answer_is_in_order_whatever_came_back_before(self) -> None:
         bench = bench_of(A, A, B)
         _, second, _ = bench.receive(10)
         bench.nack(second, delay_ms=0)
         bench.fail_over()
-        assert [(lease.offset, lease.attempt) for lease in bench.receive(10)] == [(0, 1), (1, 2), (2, 1)]
+        assert told(bench.receive(10)) == [(0, 1), (1, 2), (2, 1)]
 
     def test_what_came_back_later_waits_for_what_is_before_it(self) -> None:
         """The failover forgets that the first was out; the second came back."""
@@ -165,7 +228,7 @@ class TestAnew:
         bench.nack(second, delay_ms=100)
         bench.fail_over()
         bench.now_ms += 100
-        assert [(lease.offset, lease.attempt) for lease in bench.receive(1)] == [(0, 1)]
+        assert told(bench.receive(1)) == [(0, 1)]
         assert bench.receive_offsets(10) == []
 
     def test_retention_and_seeks_free_keys(self) -> None:
