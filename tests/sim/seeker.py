@@ -17,8 +17,8 @@ DRY_RUN_PROBABILITY = 0.2
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """`to` as it is asked for; `partition` None: all. What is known of the position without an answer: `latest` is
-    behind all that was ever delivered."""
+    """`to` as it is asked for; `partition` None: all. `lowest` and `highest` say what is known of the position
+    without an answer."""
 
     to: Any
     lowest: int
@@ -49,7 +49,7 @@ class Seeker:
         if choice < 0.4:
             return _Target("earliest", 0, 0)  # nothing is removed by retention
         if choice < 0.55:
-            return _Target("latest", END, END)
+            return _Target("latest", 0, END)  # as of when it was asked for; it may take effect later
         if choice < 0.75:
             ago_ms = self._random.randint(0, 20_000)
             return _Target({"time": max(0, self._around.clock.wall_ms() - ago_ms)}, 0, END)
