@@ -15,7 +15,7 @@ from app.calls.send import Outgoing, Produce, record_of
 from app.http.exchange.turns import Steps, at_once
 from app.http.parsing.accept import chosen_type
 from app.http.parsing.array_pieces import ArrayPieces
-from app.http.parsing.groups import parse_group, parse_seek
+from app.http.parsing.groups import parse_copy, parse_group, parse_pause, parse_positions
 from app.http.parsing.json_text import is_too_deep
 from app.http.parsing.large_send import large_envelope_steps
 from app.http.parsing.query import NO_ARGUMENTS
@@ -227,7 +227,9 @@ def test_nonsense_to_send_ends_in_a_problem(body: bytes, content_type: str, quer
 
 
 @given(_JSONISH)
-@pytest.mark.parametrize("parse", [parse_ack, parse_nack, parse_extend, parse_topic, parse_group, parse_seek])
+@pytest.mark.parametrize(
+    "parse", [parse_ack, parse_nack, parse_extend, parse_topic, parse_group, parse_positions, parse_copy, parse_pause]
+)
 def test_nonsense_in_bodies_ends_in_a_problem(parse: Callable[[bytes], object], body: bytes) -> None:
     assert is_the_clients(fault_of(lambda: parse(body)))
 
