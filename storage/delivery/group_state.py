@@ -269,7 +269,11 @@ class PartitionGroupState:
 
     def apply(self, record: GroupRecord, *, now_ms: int, wall_now_ms: int) -> None:
         """Make a durable record true. A record of an earlier generation is void: a seek was logged before it."""
-        if isinstance(record, Sought):
+        if isinstance(record, Acked):  # the most frequent by far
+            if record.generation == self.progress.generation:
+                self._apply_done(record)
+                self.progress.acked(record)
+        elif isinstance(record, Sought):
             if self.progress.sought(record):
                 self._forget_everything(record.offset)
         elif isinstance(record, Claimed):
@@ -281,10 +285,7 @@ class PartitionGroupState:
                 self._forget_within(self.progress.progress, record.to_offset)
                 self.progress.jumped(record)
         elif record.generation == self.progress.generation:
-            if isinstance(record, Acked):
-                self._apply_done(record)
-                self.progress.acked(record)
-            elif isinstance(record, Returned):
+            if isinstance(record, Returned):
                 self._apply_returned(record, now_ms, wall_now_ms)
             elif isinstance(record, Skipped):
                 self._apply_skipped(record)
@@ -340,7 +341,9 @@ class PartitionGroupState:
         leased, released, retries = self.leases.by_offset, self.released, self.progress.retries
         interrupted = self.interrupted
         offsets: Iterable[int] = range(start, end)
-        if end - start > len(leased) + len(released) + len(retries) + len(interrupted):
+        count = end - start
+        # One ack sums nothing: its message is leased.
+        if count > len(leased) and count > len(leased) + len(released) + len(retries) + len(interrupted):
             kept_beside = (leased, released, retries, interrupted)
             offsets = [offset for kept in kept_beside for offset in kept if start <= offset < end]
         if not released and not retries and not interrupted:
