@@ -15,11 +15,12 @@ ID_LENGTH = 13
 _ID = rf"[{ALPHABET}]{{{ID_LENGTH}}}"
 _NUMBER = r"(?:0|[1-9][0-9]{0,17})"
 _SMALL = r"(?:0|[1-9][0-9]{0,8})"
+_ATTEMPT = r"[1-9][0-9]{0,17}"  # a delivery is the first or a later one
 MESSAGE_ID_PATTERN = rf"^m-{_ID}-{_SMALL}-{_SMALL}-{_NUMBER}$"
-RECEIPT_PATTERN = rf"^r-{_ID}-{_SMALL}-{_NUMBER}-{_ID}-{_SMALL}-{_SMALL}-{_NUMBER}$"
+RECEIPT_PATTERN = rf"^r-{_ID}-{_SMALL}-{_NUMBER}-{_ID}-{_SMALL}-{_SMALL}-{_ATTEMPT}$"
 _message_id_match = re.compile(rf"m-({_ID})-({_SMALL})-({_SMALL})-({_NUMBER})").fullmatch
 _new_tuple = tuple.__new__
-_receipt_match = re.compile(rf"r-({_ID})-({_SMALL})-({_NUMBER})-({_ID})-({_SMALL})-({_SMALL})-({_NUMBER})").fullmatch
+_receipt_match = re.compile(rf"r-({_ID})-({_SMALL})-({_NUMBER})-({_ID})-({_SMALL})-({_SMALL})-({_ATTEMPT})").fullmatch
 
 
 class MessageId(NamedTuple):

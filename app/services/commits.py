@@ -95,8 +95,8 @@ class CommitService:
         member = next((each for each in known if each.member == fields.member), None)
         if member is None:
             raise ServerError(ProblemCode.MEMBER_UNKNOWN, f"there is no member {fields.member!r}", field="member")
-        if fields.member_epoch < member.joined_epoch:
-            detail = "another process is this member by now"
+        if not member.joined_epoch <= fields.member_epoch <= member.member_epoch:
+            detail = f"its epochs are {member.joined_epoch} to {member.member_epoch}: this is another process's"
             raise ServerError(ProblemCode.MEMBER_FENCED, detail, field="memberEpoch")
         return {(each.topic_id, each.partition): each for each in member.assigned}
 

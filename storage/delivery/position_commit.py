@@ -40,12 +40,11 @@ class PositionCommits:
         progress = state.progress.progress
         if expected is not None and self._under_way:
             return CommitDecision(ProblemCode.CONFLICT, [])
-        if position.offset == progress:  # nothing moves, so nobody's work is undone: what is repeated is fine
-            if state.progress.committed == position:
-                return CommitDecision(None, [])
-        elif expected is not None and expected != progress:
+        if position.offset == progress and state.progress.committed == position:
+            return CommitDecision(None, [])  # repeated: its answer may have been lost
+        if expected is not None and expected != progress:
             return CommitDecision(ProblemCode.COMMIT_CONFLICT, [])
-        elif position.offset < progress:
+        if position.offset < progress:
             if expected is None:
                 return CommitDecision(ProblemCode.COMMIT_CONFLICT, [])
             record = _record(state, position, going_back.generation)

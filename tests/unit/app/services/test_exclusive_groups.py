@@ -310,6 +310,9 @@ def test_a_members_commit_claims_its_partition_and_a_deposed_members_is_refused(
         await groups.membership.leave(group, "ada")
         bob = await receive(client, "bob", waitSeconds=1)
         assert await commit("ada", epoch, 0, 2) == (404, "MEMBER_UNKNOWN")
+        assert await commit("bob", bob["memberEpoch"] + 1, 0, 2) == (409, "MEMBER_FENCED"), (
+            "no such epoch was given out"
+        )
         assert (await commit("bob", bob["memberEpoch"], 0, 2))[0] == 200
 
     ClusterBuilder().nodes(nodes).gateway().run(main)

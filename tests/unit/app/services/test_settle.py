@@ -143,6 +143,7 @@ async def test_a_release_is_not_tried_again_as_it_could_end_the_next_lease(world
         ("/ack", {"receipts": "a"}, "INVALID_FIELD", "receipts"),
         ("/ack", {"receipt": "r-1", "group": "g"}, "INVALID_FIELD", "group"),
         ("/ack", {"receipt": "r-1"}, "INVALID_RECEIPT", "receipt"),
+        ("/ack", {"receipt": "r-" + "0" * 13 + "-0-0-" + "0" * 13 + "-0-1-0"}, "INVALID_RECEIPT", "receipt"),
         ("/ack", {"messageId": "m-1"}, "INVALID_MESSAGE_ID", "messageId"),
         ("/ack", {"reciept": "r-1"}, "UNKNOWN_FIELD", "reciept"),
         ("/nack", {"messageId": "m-1"}, "UNKNOWN_FIELD", "messageId"),

@@ -67,6 +67,7 @@ def test_what_is_expected_fences_forward_too(bench: ReaderBench) -> None:
     assert bench.commit(9, expected=6) is ProblemCode.COMMIT_CONFLICT
     assert bench.commit(9, expected=7) is None
     assert bench.commit(9, expected=7) is None, "a try whose answer was lost is made again"
+    assert bench.commit(9, expected=7, metadata="another's") is ProblemCode.COMMIT_CONFLICT, "who expects 7 has lost"
 
 
 def test_what_is_committed_already_writes_nothing(bench: ReaderBench) -> None:
