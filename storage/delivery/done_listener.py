@@ -11,6 +11,10 @@ class DoneListener(Protocol):
         """What is out and may not be with anybody once this one has come back: it waits until this one is done."""
         ...
 
+    def before(self, offset: int) -> Sequence[int]:
+        """What is out and has to be done before this one."""
+        ...
+
     def may_revive(self) -> bool:
         """Whether a lease that ran out can be taken up again by whoever had it."""
         ...

@@ -90,6 +90,9 @@ class FairShare:
     def behind(self, offset: int) -> Sequence[int]:
         return ()
 
+    def before(self, offset: int) -> Sequence[int]:
+        return ()
+
     def may_revive(self) -> bool:
         return True
 
@@ -224,6 +227,9 @@ class _Queue:
         pass
 
     def behind(self, offset: int) -> Sequence[int]:
+        return ()
+
+    def before(self, offset: int) -> Sequence[int]:
         return ()
 
     def may_revive(self) -> bool:

@@ -58,7 +58,7 @@ class PartitionGroupState:
         self.ahead_until = start_offset
         self.jumping_to = -1
         self.attempt_base = 0
-        self._selection = selection
+        self.selection = selection
 
     # --- questions -------------------------------------------------------------------------------------------------
 
@@ -172,7 +172,7 @@ class PartitionGroupState:
 
     def interrupt_behind(self, offset: int) -> None:
         """This message comes back: where there is an order, leases behind it end, and their attempts do not count."""
-        behind = self._selection.behind(offset)
+        behind = self.selection.behind(offset)
         if behind:
             self.attempt_base += ATTEMPTS_SPAN
         for each in behind:
@@ -182,11 +182,6 @@ class PartitionGroupState:
             if delivery is not None and len(self.interrupted) < self.bounds.interrupted_max:
                 self.interrupted[each] = delivery
             self.postpone(each)
-
-    @property
-    def may_revive(self) -> bool:
-        """Whether a lease that ran out can be taken up again by whoever had it."""
-        return self._selection.may_revive()
 
     def postpone(self, offset: int) -> None:
         """This was seen and is left for later, as may be what is behind it."""
@@ -249,7 +244,7 @@ class PartitionGroupState:
 
     def look_from_progress(self, selection: DoneListener) -> None:
         """Another selection sees everything that is not done, as a new leader's does."""
-        self._selection = selection
+        self.selection = selection
         self.leases.tell(None)
         self.ahead_until = max(self.ahead_until, self.cursor)
         self.cursor = self.progress.progress
@@ -337,7 +332,7 @@ class PartitionGroupState:
     def _forget_within(self, start: int, end: int) -> None:
         """Drop what is kept beside the progress for a range that is about to be done. Costs as much as the smaller of
         the range and what is kept: retention may jump over a billion messages."""
-        self._selection.done(start, end)
+        self.selection.done(start, end)
         leased, released, retries = self.leases.by_offset, self.released, self.progress.retries
         interrupted = self.interrupted
         offsets: Iterable[int] = range(start, end)
@@ -378,7 +373,7 @@ class PartitionGroupState:
         self.pending.clear()
         self.skipping.clear()
         self.postponed_from = None
-        self._selection.forget()
+        self.selection.forget()
         self.cursor = self.ahead_until = offset
         self.jumping_to = -1
 

@@ -46,6 +46,10 @@ class InOrderSelection:
         """All of it; the partition is taken back, and these with it."""
         return ()
 
+    def before(self, offset: int) -> Sequence[int]:
+        """All of it; who owns the partition begins with the first (`ExclusiveDelivery.expire`)."""
+        return ()
+
     def may_revive(self) -> bool:
         return False
 

@@ -174,6 +174,10 @@ class KeyOrder:
             self._wait(key, each, each + 1)
         return following
 
+    def before(self, offset: int) -> Sequence[int]:
+        key = self._key_of.get(offset)
+        return () if key is None else [each for each in key.run if each < offset]
+
     def may_revive(self) -> bool:
         return False
 

@@ -72,6 +72,10 @@ class Chooser(Protocol):
         """As for a selection. They are postponed from then on, wherever they are."""
         ...
 
+    def before(self, offset: int) -> Sequence[int]:
+        """As for a selection."""
+        ...
+
     def may_revive(self) -> bool:
         """As for a selection."""
         ...
@@ -104,6 +108,9 @@ class SeeingSelection:
 
     def behind(self, offset: int) -> Sequence[int]:
         return self._chooser.behind(offset)
+
+    def before(self, offset: int) -> Sequence[int]:
+        return self._chooser.before(offset)
 
     def may_revive(self) -> bool:
         return self._chooser.may_revive()

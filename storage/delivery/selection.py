@@ -50,6 +50,11 @@ class GroupSelection(Protocol):
         """What is out and may not be with anybody once this message has come back: it waits until this one is done."""
         ...
 
+    def before(self, offset: int) -> Sequence[int]:
+        """What is out and has to be done before this message, ascending: where that runs out at the same moment, it
+        alone is an attempt."""
+        ...
+
     def may_revive(self) -> bool:
         """Whether a lease that ran out can be taken up again by whoever had it. Where there is an order, what ran out
         is waited for anew."""
@@ -81,6 +86,9 @@ class SharedSelection:
         pass
 
     def behind(self, offset: int) -> Sequence[int]:
+        return ()
+
+    def before(self, offset: int) -> Sequence[int]:
         return ()
 
     def may_revive(self) -> bool:

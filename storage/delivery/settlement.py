@@ -131,7 +131,7 @@ class Settlement:
             elif problem is None and offset in state.pending:
                 problem = ProblemCode.CONFLICT
             elif problem is None and offset not in state.leases.by_offset and offset not in revived:
-                if not state.may_revive:
+                if not state.selection.may_revive():
                     problem = ProblemCode.RECEIPT_STALE
                 elif len(state.leases) + len(revived) >= self.settings.max_in_flight:
                     problem = ProblemCode.OVERLOADED
@@ -154,20 +154,24 @@ class Settlement:
         return SettleDecision(results, None)
 
     def expire(self, *, now_ms: int, wall_now_ms: int, limit: int) -> Returned | None:
-        """Give back up to `limit` messages whose lease has run out: they are due at once and the attempts count.
+        """Give back up to `limit` messages whose lease has run out: they are due at once and the attempts count. Where
+        there is an order, the first one is an attempt, whichever was leased first; what is behind it goes back with it.
 
         To be called at `next_deadline`, also where that is the end of a delay: it makes the message ready.
         """
         state = self._state
         state.returns.promote(now_ms)
         returned: dict[int, ReturnedItem] = {}
-        for offset, delivery in state.leases.overdue(now_ms):
+        for offset, _ in state.leases.overdue(now_ms):
             if len(returned) == limit:
                 break
-            if offset not in state.pending:
-                lease = Lease(offset, delivery.attempt, state.progress.generation, delivery.leader_epoch)
-                returned[offset] = self._give_back(lease, Cause.EXPIRED, 0)
-                state.interrupt_behind(offset)
+            if offset in returned or offset in state.pending:
+                continue
+            first = self._first_overdue(offset, now_ms)
+            delivery = state.leases.by_offset[first]
+            lease = Lease(first, delivery.attempt, state.progress.generation, delivery.leader_epoch)
+            returned[first] = self._give_back(lease, Cause.EXPIRED, 0)
+            state.interrupt_behind(first)
         return self._returned(returned, wall_now_ms)
 
     def expire_first(self, *, wall_now_ms: int, at_or_above: int = 0) -> Returned | None:
@@ -194,6 +198,15 @@ class Settlement:
             ):
                 state.release(item.offset)
                 state.interrupt_behind(item.offset)
+
+    def _first_overdue(self, offset: int, now_ms: int) -> int:
+        """This lease has run out: the first in the group's order that has, too."""
+        state = self._state
+        for each in state.selection.before(offset):
+            delivery = state.leases.by_offset.get(each)
+            if delivery is not None and delivery.deadline_ms <= now_ms and each not in state.pending:
+                return each
+        return offset
 
     def _give_back(self, item: ReceiptClaim, cause: Cause, delay_ms: int) -> ReturnedItem:
         attempts = counted_attempt(item.attempt)

@@ -113,6 +113,51 @@ class TestWhatComesBack:
         again = told(bench.receive(10))
         assert again == [(0, 2), (1, 1), (2, 2)]
 
+    def test_of_what_expires_at_one_moment_the_first_counts_however_it_was_leased(self) -> None:
+        """What came back before is leased ahead of what follows."""
+        bench = bench_of(A, A, B)
+        _, second, _ = bench.receive(10)
+        bench.nack(second)
+        bench.fail_over()
+        for expected in ([(0, 1), (1, 2), (2, 1)], [(0, 2), (1, 2), (2, 2)], [(0, 3), (1, 2), (2, 3)]):
+            assert told(bench.receive(10)) == expected
+            bench.now_ms += 100
+            bench.expire()
+
+    def test_of_those_with_another_attempt_the_first_counts(self) -> None:
+        """What has failed as often is leased together."""
+        bench = bench_of(A, B, B)
+        other, first, _ = bench.receive(10)
+        bench.nack(first)
+        bench.group.release([other])
+        for expected in ([(0, 1), (1, 2), (2, 1)], [(0, 2), (1, 3), (2, 1)]):
+            assert told(bench.receive(10)) == expected
+            bench.now_ms += 100
+            bench.expire()
+
+    def test_one_that_was_kept_longer_does_not_count_before_it_runs_out(self) -> None:
+        bench = bench_of(A, A)
+        first, _ = bench.receive(10)
+        bench.group.extend([first], visibility_ms=150, readable_end=2, now_ms=bench.now_ms, wall_now_ms=bench.now_ms)
+        bench.now_ms += 100
+        bench.expire()
+        assert (bench.state(0), bench.state(1)) == ("leased", "waiting")
+        bench.now_ms += 50
+        bench.expire()
+        assert told(bench.receive(10)) == [(0, 2), (1, 2)]
+
+    def test_a_step_that_is_full_leaves_the_rest_to_the_next(self) -> None:
+        bench = bench_of(A, A, B)
+        _, second, _ = bench.receive(10)
+        bench.nack(second)
+        bench.fail_over()
+        bench.receive(10)
+        bench.now_ms += 100
+        for _ in range(2):
+            bench.write(bench.group.expire(now_ms=bench.now_ms, wall_now_ms=bench.now_ms, limit=1))
+        assert bench.group.expire(now_ms=bench.now_ms, wall_now_ms=bench.now_ms, limit=1) is None
+        assert told(bench.receive(10)) == [(0, 2), (1, 2), (2, 2)]
+
     def test_what_did_not_fit_into_an_answer_waits_for_the_rest_of_it(self) -> None:
         bench = bench_of(A, A, A)
         first, second, third = bench.receive(10)

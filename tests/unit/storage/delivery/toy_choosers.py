@@ -38,6 +38,9 @@ class EveryMessage:
     def behind(self, offset: int) -> tuple[int, ...]:
         return ()
 
+    def before(self, offset: int) -> tuple[int, ...]:
+        return ()
+
     def may_revive(self) -> bool:
         return True
 
