@@ -114,7 +114,8 @@ class TopicPage(msgspec.Struct):
 
 class GroupSettings(msgspec.Struct, rename="camel"):
     """`fair_by` is "none" or "key"; a limit that is None is none. Timeouts and `assignor` are for exclusive groups;
-    `assignor` is "sticky", "range", "roundRobin" or "lag"; `on_missing_position` is "start" or "refuse"."""
+    `assignor` is "sticky", "range", "roundRobin" or "lag"; `on_missing_position` is "start" or "refuse",
+    `on_exhausted` "deadLetter" or "block"."""
 
     start_position: str
     visibility_ms: int
@@ -130,6 +131,7 @@ class GroupSettings(msgspec.Struct, rename="camel"):
     rebalance_timeout_ms: int = REBALANCE_TIMEOUT_MS_DEFAULT
     assignor: str = "sticky"
     on_missing_position: str = "start"
+    on_exhausted: str = "deadLetter"
 
 
 class GroupChanges(TypedDict, total=False):
@@ -150,6 +152,7 @@ class GroupChanges(TypedDict, total=False):
     rebalance_timeout_ms: int
     assignor: str
     on_missing_position: str
+    on_exhausted: str
 
 
 class Paused(msgspec.Struct, rename="camel"):
@@ -207,6 +210,43 @@ class PartitionProgress(msgspec.Struct, rename="camel"):
     committed: CommittedPosition | None = None
     is_paused: bool = field(name="paused", default=False)
     problem: ProblemItem | None = None
+
+
+class BlockedMessage(msgspec.Struct, rename="camel"):
+    """Its attempts are used up, and it waits for a decision. `message_id` and `key` are None where it cannot be read,
+    and `key` where it has none."""
+
+    topic: str
+    partition: int
+    offset: int
+    message_id: str | None
+    key: str | None
+    attempts: int
+    since_ms: int = field(name="since")
+
+
+class UnknownPartition(msgspec.Struct):
+    """What is blocked there could not be asked."""
+
+    topic: str
+    partition: int
+    problem: ProblemItem
+
+
+class BlockedMessages(msgspec.Struct):
+    """Of a group that blocks. `count` is how many there are, also of those that are not shown."""
+
+    group: str
+    keys: list[BlockedMessage]
+    count: int
+    unknown: list[UnknownPartition]
+
+
+class BlockedDecision(msgspec.Struct):
+    """What was released or skipped, as it was before."""
+
+    group: str
+    keys: list[BlockedMessage]
 
 
 class GroupOffsets(msgspec.Struct, rename="camel"):

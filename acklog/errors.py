@@ -221,6 +221,10 @@ class PositionMissing(ProblemError, problem=ProblemCode.POSITION_MISSING):
     """The group has no position in the partition, and begins at none by itself."""
 
 
+class NotBlocked(ProblemError, problem=ProblemCode.NOT_BLOCKED):
+    """The message does not wait for a decision."""
+
+
 class CommitConflict(ProblemError, problem=ProblemCode.COMMIT_CONFLICT):
     """The group is not where the reader takes it to be."""
 

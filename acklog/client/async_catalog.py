@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from acklog.catalog import (
+    BlockedDecision,
+    BlockedMessages,
     Group,
     GroupChanges,
     GroupOffsets,
@@ -170,6 +172,50 @@ class AsyncGroups:
         """Who takes part in an exclusive group, and which partitions are whose. Raises GroupNotFound,
         WrongGroupMode."""
         return await self._caller.perform(member_calls.list_members(name))
+
+    async def blocked(
+        self, group: str, topic: str | Sequence[str] | None = None, *, limit: int | None = None
+    ) -> BlockedMessages:
+        """Messages whose attempts are used up and that wait for a decision, in a group with `on_exhausted` "block"; of
+        all topics where none is named. Raises GroupNotFound, TopicNotFound."""
+        topics = [] if topic is None else [topic] if isinstance(topic, str) else topic
+        return await self._caller.perform(catalog_calls.blocked_messages(group, topics, limit))
+
+    async def release_blocked(
+        self,
+        group: str,
+        *,
+        topic: str | None = None,
+        key: str | None = None,
+        partition: int | None = None,
+        offset: int | None = None,
+        message_id: str | None = None,
+    ) -> BlockedDecision:
+        """Let a message of `topic` and `key`, or of a place or an id, go out again; its attempts begin anew.
+
+        Raises GroupNotFound, TopicNotFound, MessageNotFound, NotBlocked.
+        """
+        call = catalog_calls.decide_blocked(
+            group, "release", topic=topic, key=key, partition=partition, offset=offset, message_id=message_id
+        )
+        return await self._caller.perform(call)
+
+    async def skip_blocked(
+        self,
+        group: str,
+        *,
+        topic: str | None = None,
+        key: str | None = None,
+        partition: int | None = None,
+        offset: int | None = None,
+        message_id: str | None = None,
+    ) -> BlockedDecision:
+        """Let it be done, though nobody handled it: what is behind it goes on. Names it, and raises, as
+        `release_blocked` does."""
+        call = catalog_calls.decide_blocked(
+            group, "skip", topic=topic, key=key, partition=partition, offset=offset, message_id=message_id
+        )
+        return await self._caller.perform(call)
 
     async def offsets(self, group: str, topic: str | Sequence[str] | None = None) -> GroupOffsets:
         """How far the group is, partition by partition, and how far behind. Raises GroupNotFound, TopicNotFound."""

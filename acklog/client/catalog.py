@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Unpack
 
 from acklog.catalog import (
+    BlockedDecision,
+    BlockedMessages,
     Group,
     GroupChanges,
     GroupOffsets,
@@ -149,6 +151,51 @@ class Groups:
         """Who takes part in an exclusive group, and which partitions are whose. Raises GroupNotFound,
         WrongGroupMode."""
         return self._run(lambda: self._twin().members(name))
+
+    def blocked(
+        self, group: str, topic: str | Sequence[str] | None = None, *, limit: int | None = None
+    ) -> BlockedMessages:
+        """Messages whose attempts are used up and that wait for a decision, in a group with `on_exhausted` "block"; of
+        all topics where none is named. Raises GroupNotFound, TopicNotFound."""
+        return self._run(lambda: self._twin().blocked(group, topic, limit=limit))
+
+    def release_blocked(
+        self,
+        group: str,
+        *,
+        topic: str | None = None,
+        key: str | None = None,
+        partition: int | None = None,
+        offset: int | None = None,
+        message_id: str | None = None,
+    ) -> BlockedDecision:
+        """Let a message of `topic` and `key`, or of a place or an id, go out again; its attempts begin anew.
+
+        Raises GroupNotFound, TopicNotFound, MessageNotFound, NotBlocked.
+        """
+        return self._run(
+            lambda: self._twin().release_blocked(
+                group, topic=topic, key=key, partition=partition, offset=offset, message_id=message_id
+            )
+        )
+
+    def skip_blocked(
+        self,
+        group: str,
+        *,
+        topic: str | None = None,
+        key: str | None = None,
+        partition: int | None = None,
+        offset: int | None = None,
+        message_id: str | None = None,
+    ) -> BlockedDecision:
+        """Let it be done, though nobody handled it: what is behind it goes on. Names it, and raises, as
+        `release_blocked` does."""
+        return self._run(
+            lambda: self._twin().skip_blocked(
+                group, topic=topic, key=key, partition=partition, offset=offset, message_id=message_id
+            )
+        )
 
     def offsets(self, group: str, topic: str | Sequence[str] | None = None) -> GroupOffsets:
         """How far the group is, partition by partition, and how far behind. Raises GroupNotFound, TopicNotFound."""

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from acklog.catalog import (
+    BlockedDecision,
+    BlockedMessages,
     Group,
     GroupOffsets,
     GroupPage,
@@ -26,6 +28,8 @@ _read_topics = read_as(TopicPage)
 _read_group = read_as(Group)
 _read_groups = read_as(GroupPage)
 _read_offsets = read_as(GroupOffsets)
+_read_blocked = read_as(BlockedMessages)
+_read_decision = read_as(BlockedDecision)
 _read_commit = read_as(CommitResult)
 _read_copy = read_as(CopyResult)
 _read_seek = read_as(SeekResult)
@@ -107,6 +111,27 @@ def resume_group(name: str, topic: str | None, partitions: Sequence[int] | None)
 def _change_pauses(name: str, change: str, topic: str | None, partitions: Sequence[int] | None) -> Call[Group]:
     document = _given(topic=topic, partitions=None if partitions is None else list(partitions))
     return Call(Request("POST", f"{_group(name)}/{change}", encode_document(document), JSON), _read_group)
+
+
+def blocked_messages(name: str, topics: Sequence[str], limit: int | None) -> Call[BlockedMessages]:
+    query = [*(("topic", each) for each in topics), ("limit", limit)]
+    return Call(Request("GET", target(f"{_group(name)}/keys", query)), _read_blocked)
+
+
+def decide_blocked(
+    name: str,
+    decision: str,
+    *,
+    topic: str | None,
+    key: str | None,
+    partition: int | None,
+    offset: int | None,
+    message_id: str | None,
+) -> Call[BlockedDecision]:
+    """A second try would not find it."""
+    document = _given(topic=topic, key=key, partition=partition, offset=offset, messageId=message_id)
+    body = encode_document(document)
+    return Call(Request("POST", f"{_group(name)}/keys/{decision}", body, JSON), _read_decision, is_repeatable=False)
 
 
 def group_offsets(name: str, topics: Sequence[str]) -> Call[GroupOffsets]:

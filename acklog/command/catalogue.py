@@ -36,6 +36,7 @@ CATALOGUE = {
     "dlq": CommandEntry(MESSAGES, f"{_HOME}.dlq", "Dead letters: list, show, retry, purge."),
     "topics": CommandEntry(ADMINISTRATION, f"{_HOME}.topics", "List, create, change and delete topics."),
     "groups": CommandEntry(ADMINISTRATION, f"{_HOME}.groups", "List, create, change and delete groups."),
+    "keys": CommandEntry(ADMINISTRATION, f"{_HOME}.keys", "What waits for a decision: list, release, skip."),
     "lag": CommandEntry(ADMINISTRATION, f"{_HOME}.lag", "How far groups are behind."),
     "seek": CommandEntry(ADMINISTRATION, f"{_HOME}.seek", "Send a group back, or forward."),
     "doctor": CommandEntry(OPERATION, f"{_HOME}.doctor", "Look at a server, and say what is wrong with it."),

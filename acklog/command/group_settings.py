@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 MODES = ("shared", "keyOrdered", "exclusive")
 ASSIGNORS = ("sticky", "range", "roundRobin", "lag")
 START_POSITIONS = ("earliest", "latest")
+ON_EXHAUSTED = ("deadLetter", "block")
 
 StartOption = Annotated[
     str | None,
@@ -33,6 +34,10 @@ AttemptsOption = Annotated[
     typer.Option(
         "--max-attempts", metavar="COUNT", min=1, max=MAX_ATTEMPTS_MAX, help="Attempts before a message is dead."
     ),
+]
+OnExhaustedOption = Annotated[
+    str | None,
+    typer.Option("--on-exhausted", metavar="WHAT", help="Then: deadLetter, or (in groups with an order) block."),
 ]
 BackoffMinOption = Annotated[
     str | None, typer.Option("--backoff-min", metavar="DURATION", help="Delay after the first failure.")
@@ -78,6 +83,7 @@ def delivery_changes(
     backoff_max: str | None,
     dead_letters: str | None,
     max_in_flight: int | None,
+    on_exhausted: str | None,
 ) -> "GroupChanges":
     """What the options name. Raises UsageError."""
     changes: GroupChanges = {}
@@ -98,6 +104,8 @@ def delivery_changes(
         changes["dead_letter_topic"] = dead_letters or None
     if max_in_flight is not None:
         changes["max_in_flight"] = max_in_flight
+    if on_exhausted is not None:
+        changes["on_exhausted"] = one_of(ON_EXHAUSTED, on_exhausted, field="--on-exhausted")
     return changes
 
 
@@ -143,7 +151,7 @@ def settings_fields(group: "Group", now_ms: int) -> Fields:
             ("lease", duration_text(settings.visibility_ms)),
             ("attempts", count_text(settings.max_attempts)),
             ("back-off", backoff),
-            ("dead letters", _dead_letters(group)),
+            ("dead letters", "none: it blocks" if settings.on_exhausted == "block" else _dead_letters(group)),
             ("in flight", in_flight_text(settings)),
             *_of_mode(group),
             ("paused", paused_text(group, now_ms)),

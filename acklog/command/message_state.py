@@ -17,6 +17,7 @@ STATE_STYLES: dict[str, Style] = {
     "leased": "name",
     "delayed": "warning",
     "deadLettering": "bad",
+    "blocked": "bad",
     "deadLettered": "bad",
     "done": "good",
 }
@@ -81,6 +82,13 @@ def explain_state(
             f"Its attempts are used up; {used}.",
             f"It is being moved to {letters}.",
             f"See it there: acklog dlq show {letters}",
+        )
+    if state.state == "blocked":
+        named = f"{state.group} --message {message.message_id}"
+        return Explanation(
+            f"Blocked: its attempts are used up; {used}. It holds up what is behind it.",
+            "It stays so until somebody decides.",
+            f"Try it again: acklog keys release {named}. Give it up: acklog keys skip {named}",
         )
     if state.state == "deadLettered":
         return Explanation(

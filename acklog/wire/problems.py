@@ -65,6 +65,7 @@ class ProblemCode(Problem, Enum):
         409, False, "The member's partitions are another's by now, or another process is the member"
     )
     POSITION_MISSING = Problem(409, False, "The group has no position in the partition, and begins at none by itself")
+    NOT_BLOCKED = Problem(409, False, "The message does not wait for a decision")
     COMMIT_CONFLICT = Problem(409, False, "The group is not where the reader takes it to be")
     NODES_TOO_OLD = Problem(409, False, "A node of the cluster is of a version that does not know this")
     RECEIPT_STALE = Problem(409, False, "The message was leased again or done, or its group sought, since this receipt")

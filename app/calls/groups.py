@@ -17,7 +17,7 @@ from app.calls.problem_item import ProblemItem
 from app.calls.records import OFFSET_MAX
 from app.calls.setting_changes import applied
 from cluster.errors import ServerError
-from cluster.model.values import Assignor, FairBy, GroupMode, GroupSettings, MissingPosition, StartPosition
+from cluster.model.values import Assignor, Exhausted, FairBy, GroupMode, GroupSettings, MissingPosition, StartPosition
 
 _Backoff = Annotated[int, Meta(ge=0, le=limits.NACK_DELAY_SECONDS_MAX * 1000)]
 
@@ -85,6 +85,13 @@ class GroupSettingsFields(msgspec.Struct, forbid_unknown_fields=True, rename="ca
     on_missing_position: Annotated[
         MissingPosition | UnsetType | None,
         Meta(description="in a partition where it has no position: start, or refuse until a seek or commit says one"),
+    ] = UNSET
+    on_exhausted: Annotated[
+        Exhausted | UnsetType | None,
+        Meta(
+            description="what becomes of a message whose attempts are used up: deadLetter, or block, where it waits "
+            "for a decision and holds up its key (keyOrdered) or its partition (exclusive)"
+        ),
     ] = UNSET
 
     def applied_to(self, settings: GroupSettings) -> GroupSettings:

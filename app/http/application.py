@@ -15,6 +15,7 @@ from app.http.exchange.observation import ObservedApplication
 from app.http.exchange.problems import install_problem_handlers
 from app.http.protocol.direct_calls import DirectCalls
 from app.http.protocol.single_sends import SingleSends
+from app.http.routers.blocked import add_blocked
 from app.http.routers.cluster import add_cluster, add_unclean_elections
 from app.http.routers.documentation import add_documentation, use_description
 from app.http.routers.groups import add_groups
@@ -71,6 +72,7 @@ def _application(gateway: Gateway, services: HttpServices) -> FastAPI:
     add_records(app.router, services)
     add_topics(app.router, services)
     add_groups(app.router, services)
+    add_blocked(app.router, services)
     add_members(app.router, services)
     add_cluster(app.router, services)
     add_unclean_elections(app.router, services)

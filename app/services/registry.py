@@ -4,6 +4,7 @@ from app.gateway.dependencies import Gateway
 from app.gateway.metrics import Metrics
 from app.gateway.routing import PartitionLeaders
 from app.services.appends import LocalAppends, NumberedAppends
+from app.services.blocked import BlockedService
 from app.services.catalog import Catalog
 from app.services.cluster import ClusterService
 from app.services.commits import CommitService
@@ -50,6 +51,7 @@ class Services:
         self.members = MemberService(catalog, self.membership, self.waiting)
         self.groups = GroupService(gateway, catalog, leaders, ends, self.members)
         self.pauses = PauseService(gateway, catalog)
+        self.blocked = BlockedService(gateway, catalog, leaders)
         self.seeks = SeekService(gateway, catalog, leaders, self.groups)
         self.commits = CommitService(gateway, catalog, leaders, self.membership)
         self.cluster = ClusterService(gateway, catalog)

@@ -38,6 +38,13 @@ class MissingPosition(Enum):
     REFUSE = "refuse"  # nothing, until somebody says where: a seek, or a commit
 
 
+class Exhausted(Enum):
+    """What becomes of a message whose attempts are used up."""
+
+    DEAD_LETTER = "deadLetter"  # it goes to the dead-letter topic
+    BLOCK = "block"  # it waits until a person decides, and holds up what its order puts behind it
+
+
 class RetentionMode(Enum):
     TIME = "time"  # by age and size, whether acknowledged or not
     UNTIL_ACKED = "untilAcked"  # frees what all registered groups have done, capped by age
@@ -173,6 +180,7 @@ class GroupSettings(msgspec.Struct, frozen=True, rename="camel"):
     rebalance_timeout_ms: int = limits.REBALANCE_TIMEOUT_MS_DEFAULT
     assignor: Assignor = Assignor.STICKY
     on_missing_position: MissingPosition = MissingPosition.START
+    on_exhausted: Exhausted = Exhausted.DEAD_LETTER
 
 
 class Pause(msgspec.Struct, frozen=True, rename="camel"):

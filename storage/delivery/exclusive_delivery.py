@@ -13,6 +13,7 @@ Built on `GroupDelivery`, which leases and settles message by message. What is a
 from collections.abc import Iterable, Sequence
 
 from acklog.wire.problems import ProblemCode
+from storage.delivery.blocked_offsets import BlockedOffset, BlockedVerdict
 from storage.delivery.candidates import CandidateIndex
 from storage.delivery.group_delivery import GroupDelivery
 from storage.delivery.group_in_partition import (
@@ -28,7 +29,7 @@ from storage.delivery.message_view import MessageStatus
 from storage.delivery.pending_offsets import PendingOffsets
 from storage.delivery.position_commit import CommitDecision
 from storage.delivery.receipts import BY_MESSAGE_ID, ReceiptClaim, judge
-from storage.delivery.records import Acked, Claimed, DeadLettered, GroupRecord, Jumped, Returned, Sought
+from storage.delivery.records import Acked, Claimed, DeadLettered, GroupRecord, Jumped, Returned, Skipped, Sought
 from storage.delivery.states import MessageEvent
 
 _NOTHING_OUT = range(0)
@@ -246,6 +247,30 @@ class ExclusiveDelivery:
 
     def dead_letter_failed(self, offsets: Iterable[int], *, retry_at_ms: int) -> None:
         self._group.dead_letter_failed(offsets, retry_at_ms=retry_at_ms)
+
+    # --- what waits for a person -----------------------------------------------------------------------------------
+
+    @property
+    def blocked_count(self) -> int:
+        return self._group.blocked_count
+
+    def blocked(self, *, at_or_above: int, limit: int) -> list[BlockedOffset]:
+        return self._group.blocked(at_or_above=at_or_above, limit=limit)
+
+    def release_blocked(self, offset: int, *, wall_now_ms: int) -> BlockedVerdict[Returned]:
+        """As in any group, and CONFLICT while the partition changes hands: a decision of now would be void."""
+        if self._handover.writing is not None:
+            return BlockedVerdict(ProblemCode.CONFLICT, None)
+        decision = self._group.release_blocked(offset, wall_now_ms=wall_now_ms)
+        if decision.record is not None:
+            self._returning.mark((offset,))
+        return decision
+
+    def skip_blocked(self, offset: int) -> BlockedVerdict[Skipped]:
+        """As `release_blocked`."""
+        if self._handover.writing is not None:
+            return BlockedVerdict(ProblemCode.CONFLICT, None)
+        return self._group.skip_blocked(offset)
 
     # --- records ---------------------------------------------------------------------------------------------------
 

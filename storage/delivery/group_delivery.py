@@ -9,6 +9,7 @@ from operator import attrgetter
 
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
+from storage.delivery.blocked_offsets import BlockedOffset, BlockedOffsets, BlockedVerdict
 from storage.delivery.candidates import CandidateIndex
 from storage.delivery.delivery_settings import DeliverySettings
 from storage.delivery.group_in_partition import (
@@ -66,6 +67,7 @@ class GroupDelivery:
         self.settlement = self._settlement = Settlement(
             self._state, leader_epoch=leader_epoch, settings=self._terms.settings
         )
+        self._blocked = BlockedOffsets(self._state)
         self._commits = PositionCommits()
         self._last_generation = 0
 
@@ -166,7 +168,7 @@ class GroupDelivery:
 
     def empty_reason(self, *, readable_end: int, now_ms: int) -> str:
         """Why a receive gets nothing: a limit (of what is leased, of a key, of what was given
-        or put back), ALL_LEASED, DELAYED or EMPTY."""
+        or put back), ALL_LEASED, DELAYED, BLOCKED or EMPTY."""
         state = self._state
         state.returns.promote(now_ms)
         if len(state.leases) >= self._terms.settings.max_in_flight:
@@ -177,7 +179,9 @@ class GroupDelivery:
             return "IN_FLIGHT_LIMIT_PER_KEY"
         if len(state.leases):
             return "ALL_LEASED"
-        return "DELAYED" if state.returns.delayed_count else "EMPTY"
+        if state.returns.delayed_count:
+            return "DELAYED"
+        return "BLOCKED" if state.blocked else "EMPTY"
 
     def _lease_again(self, offsets: Sequence[int], consumer: str, deadline_ms: int) -> list[Lease]:
         retries, released, interrupted = self._state.progress.retries, self._state.released, self._state.interrupted
@@ -265,6 +269,21 @@ class GroupDelivery:
         for offset in offsets:
             if self._state.dead_letters.is_handed(offset):
                 self._state.dead_letters.put(offset, retry_at_ms)
+
+    # --- what waits for a person, as `BlockedOffsets` says ----------------------------------------------------------
+
+    @property
+    def blocked_count(self) -> int:
+        return len(self._blocked)
+
+    def blocked(self, *, at_or_above: int, limit: int) -> list[BlockedOffset]:
+        return self._blocked.listed(at_or_above=at_or_above, limit=limit)
+
+    def release_blocked(self, offset: int, *, wall_now_ms: int) -> BlockedVerdict[Returned]:
+        return self._blocked.release(offset, wall_now_ms=wall_now_ms)
+
+    def skip_blocked(self, offset: int) -> BlockedVerdict[Skipped]:
+        return self._blocked.skip(offset)
 
     # --- jumps -----------------------------------------------------------------------------------------------------
 

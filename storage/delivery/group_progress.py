@@ -12,8 +12,10 @@ import msgspec
 
 from storage.delivery.offset_ranges import OffsetRanges
 from storage.delivery.records import (
+    BLOCKED,
     DEAD_LETTER,
     Acked,
+    Cause,
     Claimed,
     Jumped,
     PositionCommitted,
@@ -27,7 +29,7 @@ from storage.delivery.records import (
 class Retry(msgspec.Struct, gc=False):
     """A message that was given back: `attempts` deliveries of it count, the last by the leader of `leader_epoch`.
 
-    It may be leased again `delay_ms` after `wall_ms`; DEAD_LETTER means that its attempts are used up.
+    It may be leased again `delay_ms` after `wall_ms`; with DEAD_LETTER and BLOCKED its attempts are used up.
     `receipt_attempt` is what the receipt of the last of them says, as long as that is remembered (0: it is not).
     """
 
@@ -40,6 +42,10 @@ class Retry(msgspec.Struct, gc=False):
     @property
     def is_dead_lettering(self) -> bool:
         return self.delay_ms == DEAD_LETTER
+
+    @property
+    def is_blocked(self) -> bool:
+        return self.delay_ms == BLOCKED
 
     def remaining_ms(self, wall_now_ms: int) -> int:
         """The delay that is left. No clock jump can make it longer than the delay itself."""
@@ -141,8 +147,8 @@ class GroupProgress:
             return None
         before = self.retries.get(item.offset)
         retry = self.retries[item.offset] = Retry(item.attempts, item.leader_epoch, wall_ms, item.delay_ms)
-        if before is not None and before.attempts == item.attempts:  # by the same receipt once more
-            retry.receipt_attempt = before.receipt_attempt
+        if before is not None and (before.attempts == item.attempts or item.cause == Cause.RELEASED):
+            retry.receipt_attempt = before.receipt_attempt  # by the same receipt once more, or nobody has it since
         return retry
 
     def position_committed(self, record: PositionCommitted) -> None:

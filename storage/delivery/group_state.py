@@ -31,7 +31,6 @@ from storage.delivery.records import (
     unpack_ranges,
 )
 from storage.delivery.return_queue import ReturnQueue
-from storage.delivery.states import MessageState
 
 
 class PartitionGroupState:
@@ -51,6 +50,7 @@ class PartitionGroupState:
         self.interrupted: dict[int, LeaseBatch] = {}
         self.returns = ReturnQueue()
         self.dead_letters = DeadLetterQueue()
+        self.blocked: set[int] = set()
         self.pending = PendingOffsets()
         self.skipping = OffsetRanges()
         self.postponed_from: int | None = None
@@ -75,7 +75,7 @@ class PartitionGroupState:
         """Whether somebody has a message that is not done, or it is in a queue: it is neither fresh nor postponed."""
         if offset in self.leases.by_offset or offset in self.pending or offset in self.returns:
             return True
-        return offset in self.dead_letters
+        return offset in self.dead_letters or offset in self.blocked
 
     def postponed_within(self, offsets: range) -> Iterator[range]:
         """What of these was seen and left for later."""
@@ -119,17 +119,6 @@ class PartitionGroupState:
         if self.skipping.range_count:
             below = min(below, self.skipping.first)
         return below
-
-    def message_state(self, offset: int) -> MessageState:
-        """As of the last call that knew the time."""
-        if offset in self.leases.by_offset:
-            return MessageState.LEASED
-        if self.progress.is_done(offset):
-            return MessageState.DEAD_LETTERED if self.progress.is_dead_lettered(offset) else MessageState.DONE
-        retry = self.progress.retries.get(offset)
-        if retry is not None and retry.is_dead_lettering:
-            return MessageState.DEAD_LETTERING
-        return MessageState.WAITING if self.returns.delayed_until(offset) is None else MessageState.DELAYED
 
     def next_deadline(self) -> int | None:
         """When something happens by itself next."""
@@ -229,7 +218,7 @@ class PartitionGroupState:
     def _put_back(self, offsets: Iterable[int], now_ms: int) -> None:
         for offset in offsets:
             self.pending.unmark((offset,))
-            if offset in self.pending or self.progress.is_done(offset):
+            if offset in self.pending or offset in self.blocked or self.progress.is_done(offset):
                 continue
             retry = self.progress.retries.get(offset)
             if offset in self.leases.by_offset:
@@ -323,7 +312,11 @@ class PartitionGroupState:
 
     def _queue(self, offset: int, retry: Retry, *, now_ms: int, wall_now_ms: int) -> None:
         self.ahead_until = max(self.ahead_until, offset + 1)
-        if not retry.is_dead_lettering:
+        self.blocked.discard(offset)
+        if retry.is_blocked:
+            self.returns.discard(offset)
+            self.blocked.add(offset)
+        elif not retry.is_dead_lettering:
             self.returns.put(offset, now_ms + retry.remaining_ms(wall_now_ms), now_ms=now_ms)
         elif offset not in self.dead_letters:
             self.returns.discard(offset)
@@ -351,6 +344,7 @@ class PartitionGroupState:
             interrupted.pop(offset, None)
             self.returns.discard(offset)
             self.dead_letters.discard(offset)
+            self.blocked.discard(offset)
 
     def _change_hands(self) -> None:
         """The next owner begins where the one before has got to."""
@@ -370,6 +364,7 @@ class PartitionGroupState:
         self.interrupted.clear()
         self.returns.clear()
         self.dead_letters.clear()
+        self.blocked.clear()
         self.pending.clear()
         self.skipping.clear()
         self.postponed_from = None

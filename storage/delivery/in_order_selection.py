@@ -55,7 +55,8 @@ class InOrderSelection:
 
 
 def _is_held(state: PartitionGroupState, offset: int) -> bool:
-    """It is not due, or what becomes of it is being written, here or to the dead-letter topic."""
-    if offset in state.pending or offset in state.dead_letters:
+    """It is not due, or what becomes of it is being written, here or to the dead-letter topic, or a
+    person has to decide that."""
+    if offset in state.pending or offset in state.dead_letters or offset in state.blocked:
         return True
     return state.returns.delayed_until(offset) is not None

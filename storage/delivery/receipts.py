@@ -11,6 +11,7 @@ from typing import Protocol
 from acklog.wire.problems import ProblemCode
 from storage.delivery.group_state import PartitionGroupState
 from storage.delivery.leases import counted_attempt
+from storage.delivery.message_view import message_state
 from storage.delivery.states import MessageEvent, MessageState, accepts
 
 BY_MESSAGE_ID = 0
@@ -42,10 +43,10 @@ def judge(
         return _judge_message_id(offset, event, state, readable_end)
     if offset >= readable_end or item.generation > generation or item.leader_epoch > leader_epoch:
         return ProblemCode.INVALID_RECEIPT
-    message_state = state.message_state(offset)
-    if not accepts(message_state, event):
+    its_state = message_state(state, offset)
+    if not accepts(its_state, event):
         return ProblemCode.RECEIPT_STALE
-    if message_state in (MessageState.DONE, MessageState.DEAD_LETTERED):
+    if its_state in (MessageState.DONE, MessageState.DEAD_LETTERED):
         return None
     if item.generation < generation:
         return ProblemCode.RECEIPT_STALE

@@ -17,6 +17,8 @@ Buffer = bytes | bytearray | memoryview
 
 DEAD_LETTER = -1
 """In place of a delay: the attempts are used up, the message goes to the dead-letter topic."""
+BLOCKED = -2
+"""In place of a delay: the attempts are used up, the message waits until a person decides."""
 
 
 class DeliveryFormatError(ValueError):
@@ -24,10 +26,12 @@ class DeliveryFormatError(ValueError):
 
 
 class Cause(IntEnum):
-    """Why a lease ended without success."""
+    """Why a message is given back: its lease ended without success, or (RELEASED) a person let it go on, and its
+    attempts begin anew."""
 
     NACKED = 0
     EXPIRED = 1
+    RELEASED = 2
 
 
 class _Record(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -52,8 +56,8 @@ class Acked(_Record, frozen=True, tag=2):
 
 
 class ReturnedItem(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`attempts`: how many deliveries count by now; `leader_epoch`: of the last of them. `delay_ms`: DEAD_LETTER, or
-    from the record's `wall_ms` on."""
+    """`attempts`: how many deliveries count by now; `leader_epoch`: of the last of them. `delay_ms`: DEAD_LETTER,
+    BLOCKED, or from the record's `wall_ms` on."""
 
     offset: int
     attempts: int
@@ -63,8 +67,8 @@ class ReturnedItem(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Returned(_Record, frozen=True, tag=3):
-    """Given back, by the consumer or by expiry. Delays are kept as (wall time, duration), so that no clock jump can
-    hold a message for longer than its own delay."""
+    """Given back, by the consumer, by expiry or by a person. Delays are kept as (wall time, duration), so that no clock
+    jump can hold a message for longer than its own delay."""
 
     group_id: str
     generation: int
@@ -101,7 +105,8 @@ class GroupRemoved(_Record, frozen=True, tag=7):
 
 
 class Skipped(_Record, frozen=True, tag=8):
-    """Passed over for good: done, and was never delivered (rule R41). Neither acknowledged nor lost.
+    """Passed over for good: done, and was never delivered (rule R41), or was blocked and a person skipped it. Neither
+    acknowledged nor lost.
 
     Versions before this kind cannot read it. They know groups that take every message, and those never write one.
     """

@@ -8,13 +8,15 @@ from collections.abc import Iterable
 
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
-from cluster.model.values import GroupSettings
+from cluster.model.values import Exhausted, GroupSettings
 from storage.delivery.backoff import retry_delay_ms
 from storage.delivery.group_in_partition import SettleDecision
 from storage.delivery.group_state import PartitionGroupState
 from storage.delivery.leases import Lease, counted_attempt
+from storage.delivery.message_view import message_state
 from storage.delivery.receipts import ReceiptClaim, judge, may_be_anothers
 from storage.delivery.records import (
+    BLOCKED,
     DEAD_LETTER,
     Acked,
     Cause,
@@ -24,6 +26,8 @@ from storage.delivery.records import (
     unpack_ranges,
 )
 from storage.delivery.states import MessageEvent, MessageState
+
+_GIVEN_UP = frozenset({MessageState.DEAD_LETTERING, MessageState.BLOCKED})
 
 
 class Settlement:
@@ -89,7 +93,7 @@ class Settlement:
             offset, problem = item.offset, self._judge(item, MessageEvent.NACK, readable_end)
             if problem is None and offset in state.interrupted:
                 pass  # it went back already, with the one before it
-            elif problem is None and state.message_state(offset) is not MessageState.DEAD_LETTERING:
+            elif problem is None and message_state(state, offset) not in _GIVEN_UP:
                 if state.is_returned_full and not state.is_tracked(offset):
                     problem = ProblemCode.OVERLOADED
                 else:
@@ -210,8 +214,9 @@ class Settlement:
 
     def _give_back(self, item: ReceiptClaim, cause: Cause, delay_ms: int) -> ReturnedItem:
         attempts = counted_attempt(item.attempt)
-        is_last = attempts >= self.settings.max_attempts
-        return ReturnedItem(item.offset, attempts, DEAD_LETTER if is_last else delay_ms, cause, item.leader_epoch)
+        if attempts >= self.settings.max_attempts:
+            delay_ms = BLOCKED if self.settings.on_exhausted is Exhausted.BLOCK else DEAD_LETTER
+        return ReturnedItem(item.offset, attempts, delay_ms, cause, item.leader_epoch)
 
     def _returned(self, items: dict[int, ReturnedItem], wall_now_ms: int) -> Returned | None:
         if not items:

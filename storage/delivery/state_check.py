@@ -19,13 +19,15 @@ def check_state(state: PartitionGroupState) -> None:
         assert offset not in state.leases.by_offset, f"offset {offset} is leased and interrupted"
     not_postponed_below = cursor if state.postponed_from is None else min(state.postponed_from, cursor)
     for offset, retry in progress.retries.items():
-        queued = offset in state.returns or offset in state.leases.by_offset or offset in state.pending
+        queued = state.is_out(offset)
         is_seen_later = offset >= not_postponed_below or offset in state.skipping
         assert (
             (offset in state.dead_letters or offset in state.pending)
             if retry.is_dead_lettering
             else queued or is_seen_later
         ), f"offset {offset} was given back and is in no queue"
+    blocked = {offset for offset, retry in progress.retries.items() if retry.is_blocked}
+    assert state.blocked == blocked, "who waits for a person is not what the records say"
     tracked = (state.leases.by_offset, state.released, state.interrupted, progress.retries, state.pending.counts)
     known = dict.fromkeys(offset for each in tracked for offset in each if not progress.is_done(offset))
     passed = max(not_postponed_below, progress.progress)

@@ -12,6 +12,7 @@ class MessageState(Enum):
     LEASED = "leased"
     DELAYED = "delayed"
     DEAD_LETTERING = "deadLettering"
+    BLOCKED = "blocked"
     DONE = "done"
     DEAD_LETTERED = "deadLettered"
 
@@ -27,8 +28,11 @@ class MessageEvent(Enum):
     RELEASE = "answer not written"
     EXPIRE = "deadline passed"
     GIVE_UP = "attempts used up"
+    BLOCK = "attempts used up, and the group blocks"
     DUE = "delay over"
     DEAD_LETTER = "in the dead-letter topic"
+    LET_GO = "released by a person"
+    SKIP = "skipped by a person"
     SEEK_TO = "seek to or before it"
     SEEK_PAST = "seek past it"
     RETAIN = "removed by retention"
@@ -57,6 +61,11 @@ TRANSITIONS: dict[tuple[MessageState, MessageEvent], MessageState] = {
     (_S.DELAYED, _E.NACK): _S.DELAYED,
     (_S.DELAYED, _E.EXTEND): _S.LEASED,
     (_S.DELAYED, _E.GIVE_UP): _S.DEAD_LETTERING,
+    **{(state, _E.BLOCK): _S.BLOCKED for state in (_S.WAITING, _S.LEASED, _S.DELAYED)},
+    (_S.BLOCKED, _E.ACK): _S.DONE,
+    (_S.BLOCKED, _E.NACK): _S.BLOCKED,
+    (_S.BLOCKED, _E.LET_GO): _S.WAITING,
+    (_S.BLOCKED, _E.SKIP): _S.DONE,
     (_S.DEAD_LETTERING, _E.ACK): _S.DONE,
     (_S.DEAD_LETTERING, _E.NACK): _S.DEAD_LETTERING,
     (_S.DEAD_LETTERING, _E.DEAD_LETTER): _S.DEAD_LETTERED,

@@ -13,6 +13,7 @@ from storage.delivery.group_progress import CommittedPosition
 from storage.delivery.handover import ClaimVerdict, OwnershipClaim
 from storage.delivery.records import Sought
 from storage.node.group_starts import GroupStarts
+from storage.node.known_groups import KnownGroups
 from storage.node.log_calls import check_not_diverged, check_range, seek_target
 from storage.node.offset_projection import OffsetProjection
 from storage.node.replicas.led_partition import Partition
@@ -28,12 +29,14 @@ RELATIVE = "relative"
 class PositionCalls:
     """Of one node."""
 
-    def __init__(self, starts: GroupStarts, projection: OffsetProjection) -> None:
+    def __init__(self, groups: KnownGroups, starts: GroupStarts, projection: OffsetProjection) -> None:
+        self._groups = groups
         self._starts = starts
         self._projection = projection
 
-    async def seek(self, partition: Partition, group: Group, request: SeekRequest) -> SeekResponse:
+    async def seek(self, partition: Partition, request: SeekRequest) -> SeekResponse:
         """Raises ServerError as `seek_target` does."""
+        group = await self._groups.served(request.group_id)
         is_relative = request.to == RELATIVE
         target = 0 if is_relative else await seek_target(partition, request)
         known = (await self._projection.read(group.id, request.topic_id)).get(partition.number)
@@ -47,9 +50,10 @@ class PositionCalls:
         await self._projection.project([partition])
         return SeekResponse(offset, previous)
 
-    async def commit(self, partition: Partition, group: Group, request: CommitRequest) -> CommitResponse:
+    async def commit(self, partition: Partition, request: CommitRequest) -> CommitResponse:
         """Durable on return. Raises ServerError UNAVAILABLE, OFFSET_OUT_OF_RANGE, LOG_DIVERGED (rule R4),
         COMMIT_CONFLICT, CONFLICT, MEMBER_FENCED; nothing has changed then."""
+        group = await self._groups.served(request.group_id)
         await _check_log_has_it(partition, request)
         await self._starts.start_at(group, partition, request.offset, is_known=request.expected >= 0)
         state = partition.delivery.state.as_it_is_set(group)

@@ -10,6 +10,7 @@ from cluster.ports.coordination import CoordinationStore
 from storage.delivery.partition_delivery import PartitionDelivery
 from storage.log.high_watermarks import HighWatermarks
 from storage.log.store import LogStore
+from storage.node.blocked_calls import BlockedCalls
 from storage.node.group_coordinators import GroupCoordinators
 from storage.node.group_starts import GroupStarts
 from storage.node.groups.delivery_snapshots import DeliverySnapshots
@@ -117,7 +118,9 @@ class StorageNode:
             self._partition,
             metadata_lag_ms_max=settings.metadata_lag_ms_max,
         )
-        self._positions = PositionCalls(self._starts, self._projection)
+        self._groups = KnownGroups(ports.metadata, metadata_lag_ms_max=settings.metadata_lag_ms_max)
+        self._positions = PositionCalls(self._groups, self._starts, self._projection)
+        self._blocked = BlockedCalls(self._groups, ports.clock)
         self._receiver = Receiver(
             held.of_topic,
             lambda: self._replicas.failures,
@@ -126,7 +129,6 @@ class StorageNode:
             latest_group=lambda group: ports.metadata.group_by_id(group.id) or group,
             waiting_max=settings.waiting_receives_max,
         )
-        self._groups = KnownGroups(ports.metadata, metadata_lag_ms_max=settings.metadata_lag_ms_max)
         self._coordinators = self._make_coordinators(ports, held)
         self._housekeeping = self._make_housekeeping(ports.store)
         self._tasks: list[asyncio.Task[None]] = []
@@ -321,8 +323,7 @@ class StorageNode:
     async def _partition(self, topic_id: str, number: int) -> Partition:
         partition = await self._replicas.get(topic_id, number)
         if self._life is not Lifecycle.SERVING:
-            detail = "The node is shutting down."
-            raise ServerError(ProblemCode.SHUTTING_DOWN, detail, retry_after_ms=UNAVAILABLE_RETRY_MS)
+            raise ServerError(ProblemCode.SHUTTING_DOWN, "It is shutting down.", retry_after_ms=UNAVAILABLE_RETRY_MS)
         return partition
 
     # --- NodeApi -------------------------------------------------------------------------------------------------
@@ -364,12 +365,13 @@ class StorageNode:
         return await positions_of(await self._partition(request.topic_id, request.partition), request, self._clock)
 
     async def seek(self, request: messages.SeekRequest) -> messages.SeekResponse:
-        partition = await self._partition(request.topic_id, request.partition)
-        return await self._positions.seek(partition, await self._groups.served(request.group_id), request)
+        return await self._positions.seek(await self._partition(request.topic_id, request.partition), request)
 
     async def commit(self, request: messages.CommitRequest) -> messages.CommitResponse:
-        partition = await self._partition(request.topic_id, request.partition)
-        return await self._positions.commit(partition, await self._groups.served(request.group_id), request)
+        return await self._positions.commit(await self._partition(request.topic_id, request.partition), request)
+
+    async def blocked(self, request: messages.BlockedRequest) -> messages.BlockedResponse:
+        return await self._blocked.answer(await self._partition(request.topic_id, request.partition), request)
 
     async def replica_report(self, request: messages.ReplicaReportRequest) -> messages.ReplicaReportResponse:
         return report_of(self._replicas, request, self._me)

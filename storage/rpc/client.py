@@ -85,6 +85,9 @@ class RemoteNode:
     async def commit(self, request: messages.CommitRequest) -> messages.CommitResponse:
         return await self._channel.call(methods.COMMIT, request)
 
+    async def blocked(self, request: messages.BlockedRequest) -> messages.BlockedResponse:
+        return await self._channel.call(methods.BLOCKED, request)
+
     async def replica_report(self, request: messages.ReplicaReportRequest) -> messages.ReplicaReportResponse:
         return await self._channel.call(methods.REPLICA_REPORT, request)
 

@@ -53,6 +53,9 @@ class InProcessNode:
     async def commit(self, request: messages.CommitRequest) -> messages.CommitResponse:
         return await self._node.commit(request)
 
+    async def blocked(self, request: messages.BlockedRequest) -> messages.BlockedResponse:
+        return await self._node.blocked(request)
+
     async def replica_report(self, request: messages.ReplicaReportRequest) -> messages.ReplicaReportResponse:
         return await self._node.replica_report(request)
 

@@ -116,8 +116,8 @@ class DeliveredMessage(_Message):
 
 
 class ReceiveResponse(_Message):
-    """`reason` says why there are no messages: EMPTY, DELAYED, ALL_LEASED, PAUSED, IN_FLIGHT_LIMIT
-    (`IN_FLIGHT_LIMIT_PER_KEY` where it is that limit of the group), SHUTTING_DOWN."""
+    """`reason` says why there are no messages: EMPTY, BLOCKED, DELAYED, ALL_LEASED, PAUSED,
+    IN_FLIGHT_LIMIT (`IN_FLIGHT_LIMIT_PER_KEY` where it is that limit of the group), SHUTTING_DOWN."""
 
     messages: list[DeliveredMessage]
     reason: str = ""
@@ -167,7 +167,8 @@ class InspectRequest(_Message):
 
 
 class MessageInGroup(_Message):
-    """A message as one group sees it. `state`: waiting, delayed, leased, deadLettering, done, deadLettered.
+    """A message as one group sees it. `state`: waiting, delayed, leased, deadLettering, blocked, done,
+    deadLettered.
 
     `until_ms` (leased, delayed) is a duration from now; -1 where there is none.
     """
@@ -311,6 +312,42 @@ class CommitResponse(_Message):
 
     progress: int
     previous: int
+
+
+class BlockedRequest(_Message):
+    """Messages of a group whose attempts are used up, and that wait for a decision. `action` is "list" (of the first
+    `limit` at `offset` or above), "release" (its attempts begin anew, and it waits at once) or "skip" (it is done). The
+    last two are for one message: that at `offset`, written by a leader of `leader_epoch` (-1: whichever); or, where
+    `offset` is -1, those of `key`.
+
+    Raises NOT_BLOCKED, MESSAGE_NOT_FOUND and CONFLICT; nothing is changed then.
+    """
+
+    topic_id: str
+    partition: int
+    group_id: str
+    action: str
+    offset: int = -1
+    leader_epoch: int = -1
+    key: str | None = None
+    limit: int = 0
+
+
+class BlockedItem(_Message):
+    """`since_ms` is wall-clock time. `leader_epoch` is its batch's, -1 where the message cannot be read."""
+
+    offset: int
+    attempts: int
+    since_ms: int
+    leader_epoch: int = -1
+    key: str | None = None
+
+
+class BlockedResponse(_Message):
+    """What was asked for, as it was before; `count` is how many are blocked in the partition now."""
+
+    messages: list[BlockedItem]
+    count: int
 
 
 # --- a replica, whatever its role -----------------------------------------------------------------------------

@@ -117,6 +117,14 @@ MEMBERS = Method(11, "members", membership_messages.MembersRequest, membership_m
 COMMIT = Method(
     12, "commit", messages.CommitRequest, messages.CommitResponse, since=4, changes_something=lambda _request: True
 )
+BLOCKED = Method(
+    13,
+    "blocked",
+    messages.BlockedRequest,
+    messages.BlockedResponse,
+    since=4,
+    changes_something=lambda request: request.action != "list",
+)
 
 NODE_METHODS: dict[int, Method[Any, Any]] = {
     method.number: method
@@ -133,6 +141,7 @@ NODE_METHODS: dict[int, Method[Any, Any]] = {
         HEARTBEAT,
         MEMBERS,
         COMMIT,
+        BLOCKED,
     )
 }
 """NodeApi's."""

@@ -33,6 +33,7 @@ LONG_FOR_A_REASON = {
     "acklog/errors.py": "one class for each problem code, so that users can catch it",
     "app/gateway/batching/coalescer.py": "a wave from its first message to its last answer; much of it explains why",
     "app/gateway/routing.py": "what may be tried again after which failure: one decision for three kinds of calls",
+    "app/http/description/example_answers.py": "parts of one story, so that its ids and figures fit together",
     "app/http/description/operations.py": "a table: what the description says of each call",
     "app/http/protocol/limited_protocol.py": "every limit hangs on a callback of the one class that uvicorn wants",
     "app/services/catalog.py": "topics, partitions and groups are found by the same steps, each of which may refuse",

@@ -1,7 +1,8 @@
 """Key-ordered groups under any interleaving, against a model that knows nothing but the log and what was settled.
 
 Nothing of a key is given before what is before it is done or in the same answer, one run of a key is out at a time,
-attempts count as they should, what is remembered stays within bounds, and everything is done in the end.
+attempts count as they should, what is blocked holds up its key until it is released or skipped, what is remembered
+stays within bounds, and everything is done in the end.
 """
 
 from hypothesis import HealthCheck, settings
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from acklog.wire.problems import ProblemCode
-from cluster.model.values import GroupSettings
+from cluster.model.values import Exhausted, GroupSettings
 from storage.delivery.candidates import NO_KEY
 from storage.delivery.candidates import CandidateKind as Kind
 from storage.delivery.candidates import CandidateRun as Run
@@ -41,8 +42,18 @@ class KeyOrderMachine(RuleBasedStateMachine):
         ranges_of_key_max=st.integers(1, 3),
         batch=st.integers(1, 9),
         appended=_APPENDED,
+        on_exhausted=st.sampled_from(Exhausted),
     )
-    def begin(self, runs_max: int, ranges_max: int, ranges_of_key_max: int, batch: int, appended: list) -> None:
+    def begin(
+        self,
+        runs_max: int,
+        ranges_max: int,
+        ranges_of_key_max: int,
+        batch: int,
+        appended: list,
+        on_exhausted: Exhausted,
+    ) -> None:
+        self.on_exhausted = on_exhausted
         self.log: list[Run] = []
         self.ranges_max = ranges_max
         self.choosers: list[KeyOrder] = []
@@ -55,7 +66,9 @@ class KeyOrderMachine(RuleBasedStateMachine):
             self.log,
             new_chooser,
             bounds=DeliverySettings(candidate_runs_max=runs_max),
-            settings=GroupSettings(max_in_flight=8, max_attempts=ATTEMPTS_MAX, retry_backoff_min_ms=50),
+            settings=GroupSettings(
+                max_in_flight=8, max_attempts=ATTEMPTS_MAX, retry_backoff_min_ms=50, on_exhausted=on_exhausted
+            ),
             batch=batch,
         )
         self.answers: list[list[Lease]] = []
@@ -85,6 +98,7 @@ class KeyOrderMachine(RuleBasedStateMachine):
         undone, given = self.undone(), {lease.offset for lease in leases}
         out = {self.key_of(lease.offset) for answer in self.answers for lease in answer}
         assert len(given) == len(leases)
+        assert given.isdisjoint(self.blocked())
         for lease in leases:
             assert lease.offset in undone
             assert counted_attempt(lease.attempt) == self.counted.get(lease.offset, 0) + 1
@@ -104,6 +118,14 @@ class KeyOrderMachine(RuleBasedStateMachine):
         self.newest.clear()
         self.released.clear()
         self.old.clear()
+
+    def blocked(self) -> list[int]:
+        """As the model has it."""
+        if self.on_exhausted is not Exhausted.BLOCK:
+            return []
+        return sorted(
+            each for each, count in self.counted.items() if count >= ATTEMPTS_MAX and each not in self.settled
+        )
 
     def take(self, data: st.DataObject) -> Lease:
         answer = data.draw(st.sampled_from(self.answers))
@@ -231,6 +253,28 @@ class KeyOrderMachine(RuleBasedStateMachine):
             self.bench.write(self.bench.group.dead_lettered(letters))
             self.settled |= set(letters)
 
+    @precondition(lambda self: self.blocked())
+    @rule(data=st.data(), is_written=st.booleans())
+    def release_blocked(self, data: st.DataObject, is_written: bool) -> None:
+        offset = data.draw(st.sampled_from(self.blocked()))
+        decided = self.bench.group.release_blocked(offset, wall_now_ms=self.bench.now_ms)
+        if not is_written:
+            self.bench.group.abort(decided.record, now_ms=self.bench.now_ms)
+            return
+        self.bench.write(decided.record)
+        del self.counted[offset]
+
+    @precondition(lambda self: self.blocked())
+    @rule(data=st.data(), is_written=st.booleans())
+    def skip_blocked(self, data: st.DataObject, is_written: bool) -> None:
+        offset = data.draw(st.sampled_from(self.blocked()))
+        decided = self.bench.group.skip_blocked(offset)
+        if not is_written:
+            self.bench.group.abort(decided.record, now_ms=self.bench.now_ms)
+            return
+        self.bench.write(decided.record)
+        self.settled.add(offset)
+
     @rule(data=st.data())
     def seek(self, data: st.DataObject) -> None:
         target = data.draw(st.integers(self.log_start, self.bench.readable_end))
@@ -246,10 +290,13 @@ class KeyOrderMachine(RuleBasedStateMachine):
         self.settled |= set(range(self.log_start))
         self.ended(is_counted=None)
 
-    @rule()
-    def fail_over(self) -> None:
+    @rule(is_of_snapshot=st.booleans())
+    def fail_over(self, is_of_snapshot: bool) -> None:
         committed = self.bench.partition.snapshot()
-        self.bench.fail_over()
+        if is_of_snapshot:
+            self.bench.fail_over(committed, replayed_from=len(self.bench.records))
+        else:
+            self.bench.fail_over()
         assert self.bench.partition.snapshot() == committed
         self.forget_leases()
 
@@ -261,6 +308,13 @@ class KeyOrderMachine(RuleBasedStateMachine):
         for chooser in self.choosers[-1:]:
             assert chooser.remembered_ranges <= self.ranges_max + 8
 
+    @invariant()
+    def who_waits_for_a_person_is_known(self) -> None:
+        if hasattr(self, "bench"):
+            assert [each.offset for each in self.bench.group.blocked(at_or_above=0, limit=1000)] == self.blocked()
+            if self.on_exhausted is Exhausted.BLOCK:
+                assert self.bench.group.dead_letters(limit=1, now_ms=self.bench.now_ms) == []
+
     def teardown(self) -> None:
         """Whoever goes on receiving gets all that is left, in time, and then everything is done."""
         if not hasattr(self, "bench"):
@@ -268,6 +322,9 @@ class KeyOrderMachine(RuleBasedStateMachine):
         for _ in range(6 * OFFSETS_MAX):
             self.pass_time(VISIBILITY_MS)
             self.bury(fails=False)
+            for offset in self.blocked():
+                self.bench.write(self.bench.group.skip_blocked(offset).record)
+                self.settled.add(offset)
             self.receive(3)
             for answer in list(self.answers):
                 for lease in answer:

@@ -38,6 +38,7 @@ ANSWERS: dict[str, Any] = {
     "positions": messages.PositionsResponse(0, 200, 4096, 3, [messages.GroupPosition(GROUP_ID, 5, 1, 2, 0, 0)]),
     "seek": messages.SeekResponse(5, 9),
     "commit": messages.CommitResponse(5, 2),
+    "blocked": messages.BlockedResponse([messages.BlockedItem(7, 5, 1_700_000_000_000, 3, "key")], 2),
     "replica_report": messages.ReplicaReportResponse(
         7, "directory", 3, messages.LogReach(0, 200, 3, 190), messages.LogReach(5, 9, 2, 9), False
     ),
@@ -75,6 +76,7 @@ REQUESTS: dict[str, Any] = {
     "positions": messages.PositionsRequest(TOPIC_ID, 2),
     "seek": messages.SeekRequest(TOPIC_ID, 2, GROUP_ID, "offset", 5, True),
     "commit": messages.CommitRequest(TOPIC_ID, 2, GROUP_ID, 5, 3, "mine", 2, "me", 4),
+    "blocked": messages.BlockedRequest(TOPIC_ID, 2, GROUP_ID, "release", 7, 3, "key", 10),
     "replica_report": messages.ReplicaReportRequest(TOPIC_ID, 2),
     "heartbeat": membership_messages.HeartbeatRequest(
         2, GROUP_ID, "me", 3, [TOPIC_ID], ["orders.*"], "a", 15_000, True, "first", 4, 5000
@@ -118,6 +120,9 @@ class FakeNode(Answers):
 
     async def commit(self, request: messages.CommitRequest) -> messages.CommitResponse:
         return await self._call("commit", request)  # type: ignore[no-any-return]
+
+    async def blocked(self, request: messages.BlockedRequest) -> messages.BlockedResponse:
+        return await self._call("blocked", request)  # type: ignore[no-any-return]
 
     async def replica_report(self, request: messages.ReplicaReportRequest) -> messages.ReplicaReportResponse:
         return await self._call("replica_report", request)  # type: ignore[no-any-return]

@@ -256,6 +256,10 @@ class MemoryNode:
         reader.progress = request.offset
         return messages.CommitResponse(request.offset, previous)
 
+    async def blocked(self, request: messages.BlockedRequest) -> messages.BlockedResponse:
+        self._note("blocked", request)
+        return messages.BlockedResponse([], 0)
+
     async def heartbeat(self, request: membership_messages.HeartbeatRequest) -> membership_messages.HeartbeatResponse:
         self._note("heartbeat", request)
         return membership_messages.HeartbeatResponse(1, 1, self.owned.get(request.member, []), 15_000)

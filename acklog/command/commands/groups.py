@@ -21,6 +21,7 @@ from acklog.command.group_settings import (
     DeadLettersOption,
     InFlightOption,
     ModeOption,
+    OnExhaustedOption,
     RebalanceTimeoutOption,
     SessionTimeoutOption,
     StartOption,
@@ -111,6 +112,7 @@ def create(
     backoff_max: BackoffMaxOption = None,
     dead_letters: DeadLettersOption = None,
     max_in_flight: InFlightOption = None,
+    on_exhausted: OnExhaustedOption = None,
     max_in_flight_per_consumer: PerConsumerOption = None,
     max_in_flight_per_key: PerKeyOption = None,
     fair_by: FairByOption = None,
@@ -124,7 +126,9 @@ def create(
     session = session_of(context)
     if mode is not None:
         one_of(MODES, mode, field="--mode")
-    changes = delivery_changes(start, visibility, max_attempts, backoff_min, backoff_max, dead_letters, max_in_flight)
+    changes = delivery_changes(
+        start, visibility, max_attempts, backoff_min, backoff_max, dead_letters, max_in_flight, on_exhausted
+    )
     changes |= sharing_changes(max_in_flight_per_consumer, max_in_flight_per_key, fair_by)
     changes |= member_changes(session_timeout, rebalance_timeout, assignor)
     with session.client() as client:
@@ -151,6 +155,7 @@ def update(
     backoff_max: BackoffMaxOption = None,
     dead_letters: DeadLettersOption = None,
     max_in_flight: InFlightOption = None,
+    on_exhausted: OnExhaustedOption = None,
     max_in_flight_per_consumer: PerConsumerOption = None,
     max_in_flight_per_key: PerKeyOption = None,
     fair_by: FairByOption = None,
@@ -160,7 +165,9 @@ def update(
 ) -> None:
     """Change settings of a group. What is not named stays."""
     session = session_of(context)
-    changes = delivery_changes(start, visibility, max_attempts, backoff_min, backoff_max, dead_letters, max_in_flight)
+    changes = delivery_changes(
+        start, visibility, max_attempts, backoff_min, backoff_max, dead_letters, max_in_flight, on_exhausted
+    )
     changes |= sharing_changes(max_in_flight_per_consumer, max_in_flight_per_key, fair_by)
     changes |= member_changes(session_timeout, rebalance_timeout, assignor)
     if not changes:

@@ -26,7 +26,7 @@ _REASONS = {
     "IN_FLIGHT_LIMIT": "The group has too many messages in flight: acknowledge some first. Limits: acklog groups show",
     "NO_PARTITIONS": "Other members have all partitions. Who has what: acklog groups describe",
     "REBALANCING": "Partitions change hands: the former owner has messages that it has not settled.",
-    "BLOCKED": "Messages whose attempts are used up hold up those behind them until a person decides.",
+    "BLOCKED": "Messages whose attempts are used up hold up those behind them. See: acklog keys list",
     "PAUSED": "The group is paused, or a part of it. See: acklog groups show",
     "UNAVAILABLE": "The others have nothing, and some partitions have no leader that answers now. Try again.",
     "SHUTTING_DOWN": "The server is shutting down.",

@@ -128,6 +128,7 @@ _SETTINGS: Document = {
     "rebalanceTimeoutMs": 60_000,
     "assignor": "sticky",
     "onMissingPosition": "start",
+    "onExhausted": "deadLetter",
 }
 GROUP: Document = {
     "name": "billing",
@@ -170,6 +171,17 @@ SEEK: Document = {
     "partitions": [{"partition": 0, "offset": 0, "previous": 1}],
     "failed": 0,
 }
+_BLOCKED_MESSAGE: Document = {
+    "topic": "orders",
+    "partition": 0,
+    "offset": 0,
+    "messageId": MESSAGE_ID,
+    "key": "customer-17",
+    "attempts": 5,
+    "since": TIME_MS + 60_000,
+}
+BLOCKED: Document = {"group": "billing", "keys": [_BLOCKED_MESSAGE], "count": 1, "unknown": []}
+DECIDED: Document = {"group": "billing", "keys": [_BLOCKED_MESSAGE]}
 COPIED: Document = {
     "group": "billing",
     "from": "audit",

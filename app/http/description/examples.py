@@ -63,6 +63,11 @@ _SEEK = Examples(
     ),
     {200: _json(as_it_would_be=answers.SEEK, committed=answers.COMMITTED), 207: _json(one_failed=answers.SEEK_FAILED)},
 )
+_BLOCKED = _json(
+    a_key={"topic": "orders", "key": "customer-17"},
+    one_message={"messageId": answers.MESSAGE_ID},
+    a_place={"topic": "orders", "partition": 0, "offset": 0},
+)
 _NEW_TOPIC = {"partitions": 8, "config": {"retentionMs": 604_800_000}}
 _NEW_GROUP = {"settings": {"visibilityMs": 60_000, "maxAttempts": 5}}
 
@@ -171,6 +176,9 @@ EXAMPLES: dict[str, Examples] = {
         _json(all_topics={"from": "audit", "dryRun": True}),
         {200: _json(as_it_would_be=answers.COPIED), 207: _json(one_failed=answers.COPY_FAILED)},
     ),
+    "listBlocked": Examples(_GROUP, {}, {200: _json(one=answers.BLOCKED)}),
+    "releaseBlocked": Examples(_GROUP, _BLOCKED, {200: _json(it_goes_on=answers.DECIDED)}),
+    "skipBlocked": Examples(_GROUP, _BLOCKED, {200: _json(it_is_done=answers.DECIDED)}),
     "seekGroup": _SEEK,
     "seekGroupByPost": _SEEK,
     "listMembers": Examples(_EXCLUSIVE, {}, {200: _json(one=answers.MEMBERS)}),

@@ -2,6 +2,7 @@
 route is here, and nothing else."""
 
 from acklog.wire.problems import ProblemCode
+from app.http.description.blocked_operations import BLOCKED_OPERATIONS
 from app.http.description.media_types import JSON, NDJSON, OCTETS
 from app.http.description.member_operations import MEMBER_OPERATIONS
 from app.http.description.operation import (
@@ -281,6 +282,7 @@ OPERATIONS: dict[str, Operation] = {
         (*WITH_TOKEN, *WITH_BODY, *FROM_NODES, _P.INVALID_NAME, _P.GROUP_NOT_FOUND, _P.TOPIC_NOT_FOUND),
         body=json_of("CopyFields"),
     ),
+    **BLOCKED_OPERATIONS,
     "seekGroup": _SEEK,
     "seekGroupByPost": _SEEK,
     **MEMBER_OPERATIONS,

@@ -6,6 +6,7 @@ import msgspec
 from acklog.wire import limits
 from acklog.wire.identifiers import MESSAGE_ID_PATTERN, RECEIPT_PATTERN
 from acklog.wire.problems import ProblemCode
+from app.calls.blocked import BlockedDecided, BlockedFields, BlockedListing
 from app.calls.cluster import (
     ClusterNodeView,
     ClusterView,
@@ -36,6 +37,7 @@ REQUESTS = (
     GroupFields,
     PauseFields,
     SeekFields,
+    BlockedFields,
     CommitFields,
     CopyFields,
     JoinFields,
@@ -55,6 +57,8 @@ ANSWERS = (
     GroupListing,
     OffsetsView,
     SeekView,
+    BlockedListing,
+    BlockedDecided,
     CommitView,
     CopyView,
     MemberAssignment,

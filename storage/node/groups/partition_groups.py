@@ -40,7 +40,8 @@ logger = structlog.get_logger(__name__)
 
 GROUP_LIMIT_RETRY_MS = 1000
 _LIMITS = ("IN_FLIGHT_LIMIT", "IN_FLIGHT_LIMIT_OF_RETURNED", "IN_FLIGHT_LIMIT_PER_KEY")
-_REASONS = (*_LIMITS, "PAUSED", "REBALANCING", "ALL_LEASED", "DELAYED", "EMPTY")  # what a consumer should know first
+_REASONS = (*_LIMITS, "PAUSED", "REBALANCING", "ALL_LEASED", "DELAYED", "BLOCKED", "EMPTY")
+"""What a consumer should know first."""
 _UNKNOWN_HERE = frozenset({ProblemCode.NOT_DELIVERED, ProblemCode.MESSAGE_NOT_FOUND, ProblemCode.INVALID_RECEIPT})
 """What another leader may know."""
 

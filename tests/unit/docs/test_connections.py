@@ -33,7 +33,8 @@ def test_the_calls() -> None:
 def test_the_versions() -> None:
     assert (handshake.OLDEST_VERSION, handshake.NEWEST_VERSION) == (1, PROTOCOL_OF_ALL_MODES) == (1, 4)
     assert (methods.KNOWN_KEYS.since, methods.REPLICA_REPORT.since, methods.MEMBERS.since) == (2, 3, 4)
-    brought = "2 brought `known_keys`, 3 `replica_report`, 4 `heartbeat`, `members`, `commit` and groups of all modes."
+    in_4 = "`heartbeat`, `members`, `commit`, `blocked` and groups of all modes."
+    brought = f"2 brought `known_keys`, 3 `replica_report`, 4 {in_4}"
     assert f"Today there are the versions 1 to 4; {brought}" in DOCUMENT
 
 

@@ -1,0 +1,86 @@
+"""`acklog keys` against a real server."""
+
+from collections.abc import Callable
+from itertools import count
+
+import pytest
+
+from acklog.command.exit_codes import ExitCode
+from tests.support.command_run import CommandRun, run_command
+from tests.support.server_process import ServerProcess
+
+pytestmark = pytest.mark.integration
+
+Acklog = Callable[..., CommandRun]
+_numbers = count(1)
+
+
+@pytest.fixture
+def acklog(shared_server: ServerProcess) -> Acklog:
+    def run(*arguments: str, **options: object) -> CommandRun:
+        return run_command(*arguments, environment={"ACKLOG_URL": shared_server.base_url}, **options)  # type: ignore[arg-type]
+
+    return run
+
+
+@pytest.fixture
+def blocked(acklog: Acklog) -> str:
+    """A topic, and its group, with one blocked message."""
+    name = f"keys-{next(_numbers)}"
+    acklog("topics", "create", name, "--partitions", "1")
+    options = ["--mode", "keyOrdered", "--max-attempts", "1", "--on-exhausted", "block"]
+    assert acklog("groups", "create", name, *options).exit_code == 0
+    sent = acklog("send", name, "1", "--key", "ann", "-q")
+    assert sent.exit_code == 0, sent
+    received = acklog("receive", name, "--group", name, "--mode", "keyOrdered", "--json")
+    receipt = received.lines[0]["receipt"]
+    assert acklog("nack", receipt).exit_code == 0
+    return name
+
+
+def keys(acklog: Acklog, name: str) -> list[tuple[str, int]]:
+    return [(each["key"], each["attempts"]) for each in acklog("keys", "list", name, "--json").document["keys"]]
+
+
+def test_what_is_blocked_is_listed_and_released(acklog: Acklog, blocked: str) -> None:
+    assert "none: it blocks" in acklog("groups", "show", blocked).stdout
+    assert "acklog keys list" in acklog("receive", blocked, "--group", blocked, "--mode", "keyOrdered").stderr
+    listed = acklog("keys", "list", blocked, "--topic", blocked)
+    assert listed.stdout.splitlines()[-1].split()[:5] == [blocked, "0", "0", "ann", "1"]
+    assert keys(acklog, blocked) == [("ann", 1)]
+    released = acklog("keys", "release", blocked, "--topic", blocked, "--key", "ann")
+    assert released.stderr.startswith(f"Released 1 message of {blocked}.")
+    assert acklog("receive", blocked, "--group", blocked, "--mode", "keyOrdered", "--json").lines[0]["attempt"] == 1
+    assert acklog("keys", "list", blocked).stderr == f"Nothing waits for a decision in {blocked}.\n"
+
+
+def test_it_is_skipped_by_its_id_or_its_place(acklog: Acklog, blocked: str) -> None:
+    place = ["--topic", blocked, "--partition", "0"]
+    assert acklog("keys", "skip", blocked, *place, "--offset", "1", "--yes").exit_code != 0
+    (message,) = acklog("keys", "list", blocked, "--json").document["keys"]
+    skipped = acklog("keys", "skip", blocked, "--message", message["messageId"], "--yes", "--json")
+    assert [each["offset"] for each in skipped.document["keys"]] == [0]
+    again = acklog("keys", "skip", blocked, *place, "--offset", "0", "--yes", "--json")
+    assert "NOT_BLOCKED" in again.stderr + again.stdout
+    assert keys(acklog, blocked) == []
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        ["--key", "ann"],
+        ["--topic", "orders"],
+        ["--topic", "orders", "--partition", "0"],
+        ["--topic", "orders", "--key", "ann", "--offset", "0"],
+        ["--topic", "orders", "--message", "m"],
+    ],
+)
+def test_it_takes_one_message_or_one_key(acklog: Acklog, options: list[str]) -> None:
+    for decision in ("release", "skip"):
+        assert acklog("keys", decision, "billing", *options).exit_code == ExitCode.USAGE
+
+
+def test_what_is_to_be_done_is_one_of_two(acklog: Acklog) -> None:
+    refused = acklog("groups", "create", "billing", "--on-exhausted", "stop")
+    assert (refused.exit_code, "deadLetter or block" in refused.stderr) == (ExitCode.USAGE, True)
