@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from acklog.command.session import session_of
-from app.commands.cluster_up import ETCD_VARIABLE, etcd_of
+from app.commands.cluster_up import ETCD_VARIABLE, check_cluster_extra, etcd_of
 from app.commands.demo import INPUT_VARIABLE, KILLS_MAX, MESSAGES_MAX, MESSAGES_MIN, prepared, show_run
 
 MESSAGES_DEFAULT = 60_000
@@ -67,6 +67,7 @@ def demo(
     from app.demo.cluster_scene import ClusterScene
 
     session = session_of(context)
+    check_cluster_extra()
     flights, options = prepared(session, source, messages, kills, messages_per_s=messages_per_s)
     program = etcd_of(session, etcd_program)
     show_run(

@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ import typer
 from acklog.command.failures import CommandError, UsageError
 from acklog.command.quantities import count_text
 from acklog.command.session import Session, session_of
+from app.commands.command_end import CLUSTER_EXTRA, needs_of_a_cluster
 
 if TYPE_CHECKING:
     from app.local_cluster.local_cluster import LocalCluster, LocalClusterOptions
@@ -66,6 +68,7 @@ def up(
     from app.local_cluster.local_cluster import LocalClusterOptions
 
     session = session_of(context)
+    check_cluster_extra()
     if etcd_members not in ETCD_SIZES:
         raise UsageError(f"{etcd_members} etcd members", field="--etcd-members", hint="It may be 1, 3 or 5.")
     options = LocalClusterOptions(
@@ -84,6 +87,14 @@ def _run(session: Session, options: "LocalClusterOptions", directory: Path, etcd
         cluster = made(lambda: LocalCluster(directory, program, options, tell=display.changed))
         finish(session, keep_up(cluster, display, on_ready=lambda: _tell_ready(session, cluster)))
     session.output.note("Everything is stopped.")
+
+
+def check_cluster_extra() -> None:
+    """Before a cluster's processes are started, each of which would end for want of it. Raises CommandError."""
+    missing = needs_of_a_cluster()
+    if missing:
+        what = f"a cluster needs an extra of the server that is not installed ({', '.join(missing)})"
+        raise CommandError(what, hint=f'Install it: {sys.executable} -m pip install "{CLUSTER_EXTRA}"')
 
 
 def made(make: Any) -> "LocalCluster":
