@@ -26,6 +26,7 @@ def lag_table(
         Column("topic", style="name"),
         *([Column("partition", align="right"), Column("done below", align="right")] if with_partitions else []),
         Column("lag", align="right"),
+        Column("behind", align="right"),
         Column("oldest", align="right"),
         *([Column("done/s", align="right")] if rates else []),
         Column("in flight", align="right"),
@@ -51,7 +52,8 @@ def _topic_row(lag: TopicLag, rates: Mapping[tuple[str, str], float], *, with_pa
         lag.topic,
         *(["", ""] if with_partitions else []),
         _lag_cell(lag.lag),
-        _age(lag.oldest_age_ms),
+        _time(lag.lag_ms),
+        _time(lag.oldest_age_ms),
         *([f"{rate:,.0f}"] if rates else []),
         f"{lag.in_flight:,}",
         f"{lag.delayed:,}",
@@ -73,7 +75,7 @@ def _partition_row(partition: "PartitionProgress", *, has_rates: bool) -> list[C
     number = Cell(str(partition.partition), "muted")
     rate = [""] if has_rates else []
     if partition.problem is not None:
-        empty = [""] * 7
+        empty = [""] * 8
         return ["", "", number, *rate, *empty, Cell(f"{partition.problem.code}: {partition.problem.detail}", "bad")]
     return [
         "",
@@ -81,7 +83,8 @@ def _partition_row(partition: "PartitionProgress", *, has_rates: bool) -> list[C
         number,
         _muted(partition.progress),
         Cell(f"{partition.lag or 0:,}", "warning" if partition.lag else "muted"),
-        _age(partition.oldest_age_ms),
+        _time(partition.lag_ms),
+        _time(partition.oldest_age_ms),
         *rate,
         _muted(partition.in_flight),
         _muted(partition.delayed),
@@ -91,9 +94,9 @@ def _partition_row(partition: "PartitionProgress", *, has_rates: bool) -> list[C
     ]
 
 
-def _age(age_ms: int | None) -> Cell:
+def _time(time_ms: int | None) -> Cell:
     """Nothing where all is done, or it cannot be told."""
-    return Cell(duration_text(age_ms) if age_ms else "", "muted")
+    return Cell(duration_text(time_ms) if time_ms else "", "muted")
 
 
 def _lag_cell(lag: int) -> Cell:

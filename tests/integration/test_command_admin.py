@@ -237,7 +237,18 @@ class TestLag:
         fill(server, name)
         take(server, name, name, received=4, acked=2)
         table = acklog("lag", "--group", name).stdout.splitlines()
-        assert table[0].split() == ["GROUP", "TOPIC", "LAG", "OLDEST", "IN", "FLIGHT", "DELAYED", "DEAD", "LOST"]
+        assert table[0].split() == [
+            "GROUP",
+            "TOPIC",
+            "LAG",
+            "BEHIND",
+            "OLDEST",
+            "IN",
+            "FLIGHT",
+            "DELAYED",
+            "DEAD",
+            "LOST",
+        ]
         assert (table[1].split()[:3], table[1].split()[-4:]) == ([name, name, "8"], ["2", "0", "0", "0"])
         detailed = acklog("lag", "-g", name, "-t", name, "--partitions")
         assert len(detailed.stdout.splitlines()) == 4

@@ -108,6 +108,14 @@ class TestLag:
         assert "UNAVAILABLE: it has no leader" in text
         assert len({len(line.rstrip()) for line in lines if "UNAVAILABLE" in line}) == 1
 
+    def test_the_table_says_how_far_behind_in_time(self) -> None:
+        offsets = GroupOffsets(
+            "mail", [PartitionProgress("bills", 0, lag=7, lag_ms=90_000, oldest_age_ms=7_200_000)], 7
+        )
+        heads, *rows = plain_text(lag_table(lags_of(offsets), with_partitions=True)).splitlines()
+        assert heads.split()[4:8] == ["BELOW", "LAG", "BEHIND", "OLDEST"]
+        assert [row.split()[-10:-5] for row in rows] == [["1", "min", "30", "s", "2"]] * 2
+
     def test_rates_are_those_between_two_looks(self) -> None:
         rates = LagRates()
         before = lags_of(GroupOffsets("mail", [progress("orders", 0, 10, 5)], 5))
