@@ -28,12 +28,13 @@ class AsyncTopics:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    async def list(self) -> "list[Topic]":
-        """All topics that the token may see, by name."""
+    async def list(self, *, with_internal: bool = False) -> "list[Topic]":
+        """All topics that the token may see, by name. `with_internal`: Acklog's own as well, which takes the right to
+        everything."""
         topics: list[Topic] = []
         after: str | None = None
         while True:
-            page = await self._caller.perform(catalog_calls.list_topics(after))
+            page = await self._caller.perform(catalog_calls.list_topics(after, with_internal=with_internal))
             topics += page.topics
             after = page.next
             if after is None:

@@ -28,9 +28,10 @@ class Topics:
         self._run = background.run
         self._twin = twin
 
-    def list(self) -> "list[Topic]":
-        """All topics that the token may see, by name."""
-        return self._run(lambda: self._twin().list())
+    def list(self, *, with_internal: bool = False) -> "list[Topic]":
+        """All topics that the token may see, by name. `with_internal`: Acklog's own as well, which takes the right to
+        everything."""
+        return self._run(lambda: self._twin().list(with_internal=with_internal))
 
     def get(self, name: str) -> TopicDescription:
         """The topic with the state of each partition. Raises TopicNotFound, with names like it in `near`."""

@@ -36,8 +36,9 @@ _read_seek = read_as(SeekResult)
 _read_status = read_as(dict[str, str])
 
 
-def list_topics(after: str | None) -> Call[TopicPage]:
-    return Call(Request("GET", target("/topics", [("limit", PAGE_LENGTH), ("after", after)])), _read_topics)
+def list_topics(after: str | None, *, with_internal: bool) -> Call[TopicPage]:
+    pairs = [("limit", PAGE_LENGTH), ("after", after), ("internal", "true" if with_internal else None)]
+    return Call(Request("GET", target("/topics", pairs)), _read_topics)
 
 
 def get_topic(name: str) -> Call[TopicDescription]:

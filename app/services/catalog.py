@@ -133,6 +133,11 @@ class Catalog:
         """All but Acklog's own, by name."""
         return [topic for topic in self._metadata.topics() if not is_internal(topic.name)]
 
+    def operated_topics(self, principal: Principal) -> list[Topic]:
+        """All, by name: for operators. Raises ServerError FORBIDDEN."""
+        principal.require_everything()
+        return list(self._metadata.topics())
+
     # --- nodes -------------------------------------------------------------------------------------------------------
 
     async def confirm_nodes(self) -> None:

@@ -133,10 +133,11 @@ class TopicService:
                     detail = f"the group {group.name!r} reads {topic.name!r} in the order of its keys"
                     raise ServerError(ProblemCode.WRONG_GROUP_MODE, detail, field="partitions")
 
-    def list_page(self, principal: Principal, *, limit: int, after: str) -> TopicListing:
+    def list_page(self, principal: Principal, *, limit: int, after: str, with_internal: bool = False) -> TopicListing:
+        """`with_internal`: Acklog's own as well, for operators. Raises ServerError FORBIDDEN."""
         principal.require(Scope.READ)
         found: list[TopicView] = []
-        for topic in self._catalog.topics():
+        for topic in self._catalog.operated_topics(principal) if with_internal else self._catalog.topics():
             if topic.name > after and principal.may_see(topic.name):
                 if len(found) == limit:
                     return TopicListing(found, found[-1].name)

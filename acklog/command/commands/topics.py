@@ -77,11 +77,16 @@ DataLossOption = Annotated[
 
 
 @command.command("list")
-def list_all(context: typer.Context) -> None:
+def list_all(
+    context: typer.Context,
+    with_internal: Annotated[
+        bool, typer.Option("--internal", help="Acklog's own as well, whose names begin with two underscores.")
+    ] = False,
+) -> None:
     """List the topics."""
     session = session_of(context)
     with session.client() as client:
-        topics = client.topics.list()
+        topics = client.topics.list(with_internal=with_internal)
     now_ms = session.now_ms()
     columns = [
         Column("topic", style="name"),

@@ -20,7 +20,7 @@ from app.http.parsing.json_schema import Schema, reference
 from app.http.parsing.receive import RECEIVE_QUERY
 from app.http.parsing.records import RECORDS_QUERY
 from app.http.parsing.send import SEND_QUERY
-from app.http.parsing.topics import LISTING_QUERY, UPDATE_QUERY
+from app.http.parsing.topics import LISTING_QUERY, TOPICS_QUERY, UPDATE_QUERY
 
 _P = ProblemCode
 
@@ -182,7 +182,7 @@ OPERATIONS: dict[str, Operation] = {
         query=RECORDS_QUERY,
     ),
     "listTopics": Operation(
-        "Topics by name", {200: ("A page of topics", json_of("TopicListing"))}, WITH_TOKEN, query=LISTING_QUERY
+        "Topics by name", {200: ("A page of topics", json_of("TopicListing"))}, WITH_TOKEN, query=TOPICS_QUERY
     ),
     "putTopic": Operation(
         "Create a topic; one that is there with these settings is fine, and is never changed",

@@ -13,11 +13,13 @@ LISTING_MAX = 10_000
 
 _decoder = msgspec.json.Decoder(TopicFields)
 
-LISTING_QUERY = query.QueryTable(
-    (
-        query.integer("limit", 1, LISTING_MAX, "entries at most", default=LISTING_DEFAULT),
-        query.text("after", limits.NAME_LENGTH_MAX, "only names behind this one: `next` of the page before"),
-    )
+_PAGE = (
+    query.integer("limit", 1, LISTING_MAX, "entries at most", default=LISTING_DEFAULT),
+    query.text("after", limits.NAME_LENGTH_MAX, "only names behind this one: `next` of the page before"),
+)
+LISTING_QUERY = query.QueryTable(_PAGE)
+TOPICS_QUERY = query.QueryTable(
+    (*_PAGE, query.switch("internal", "also Acklog's own topics, whose names begin with `__`: `admin` over everything"))
 )
 
 UPDATE_QUERY = query.QueryTable(
@@ -44,5 +46,14 @@ def parse_topic(body: bytes) -> TopicFields:
 
 def parse_listing(query_string: bytes) -> tuple[int, str]:
     """(how many, after which name). Raises ServerError."""
-    arguments = LISTING_QUERY.parse(query_string)
+    return _page(LISTING_QUERY.parse(query_string))
+
+
+def parse_topics(query_string: bytes) -> tuple[int, str, bool]:
+    """(how many, after which name, whether Acklog's own as well). Raises ServerError."""
+    arguments = TOPICS_QUERY.parse(query_string)
+    return *_page(arguments), arguments.switch("internal")
+
+
+def _page(arguments: query.Arguments) -> tuple[int, str]:
     return arguments.integer("limit") or LISTING_DEFAULT, arguments.text("after") or ""

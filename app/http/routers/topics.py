@@ -10,7 +10,7 @@ from app.http.exchange.responses import json_response
 from app.http.parsing.cluster import parse_decommission
 from app.http.parsing.query import NO_PARAMETERS
 from app.http.parsing.records import partition_number
-from app.http.parsing.topics import parse_listing, parse_topic, parse_update
+from app.http.parsing.topics import parse_topic, parse_topics, parse_update
 from app.http.routers.administration_body import body_of
 
 
@@ -21,8 +21,9 @@ def add_topics(router: APIRouter, services: HttpServices) -> None:
     async def list_topics(request: Request) -> Response:
         headers = RequestHeaders(request)
         principal = principal_of(headers, tokens)
-        limit, after = parse_listing(request.scope["query_string"])
-        return json_response(services.topics.list_page(principal, limit=limit, after=after))
+        limit, after, with_internal = parse_topics(request.scope["query_string"])
+        page = services.topics.list_page(principal, limit=limit, after=after, with_internal=with_internal)
+        return json_response(page)
 
     @router.put("/topics/{topic}", operation_id="putTopic", tags=["topics"])
     async def put_topic(request: Request) -> Response:

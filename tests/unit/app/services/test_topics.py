@@ -178,6 +178,20 @@ async def test_listings_come_in_pages(client: httpx2.AsyncClient, world: MemoryW
     assert (await client.get("/topics?limit=0")).json()["field"] == "limit"
 
 
+async def test_acklogs_own_topics_are_listed_for_who_asks_for_them(
+    client: httpx2.AsyncClient, world: MemoryWorld
+) -> None:
+    for name in ("orders", "__groups"):
+        await world.topic(name)
+    assert [topic["name"] for topic in (await client.get("/topics")).json()["topics"]] == ["orders"]
+    first = (await client.get("/topics?internal=true&limit=1")).json()
+    assert ([topic["name"] for topic in first["topics"]], first["next"]) == (["__groups"], "__groups")
+    rest = (await client.get("/topics?internal=true&after=__groups")).json()
+    assert [topic["name"] for topic in rest["topics"]] == ["orders"]
+    assert (await client.get("/topics?internal=yes")).json()["field"] == "internal"
+    assert (await client.get("/groups?internal=true")).json()["field"] == "internal"
+
+
 async def test_deleting(client: httpx2.AsyncClient, world: MemoryWorld) -> None:
     await world.topic()
     response = await client.delete("/topics/orders")
