@@ -17,6 +17,10 @@ HEADER_VALUE_BYTES_MAX = 4096
 TAGS_MAX = 16
 TAG_BYTES_MAX = 64
 CONTENT_TYPE_BYTES_MAX = 128
+FILTER_BYTES_MAX = 4096  # of a filter's text
+FILTER_TERMS_MAX = 64  # comparisons
+FILTER_VALUES_MAX = 256  # of one list
+FILTER_DEPTH_MAX = 16  # parentheses and `not` within each other
 TIMESTAMP_MS_MAX = 253_402_300_799_999  # the last millisecond of the year 9999
 
 # What one record adds beside its body is bounded by the limits above; a batch carries at most one request.
