@@ -198,6 +198,8 @@ class PartitionProgress(msgspec.Struct, rename="camel"):
     done_above: int | None = None
     in_flight: int | None = None
     delayed: int | None = None
+    blocked: int | None = None
+    """Messages that wait for a person's decision."""
     dead_lettered: int | None = None
     lost: int | None = None
     log_start: int | None = None

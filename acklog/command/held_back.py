@@ -1,14 +1,16 @@
-"""Why a group with an order does not get a message that waits: whose its partition is, what is before it in its key."""
+"""Why a group with an order does not get a message that waits: whose its partition is, what is before it in its key,
+and what of that waits for a person."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
 from acklog.command.group_members import owner_of, silence_text
 from acklog.command.message_state import Explanation, state_in
 from acklog.command.quantities import count_text
+from acklog.wire.limits import BLOCKED_LISTED_MAX
 
 if TYPE_CHECKING:
     from acklog import Client
-    from acklog.catalog import Group, PartitionProgress
+    from acklog.catalog import BlockedMessage, Group, PartitionProgress
     from acklog.messages import StoredMessage
 
 SEARCHED_MESSAGES_MAX = 10_000
@@ -31,11 +33,34 @@ def held_back(
 ) -> Explanation | None:
     """Of a message that waits in the group, whatever it has been through. None: the group's next receive gets it, as
     far as can be told."""
+    behind = _of_blocked(client, message, group) if progress.blocked else None
+    if behind is not None:
+        return behind
     if group.mode == "exclusive":
         return _of_owner(message, group, progress)
     if group.mode == "keyOrdered" and message.key is not None and progress.progress is not None:
         return _of_key(client, message, group, progress.progress)
     return None
+
+
+def _of_blocked(client: "Client", message: "StoredMessage", group: "Group") -> Explanation | None:
+    found = client.groups.blocked(group.name, message.topic, limit=BLOCKED_LISTED_MAX)
+    first = next((each for each in found.keys if _is_held_by(message, each, group)), None)
+    if first is None:
+        return None
+    place = f"--topic {first.topic} --partition {first.partition} --offset {first.offset}"
+    named = f"{group.name} {place if first.message_id is None else f'--message {first.message_id}'}"
+    what = first.message_id or f"offset {first.offset}"
+    return Explanation(
+        f"Waiting behind {what}, which is blocked: {count_text(first.attempts, 'attempt')} failed.",
+        "It comes when somebody has decided about that one.",
+        f"Try that one again: acklog keys release {named}. Give it up: acklog keys skip {named}",
+    )
+
+
+def _is_held_by(message: "StoredMessage", blocked: "BlockedMessage", group: "Group") -> bool:
+    is_before = blocked.partition == message.partition and blocked.offset < message.offset
+    return is_before and (group.mode == "exclusive" or (message.key is not None and blocked.key == message.key))
 
 
 def _of_owner(message: "StoredMessage", group: "Group", progress: "PartitionProgress") -> Explanation | None:

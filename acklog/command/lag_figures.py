@@ -18,6 +18,7 @@ class TopicLag:
     lag: int = 0
     in_flight: int = 0
     delayed: int = 0
+    blocked: int = 0
     dead_lettered: int = 0
     lost: int = 0
     progress: int = 0
@@ -29,8 +30,8 @@ class TopicLag:
 
     @property
     def waiting(self) -> int:
-        """Neither done nor leased nor delayed: what a consumer would get now."""
-        return max(0, self.lag - self.in_flight - self.delayed)
+        """Neither done nor leased nor delayed nor blocked: what a consumer would get now, at most."""
+        return max(0, self.lag - self.in_flight - self.delayed - self.blocked)
 
     @property
     def is_paused(self) -> bool:
@@ -46,6 +47,7 @@ class TopicLag:
         self.lag += partition.lag or 0
         self.in_flight += partition.in_flight or 0
         self.delayed += partition.delayed or 0
+        self.blocked += partition.blocked or 0
         self.dead_lettered += partition.dead_lettered or 0
         self.lost += partition.lost or 0
         self.lag_ms = max(self.lag_ms, partition.lag_ms or 0)
@@ -65,6 +67,8 @@ class TopicLag:
             "deadLettered": self.dead_lettered,
             "lost": self.lost,
         }
+        if self.blocked:
+            document["blocked"] = self.blocked
         if self.unknown:
             document["unknownPartitions"] = self.unknown
         if self.paused:

@@ -40,7 +40,7 @@ def lag_table(
         rows.append(_topic_row(lag, rates, with_partitions=with_partitions))
         if with_partitions:
             rows += [_partition_row(partition, has_rates=bool(rates)) for partition in lag.partitions]
-    if not any(lag.unknown or lag.paused for lag in lags):
+    if not any(lag.unknown or lag.paused or lag.blocked for lag in lags):
         columns, rows = columns[:-1], [row[:-1] for row in rows]
     return Table(columns, rows, empty=empty)
 
@@ -68,6 +68,8 @@ def _remark(lag: TopicLag) -> Cell | str:
         return Cell(f"{lag.unknown} partitions cannot be asked", "bad")
     if lag.is_paused:
         return Cell("paused", "warning")
+    if lag.blocked:
+        return _blocked(lag.blocked)
     return Cell(f"{lag.paused} partitions paused", "warning") if lag.paused else ""
 
 
@@ -90,8 +92,18 @@ def _partition_row(partition: "PartitionProgress", *, has_rates: bool) -> list[C
         _muted(partition.delayed),
         _muted(partition.dead_lettered),
         _muted(partition.lost),
-        Cell("paused", "warning") if partition.is_paused else "",
+        _partition_remark(partition),
     ]
+
+
+def _partition_remark(partition: "PartitionProgress") -> Cell | str:
+    if partition.is_paused:
+        return Cell("paused", "warning")
+    return _blocked(partition.blocked) if partition.blocked else ""
+
+
+def _blocked(count: int) -> Cell:
+    return Cell(f"{count:,} blocked: acklog keys list", "bad")
 
 
 def _time(time_ms: int | None) -> Cell:

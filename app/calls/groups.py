@@ -169,7 +169,8 @@ class GroupListing(msgspec.Struct, omit_defaults=True):
 
 class ProgressView(msgspec.Struct, rename="camel"):
     """`progress` is the first offset not done, `doneAbove` counts the done ones above it, `lag` all that are not done,
-    `lost` those that retention removed before they were done. `committed` is what a reader said that keeps its own
+    `blocked` those that wait for a person's decision, `lost` those that retention removed before they were done.
+    `committed` is what a reader said that keeps its own
     position; null where there is none. `lag_ms` is how much earlier than the newest message the first one was appended
     that is not done, `oldest_age_ms` how long ago that was; null where it cannot be told, and where many groups are
     shown at once.
@@ -183,6 +184,7 @@ class ProgressView(msgspec.Struct, rename="camel"):
     done_above: int | None = None
     in_flight: int | None = None
     delayed: int | None = None
+    blocked: int | None = None
     dead_lettered: int | None = None
     lost: int | None = None
     log_start: int | None = None

@@ -67,7 +67,7 @@ class NodeCollector(Collector):
 
     def _by_group(self) -> Iterable[Metric]:
         figures: dict[str, dict[tuple[str, ...], int]] = {
-            name: {} for name in ("lag", "in_flight", "dead_lettered", "lost_to_retention")
+            name: {} for name in ("lag", "in_flight", "blocked", "dead_lettered", "lost_to_retention")
         }
         ages_s: dict[str, dict[tuple[str, ...], float]] = {"lag": {}, "oldest_age": {}}
         clock_ms = self._node.vital_signs().clock_ms
@@ -77,7 +77,8 @@ class NodeCollector(Collector):
                 group = self._metadata.group_by_id(position.group_id)
                 labels = (topic, self._groups.label(group.name if group is not None else "deleted"))
                 lag = partition.host.high_watermark - position.progress - position.done_above
-                values = (lag, position.in_flight, position.dead_lettered, position.lost)
+                blocked = position.blocked
+                values = (lag, position.in_flight, blocked, position.dead_lettered, position.lost)
                 for family, value in zip(figures.values(), values, strict=True):
                     family[labels] = family.get(labels, 0) + value
                 oldest_ms = append_time_near(partition, position.progress)
@@ -88,6 +89,7 @@ class NodeCollector(Collector):
         texts = {
             "lag": "Messages that the group has not done",
             "in_flight": "Messages leased by the group's consumers",
+            "blocked": "Messages that hold up their key, or their partition, until a person decides",
             "dead_lettered": "Messages that went to the group's dead-letter topic",
             "lost_to_retention": "Messages that retention removed before the group had done them",
         }

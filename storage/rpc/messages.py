@@ -240,7 +240,7 @@ class GroupPosition(_Message):
     """`progress` is the first offset not done; `done_above` counts the done ones above it, `lost` those that retention
     removed before they were done. `generation` is the group's number of seeks (-1: an earlier version).
     `oldest_append_ms`: when the first message was appended that is not done, of the group that was asked for; -1 where
-    all are done, or it cannot be told."""
+    all are done, or it cannot be told. `blocked` messages wait for a person's decision."""
 
     group_id: str
     progress: int
@@ -252,6 +252,7 @@ class GroupPosition(_Message):
     generation: int = -1
     committed: CommittedOffset | None = None
     oldest_append_ms: int = -1
+    blocked: int = 0
 
 
 class PositionsResponse(_Message):

@@ -65,6 +65,27 @@ def test_it_is_skipped_by_its_id_or_its_place(acklog: Acklog, blocked: str) -> N
     assert keys(acklog, blocked) == []
 
 
+def test_a_group_and_what_waits_say_what_is_blocked(acklog: Acklog, blocked: str) -> None:
+    sent = acklog("send", blocked, "2", "--key", "ann", "--json").lines[0]["messageId"]
+    other = acklog("send", blocked, "3", "--key", "ben", "--json").lines[0]["messageId"]
+    described = acklog("groups", "describe", blocked, "--json").document
+    assert [(each["key"], each["offset"]) for each in described["blocked"]] == [("ann", 0)]
+    first = described["blocked"][0]["messageId"]
+    assert described["topics"][0]["blocked"] == 1
+    shown = acklog("groups", "describe", blocked).stdout
+    assert "1 blocked" in shown
+    assert first in shown
+    assert "1 blocked: acklog keys list" in acklog("groups", "lag", blocked, "--partitions").stdout
+    assert f"acklog keys release {blocked} --message {first}" in acklog("why", first, "--json").stdout
+    [behind] = acklog("why", sent, "--json").document["groups"]
+    assert behind["what"] == f"Waiting behind {first}, which is blocked: 1 attempt failed."
+    assert f"acklog keys skip {blocked} --message {first}" in behind["toDo"]
+    assert "blocked" not in acklog("why", other, "--json").document["groups"][0]["what"]
+    assert acklog("keys", "skip", blocked, "--message", first, "--yes").exit_code == 0
+    assert acklog("groups", "describe", blocked, "--json").document["blocked"] == []
+    assert "blocked" not in acklog("why", sent, "--json").document["groups"][0]["what"]
+
+
 @pytest.mark.parametrize(
     "options",
     [

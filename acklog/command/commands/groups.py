@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from acklog.command.arguments import YesOption
+from acklog.command.blocked_view import blocked_view
 from acklog.command.commands.group_positions import commit, copy, group_lag
 from acklog.command.commands.seek import seek
 from acklog.command.confirmation import confirm
@@ -90,14 +91,21 @@ def list_all(context: typer.Context) -> None:
 @command.command("describe")
 @command.command("show")
 def show(context: typer.Context, group: GroupArgument) -> None:
-    """Show a group's settings, its members and what is theirs, and how far it is in each topic."""
+    """Show a group's settings, its members and what is theirs, how far it is in each topic, and what is blocked."""
     session = session_of(context)
     with session.client() as client:
         found = client.groups.get(group)
         lags = lags_of(client.groups.offsets(group))
-    document = {"group": found, "topics": [lag.document(with_partitions=False) for lag in lags]}
-    views = [settings_fields(found, session.now_ms()), *members_view(found), _progress(lags, group)]
-    session.output.show(document, *views)
+        topics = [lag.topic for lag in lags if lag.blocked]
+        blocked = client.groups.blocked(group, topics) if topics else None
+    document = {
+        "group": found,
+        "topics": [lag.document(with_partitions=False) for lag in lags],
+        "blocked": [] if blocked is None else blocked.keys,
+    }
+    now_ms = session.now_ms()
+    views = [settings_fields(found, now_ms), *members_view(found), _progress(lags, group)]
+    session.output.show(document, *views, *blocked_view(blocked, now_ms=now_ms))
 
 
 @command.command("create")

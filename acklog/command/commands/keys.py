@@ -1,22 +1,18 @@
 """`acklog keys`: messages that hold up their key, or their partition, until somebody decides."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from acklog.command.arguments import YesOption
+from acklog.command.blocked_view import blocked_table
 from acklog.command.confirmation import confirm
 from acklog.command.failures import UsageError
-from acklog.command.session import Session, session_of
-from acklog.command.times import ago_text
+from acklog.command.session import session_of
 from acklog.command.topic_names import complete_groups, complete_topics
 from acklog.command.tree import CommandTyper
-from acklog.command.views import Cell, Column, Table
 from acklog.command.words import counted
 from acklog.wire.limits import BLOCKED_LISTED_DEFAULT, BLOCKED_LISTED_MAX, PARTITIONS_MAX
-
-if TYPE_CHECKING:
-    from acklog.catalog import BlockedMessage
 
 command = CommandTyper(
     name="keys",
@@ -66,7 +62,7 @@ def list_all(
     if found.count > len(found.keys):
         session.output.note(f"These are {len(found.keys):,} of {counted(found.count, 'message')}.")
     empty = f"Nothing waits for a decision in {group}."
-    session.output.show(found, _table(session, found.keys, empty=empty))
+    session.output.show(found, blocked_table(found.keys, now_ms=session.now_ms(), empty=empty))
 
 
 @command.command("release")
@@ -87,7 +83,7 @@ def release(
             group, topic=topic, key=key, partition=partition, offset=offset, message_id=message
         )
     session.output.note(f"Released {counted(len(found.keys), 'message')} of {group}.")
-    session.output.show(found, _table(session, found.keys))
+    session.output.show(found, blocked_table(found.keys, now_ms=session.now_ms()))
 
 
 @command.command("skip")
@@ -112,7 +108,7 @@ def skip(
             group, topic=topic, key=key, partition=partition, offset=offset, message_id=message
         )
     session.output.note(f"Skipped {counted(len(found.keys), 'message')} of {group}.")
-    session.output.show(found, _table(session, found.keys))
+    session.output.show(found, blocked_table(found.keys, now_ms=session.now_ms()))
 
 
 def _check(topic: str | None, key: str | None, partition: int | None, offset: int | None, message: str | None) -> None:
@@ -123,29 +119,3 @@ def _check(topic: str | None, key: str | None, partition: int | None, offset: in
     if not (is_place or is_key or is_message):
         hint = "Give --message ID; or --topic TOPIC with --key KEY, or with --partition NUMBER and --offset OFFSET."
         raise UsageError("it takes one message, or one key", hint=hint)
-
-
-def _table(session: Session, messages: "list[BlockedMessage]", *, empty: str = "") -> Table:
-    now_ms = session.now_ms()
-    columns = [
-        Column("topic", style="name"),
-        Column("partition", align="right"),
-        Column("offset", align="right"),
-        Column("key"),
-        Column("attempts", align="right"),
-        Column("blocked", may_wrap=False),
-        Column("message", style="muted"),
-    ]
-    rows: list[list[Cell | str]] = [
-        [
-            each.topic,
-            str(each.partition),
-            str(each.offset),
-            each.key or "",
-            f"{each.attempts:,}",
-            ago_text(each.since_ms, now_ms),
-            each.message_id or "",
-        ]
-        for each in messages
-    ]
-    return Table(columns, rows, empty=empty)

@@ -101,6 +101,7 @@ _PROGRESS: Document = {
     "doneAbove": 0,
     "inFlight": 1,
     "delayed": 0,
+    "blocked": 0,
     "deadLettered": 0,
     "lost": 0,
     **_ENDS,

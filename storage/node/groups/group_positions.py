@@ -16,4 +16,5 @@ def position_of(state: GroupInPartition) -> GroupPosition:
         state.lost_count,
         state.generation,
         None if committed is None else CommittedOffset(committed.offset, committed.leader_epoch, committed.metadata),
+        blocked=state.blocked_count,
     )

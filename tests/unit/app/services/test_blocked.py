@@ -7,6 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from app.processes.node_metrics import NodeCollector
 from cluster.model.values import Topic
 from tests.support.cluster import Cluster, ClusterBuilder, client_of
 
@@ -67,6 +68,15 @@ async def take(client: httpx2.AsyncClient, count: int, mode: str = "keyOrdered",
             assert (await client.post("/ack", json={"receipt": message["receipt"]})).status_code == 200
         bodies += [message["body"] for message in found]
     return bodies
+
+
+def metric(cluster: Cluster) -> float:
+    [node] = cluster.nodes.values()
+    collector = NodeCollector(node.node, node.metadata, names_max=9)
+    [found] = [each for each in collector.collect() if each.name == "acklog_group_blocked"]
+    [sample] = found.samples
+    assert sample.labels == {"topic": "orders", "group": "workers"}
+    return float(sample.value)
 
 
 @pytest.mark.parametrize("nodes", NODES)
@@ -179,6 +189,9 @@ def test_an_answer_shows_so_many_and_counts_all() -> None:
         found = await blocked(client, limit=1)
         assert ([each["offset"] for each in found["keys"]], found["count"]) == ([0], 2)
         assert [each["offset"] for each in (await blocked(client, limit=1_000))["keys"]] == [0, 2]
+        [progress] = (await client.get("/groups/workers/offsets")).json()["offsets"]
+        assert (progress["blocked"], progress["lag"]) == (2, 4)
+        assert metric(cluster) == 2
         assert (await client.get("/groups/workers/keys?limit=1001")).json()["field"] == "limit"
         assert (await client.get("/groups/workers/keys?limit=0")).status_code == 400
 

@@ -45,6 +45,9 @@ SEEK = {"topic": "mine", "to": "latest"}
 THEIR_SEEK = {"topic": "theirs", "to": "latest"}
 COMMIT = {"offsets": [{"topic": "mine", "partition": 0, "offset": 0}]}
 THEIR_COMMIT = {"offsets": [{"topic": "theirs", "partition": 0, "offset": 0}]}
+BLOCKED = {"topic": "mine", "partition": 0, "offset": 0}
+BLOCKED_KEY = {"topic": "mine", "key": "k"}
+THEIR_BLOCKED = {"topic": "theirs", "partition": 0, "offset": 0}
 CALLS = [
     Call("POST", "/messages", "yyyy", {"queue": "mine", "body": 1}),
     Call("POST", "/messages", "ynny", {"queue": "theirs", "body": 1}),
@@ -93,6 +96,21 @@ CALLS = [
     Call("POST", "/groups/mine/offsets/copy", "yyyn", {"from": "shared"}),
     Call("POST", "/groups/mine/offsets/copy", "yynn", {"from": "theirs"}),
     Call("POST", "/groups/theirs/offsets/copy", "yynn", {"from": "shared"}),
+    Call("GET", "/groups/mine/keys", "yyyn"),
+    Call("GET", "/groups/theirs/keys", "yynn"),
+    Call("GET", "/groups/mine/keys?topic=theirs", "ynnn"),
+    *(
+        call
+        for decision in ("release", "skip")
+        for call in (
+            Call("POST", f"/groups/mine/keys/{decision}", "yyyn", BLOCKED),
+            Call("POST", f"/groups/theirs/keys/{decision}", "yynn", BLOCKED),
+            Call("POST", f"/groups/mine/keys/{decision}", "ynnn", THEIR_BLOCKED),
+            Call("POST", f"/groups/mine/keys/{decision}", "yyyn", BLOCKED_KEY),
+            Call("POST", f"/groups/mine/keys/{decision}", "yyyn", {"messageId": "{mine}"}),
+            Call("POST", f"/groups/mine/keys/{decision}", "ynnn", {"messageId": "{theirs}"}),
+        )
+    ),
     Call("GET", "/groups/mine-own/members", "yyyn"),
     Call("GET", "/groups/theirs-own/members", "yynn"),
     Call("PUT", "/groups/mine-own/members/m", "yyyn", {"topics": ["mine"]}),
@@ -224,3 +242,17 @@ async def test_errors_name_nothing_of_others(guarded: MemoryWorld, serve: Any) -
             assert "theirs" not in answer.text
         refused = await client.post("/ack", json={"receipt": names["receipt-theirs"]}, headers=bearer(BOTH))
         assert "theirs" not in refused.text
+
+
+async def test_looking_at_what_is_blocked_needs_read_and_deciding_admin(serve: Any) -> None:
+    tokens = [{"name": scope, "token": f"{scope}-token-0123456789", "scopes": [scope]} for scope in SCOPES]
+    file = {"tokens": [*FILE["tokens"], *tokens]}
+    async with serve(MemoryWorld(tokens=parse_token_table(json.dumps(file).encode()))) as client:
+        await prepare(client)
+        for scope in SCOPES:
+            headers = bearer(f"{scope}-token-0123456789")
+            listed = await client.get("/groups/mine/keys", headers=headers)
+            assert (listed.status_code == 403) == (scope != "read"), (scope, listed.text)
+            for decision in ("release", "skip"):
+                decided = await client.post(f"/groups/mine/keys/{decision}", json=BLOCKED, headers=headers)
+                assert (decided.status_code == 403) == (scope != "admin"), (scope, decided.text)
