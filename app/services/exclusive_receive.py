@@ -21,7 +21,7 @@ from app.services.polls import SHUTTING_DOWN, Polls
 from app.services.waiting import WaitingRequests
 from cluster.errors import ServerError
 from cluster.model.values import Group
-from storage.rpc.membership_messages import JOIN, HeartbeatResponse
+from storage.rpc.membership_messages import JOIN, HeartbeatResponse, Ownership
 from storage.rpc.messages import ReceiveRequest, ReceiveResponse
 
 NO_PARTITIONS = "NO_PARTITIONS"
@@ -59,8 +59,11 @@ class _Member(NamedTuple):
 
 
 class _Heard(NamedTuple):
+    """`overtaken`: what of it partitions' leaders have refused since."""
+
     at_ms: int
     answer: HeartbeatResponse
+    overtaken: tuple[Ownership, ...] = ()
 
 
 class ExclusiveReceived(NamedTuple):
@@ -91,7 +94,9 @@ class ExclusiveReceive:
         member = _Member(group, request.consumer, subscription, member_epoch)
         answer = await self._assignment(member, topic_ids)
         response = await self._ask(request, answer, topic_ids)
-        if response.reason == FENCED:
+        if response.overtaken:
+            self._overtaken(member, topic_ids, response.overtaken)
+        if response.reason == FENCED or (response.overtaken and not response.messages):
             answer = await self._beat(member, topic_ids)
             response = await self._ask(request, answer, topic_ids)
         if not response.messages and wait_ms > 0:
@@ -106,7 +111,7 @@ class ExclusiveReceive:
 
     async def _assignment(self, member: _Member, topic_ids: tuple[str, ...]) -> HeartbeatResponse:
         heard = self._heard.get(_key(member, topic_ids))
-        if heard is not None and self._clock.monotonic_ms() - heard.at_ms < HEARD_MS_MAX:
+        if heard is not None and not heard.overtaken and self._clock.monotonic_ms() - heard.at_ms < HEARD_MS_MAX:
             return heard.answer
         return await self._beat(member, topic_ids)
 
@@ -114,7 +119,7 @@ class ExclusiveReceive:
         self, member: _Member, topic_ids: tuple[str, ...], *, known_epoch: int = 0, wait_ms: int = 0
     ) -> HeartbeatResponse:
         key = _key(member, topic_ids)
-        self._heard.pop(key, None)
+        heard = self._heard.pop(key, None)
         answer = await self._membership.heartbeat(
             member.group,
             member.name,
@@ -122,11 +127,18 @@ class ExclusiveReceive:
             member_epoch=member.member_epoch,
             known_epoch=known_epoch,
             wait_ms=wait_ms,
+            overtaken=() if heard is None else heard.overtaken,
         )
         self._heard[key] = _Heard(self._clock.monotonic_ms(), answer)
         if len(self._heard) > MEMBERS_KNOWN_MAX:
             self._heard.popitem(last=False)
         return answer
+
+    def _overtaken(self, member: _Member, topic_ids: tuple[str, ...], claims: list[Ownership]) -> None:
+        """The coordinator is told of it with the next heartbeat, which is due."""
+        heard = self._heard.get(_key(member, topic_ids))
+        if heard is not None:
+            self._heard[_key(member, topic_ids)] = heard._replace(overtaken=tuple(claims))
 
     # --- receiving -------------------------------------------------------------------------------------------------
 

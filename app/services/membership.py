@@ -3,7 +3,7 @@
 The coordinator is the leader of the group's partition of the topic `__groups`, which the first call makes.
 """
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 
 from app.calls.members import Subscription
 from app.gateway.dependencies import Gateway
@@ -20,6 +20,7 @@ from storage.rpc.membership_messages import (
     HeartbeatResponse,
     MembersRequest,
     MembersResponse,
+    Ownership,
 )
 from storage.rpc.node_api import NodeApi
 
@@ -42,6 +43,7 @@ class GroupMembership:
         member_epoch: int = JOIN,
         known_epoch: int = 0,
         wait_ms: int = 0,
+        overtaken: Sequence[Ownership] = (),
     ) -> HeartbeatResponse:
         """As `HeartbeatRequest`: the member's assignment, at once if its epoch is not `known_epoch`, else when it
         changes or after `wait_ms`. It is repeated while the coordinator changes; cancelling it ends the wait there."""
@@ -63,6 +65,7 @@ class GroupMembership:
                 subscription.instance_id,
                 known_epoch,
                 max(0, self._leaders.remaining_ms(until_ms)),
+                list(overtaken),
             )
             return answer_of_node(node.heartbeat(request), self._gateway.metadata, group_id=group.id)
 

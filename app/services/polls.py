@@ -18,6 +18,7 @@ from app.gateway.jittered_backoff import JitteredBackoff
 from app.gateway.routing import PartitionLeaders
 from app.services.node_lag import answer_of_node
 from cluster.errors import ServerError
+from storage.rpc.membership_messages import Ownership
 from storage.rpc.messages import DeliveredMessage, ReceiveRequest, ReceiveResponse
 
 logger = structlog.get_logger(__name__)
@@ -94,6 +95,7 @@ class Polls:
         order = sorted(nodes[turn:] + nodes[:turn], key=self._is_suspect)
         messages: list[DeliveredMessage] = []
         reasons: list[str] = []
+        overtaken: list[Ownership] = []
         failure: ServerError | None = None
         for position, node_id in enumerate(order):
             if reasons and self._is_suspect(node_id):
@@ -112,12 +114,14 @@ class Polls:
                 _log_what_may_be_lost(node_id, part)
                 break
             messages.extend(response.messages)
+            overtaken.extend(response.overtaken)
             reasons.append(response.reason)
             if len(messages) >= request.max_messages or bytes_left(request, messages) <= 0:
                 break
         if failure is not None and not reasons:
             raise failure
-        return ReceiveResponse(messages, "" if messages else reason_of(reasons, is_complete=failure is None))
+        reason = "" if messages else reason_of(reasons, is_complete=failure is None)
+        return ReceiveResponse(messages, reason, overtaken)
 
     def _next_turn(self, request: ReceiveRequest) -> int:
         """Counted by group, or by member: with one count for all, groups that take turns would begin at the same node

@@ -64,7 +64,7 @@ class ExclusiveDelivery:
             now_ms=now_ms,
         )
         if verdict is not ClaimVerdict.DUE:
-            return ClaimDecision(verdict)
+            return ClaimDecision(verdict, needed=handover.needed(claim) if verdict is ClaimVerdict.FENCED else 0)
         returned = self._settlement.expire_first(wall_now_ms=wall_now_ms) if is_anything_out else None
         if returned is not None:
             self._returning.mark(item.offset for item in returned.items)

@@ -60,10 +60,11 @@ class DueLetter(NamedTuple):
 
 class ClaimDecision(NamedTuple):
     """`records` make it true that the partition changes hands: they are to be committed in one batch, in their order;
-    then the claim is asked again."""
+    then the claim is asked again. `needed`: where it is FENCED, the lowest ownership that would not have been."""
 
     verdict: ClaimVerdict
     records: Sequence[Returned | Claimed] = ()
+    needed: int = 0
 
 
 class GroupInPartition(Protocol):

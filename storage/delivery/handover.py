@@ -61,6 +61,12 @@ class Handover:
             return ClaimVerdict.WAITING
         return ClaimVerdict.DUE if self._is_forced or not is_anything_out else ClaimVerdict.WAITING
 
+    def needed(self, claim: OwnershipClaim) -> int:
+        """The lowest ownership that would not be fenced, of a claim that is: its number was given to another member as
+        well where it is the highest."""
+        seen = max(self._seen, self._progress.owner.ownership)
+        return seen + 1 if claim.ownership == seen else seen
+
     def deadline_ms(self, rebalance_timeout_ms: int) -> int | None:
         """Until when the owner before may keep what it has, if it is not over."""
         if not self.is_under_way or self._is_forced:

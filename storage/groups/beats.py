@@ -11,6 +11,7 @@ from storage.groups.events import Beat
 from storage.groups.exclusive_group import ExclusiveGroup
 from storage.groups.joining import records_of
 from storage.groups.member import GroupMember
+from storage.groups.reassignment import renumbered_above
 from storage.groups.records import GroupRecord, MemberGone
 from storage.groups.surroundings import ExclusiveTerms
 from storage.rpc.membership_messages import JOIN, LEAVE, STEP_OUT, HeartbeatRequest, HeartbeatResponse
@@ -71,6 +72,9 @@ class Beats:
         for record in records:
             self._change(record, now_ms)
         group = self._groups[request.group_id]
+        renumbered = renumbered_above(group, request.overtaken)
+        if renumbered is not None:
+            self._change(renumbered, now_ms)
         if request.member_epoch == LEAVE:
             self._answered.append((beat.token, HeartbeatResponse(LEAVE, group.epoch, [], 0)))
         else:

@@ -1,15 +1,16 @@
 """Which partitions of a group get another owner."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 
 from cluster.model.values import Assignor
 from storage.groups.assignors.choice import ASSIGNORS
-from storage.groups.assignors.task import AssignmentTask
+from storage.groups.assignors.task import AssignmentTask, Place
 from storage.groups.exclusive_group import ExclusiveGroup, Owner, owned_runs
 from storage.groups.member import SubscribedTopics
-from storage.groups.records import NOBODY, Owned
+from storage.groups.records import NOBODY, Assigned, Owned
 from storage.groups.surroundings import ExclusiveTerms, GroupSurroundings, TopicTable
+from storage.rpc.membership_messages import Ownership
 
 
 def changes_of(group: ExclusiveGroup, terms: ExclusiveTerms, surroundings: GroupSurroundings) -> tuple[Owned, ...]:
@@ -25,6 +26,23 @@ def changes_of(group: ExclusiveGroup, terms: ExclusiveTerms, surroundings: Group
     ]
     changes += [(place, Owner(NOBODY, ownership, False)) for place in group.owners if place not in wanted]
     return owned_runs(changes)
+
+
+def renumbered_above(group: ExclusiveGroup, overtaken: Iterable[Ownership]) -> Assigned | None:
+    """Whose everything is it stays, by numbers higher than those that partitions' leaders say they need; None where
+    another owner has such a number here, and all is well. Where the log of `__groups` was lost the numbers began anew,
+    and leaders would refuse them until they had risen by themselves."""
+    owners = group.owners
+    lost = [
+        each.ownership
+        for each in overtaken
+        if (owner := owners.get(Place(each.topic_id, each.partition))) is not None and owner.ownership < each.ownership
+    ]
+    if not lost:
+        return None
+    epoch = max(group.epoch, *lost) + 1
+    owned = ((place, Owner(owner.member, epoch, False)) for place, owner in owners.items())
+    return Assigned(group.group_id, epoch, owned_runs(owned))
 
 
 def is_concerned(group: ExclusiveGroup, topics: Mapping[str, str]) -> bool:

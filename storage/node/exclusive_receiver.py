@@ -11,6 +11,7 @@ from storage.delivery.handover import ClaimVerdict, OwnershipClaim
 from storage.node.groups.partition_groups import empty_reason_of
 from storage.node.groups.waiting import ClaimingReceive, Place, TopicReaders
 from storage.node.replicas.led_partition import Partition
+from storage.rpc.membership_messages import Ownership
 from storage.rpc.messages import DeliveredMessage, ReceiveRequest, ReceiveResponse
 
 PartitionsOf = Callable[[str], Mapping[int, Partition]]
@@ -22,6 +23,7 @@ PAUSED = "PAUSED"
 class _Found(NamedTuple):
     messages: list[DeliveredMessage]
     verdicts: list[ClaimVerdict]
+    overtaken: list[Ownership]
 
 
 class ExclusiveReceiver:
@@ -70,7 +72,7 @@ class ExclusiveReceiver:
                 left_ms = deadline_ms - self._clock.monotonic_ms()
                 if found.messages or not may_wait or self._is_stopping() or left_ms <= 0:
                     reason = "" if found.messages else self._empty_reason(group, claims, found.verdicts)
-                    return ReceiveResponse(found.messages, reason)
+                    return ReceiveResponse(found.messages, reason, found.overtaken)
                 if not is_known_everywhere:
                     waiter.wake()  # a partition that came just now may not know the group yet
                 await waiter.wait(left_ms)
@@ -95,6 +97,7 @@ class ExclusiveReceiver:
         and no more."""
         collected: list[DeliveredMessage] = []
         verdicts: list[ClaimVerdict] = []
+        overtaken: list[Ownership] = []
         failure: ServerError | None = None
         bytes_left = request.max_bytes
         try:
@@ -103,13 +106,15 @@ class ExclusiveReceiver:
                 if wanted <= 0 or (collected and bytes_left <= 0):
                     break
                 try:
-                    share, verdict = await partition.groups.receive_owned(
+                    share, verdict, needed = await partition.groups.receive_owned(
                         request, group, claims[place], wanted, bytes_left, not collected
                     )
                 except ServerError as error:
                     failure = error
                     continue
                 verdicts.append(verdict)
+                if verdict is ClaimVerdict.FENCED:
+                    overtaken.append(Ownership(*place, needed))
                 if share.messages:
                     self._turn += 1
                     partition.groups.serving_turns[group.id] = self._turn
@@ -117,7 +122,7 @@ class ExclusiveReceiver:
                     collected += share.messages
             if failure is not None and not collected:
                 raise failure
-            return _Found(collected, verdicts)
+            return _Found(collected, verdicts, overtaken)
         except BaseException:
             self._give_back(collected, group)
             raise

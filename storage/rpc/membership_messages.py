@@ -34,6 +34,9 @@ class HeartbeatRequest(_Message):
 
     The answer comes at once if the member's epoch is not `known_epoch`, else when it changes, or after `wait_ms`. While
     a heartbeat waits, the member is there.
+
+    `overtaken` is what partitions' leaders have refused since the answer before, with the ownership that it would need
+    (`ReceiveResponse`): where none was ever given out that is so high, the log of `__groups` was lost.
     """
 
     partition: int
@@ -48,6 +51,7 @@ class HeartbeatRequest(_Message):
     instance_id: str = ""
     known_epoch: int = 0
     wait_ms: int = 0
+    overtaken: list[Ownership] = []
 
 
 class HeartbeatResponse(_Message):

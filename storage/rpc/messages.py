@@ -116,11 +116,12 @@ class DeliveredMessage(_Message):
 
 
 class ReceiveResponse(_Message):
-    """`reason` says why there are no messages: EMPTY, BLOCKED, DELAYED, ALL_LEASED, PAUSED,
-    IN_FLIGHT_LIMIT (`IN_FLIGHT_LIMIT_PER_KEY` where it is that limit of the group), SHUTTING_DOWN."""
+    """Why there are no messages says `reason`: EMPTY, BLOCKED, DELAYED, ALL_LEASED, PAUSED, IN_FLIGHT_LIMIT(_PER_KEY),
+    FENCED, SHUTTING_DOWN. `overtaken` are the claims that are, each with the ownership that it would need."""
 
     messages: list[DeliveredMessage]
     reason: str = ""
+    overtaken: list[Ownership] = []
 
 
 class SettleItem(_Message):
@@ -319,9 +320,7 @@ class BlockedRequest(_Message):
     """Messages of a group whose attempts are used up, and that wait for a decision. `action` is "list" (of the first
     `limit` at `offset` or above), "release" (its attempts begin anew, and it waits at once) or "skip" (it is done). The
     last two are for one message: that at `offset`, written by a leader of `leader_epoch` (-1: whichever); or, where
-    `offset` is -1, those of `key`.
-
-    Raises NOT_BLOCKED, MESSAGE_NOT_FOUND and CONFLICT; nothing is changed then.
+    `offset` is -1, those of `key`. Raises NOT_BLOCKED, MESSAGE_NOT_FOUND and CONFLICT; nothing is changed then.
     """
 
     topic_id: str

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from cluster.model.values import GroupSettings
 from cluster.ports.clock import Clock
-from storage.delivery.group_in_partition import GroupInPartition
+from storage.delivery.group_in_partition import ClaimDecision, GroupInPartition
 from storage.delivery.handover import ClaimVerdict, OwnershipClaim
 from storage.node.groups.delivery_host import DeliveryHost
 from storage.node.groups.delivery_steps import DeliverySteps
@@ -19,10 +19,11 @@ from storage.rpc.messages import ReceiveRequest
 
 
 class OwnedShare(NamedTuple):
-    """`verdict` is why there may be nothing."""
+    """`verdict` is why there may be nothing; `needed` as in `ClaimDecision`."""
 
     share: Share
     verdict: ClaimVerdict
+    needed: int = 0
 
 
 class OwnedReceives:
@@ -60,24 +61,25 @@ class OwnedReceives:
         """As `LeasedReceives.give`, for who owns the partition. It may change hands by this. Raises ServerError, also
         what the append of a record raises."""
         async with self._turns.setdefault(state.group_id, asyncio.Lock()):
-            verdict = await self._claimed(state, claim)
-            if verdict is not ClaimVerdict.OWNED:
-                return OwnedShare(NOTHING, verdict)
+            decision = await self._claimed(state, claim)
+            if decision.verdict is not ClaimVerdict.OWNED:
+                return OwnedShare(NOTHING, decision.verdict, decision.needed)
             share = await self._receives.give(state, request, settings, max_messages, max_bytes, is_first)
-            return OwnedShare(share, verdict)
+            return OwnedShare(share, decision.verdict)
 
     async def claim(self, state: GroupInPartition, claim: OwnershipClaim) -> ClaimVerdict:
         """For who does something else than to receive. It may change hands by this. Raises ServerError as `give`."""
         async with self._turns.setdefault(state.group_id, asyncio.Lock()):
-            return await self._claimed(state, claim)
+            return (await self._claimed(state, claim)).verdict
 
-    async def _claimed(self, state: GroupInPartition, claim: OwnershipClaim) -> ClaimVerdict:
+    async def _claimed(self, state: GroupInPartition, claim: OwnershipClaim) -> ClaimDecision:
+        """Once nothing is left to be written for it."""
         while True:
             now_ms, wall_now_ms = self._clock.monotonic_ms(), self._clock.now_ms()
             decision = state.claim(claim, now_ms=now_ms, wall_now_ms=wall_now_ms)
             if not decision.records:
                 self._steps.arm()  # a handover has a deadline
-                return decision.verdict
+                return decision
             *before, claimed = decision.records
             for record in before:
                 self._delivery.write(record)

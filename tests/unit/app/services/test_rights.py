@@ -123,6 +123,7 @@ CALLS = [
     Call("DELETE", "/groups/mine-own/members/m", "yyyn"),
     Call("DELETE", "/groups/theirs-own/members/m", "yynn"),
     Call("GET", "/topics/__groups", "ynnn"),
+    Call("DELETE", "/topics/__groups", "ynnn"),
     Call("GET", "/topics?internal=true", "ynnn"),
     Call("DELETE", "/groups/mine-too", "ynyn"),
     Call("DELETE", "/groups/theirs-too", "ynnn"),

@@ -198,3 +198,19 @@ def test_a_snapshot_has_the_owner_and_one_of_an_earlier_version_has_none() -> No
     assert group is not None
     assert group.claim(OwnershipClaim("bob", 6), now_ms=0, wall_now_ms=0).verdict is ClaimVerdict.FENCED
     assert group.claim(OwnershipClaim("ada", 7), now_ms=0, wall_now_ms=0).verdict is ClaimVerdict.OWNED
+
+
+def test_who_is_refused_hears_what_number_it_would_have_needed() -> None:
+    bench = ExclusiveBench()
+    bench.claim("ada", 7)
+
+    def needed(member: str, ownership: int) -> int:
+        decision = bench.group.claim(OwnershipClaim(member, ownership), now_ms=bench.now_ms, wall_now_ms=0)
+        return decision.needed
+
+    assert needed("bob", 3) == 7  # ada's own claim would do
+    assert needed("bob", 7) == 8  # the number is ada's: it was given out twice
+    assert needed("ada", 7) == 0
+    bench.receive(1)
+    assert bench.claim("bob", 9) is ClaimVerdict.WAITING
+    assert needed("ada", 7) == 9

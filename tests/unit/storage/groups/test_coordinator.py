@@ -7,7 +7,7 @@ from cluster.model.values import Assignor
 from storage.groups.coordinator_settings import CoordinatorSettings
 from storage.groups.events import Beat
 from storage.groups.records import Assigned, MemberWritten
-from storage.rpc.membership_messages import LEAVE, STEP_OUT, HeartbeatRequest, HeartbeatResponse
+from storage.rpc.membership_messages import LEAVE, STEP_OUT, HeartbeatRequest, HeartbeatResponse, Ownership
 from tests.support.coordinated import GROUP, SESSION_MS, Coordinated
 
 
@@ -324,3 +324,44 @@ def test_one_subscription_of_many_is_kept_once() -> None:
     members = world.coordinator.groups[GROUP].members.values()
     assert len({id(member.subscription) for member in members}) == 1
     assert sum(isinstance(record, MemberWritten) for record in world.log) == 10
+
+
+class TestNumbersThatWereLost:
+    """Partitions' leaders have seen higher ownerships than this coordinator ever gave out."""
+
+    def test_everything_is_its_owners_by_higher_numbers(self) -> None:
+        world = made("one", "two")
+        before = {member: [each.partition for each in world.hear(member).assigned] for member in ("one", "two")}
+        refused = world.hear("one").assigned[0].partition
+        answer = world.hear("one", overtaken=[Ownership("a", refused, 57)])
+        assert answer.member_epoch == answer.group_epoch == 58
+        for member, places in before.items():
+            assert [each.partition for each in world.hear(member).assigned] == places
+            assert all(each.ownership == 58 and not each.is_forced for each in world.hear(member).assigned)
+        assert world.hear("three").group_epoch > 58
+
+    def test_who_waits_hears_of_it(self) -> None:
+        world = made("one", "two")
+        epoch = world.hear("two").member_epoch
+        token = world.beat("two", epoch, known_epoch=epoch, wait_ms=5_000)
+        refused = world.hear("one").assigned[0]
+        world.hear("one", overtaken=[Ownership("a", refused.partition, refused.ownership + 1)])
+        answer = world.answers[token]
+        assert isinstance(answer, HeartbeatResponse)
+        assert answer.member_epoch > epoch
+
+    def test_an_owner_of_before_that_is_refused_changes_nothing(self) -> None:
+        world = made("one")
+        world.hear("two")
+        moved = world.hear("two").assigned[0]
+        records = len(world.log)
+        for needed in (0, 1, moved.ownership):
+            world.hear("one", overtaken=[Ownership("a", moved.partition, needed)])
+        world.hear("one", overtaken=[Ownership("a", 99, 1_000), Ownership("gone", 0, 1_000)])
+        assert len(world.log) == records
+
+    def test_the_log_says_it_to_the_next_coordinator(self) -> None:
+        world = made("one")
+        world.hear("one", overtaken=[Ownership("a", 0, 57)])
+        world.replace()
+        assert {each.ownership for each in world.hear("one").assigned} == {58}
