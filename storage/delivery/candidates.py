@@ -55,14 +55,15 @@ class WantedRange(NamedTuple):
 
 
 class _Part(msgspec.Struct, gc=False, eq=False):
-    """A piece of the log without a hole in what is known: its runs follow one another."""
+    """A piece of the log without a hole in what is known: its runs follow one another. Its length never changes."""
 
+    start: int
+    end: int
     starts: list[int]
     runs: list[CandidateRun]
 
-    @property
-    def end(self) -> int:
-        return self.runs[-1].end
+
+_NOWHERE = _Part(0, 0, [], [])
 
 
 class CandidateIndex:
@@ -73,18 +74,21 @@ class CandidateIndex:
         self._runs_max = runs_max
         self._starts: list[int] = []
         self._parts: OrderedDict[int, _Part] = OrderedDict()  # by start, the longest unused first
+        self._newest = _NOWHERE  # the last one of them: who looks mostly looks on where he was
 
     def run_at(self, offset: int, end: int) -> CandidateRun | WantedRange:
         """What is alike from `offset` on, up to `end` at most; or that this is not known."""
-        at = bisect_right(self._starts, offset) - 1
-        if at >= 0:
-            start = self._starts[at]
-            part = self._parts[start]
-            if offset < part.end:
-                self._parts.move_to_end(start)
-                return part.runs[bisect_right(part.starts, offset) - 1].part(offset, end)
-        following = self._starts[at + 1] if at + 1 < len(self._starts) else end
-        return WantedRange(offset, min(following, end))
+        part = self._newest
+        if not part.start <= offset < part.end:
+            at = bisect_right(self._starts, offset) - 1
+            found = self._parts[self._starts[at]] if at >= 0 else _NOWHERE
+            if offset >= found.end:
+                following = self._starts[at + 1] if at + 1 < len(self._starts) else end
+                return WantedRange(offset, min(following, end))
+            part = self._newest = found
+            self._parts.move_to_end(part.start)
+        run = part.runs[bisect_right(part.starts, offset) - 1]
+        return run if run.start == offset and run.end <= end else run.part(offset, end)
 
     def feed(self, start: int, end: int, runs: Iterable[CandidateRun]) -> None:
         """The log was read from `start` to `end`. `runs` ascend; what none of them covers is not in the log.
@@ -100,7 +104,7 @@ class CandidateIndex:
             return
         fed = list(_without_holes(start, end, runs))[: self._runs_max]
         self._starts.insert(at + 1, start)
-        self._parts[start] = _Part([run.start for run in fed], fed)
+        self._newest = self._parts[start] = _Part(start, fed[-1].end, [run.start for run in fed], fed)
         self.run_count += len(fed)
         while self.run_count > self._runs_max:
             forgotten, part = self._parts.popitem(last=False)

@@ -73,9 +73,13 @@ class PartitionGroupState:
 
     def is_out(self, offset: int) -> bool:
         """Whether somebody has a message that is not done, or it is in a queue: it is neither fresh nor postponed."""
-        if offset in self.leases.by_offset or offset in self.pending or offset in self.returns:
+        if offset in self.leases.by_offset or offset in self.pending.counts:
             return True
-        return offset in self.dead_letters or offset in self.blocked
+        if offset in self.leases.by_offset or offset in self.pending.counts:
+            return True
+        if not (self.progress.retries or self.released or self.interrupted):
+            return False
+        return offset in self.returns or offset in self.dead_letters or offset in self.blocked
 
     def postponed_within(self, offsets: range) -> Iterator[range]:
         """What of these was seen and left for later."""
@@ -98,7 +102,8 @@ class PartitionGroupState:
         """The end of what is done, or about to be passed over, where `offset` is a part of it."""
         if offset < self.progress.progress:
             return self.progress.progress
-        return self.progress.done_above.end_of(offset) or self.skipping.end_of(offset)
+        done_until = self.progress.done_above.end_of(offset)
+        return self.skipping.end_of(offset) if done_until is None and self.skipping.range_count else done_until
 
     @property
     def is_returned_full(self) -> bool:

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 from storage.delivery.candidates import NO_KEY, CandidateKind, CandidateRun
 from storage.delivery.key_search import KeySearch
-from storage.delivery.offset_ranges import OffsetRanges
 from storage.delivery.seeing_selection import CandidateVerdict, Choice, SeeingSelection
+from storage.delivery.waiting_ranges import WaitingRanges
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class _Key:
         self.hash = key_hash
         self.run: dict[int, None] = {}
         self.answer = 0
-        self.waiting: OffsetRanges | None = None
+        self.waiting: WaitingRanges | None = None
         self.unknown_from: int | None = None
 
     @property
@@ -60,6 +60,7 @@ class KeyOrder:
         self._keys: dict[int, _Key] = {}
         self._key_of: dict[int, _Key] = {}  # of what is out
         self._open: dict[int, _Key] = {}  # whose run is of this answer, and something is remembered that may follow
+        self._sought_on: list[_Key] = []  # whose run is of this answer, and what may follow is searched for
         self._ready: dict[int, _Key] = {}  # nothing of it is out, something is remembered; the longest ready first
         self._unknown: dict[int, _Key] = {}  # of which there may be more than is remembered
         self._search: KeySearch[_Key] = KeySearch()
@@ -69,6 +70,7 @@ class KeyOrder:
         self._range_count = 0
         for places in (self._keys, self._key_of, self._open, self._ready, self._unknown):
             places.clear()
+        self._sought_on.clear()
         self._search = KeySearch()
         self._named = None
 
@@ -83,6 +85,11 @@ class KeyOrder:
         self._answer += 1
         self._open.clear()
         self._search.is_showing = False
+        if self._sought_on:
+            for key in self._sought_on:
+                if key.run:  # of an answer before this one, from now on
+                    self._search.leave(key)
+            self._sought_on.clear()
 
     def choose(self, run: CandidateRun) -> Choice:
         if run.key_hash == NO_KEY:
@@ -105,11 +112,11 @@ class KeyOrder:
         for offset in range(run.start, run.end):
             key.run[offset] = None
             self._key_of[offset] = key
-        if key.waiting is None and key.unknown_from is None:
-            return
         if key.waiting is not None:
             self._no_longer_waiting(key, run.start, run.end)
-        elif key.unknown_from is not None and run.start >= key.unknown_from:
+        elif key.unknown_from is None:
+            return
+        elif run.start >= key.unknown_from:
             key.unknown_from = run.end
         self._place(key)
 
@@ -146,8 +153,8 @@ class KeyOrder:
             self._named = None
             return self._search.next()
         self._named = key
-        start = key.waiting.first
-        return CandidateRun(start, key.waiting.end_of(start) or start, key_hash=key.hash)
+        start, end = key.waiting.first_range
+        return CandidateRun(start, end, key_hash=key.hash)
 
     def looked_again(self, until: int | None) -> None:
         key = self._named
@@ -210,17 +217,20 @@ class KeyOrder:
             else:
                 key.unknown_from = start
                 self._search.begin_unknown(key)
+            self._place(key)
+            return
+        if unknown_from is not None and end > unknown_from:
+            key.unknown_from = end
+        if waiting is None:
+            key.waiting = WaitingRanges(start, end)
+            self._range_count += 1
+            self._place(key)
         else:
-            if waiting is None:
-                waiting = key.waiting = OffsetRanges()
             self._range_count -= waiting.range_count
             waiting.add(start, end)
             self._range_count += waiting.range_count
-            if unknown_from is not None and end > unknown_from:
-                key.unknown_from = end
-        self._place(key)
 
-    def _is_full(self, waiting: OffsetRanges | None) -> bool:
+    def _is_full(self, waiting: WaitingRanges | None) -> bool:
         if self._range_count >= self._ranges_max:
             return True
         return waiting is not None and waiting.range_count >= self._ranges_of_key_max
@@ -231,7 +241,7 @@ class KeyOrder:
         self._range_count -= waiting.range_count
         waiting.remove(start, end)
         self._range_count += waiting.range_count
-        if not waiting.range_count:
+        if not waiting:
             key.waiting = None
 
     def _forget_waiting(self, key: _Key) -> None:
@@ -244,30 +254,36 @@ class KeyOrder:
 
     def _place(self, key: _Key) -> None:
         """Bring the key to where its state belongs."""
-        if key.unknown_from is None:
-            self._unknown.pop(key.hash, None)
-        else:
-            self._unknown[key.hash] = key
-        is_remembered = key.waiting is not None
+        key_hash = key.hash
+        is_remembered, goes_on = key.waiting is not None, key.answer == self._answer
         if key.run:
-            self._ready.pop(key.hash, None)
-            self._search.leave(key)
-            if is_remembered and key.answer == self._answer:
-                self._open[key.hash] = key
+            self._ready.pop(key_hash, None)
+            if is_remembered and goes_on:
+                self._open[key_hash] = key
             else:
-                self._open.pop(key.hash, None)
-            return
-        self._open.pop(key.hash, None)
-        if is_remembered:
-            self._search.leave(key)
-            self._ready.setdefault(key.hash, key)
-            return
-        self._ready.pop(key.hash, None)
-        if key.unknown_from is not None:
-            self._search.join(key)
+                self._open.pop(key_hash, None)
         else:
+            self._open.pop(key_hash, None)
+            if is_remembered:
+                self._ready.setdefault(key_hash, key)
+            else:
+                self._ready.pop(key_hash, None)
+                if key.unknown_from is None:
+                    self._keys.pop(key_hash, None)
+        if key.unknown_from is not None:
+            self._unknown[key_hash] = key
+            self._seek(key)
+        elif self._unknown.pop(key_hash, None) is not None:
             self._search.leave(key)
-            self._keys.pop(key.hash, None)
+
+    def _seek(self, key: _Key) -> None:
+        """Have what may follow searched for, if it could go now."""
+        if key.waiting is not None or (key.run and key.answer != self._answer):
+            self._search.leave(key)
+            return
+        self._search.join(key)
+        if key.run:
+            self._sought_on.append(key)
 
     def _searched(self, until: int | None) -> None:
         if until is not None:

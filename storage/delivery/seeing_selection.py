@@ -8,7 +8,9 @@ the group's progress.
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import Protocol
+
+import msgspec
 
 from storage.delivery.candidates import CandidateIndex, CandidateKind, CandidateRun, WantedRange
 from storage.delivery.group_state import PartitionGroupState
@@ -23,7 +25,7 @@ class CandidateVerdict(Enum):
     """Not now: it waits, until `Chooser.look_again` names it."""
 
 
-class Choice(NamedTuple):
+class Choice(msgspec.Struct, gc=False, eq=False):
     """Of the offsets of a run up to `until`; there is at least one."""
 
     verdict: CandidateVerdict
@@ -140,6 +142,7 @@ class Look:
         self._candidates = candidates
         self._room = room
         self._readable_end = readable_end
+        self._may_be_again = bool(state.released or state.interrupted or state.progress.retries)
 
     def at_postponed(self) -> WantedRange | None:
         """What has come back since, or is done, is told as such; it need not be shown."""
@@ -171,23 +174,22 @@ class Look:
 
     def onwards(self, *, until: int | None = None) -> WantedRange | None:
         state, end = self._state, self._readable_end if until is None else until
-        while self._room and state.cursor < end and not self._is_full():
-            passed_until = state.passed_until(state.cursor)
-            if passed_until is not None:
+        if state.is_returned_full or state.is_full_of_holes:
+            return None
+        skipping_max = state.bounds.candidate_runs_max
+        while self._room and (offset := state.cursor) < end and state.skipping.range_count < skipping_max:
+            is_known = offset < state.ahead_until
+            if is_known and (passed_until := state.passed_until(offset)) is not None:
                 state.cursor = passed_until
                 continue
-            run = self._candidates.run_at(state.cursor, end)
+            run = self._candidates.run_at(offset, end)
             if isinstance(run, WantedRange):
                 return run
-            if state.cursor < state.ahead_until:
-                run = run.part(run.start, run.start + 1)  # what the group knows differs from message to message
-            state.cursor = self._see(run)
+            if is_known:  # what the group knows differs from message to message
+                state.cursor = self._see(run.part(offset, offset + 1))
+            else:
+                state.cursor = self._choose(run)
         return None
-
-    def _is_full(self) -> bool:
-        state = self._state
-        is_skipping_full = state.skipping.range_count >= state.bounds.candidate_runs_max
-        return state.is_returned_full or state.is_full_of_holes or is_skipping_full
 
     def _see(self, run: CandidateRun, *, is_chosen: bool = False) -> int:
         """Returns up to where something became of the run."""
@@ -202,11 +204,12 @@ class Look:
         """See a run of which the first message is free, and do what is chosen. Returns up to where that is."""
         verdict, until = CandidateVerdict.PASS_OVER, run.end
         if run.kind is CandidateKind.MESSAGE:
-            verdict, until = self._chooser.choose(run)
+            choice = self._chooser.choose(run)
+            verdict, until = choice.verdict, choice.until
         elif run.kind is CandidateKind.UNREADABLE:
             verdict = CandidateVerdict.LEASE
         if verdict is CandidateVerdict.LEASE:
-            return self._lease(run.part(run.start, until))
+            return self._lease(run if until == run.end else run.part(run.start, until))
         state = self._state
         if verdict is CandidateVerdict.POSTPONE:
             state.postpone(run.start)
@@ -221,19 +224,25 @@ class Look:
 
     def _lease(self, run: CandidateRun) -> int:
         """Up to the first one that is done or out: these are not in a row with the others."""
-        state, end = self._state, run.start
-        leased_end = min(run.end, run.start + self._room)
-        if end >= max(state.cursor, state.ahead_until):
-            end = leased_end
-            self.fresh.extend(range(run.start, end))
-        while end < leased_end and (end == run.start or self._is_free(end)):
-            (self.again if state.is_tracked(end) else self.fresh).append(end)
-            self._taken.add(end)
-            end += 1
-        self._room -= end - run.start
+        state, start = self._state, run.start
+        end = min(run.end, start + self._room)
+        if start >= state.cursor and start >= state.ahead_until:
+            self.fresh.extend(range(start, end))
+        else:
+            end = self._take(start, end)
+        self._room -= end - start
         if run.kind is CandidateKind.MESSAGE:
-            self._chooser.leased(run.part(run.start, end))
+            self._chooser.leased(run if end == run.end else run.part(start, end))
         return end
+
+    def _take(self, start: int, end: int) -> int:
+        offset = start
+        while offset < end and (offset == start or self._is_free(offset)):
+            is_again = self._may_be_again and self._state.is_tracked(offset)
+            (self.again if is_again else self.fresh).append(offset)
+            self._taken.add(offset)
+            offset += 1
+        return offset
 
     def _is_free(self, offset: int) -> bool:
         state = self._state
