@@ -141,7 +141,7 @@ def _without_holes(start: int, end: int, runs: Iterable[CandidateRun]) -> Iterat
         if run.start > position:
             yield CandidateRun(position, run.start, CandidateKind.GAP)
             position = run.start
-        yield run.part(position, end)
+        yield run if run.start == position and run.end <= end else run.part(position, end)
         position = min(run.end, end)
     if position < end:
         yield CandidateRun(position, end, CandidateKind.GAP)

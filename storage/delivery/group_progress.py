@@ -242,15 +242,11 @@ class GroupProgress:
         if self.retries:
             for offset in self._retries_within(start, end):
                 del self.retries[offset]
-        if start == self.progress:
-            self.progress = end
-            self.done_above.remove_below(end)
-        else:
+        if start > self.progress:
             self.done_above.add(start, end)
-        following = self.done_above.end_of(self.progress)
-        if following is not None:
-            self.progress = following
-            self.done_above.remove_below(following)
+            return
+        self.progress = self.done_above.end_of(end) or end
+        self.done_above.remove_below(self.progress)
 
     def _retries_within(self, start: int, end: int) -> Iterator[int]:
         """Costs as much as the smaller of the range and the retries: a jump may be a billion offsets long."""

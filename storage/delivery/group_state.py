@@ -9,7 +9,7 @@ its way to be either), being skipped, or postponed, which is whatever is none of
 fresh, except for a few that old receipts or a replay speak of.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from storage.delivery.dead_letter_queue import DeadLetterQueue
 from storage.delivery.delivery_settings import DeliverySettings
@@ -28,6 +28,7 @@ from storage.delivery.records import (
     Returned,
     Skipped,
     Sought,
+    offsets_of,
     unpack_ranges,
 )
 from storage.delivery.return_queue import ReturnQueue
@@ -73,8 +74,6 @@ class PartitionGroupState:
 
     def is_out(self, offset: int) -> bool:
         """Whether somebody has a message that is not done, or it is in a queue: it is neither fresh nor postponed."""
-        if offset in self.leases.by_offset or offset in self.pending.counts:
-            return True
         if offset in self.leases.by_offset or offset in self.pending.counts:
             return True
         if not (self.progress.retries or self.released or self.interrupted):
@@ -290,10 +289,12 @@ class PartitionGroupState:
             self.postponed_from = None
 
     def _apply_done(self, record: Acked | DeadLettered) -> None:
+        offsets = offsets_of(record.runs)
+        self.pending.unmark(offsets)
+        self.ahead_until = max(self.ahead_until, sum(record.runs))
         for start, end in unpack_ranges(record.runs):
-            self.pending.unmark(range(start, end))
-            self._forget_within(start, end)
-            self.ahead_until = max(self.ahead_until, end)
+            self.selection.done(start, end)
+        self._forget(offsets)
 
     def _apply_skipped(self, record: Skipped) -> None:
         """Costs nothing per offset: compaction may leave gaps of billions."""
@@ -331,20 +332,23 @@ class PartitionGroupState:
         """Drop what is kept beside the progress for a range that is about to be done. Costs as much as the smaller of
         the range and what is kept: retention may jump over a billion messages."""
         self.selection.done(start, end)
-        leased, released, retries = self.leases.by_offset, self.released, self.progress.retries
-        interrupted = self.interrupted
-        offsets: Iterable[int] = range(start, end)
-        count = end - start
-        # One ack sums nothing: its message is leased.
-        if count > len(leased) and count > len(leased) + len(released) + len(retries) + len(interrupted):
-            kept_beside = (leased, released, retries, interrupted)
+        offsets: Sequence[int] = range(start, end)
+        kept_beside: tuple[Collection[int], ...] = (
+            self.leases.by_offset,
+            self.released,
+            self.progress.retries,
+            self.interrupted,
+        )
+        if end - start > sum(len(kept) for kept in kept_beside):
             offsets = [offset for kept in kept_beside for offset in kept if start <= offset < end]
-        if not released and not retries and not interrupted:
-            for offset in offsets:
-                self.leases.remove(offset)
+        self._forget(offsets)
+
+    def _forget(self, offsets: Sequence[int]) -> None:
+        released, interrupted = self.released, self.interrupted
+        self.leases.remove_all(offsets)
+        if not released and not interrupted and not self.progress.retries:
             return
         for offset in offsets:
-            self.leases.remove(offset)
             released.pop(offset, None)
             interrupted.pop(offset, None)
             self.returns.discard(offset)

@@ -4,7 +4,7 @@ Leases made by one call share one `LeaseBatch`, and only that has a deadline: le
 entry and one dictionary update.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 import msgspec
@@ -103,15 +103,36 @@ class LeaseTable:
         if delivery is None:
             return None
         delivery.live_count -= 1
+        self._tidy(delivery)
+        if self._is_counted:
+            self._count_ended(offset, delivery.consumer)
+        return delivery
+
+    def remove_all(self, offsets: Iterable[int]) -> None:
+        """End the leases of these, as far as there are any. Those of one delivery are mostly in a row."""
+        pop, is_counted = self.by_offset.pop, self._is_counted
+        last: LeaseBatch | None = None
+        for offset in offsets:
+            delivery = pop(offset, None)
+            if delivery is None:
+                continue
+            delivery.live_count -= 1
+            if delivery is not last:
+                if last is not None:
+                    self._tidy(last)
+                last = delivery
+            if is_counted:
+                self._count_ended(offset, delivery.consumer)
+        if last is not None:
+            self._tidy(last)
+
+    def _tidy(self, delivery: LeaseBatch) -> None:
+        """One long lease must not keep the memory of a thousand that are over; a `range` needs none."""
         if not delivery.live_count:
             del self._deliveries[delivery.serial]
             self._deadlines.discard(delivery.serial)
         elif type(delivery.offsets) is list and 2 * delivery.live_count < len(delivery.offsets):
-            # One long lease must not keep the memory of a thousand that are over; a `range` needs none.
             delivery.offsets = [each for each in delivery.offsets if self.by_offset.get(each) is delivery]
-        if self._is_counted:
-            self._count_ended(offset, delivery.consumer)
-        return delivery
 
     def tell(self, listener: LeaseListener | None) -> None:
         """Who keeps count of what is leased from now on, if anybody does."""

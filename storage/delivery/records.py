@@ -8,7 +8,7 @@ other settings, gives the state that the leader had. Replaying a record twice in
 record that either overtook is void.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 
 import msgspec
@@ -208,6 +208,13 @@ def unpack_ranges(runs: list[int]) -> Iterator[tuple[int, int]]:
         start = end + gap
         end = start + length
         yield start, end
+
+
+def offsets_of(runs: list[int]) -> Sequence[int]:
+    """What `pack_offsets` was given, ascending. The sum of the runs is the end of it."""
+    if len(runs) == 2:
+        return range(runs[0], runs[0] + runs[1])
+    return [offset for start, end in unpack_ranges(runs) for offset in range(start, end)]
 
 
 def _check_runs(runs: list[int]) -> None:

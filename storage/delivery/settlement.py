@@ -22,8 +22,8 @@ from storage.delivery.records import (
     Cause,
     Returned,
     ReturnedItem,
+    offsets_of,
     pack_offsets,
-    unpack_ranges,
 )
 from storage.delivery.states import MessageEvent, MessageState
 
@@ -67,8 +67,7 @@ class Settlement:
         if not offsets:
             return SettleDecision(results, None)
         runs = pack_offsets(offsets)
-        for start, end in unpack_ranges(runs):
-            state.mark_pending(range(start, end), end=end)
+        state.mark_pending(offsets_of(runs), end=sum(runs))
         return SettleDecision(results, Acked(state.group_id, generation, runs, state.delivered_below))
 
     def nack(

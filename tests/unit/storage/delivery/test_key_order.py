@@ -334,6 +334,25 @@ class TestDepth:
                     leases[lease.offset % 5] = lease
         assert seen == {key: list(range(key, 100, 5)) for key in range(5)}
 
+    def test_answers_are_full_also_of_a_key_that_is_searched_for(self) -> None:
+        bench = bench_of(*[A, B] * 50)
+        (stuck,) = bench.receive()
+        bench.ack(*bench.receive(100))
+        bench.ack(stuck)
+        answers = []
+        while leases := bench.receive(10):
+            bench.ack(*leases)
+            answers.append([lease.offset for lease in leases])
+        assert answers == [list(range(start, min(start + 20, 100), 2)) for start in range(2, 100, 20)]
+
+    def test_a_search_goes_on_for_an_answer_of_its_own_only(self) -> None:
+        bench = bench_of(*[A, B] * 50)
+        (stuck,) = bench.receive()
+        bench.ack(*bench.receive(100))
+        bench.ack(stuck)
+        assert bench.receive_offsets(10) == list(range(2, 22, 2))
+        assert bench.receive_offsets(10) == []
+
     def test_one_search_serves_all_keys_that_it_passes(self) -> None:
         count = 200
         keys = list(range(10, 20))
