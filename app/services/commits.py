@@ -126,6 +126,7 @@ class CommitService:
                 raise ServerError(ProblemCode.MEMBER_FENCED, "the partition is not the member's", field="member")
             request.member, request.ownership = member, ownership.ownership
             request.is_forced = ownership.is_forced
+            request.gone_since, request.left_since = ownership.gone_since, ownership.left_since
 
         def ask(node: NodeApi, _attempt: Try | int) -> Awaitable[CommitResponse]:
             return answer_of_node(node.commit(request), self._gateway.metadata, group_id=group.id)

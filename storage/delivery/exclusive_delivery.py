@@ -65,7 +65,9 @@ class ExclusiveDelivery:
         )
         if verdict is not ClaimVerdict.DUE:
             return ClaimDecision(verdict, needed=handover.needed(claim) if verdict is ClaimVerdict.FENCED else 0)
-        returned = self._settlement.expire_first(wall_now_ms=wall_now_ms) if is_anything_out else None
+        # Who has left knows what it did not do; nobody else does, and what was out then may be what it died of.
+        is_untried = claim.says_left(self._state.progress.owner.ownership)
+        returned = None if is_untried else self._settlement.expire_first(wall_now_ms=wall_now_ms)
         if returned is not None:
             self._returning.mark(item.offset for item in returned.items)
         handover.writing = Claimed(self.group_id, self._group.next_generation(), claim.ownership, claim.member)

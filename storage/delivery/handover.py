@@ -3,7 +3,8 @@
 The group's coordinator numbers the owners of a partition, and whoever receives says by which number. The highest number
 that was seen counts, from the moment when it was seen: the owner before gets nothing more. What it has in hand it may
 still settle, until nothing is left, or the group's `rebalance_timeout_ms` is over, or the coordinator knows that it is
-gone. Then a record says whose the partition is, and begins a generation: every receipt of before is stale.
+gone, as is everybody between it and the one that claims. Then a record says whose the partition is, and begins a
+generation: every receipt of before is stale.
 """
 
 from enum import Enum
@@ -14,11 +15,19 @@ from storage.delivery.records import Claimed
 
 
 class OwnershipClaim(NamedTuple):
-    """`is_forced`: the owner before this one has left, or its session is over."""
+    """Every owner from `gone_since` on and before this one has left, or its session is over; every one from
+    `left_since` on has left. Below 0: nobody has said."""
 
     member: str
     ownership: int
-    is_forced: bool = False
+    gone_since: int = -1
+    left_since: int = -1
+
+    def says_gone(self, ownership: int) -> bool:
+        return 0 <= self.gone_since <= ownership
+
+    def says_left(self, ownership: int) -> bool:
+        return 0 <= self.left_since <= ownership
 
 
 class ClaimVerdict(Enum):
@@ -39,9 +48,8 @@ class Handover:
         self.writing: Claimed | None = None
         self._progress = progress
         self._seen = progress.owner.ownership
-        self._seen_before = self._seen
         self._begun_ms = 0
-        self._is_forced = False  # or over: nothing is waited for
+        self._is_over = False  # the owner before is gone, or had its time: it is not waited for
 
     @property
     def is_under_way(self) -> bool:
@@ -59,7 +67,7 @@ class Handover:
         self.pass_time(now_ms, rebalance_timeout_ms)
         if self.writing is not None:
             return ClaimVerdict.WAITING
-        return ClaimVerdict.DUE if self._is_forced or not is_anything_out else ClaimVerdict.WAITING
+        return ClaimVerdict.DUE if self._is_over or not is_anything_out else ClaimVerdict.WAITING
 
     def needed(self, claim: OwnershipClaim) -> int:
         """The lowest ownership that would not be fenced, of a claim that is: its number was given to another member as
@@ -69,18 +77,19 @@ class Handover:
 
     def deadline_ms(self, rebalance_timeout_ms: int) -> int | None:
         """Until when the owner before may keep what it has, if it is not over."""
-        if not self.is_under_way or self._is_forced:
+        if not self.is_under_way or self._is_over:
             return None
         return self._begun_ms + rebalance_timeout_ms
 
     def pass_time(self, now_ms: int, rebalance_timeout_ms: int) -> None:
         deadline_ms = self.deadline_ms(rebalance_timeout_ms)
         if deadline_ms is not None and now_ms >= deadline_ms:
-            self._is_forced = True
+            self._is_over = True
 
     def applied(self, record: Claimed) -> None:
         self.writing = None
         self._seen = max(self._seen, record.ownership)
+        self._is_over = False
 
     def aborted(self) -> None:
         """Whoever claims the partition may try again."""
@@ -90,7 +99,6 @@ class Handover:
         if claim.ownership > self._seen:
             if not self.is_under_way:
                 self._begun_ms = now_ms
-            self._seen_before, self._seen, self._is_forced = self._seen, claim.ownership, False
-        # Who is known to be gone is the owner before this one: has another claim come between, the owner is not.
-        if claim.is_forced and self._seen_before == self._progress.owner.ownership:
-            self._is_forced = True
+            self._seen = claim.ownership
+        if claim.says_gone(self._progress.owner.ownership):
+            self._is_over = True

@@ -186,7 +186,8 @@ class Beats:
             elif member.deadline_ms > now_ms:
                 self._watch_until(member.deadline_ms, group, member)
             else:
-                self._change(MemberGone(group.group_id, group.epoch + 1, member.name), now_ms)
+                gone = MemberGone(group.group_id, group.epoch + 1, member.name, has_left=member.stepped_out)
+                self._change(gone, now_ms)
 
     def next_deadline(self) -> int | None:
         """The first entry; it may have moved on."""

@@ -25,7 +25,7 @@ def records_of(
             raise ServerError(ProblemCode.MEMBER_UNKNOWN, detail, field="member")
         _check_present(request, member)
         if request.member_epoch == LEAVE:
-            return [MemberGone(group.group_id, group.epoch + 1, member.name)]
+            return [MemberGone(group.group_id, group.epoch + 1, member.name, has_left=True)]
         if request.member_epoch == STEP_OUT or not (request.topic_ids or request.patterns):
             return []
     _check_bounds(request, settings)

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from cluster.model.values import Assignor
 from storage.groups.assignors.choice import ASSIGNORS
 from storage.groups.assignors.task import AssignmentTask, Place
-from storage.groups.exclusive_group import ExclusiveGroup, Owner, owned_runs
+from storage.groups.exclusive_group import FORGOTTEN, ExclusiveGroup, Owner, owned_runs, owner_after
 from storage.groups.member import SubscribedTopics
 from storage.groups.records import NOBODY, Assigned, Owned
 from storage.groups.surroundings import ExclusiveTerms, GroupSurroundings, TopicTable
@@ -14,17 +14,23 @@ from storage.rpc.membership_messages import Ownership
 
 
 def changes_of(group: ExclusiveGroup, terms: ExclusiveTerms, surroundings: GroupSurroundings) -> tuple[Owned, ...]:
-    """What the group's next epoch changes; empty where nothing has to move. Nothing is waited for (`is_forced`) where
-    nobody had the partition: its owner left, or its session is over."""
+    """What the group's next epoch changes; empty where nothing has to move."""
     task = _task(group, terms, surroundings)
     wanted = ASSIGNORS[terms.assignor](task)
     ownership = group.epoch + 1
     changes = [
-        (place, Owner(name, ownership, place not in group.owners))
+        (place, owner_after(group.owners.get(place) or group.vacant.get(place), name, ownership))
         for place, name in wanted.items()
         if place not in group.owners or group.owners[place].member != name
     ]
-    changes += [(place, Owner(NOBODY, ownership, False)) for place in group.owners if place not in wanted]
+    is_known = surroundings.topics.name_of
+    changes += [
+        (place, owner_after(owner, NOBODY, ownership))
+        for place, owner in group.owners.items()
+        if place not in wanted and is_known(place.topic_id)
+    ]
+    forgotten = Owner(NOBODY, ownership, FORGOTTEN, FORGOTTEN)
+    changes += [(place, forgotten) for place in (*group.owners, *group.vacant) if not is_known(place.topic_id)]
     return owned_runs(changes)
 
 
@@ -41,7 +47,8 @@ def renumbered_above(group: ExclusiveGroup, overtaken: Iterable[Ownership]) -> A
     if not lost:
         return None
     epoch = max(group.epoch, *lost) + 1
-    owned = ((place, Owner(owner.member, epoch, False)) for place, owner in owners.items())
+    # Of those who had the numbers between nobody knows whether they are gone.
+    owned = ((place, owner_after(None, owner.member, epoch)) for place, owner in {**owners, **group.vacant}.items())
     return Assigned(group.group_id, epoch, owned_runs(owned))
 
 

@@ -8,6 +8,8 @@ came before it counts no more.
 
 import msgspec
 
+from storage.rpc.membership_messages import UNSAID
+
 NOBODY = ""
 """In place of a member's name: the partition is no member's any more."""
 
@@ -37,21 +39,27 @@ class MemberWritten(_Record, frozen=True, tag=1):
 
 
 class MemberGone(_Record, frozen=True, tag=2):
-    """It left, or its session is over. What it owned is nobody's."""
+    """It left (`has_left`), or its session is over. What it owned is nobody's. Earlier versions did not tell the one
+    from the other."""
 
     group_id: str
     epoch: int
     member: str
+    has_left: bool = False
 
 
 class Owned(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """Partitions of one topic that one member owns (NOBODY: no one any more) since the epoch `ownership`."""
+    """Partitions of one topic that one member owns (NOBODY: no one any more) since the epoch `ownership`. Every owner
+    from `gone_since` on and before this one is gone, every one from `left_since` on by leaving; earlier versions did
+    not say (UNSAID), only whether the last one is gone (`is_forced`)."""
 
     topic_id: str
     member: str
     ownership: int
     is_forced: bool
     partitions: tuple[int, ...]
+    gone_since: int = UNSAID
+    left_since: int = UNSAID
 
 
 class Assigned(_Record, frozen=True, tag=3):

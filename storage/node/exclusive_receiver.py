@@ -55,7 +55,9 @@ class ExclusiveReceiver:
         """A claim that has been overtaken is passed over: its member hears of that from the group's coordinator. Raises
         ServerError as `Receiver.receive` does."""
         claims = {
-            (each.topic_id, each.partition): OwnershipClaim(request.consumer, each.ownership, each.is_forced)
+            (each.topic_id, each.partition): OwnershipClaim(
+                request.consumer, each.ownership, each.gone_since, each.left_since
+            )
             for each in request.claims
         }
         topic_ids = list(dict.fromkeys(topic_id for topic_id, _ in claims))

@@ -92,7 +92,7 @@ async def _is_owner(partition: Partition, state: GroupInPartition, request: Comm
     UNAVAILABLE while it changes hands."""
     claim = None
     if request.ownership >= 0:
-        claim = OwnershipClaim(request.member, request.ownership, request.is_forced)
+        claim = OwnershipClaim(request.member, request.ownership, request.gone_since, request.left_since)
         if await partition.groups.claim(state, claim) is ClaimVerdict.WAITING:
             detail = "The partition's owner before has not finished."
             raise ServerError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=UNAVAILABLE_RETRY_MS)

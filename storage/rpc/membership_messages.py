@@ -6,6 +6,9 @@ JOIN = 0
 LEAVE = -1
 STEP_OUT = -2
 
+UNSAID = -1
+"""In place of the number of an owner."""
+
 
 class _Message(msgspec.Struct, array_like=True, gc=False):
     """Positional on the wire, so fields are only ever added at the end."""
@@ -13,12 +16,16 @@ class _Message(msgspec.Struct, array_like=True, gc=False):
 
 class Ownership(_Message):
     """One partition of a member's assignment, and what a receive claims by it. `ownership` rises whenever the partition
-    gets another owner. `is_forced`: the owner before left, or its session is over, so that nothing is waited for."""
+    gets another owner. Every owner from `gone_since` on and before this one left, or its session is over, so that it is
+    not waited for; every one from `left_since` on left, so that what it had in hand was not tried. Earlier versions
+    neither say (UNSAID) nor read this: they go by `is_forced`, which says it of the last one alone."""
 
     topic_id: str
     partition: int
     ownership: int
     is_forced: bool = False
+    gone_since: int = UNSAID
+    left_since: int = UNSAID
 
 
 class HeartbeatRequest(_Message):

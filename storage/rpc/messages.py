@@ -291,7 +291,8 @@ class CommitRequest(_Message):
     """Everything below `offset` is done for the group, says a reader that keeps its own position. It had read up to
     there from a leader of `leader_epoch` (-1: it does not say); `metadata` is its own. `expected` is the progress that
     it knows of, without which the group does not go back (-1: it knows none). `ownership` is that of a member of an
-    exclusive group (-1: it is none), and `is_forced` as in its claims (`storage.rpc.membership_messages.Ownership`).
+    exclusive group (-1: it is none), and what it says of the owners before as in its claims
+    (`storage.rpc.membership_messages.Ownership`).
 
     Raises OFFSET_OUT_OF_RANGE, LOG_DIVERGED, COMMIT_CONFLICT (extra: progress), CONFLICT and MEMBER_FENCED; nothing is
     changed then.
@@ -307,6 +308,8 @@ class CommitRequest(_Message):
     member: str = ""
     ownership: int = -1
     is_forced: bool = False
+    gone_since: int = -1
+    left_since: int = -1
 
 
 class CommitResponse(_Message):

@@ -28,6 +28,8 @@ class ExclusiveOracle:
     generation: int = 0
     owner: int = 0
     seen: int = 0
+    fates: dict[int, str] = field(default_factory=dict)
+    is_over: bool = False
     runs: int = 0
     confirmed_runs: set[int] = field(default_factory=set)
 
@@ -51,6 +53,14 @@ class ExclusiveOracle:
                 break
             run.append(offset)
         return run
+
+    def is_gone(self, ownership: int) -> bool:
+        """Everybody is, from the owner of now on, that the coordinator knew of when it gave the partition to this
+        one."""
+        return all(self.fates[each] != "lives" for each in range(max(self.owner, 1), ownership))
+
+    def has_left(self, ownership: int) -> bool:
+        return all(self.fates[each] == "left" for each in range(max(self.owner, 1), ownership))
 
     def give(self, run: list[int], attempts: list[int], deadline_ms: int) -> None:
         """`attempts` as the receipts have them."""
@@ -91,6 +101,7 @@ class ExclusiveOracle:
         if generation > self.generation:
             self.owner, self.generation = ownership, generation
             self.seen = max(self.seen, ownership)
+            self.is_over = False
             self.out = {}
 
     def seek(self, target: int, generation: int) -> None:
@@ -101,3 +112,4 @@ class ExclusiveOracle:
     def restart(self, now_ms: int) -> None:
         self.out = {}
         self.seen = self.owner
+        self.is_over = False

@@ -47,7 +47,6 @@ class ExclusiveMachine(RuleBasedStateMachine):
         self.handed: list[int] = []
         self.owners = {1: "ada"}
         self.newest_served = 0
-        self.was_forced = False
         self.first_delivered_below = 0
         self.log_start = 0
         self.partition = self.new_partition()
@@ -91,32 +90,38 @@ class ExclusiveMachine(RuleBasedStateMachine):
     # --- members ---------------------------------------------------------------------------------------------------
 
     @precondition(lambda self: len(self.owners) < 8)
-    @rule(member=MEMBERS)
-    def reassign(self, member: str) -> None:
+    @rule(member=MEMBERS, fate=st.sampled_from(["lives", "lives", "died", "left"]))
+    def reassign(self, member: str, fate: str) -> None:
         """The coordinator gives the partition to another one, who does not know yet."""
+        self.oracle.fates[max(self.owners)] = fate
         self.owners[max(self.owners) + 1] = member
 
-    @rule(data=st.data(), max_messages=st.integers(1, 5), is_forced=st.sampled_from([False, False, False, True]))
-    def receive(self, data: st.DataObject, max_messages: int, is_forced: bool) -> None:
+    def claim_of(self, ownership: int) -> OwnershipClaim:
+        """It says since when the owners before are gone, whoever owns the partition."""
+        fates = self.oracle.fates
+        gone_since = left_since = ownership
+        while fates.get(gone_since - 1, "lives") != "lives":
+            gone_since -= 1
+        while fates.get(left_since - 1) == "left":
+            left_since -= 1
+        return OwnershipClaim(self.owners[ownership], ownership, gone_since, left_since)
+
+    @rule(data=st.data(), max_messages=st.integers(1, 5))
+    def receive(self, data: st.DataObject, max_messages: int) -> None:
         oracle = self.oracle
         likely = max(self.owners)
         ownership = data.draw(st.sampled_from([likely, likely, max(oracle.owner, 1), *self.owners]))
-        claim = OwnershipClaim(self.owners[ownership], ownership, is_forced)
+        claim = self.claim_of(ownership)
         had_out = bool(oracle.out)
-        self.was_forced |= is_forced
         decision = self.group.claim(claim, now_ms=self.now_ms, wall_now_ms=self.now_ms)
         if ownership < max(oracle.seen, oracle.owner):
             assert decision.verdict is ClaimVerdict.FENCED
             return
         oracle.seen = max(oracle.seen, ownership)
         if ownership != oracle.owner:
-            assert decision.verdict in {ClaimVerdict.DUE, ClaimVerdict.WAITING}
-            if self.claim_is_being_written:
-                assert decision.verdict is ClaimVerdict.WAITING
-            elif not had_out or (is_forced and oracle.owner == ownership - 1):
-                assert decision.verdict is ClaimVerdict.DUE
-            elif not self.was_forced:
-                assert decision.verdict is ClaimVerdict.WAITING
+            oracle.is_over |= oracle.is_gone(ownership)
+            is_due = not self.claim_is_being_written and (oracle.is_over or not had_out)
+            assert decision.verdict is (ClaimVerdict.DUE if is_due else ClaimVerdict.WAITING)
         else:
             assert decision.verdict is ClaimVerdict.OWNED
         if decision.verdict is ClaimVerdict.DUE:
@@ -127,6 +132,8 @@ class ExclusiveMachine(RuleBasedStateMachine):
     def begin_claim(self, records: list, ownership: int) -> None:
         returned, claimed = records[:-1], records[-1]
         first = min((offset for offset in self.oracle.out if offset not in self.pending), default=None)
+        if self.oracle.has_left(ownership):
+            first = None  # what it had in hand was not tried
         assert [[item.offset for item in each.items] for each in returned] == ([] if first is None else [[first]])
 
         def meaning() -> None:
@@ -392,7 +399,7 @@ class ExclusiveMachine(RuleBasedStateMachine):
             each.meaning()
         self.undecided = []
         ownership = max(max(self.owners), self.oracle.seen)
-        claim = OwnershipClaim(self.owners[ownership], ownership)
+        claim = self.claim_of(ownership)
         for _ in range(20 * MESSAGES_MAX):
             self.now_ms += 30
             self.settle_what_time_does()

@@ -5,7 +5,7 @@ import pytest
 from storage.groups import reassignment
 from storage.groups.beats import Beats
 from storage.groups.coordinator import Coordinator
-from storage.groups.exclusive_group import ExclusiveGroup, Owner
+from storage.groups.exclusive_group import ExclusiveGroup, Owner, owner_after
 from storage.groups.member import GroupMember
 from storage.node.groups.group_log import GroupLog
 from storage.rpc.membership_messages import Ownership
@@ -31,19 +31,21 @@ def coordinators_forget(patch: pytest.MonkeyPatch) -> None:
 
 def ownerships_are_not_raised(patch: pytest.MonkeyPatch) -> None:
     """Whoever gets a partition has it by the number of its first owner."""
-    patch.setattr(reassignment, "Owner", lambda member, _ownership, is_forced: Owner(member, 1, is_forced))
+    patch.setattr(reassignment, "owner_after", lambda before, member, _ownership: owner_after(before, member, 1))
 
 
 def everybody_is_taken_for_gone(patch: pytest.MonkeyPatch) -> None:
     """A partition's leader is told that it need not wait for the owner before."""
-    patch.setattr(reassignment, "Owner", lambda member, ownership, _is_forced: Owner(member, ownership, True))
+    patch.setattr(
+        reassignment, "owner_after", lambda _before, member, ownership: Owner(member, ownership, 1, ownership)
+    )
 
 
 def partitions_are_given_to_all(patch: pytest.MonkeyPatch) -> None:
     """Each member is told that all partitions are its own."""
 
     def owned_by(self: ExclusiveGroup, member: GroupMember) -> list[Ownership]:
-        return [Ownership(*place, *self.owners[place][1:]) for place in sorted(self.owners)]
+        return [Ownership(*place, self.owners[place].ownership) for place in sorted(self.owners)]
 
     patch.setattr(ExclusiveGroup, "owned_by", owned_by)
 

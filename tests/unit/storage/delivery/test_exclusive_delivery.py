@@ -33,8 +33,8 @@ class ExclusiveBench:
         self.partition.apply(decoded, now_ms=self.now_ms, wall_now_ms=self.now_ms)
         self.partition.check_invariants()
 
-    def claim(self, member: str, ownership: int, *, is_forced: bool = False) -> ClaimVerdict:
-        claim = OwnershipClaim(member, ownership, is_forced)
+    def claim(self, member: str, ownership: int, **said: int) -> ClaimVerdict:
+        claim = OwnershipClaim(member, ownership, **said)
         decision = self.group.claim(claim, now_ms=self.now_ms, wall_now_ms=self.now_ms)
         if decision.records:
             self.write(*decision.records)
@@ -155,14 +155,14 @@ def test_while_the_claim_is_being_written_nothing_is_settled() -> None:
     bench = ExclusiveBench()
     bench.claim("ada", 1)
     run = bench.receive(2)
-    claim = OwnershipClaim("bob", 2, is_forced=True)
+    claim = OwnershipClaim("bob", 2, gone_since=1)
     decision = bench.group.claim(claim, now_ms=bench.now_ms, wall_now_ms=bench.now_ms)
     assert bench.ack(run[0]) == [ProblemCode.UNAVAILABLE]
     assert bench.nack(run[0]) == [ProblemCode.UNAVAILABLE]
     for record in decision.records:
         bench.group.abort(record, now_ms=bench.now_ms)
     assert bench.ack(run[0]) == [None]
-    assert bench.claim("bob", 2, is_forced=True) is ClaimVerdict.OWNED
+    assert bench.claim("bob", 2, gone_since=1) is ClaimVerdict.OWNED
     assert told(bench.receive(1)) == [(1, 2)]
     assert bench.ack(run[1]) == [ProblemCode.RECEIPT_STALE]
 
@@ -178,6 +178,54 @@ def test_an_owner_may_finish_for_so_long_and_the_timer_knows() -> None:
     bench.now_ms += SETTINGS.rebalance_timeout_ms
     bench.expire()
     assert bench.claim("bob", 2) is ClaimVerdict.OWNED
+
+
+def test_an_owner_that_lives_is_waited_for_whoever_left_between() -> None:
+    """Bob never came and left: that says nothing of ada, who has messages in hand."""
+    bench = ExclusiveBench()
+    bench.claim("ada", 1)
+    run = bench.receive(2)
+    assert bench.claim("eve", 3, gone_since=2, left_since=2) is ClaimVerdict.WAITING
+    assert bench.ack(*run) == [None, None]
+    assert bench.claim("eve", 3, gone_since=2, left_since=2) is ClaimVerdict.OWNED
+    assert told(bench.receive(1)) == [(2, 1)]
+
+
+def test_an_owner_is_not_waited_for_where_all_are_gone_up_to_the_one_that_claims() -> None:
+    bench = ExclusiveBench()
+    bench.claim("ada", 1)
+    bench.receive(2)
+    assert bench.claim("bob", 2) is ClaimVerdict.WAITING
+    assert bench.claim("eve", 3, gone_since=1) is ClaimVerdict.OWNED
+    assert told(bench.receive(2)) == [(0, 2), (1, 1)]
+
+
+def test_what_is_known_to_be_gone_is_so_for_the_next_claim_too() -> None:
+    bench = ExclusiveBench()
+    bench.claim("ada", 1)
+    bench.receive(2)
+    claim = OwnershipClaim("bob", 2, gone_since=1)
+    assert bench.group.claim(claim, now_ms=bench.now_ms, wall_now_ms=bench.now_ms).verdict is ClaimVerdict.DUE
+    writing = bench.group.claim(claim, now_ms=bench.now_ms, wall_now_ms=bench.now_ms)
+    assert writing.verdict is ClaimVerdict.WAITING
+    assert bench.claim("eve", 3) is ClaimVerdict.WAITING  # for the record
+
+
+def test_what_its_owner_had_that_left_was_not_tried() -> None:
+    bench = ExclusiveBench()
+    bench.claim("ada", 1)
+    bench.receive(3)
+    assert bench.claim("bob", 2, gone_since=1, left_since=1) is ClaimVerdict.OWNED
+    assert told(bench.receive(3)) == [(0, 1), (1, 1), (2, 1)]
+    assert bench.claim("eve", 3, gone_since=1, left_since=3) is ClaimVerdict.OWNED  # bob's session was over
+    assert told(bench.receive(3)) == [(0, 2), (1, 1), (2, 1)]
+
+
+def test_a_claim_of_an_earlier_version_says_of_nobody_that_it_is_gone() -> None:
+    bench = ExclusiveBench()
+    bench.claim("ada", 1)
+    bench.receive(1)
+    assert bench.claim("bob", 2) is ClaimVerdict.WAITING
 
 
 def test_message_ids_settle_nothing() -> None:

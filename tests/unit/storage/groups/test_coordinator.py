@@ -1,13 +1,14 @@
 """Who is a member of an exclusive group, and who owns what."""
 
 import pytest
+from msgspec.structs import replace
 
 from cluster.errors import ServerError
 from cluster.model.values import Assignor
 from storage.groups.coordinator_settings import CoordinatorSettings
 from storage.groups.events import Beat
 from storage.groups.records import Assigned, MemberWritten
-from storage.rpc.membership_messages import LEAVE, STEP_OUT, HeartbeatRequest, HeartbeatResponse, Ownership
+from storage.rpc.membership_messages import LEAVE, STEP_OUT, UNSAID, HeartbeatRequest, HeartbeatResponse, Ownership
 from tests.support.coordinated import GROUP, SESSION_MS, Coordinated
 
 
@@ -50,6 +51,81 @@ def test_what_was_nobodys_is_forced_and_what_is_given_up_is_not() -> None:
     world.leave("one")
     forced = [each for member in ("two", "three") for each in world.hear(member).assigned if each.is_forced]
     assert len(forced) >= 2
+
+
+def said(world: Coordinated, member: str) -> set[tuple[int, int, int]]:
+    """What its claims say: by which numbers, and since which ones the owners before are gone, and have left."""
+    return {(each.ownership, each.gone_since, each.left_since) for each in world.hear(member).assigned}
+
+
+def numbers(world: Coordinated, member: str) -> set[int]:
+    return {ownership for ownership, _, _ in said(world, member)}
+
+
+def test_an_owner_that_leaves_says_nothing_of_the_one_before_it() -> None:
+    """The one before may not have heard yet that the partition is not its own, and has messages in hand."""
+    world = made("one", partitions=2)
+    [first] = numbers(world, "one")
+    [second] = numbers(world, "two")
+    assert said(world, "two") == {(second, second, second)}
+    world.leave("two")
+    assert (second, second) in {(gone, left) for number, gone, left in said(world, "one") if number > second}
+    assert second > first
+
+
+def test_who_is_gone_is_known_as_far_back_as_nobody_lives() -> None:
+    world = made("one", partitions=1)
+    [first] = numbers(world, "one")
+    world.pass_time(SESSION_MS)
+    world.hear("two")
+    [second] = numbers(world, "two")
+    assert said(world, "two") == {(second, first, first + 1)}  # it did not leave
+    world.replace()
+    world.leave("two")
+    world.replace()
+    world.coordinator = world.replayed(list(world.coordinator.written()))
+    world.hear("three")
+    assert {(gone, left) for _, gone, left in said(world, "three")} == {(first, first + 1)}
+
+
+def test_what_is_nobodys_because_nobody_wants_it_may_be_at_work_still() -> None:
+    world = made("one", partitions=2)
+    world.hear("one", topics=["b"])
+    world.hear("two")
+    assert all(gone == left > 1 for _, gone, left in said(world, "two"))
+    assert not {gone for _, gone, _ in said(world, "two")} & {1, 2}
+
+
+def test_who_steps_out_and_does_not_come_back_has_left() -> None:
+    world = made()
+    first = world.hear("one", is_static=True, instance_id="a").assigned[0].ownership
+    world.hear("one", STEP_OUT, instance_id="a")
+    world.pass_time(SESSION_MS)
+    world.hear("two")
+    assert {(gone, left) for _, gone, left in said(world, "two")} == {(first, first)}
+
+
+def test_a_log_of_an_earlier_version_says_of_no_owner_that_it_is_gone() -> None:
+    world = made("one", partitions=1)
+    world.pass_time(SESSION_MS)
+    world.hear("two")
+    [owned] = [each for each in world.log if isinstance(each, Assigned)][-1].owned
+    earlier = replace(owned, gone_since=UNSAID, left_since=UNSAID)
+    world.log = [
+        Assigned(each.group_id, each.epoch, (earlier,)) if each is world.log[-1] else each for each in world.log
+    ]
+    world.replace()
+    assert said(world, "two") == {(owned.ownership, owned.ownership, owned.ownership)}
+
+
+def test_what_was_somebodys_is_forgotten_with_its_topic() -> None:
+    world = made("one")
+    world.leave("one")
+    assert len(world.coordinator.groups[GROUP].vacant) == 6
+    world.set_topics(b=1)
+    world.hear("two", topics=["b"])
+    assert world.coordinator.groups[GROUP].vacant == {}
+    assert list(world.replayed().written()) == list(world.coordinator.written())
 
 
 def test_many_joins_in_one_turn_are_one_assignment() -> None:

@@ -28,9 +28,9 @@ async def exclusive_group(sim: SimulatedNode, settings: GroupSettings = SETTINGS
 
 
 def asked(
-    topic: Topic, group: Group, member: str, ownerships: dict[int, int], *, is_forced: bool = False, **fields: int
+    topic: Topic, group: Group, member: str, ownerships: dict[int, int], *, gone_since: int = -1, **fields: int
 ) -> ReceiveRequest:
-    claims = [Ownership(topic.id, number, ownership, is_forced) for number, ownership in ownerships.items()]
+    claims = [Ownership(topic.id, number, ownership, gone_since=gone_since) for number, ownership in ownerships.items()]
     request = ReceiveRequest([topic.id], group.id, member, fields.get("max_messages", 10), 1_000_000, claims=claims)
     request.wait_ms = fields.get("wait_ms", 0)
     return request
@@ -98,7 +98,7 @@ def test_an_owner_that_is_gone_is_not_waited_for() -> None:
         topic, group = await sim.topic(), await exclusive_group(sim)
         await sim.send(topic, b"0", b"1")
         had = (await sim.node.receive(asked(topic, group, "ada", {0: 1}))).messages
-        found = await sim.node.receive(asked(topic, group, "bob", {0: 2}, is_forced=True))
+        found = await sim.node.receive(asked(topic, group, "bob", {0: 2}, gone_since=1))
         assert [(each.offset, each.attempt) for each in found.messages] == [(0, 2), (1, 1)]
         assert await settle(sim, had) == ["RECEIPT_STALE"] * 2
 
@@ -182,7 +182,7 @@ def test_what_is_given_back_is_waited_for_in_its_place() -> None:
 
 
 def committed(topic: Topic, group: Group, offset: int, member: str = "", ownership: int = -1) -> CommitRequest:
-    return CommitRequest(topic.id, 0, group.id, offset, member=member, ownership=ownership, is_forced=True)
+    return CommitRequest(topic.id, 0, group.id, offset, member=member, ownership=ownership, gone_since=1)
 
 
 async def code_of(commit: Awaitable[object]) -> ProblemCode | None:
@@ -199,7 +199,7 @@ def test_a_deposed_member_commits_nothing_from_the_new_owners_first_message_on()
         await sim.send(topic, b"0", b"1", b"2")
         await sim.node.receive(asked(topic, group, "ada", {0: 1}, max_messages=1))
         assert (await sim.node.commit(committed(topic, group, 1, "ada", 1))).progress == 1
-        taken = await sim.node.receive(asked(topic, group, "bob", {0: 2}, is_forced=True, max_messages=1))
+        taken = await sim.node.receive(asked(topic, group, "bob", {0: 2}, gone_since=1, max_messages=1))
         assert bodies(taken) == [b"1"]
         for request in (committed(topic, group, 3, "ada", 1), committed(topic, group, 3)):
             assert await code_of(sim.node.commit(request)) is ProblemCode.MEMBER_FENCED
