@@ -1,6 +1,5 @@
 """Commits of readers that keep their own positions."""
 
-from collections.abc import Awaitable
 from dataclasses import dataclass
 
 from acklog.wire.problems import ProblemCode
@@ -11,6 +10,7 @@ from app.gateway.dependencies import Gateway
 from app.gateway.routing import PartitionLeaders, Try
 from app.services.catalog import Catalog
 from app.services.fan_out import ask_each
+from app.services.leader_epochs import check_epoch_has_been
 from app.services.membership import GroupMembership
 from app.services.node_lag import answer_of_node
 from cluster.catalog.known_by_all import KnownByAll
@@ -79,12 +79,14 @@ class CommitService:
         return _Commit(topic, fields)
 
     async def _owned(self, group: Group, fields: CommitFields) -> dict[tuple[str, int], Ownership]:
-        """What the member of an exclusive group owns. Raises ServerError MISSING_FIELD, WRONG_GROUP_MODE,
-        MEMBER_UNKNOWN, MEMBER_FENCED (it is of an earlier life)."""
+        """What the member of an exclusive group owns. Raises ServerError MISSING_FIELD, INVALID_FIELD,
+        WRONG_GROUP_MODE, MEMBER_UNKNOWN, MEMBER_FENCED (it is of an earlier life)."""
         if group.mode is not GroupMode.EXCLUSIVE:
+            detail = f"the group is {group.mode.value!r}, and has no members"
             if fields.member is not None:
-                detail = f"the group is {group.mode.value!r}, and has no members"
                 raise ServerError(ProblemCode.WRONG_GROUP_MODE, detail, field="member")
+            if fields.member_epoch is not None:
+                raise ServerError(ProblemCode.INVALID_FIELD, f"it is of no member, and {detail}", field="memberEpoch")
             return {}
         if fields.member is None or fields.member_epoch is None:
             field = "member" if fields.member is None else "memberEpoch"
@@ -128,8 +130,15 @@ class CommitService:
             request.is_forced = ownership.is_forced
             request.gone_since, request.left_since = ownership.gone_since, ownership.left_since
 
-        def ask(node: NodeApi, _attempt: Try | int) -> Awaitable[CommitResponse]:
-            return answer_of_node(node.commit(request), self._gateway.metadata, group_id=group.id)
+        async def ask(node: NodeApi, _attempt: Try | int) -> CommitResponse:
+            try:
+                return await answer_of_node(node.commit(request), self._gateway.metadata, group_id=group.id)
+            except ServerError as error:
+                if error.code is ProblemCode.UNAVAILABLE and error.field == "leaderEpoch":
+                    await check_epoch_has_been(
+                        self._catalog, topic_id, partition, request.leader_epoch, field="leaderEpoch"
+                    )
+                raise
 
         if fields.expected is None:
             return await self._leaders.change(topic_id, partition, ask, deadline_ms=deadline_ms)

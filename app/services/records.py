@@ -7,6 +7,7 @@ from app.calls.records import FirstOffset, ReadFrom, RecordsCommand, RecordsRead
 from app.gateway.dependencies import Gateway
 from app.gateway.routing import PartitionLeaders
 from app.services.catalog import Catalog
+from app.services.leader_epochs import check_epoch_has_been
 from app.services.log_ends import LogEnds
 from app.services.replica_reads import ReplicaReads
 from app.services.waiting import WaitingRequests
@@ -79,7 +80,9 @@ class RecordsService:
                 response = await node.records(request)
             except ServerError as error:
                 if error.code is ProblemCode.UNAVAILABLE and error.field == "epoch":
-                    await self._check_epoch_has_been(request)
+                    await check_epoch_has_been(
+                        self._catalog, request.topic_id, request.partition, request.leader_epoch, field="epoch"
+                    )
                 raise
             self._check_not_behind(request, response)
             return response
@@ -90,20 +93,6 @@ class RecordsService:
             records,
             deadline_ms=self._leaders.deadline_in(self._settings.request_timeout_ms + request.wait_ms),
         )
-
-    async def _check_epoch_has_been(self, request: RecordsRequest) -> None:
-        """The leader is of an earlier epoch than the reader was answered in. If there has been no such epoch, none is
-        waited for: what was read is of another log (rules R4, R14). Raises ServerError LOG_DIVERGED."""
-        place = request.topic_id, request.partition
-        latest = (await self._catalog.later_epochs({place: request.leader_epoch})).get(place)
-        if isinstance(latest, int):
-            raise ServerError(
-                ProblemCode.LOG_DIVERGED,
-                f"The partition has had leader epochs up to {latest}: what was read in the leader epoch "
-                f"{request.leader_epoch} is of another log, and nothing of it is known to be in this one.",
-                field="epoch",
-                extra={"divergedAt": 0, "leaderEpoch": latest},
-            )
 
     def _check_not_behind(self, request: RecordsRequest, response: RecordsResponse) -> None:
         """Messages that are there are given, whoever has them. Raises ServerError UNAVAILABLE."""

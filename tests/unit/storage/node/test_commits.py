@@ -146,6 +146,8 @@ def test_a_position_that_was_cut_away_is_told_where_it_diverged() -> None:
         ({"offsets": [{**AT_ONE, "topic": "ordres"}]}, "TOPIC_NOT_FOUND", "offsets[0].topic"),
         ({"offsets": [{"topic": "orders", "partition": 0}]}, "MISSING_FIELD", "offsets[0].offset"),
         ({"offsets": [AT_ONE], "member": "me"}, "WRONG_GROUP_MODE", "member"),
+        ({"offsets": [AT_ONE], "memberEpoch": 1}, "INVALID_FIELD", "memberEpoch"),
+        ({"offsets": [{**AT_ONE, "leaderEpoch": 99}]}, "LOG_DIVERGED", "leaderEpoch"),
         ({"offsets": [{**AT_ONE, "to": "latest"}]}, "UNKNOWN_FIELD", None),
     ],
 )
