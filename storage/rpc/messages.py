@@ -291,11 +291,9 @@ class CommitRequest(_Message):
     """Everything below `offset` is done for the group, says a reader that keeps its own position. It had read up to
     there from a leader of `leader_epoch` (-1: it does not say); `metadata` is its own. `expected` is the progress that
     it knows of, without which the group does not go back (-1: it knows none). `ownership` is that of a member of an
-    exclusive group (-1: it is none), and what it says of the owners before as in its claims
-    (`storage.rpc.membership_messages.Ownership`).
+    exclusive group (-1: it is none), and the rest as in its claims (`storage.rpc.membership_messages.Ownership`).
 
-    Raises OFFSET_OUT_OF_RANGE, LOG_DIVERGED, COMMIT_CONFLICT (extra: progress), CONFLICT and MEMBER_FENCED; nothing is
-    changed then.
+    Nothing is changed by OFFSET_OUT_OF_RANGE, LOG_DIVERGED, COMMIT_CONFLICT (extra: progress), CONFLICT, MEMBER_FENCED.
     """
 
     topic_id: str
