@@ -292,7 +292,6 @@ class CommitRequest(_Message):
     there from a leader of `leader_epoch` (-1: it does not say); `metadata` is its own. `expected` is the progress that
     it knows of, without which the group does not go back (-1: it knows none). `ownership` is that of a member of an
     exclusive group (-1: it is none), and the rest as in its claims (`storage.rpc.membership_messages.Ownership`).
-
     Nothing is changed by OFFSET_OUT_OF_RANGE, LOG_DIVERGED, COMMIT_CONFLICT (extra: progress), CONFLICT, MEMBER_FENCED.
     """
 
