@@ -83,6 +83,11 @@ class ExclusiveDelivery:
         return None if claim.member == owner.member else ProblemCode.MEMBER_FENCED
 
     @property
+    def passes_damage(self) -> bool:
+        """It is a run of its own then, which holds the next one until its lease is over."""
+        return False
+
+    @property
     def _rebalance_timeout_ms(self) -> int:
         return self._settlement.settings.rebalance_timeout_ms
 

@@ -87,6 +87,10 @@ class GroupDelivery:
     def fencing_problem(self, claim: OwnershipClaim | None) -> ProblemCode | None:
         return None if claim is None else ProblemCode.MEMBER_FENCED
 
+    @property
+    def passes_damage(self) -> bool:
+        return True
+
     # --- positions -------------------------------------------------------------------------------------------------
 
     @property

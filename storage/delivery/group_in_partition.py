@@ -90,6 +90,11 @@ class GroupInPartition(Protocol):
     @property
     def committed(self) -> CommittedPosition | None: ...
 
+    @property
+    def passes_damage(self) -> bool:
+        """Whether what is behind a message that cannot be read is given out before it."""
+        ...
+
     def claim(self, claim: OwnershipClaim | None, *, now_ms: int, wall_now_ms: int) -> ClaimDecision:
         """Whether who comes with this claim (None: with none) may receive now."""
         ...

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from acklog.wire.limits import REQUEST_MESSAGES_MAX
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
+from storage.delivery.group_in_partition import GroupInPartition
 from storage.delivery.leases import Lease, counted_attempt
 from storage.node.partition.partition_host import PartitionHost
 from storage.node.partition.record_reader import RecordReader
@@ -14,8 +15,8 @@ _RECORD_OVERHEAD_BYTES = 64
 
 
 class ReadLeases(NamedTuple):
-    """`surplus` are leases that nothing was read for. `damage` is why some message is not among them; then the first
-    `damaged_behind` offsets behind the last lease cannot be read either."""
+    """`surplus` are leases that go back: nothing was read for them, or their turn has not come. `damage` is why some
+    message is not among them; then the first `damaged_behind` offsets behind the last lease cannot be read either."""
 
     messages: list[DeliveredMessage]
     size_bytes: int
@@ -32,14 +33,17 @@ class LeaseReader:
         self._reader = reader
 
     async def read(
-        self, group_id: str, leases: list[Lease], *, max_messages: int, max_bytes: int, is_first: bool
+        self, group: GroupInPartition, leases: list[Lease], *, max_messages: int, max_bytes: int, is_first: bool
     ) -> ReadLeases:
-        """The leased messages up to both limits; with `is_first` one is given whatever its size. Those that are damaged
-        are left out, and those that retention has just removed. Raises ServerError: STORAGE_FAILED."""
+        """The leased messages up to both limits; with `is_first` one is given whatever its size. Those that retention
+        has just removed are left out. So are those that are damaged, which stay leased; where the group does not pass
+        them, the first one ends what is given, and stays leased once it is the first of all.
+
+        Raises ServerError: STORAGE_FAILED."""
         found: list[DeliveredMessage] = []
         size_bytes = 0
         topic_id, number = self._host.topic.id, self._host.partition
-        prefix, group_part = f"r-{topic_id}-{number}-", f"-{group_id}-"
+        prefix, group_part = f"r-{topic_id}-{number}-", f"-{group.group_id}-"
         readable_end = self._host.readable_end
         damage: ServerError | None = None
         base, end, damaged, damaged_end = 0, 0, 0, 0
@@ -57,7 +61,9 @@ class LeaseReader:
                     if error.code is not ProblemCode.RECORDS_CORRUPT:
                         raise
                     damage, damaged, damaged_end = error, offset, end_of_damage(error, offset)
-                    continue
+                    if group.passes_damage:
+                        continue
+                    return ReadLeases(found, size_bytes, leases[index if found else index + 1 :], damage, 0)
                 base, end = header.base_offset, header.next_offset
             record = records[offset - base]
             length = len(record.body) + _RECORD_OVERHEAD_BYTES

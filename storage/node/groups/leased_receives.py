@@ -74,8 +74,8 @@ class LeasedReceives:
     ) -> Share:
         """Lease messages and read them. The first message of an answer is given whatever its size.
 
-        Raises ServerError: RECORDS_CORRUPT (the damaged messages stay leased, so that they are tried again later and do
-        not hide the others), STORAGE_FAILED, UNAVAILABLE (this leader may be over).
+        Raises ServerError: RECORDS_CORRUPT (the damaged messages stay leased, so that they are tried again later, and
+        do not hide the others from groups that pass them), STORAGE_FAILED, UNAVAILABLE (this leader may be over).
         """
         visibility_ms = settings.visibility_ms if request.visibility_ms is None else request.visibility_ms
         damage, wanted = None, max_messages
@@ -110,7 +110,7 @@ class LeasedReceives:
         """What is given of the leased messages; what does not fit is given back and its attempt does not count."""
         try:
             found = await self._leased.read(
-                state.group_id, leases, max_messages=max_messages, max_bytes=max_bytes, is_first=is_first
+                state, leases, max_messages=max_messages, max_bytes=max_bytes, is_first=is_first
             )
         except (ServerError, asyncio.CancelledError):
             self.release(state, leases)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable
 
 import pytest
+from msgspec.structs import replace
 
 from acklog.wire.identifiers import parse_receipt
 from acklog.wire.problems import ProblemCode
@@ -15,6 +16,7 @@ from storage.rpc.messages import (
     DeliveredMessage,
     ReceiveRequest,
     ReceiveResponse,
+    SeekRequest,
     SettleItem,
     SettleRequest,
 )
@@ -177,6 +179,63 @@ def test_what_is_given_back_is_waited_for_in_its_place() -> None:
         assert (await sim.node.receive(asked(topic, group, "ada", {0: 1}))).reason == "DELAYED"
         found = await sim.node.receive(asked(topic, group, "ada", {0: 1}, wait_ms=5_000))
         assert [(each.offset, each.attempt) for each in found.messages] == [(1, 2), (2, 1)]
+
+    with_node(main)
+
+
+async def send_with_damage(sim: SimulatedNode, topic: Topic) -> None:
+    """The message 0, a batch of two that cannot be read, and the message 3."""
+    await sim.send(topic, b"0")
+    await sim.send(topic, b"x" * 50, b"x" * 50)
+    await sim.send(topic, b"3")
+    await sim.stop()
+    segment = f"partitions/{topic.id}-0/{0:020d}.log"
+    sim.disk.bit_rot(segment, sim.disk.files()[segment].index(b"x" * 50), 3)
+    sim.disk.misses_cache = lambda _: True
+    await sim.start()
+
+
+def test_a_message_that_cannot_be_read_stops_its_partition() -> None:
+    """It may be repaired, and would come behind others then."""
+
+    async def main(sim: SimulatedNode) -> None:
+        topic, group = await sim.topic(), await exclusive_group(sim)
+        await send_with_damage(sim, topic)
+        claimed = {0: 1}
+        before = await sim.node.receive(asked(topic, group, "ada", claimed))
+        assert bodies(before) == [b"0"]
+        await settle(sim, before.messages)
+        for attempt in range(2):
+            assert await code_of(sim.node.receive(asked(topic, group, "ada", claimed))) is ProblemCode.RECORDS_CORRUPT
+            held = await sim.node.receive(asked(topic, group, "ada", claimed, wait_ms=SETTINGS.visibility_ms // 2))
+            assert (bodies(held), held.reason) == ([], "ALL_LEASED"), attempt
+            await sim.clock.sleep(SETTINGS.visibility_ms // 2 + 100)
+        assert (await sim.positions(topic)).groups[0].progress == 1
+        await sim.node.seek(SeekRequest(topic.id, 0, group.id, "offset", 3))  # somebody decides
+        assert bodies(await sim.node.receive(asked(topic, group, "ada", claimed))) == [b"3"]
+
+    with_node(main)
+
+
+def test_a_message_whose_attempts_are_used_up_and_that_cannot_be_read_goes_on_stopping_its_partition() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic = await sim.topic()
+        group = await exclusive_group(sim, replace(SETTINGS, max_attempts=1))
+        await send_with_damage(sim, topic)
+        await settle(sim, (await sim.node.receive(asked(topic, group, "ada", {0: 1}))).messages)
+        assert await code_of(sim.node.receive(asked(topic, group, "ada", {0: 1}))) is ProblemCode.RECORDS_CORRUPT
+        await sim.clock.sleep(3 * SETTINGS.visibility_ms)
+        assert bodies(await sim.node.receive(asked(topic, group, "ada", {0: 1}, wait_ms=60_000))) == []
+        assert (await sim.positions(topic)).groups[0].progress == 1
+
+    with_node(main)
+
+
+def test_a_group_without_an_order_passes_what_cannot_be_read() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic, group = await sim.topic(), await sim.group("shared")
+        await send_with_damage(sim, topic)
+        assert bodies(await sim.receive(topic, group)) == [b"0", b"3"]
 
     with_node(main)
 
