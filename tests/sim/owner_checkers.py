@@ -4,7 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
-from app.services.exclusive_receive import HEARD_MS_MAX
+from app.services.watched_assignments import HEARD_MS_MAX
 from tests.sim.checkers import lease_place_of, receipt_order_of
 from tests.sim.doings import Doings, Span
 from tests.sim.history import (

@@ -7,10 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from app.auth.principal import ANYONE
 from app.calls.members import Subscription
-from app.calls.receive import ReceiveCommand
-from app.services import exclusive_receive
 from app.services.registry import Services
 from cluster.catalog.group_admin import GroupAdmin
 from cluster.model.internal_topics import coordinator_partition
@@ -348,20 +345,5 @@ def test_a_group_is_made_in_the_mode_of_the_first_receive() -> None:
         assert answer["groupCreated"]
         assert answer["messages"]
         assert (await client.get("/groups/others")).json()["mode"] == "exclusive"
-
-    ClusterBuilder().nodes(1).gateway().run(main)
-
-
-def test_the_assignments_of_as_many_members_as_may_be_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def main(cluster: Cluster) -> None:
-        client, _ = await made(cluster, messages=0)
-        services = Services(cluster.gateways[0].gateway)
-        monkeypatch.setattr(exclusive_receive, "MEMBERS_KNOWN_MAX", 2)
-        for consumer in ("ada", "bob", "eve"):
-            command = ReceiveCommand(("orders",), "workers", consumer, 10, 1_000_000, 0, None, False)
-            await services.receive.receive(command, ANYONE, ForEver())
-        heard = services.receive._exclusive._heard
-        assert [name for _, name, _, _ in heard] == ["bob", "eve"]
-        assert (await receive(client, "ada"))["memberEpoch"]
 
     ClusterBuilder().nodes(1).gateway().run(main)
