@@ -383,6 +383,20 @@ class TestSeek:
         assert acklog("groups", "copy", name, f"{name}-green", "--yes").exit_code == 0
         assert acklog("groups", "lag", f"{name}-green", "--json").document["lag"] == 2
 
+    def test_copying_a_group_with_its_settings(self, acklog: Acklog, server: ServerProcess, name: str) -> None:
+        fill(server, name)
+        acklog("groups", "create", name, "--mode", "exclusive", "--max-attempts", "7", "--session-timeout", "20s")
+        copied = acklog("groups", "copy", name, f"{name}-blue", "--with-settings", "--yes")
+        assert (copied.exit_code, f"{name}-blue is exclusive, and set as {name} is." in copied.stderr) == (0, True)
+        source, target = (acklog("groups", "show", each, "--json").document["group"] for each in (name, f"{name}-blue"))
+        assert (target["mode"], target["settings"]) == (source["mode"], source["settings"])
+        assert acklog("groups", "copy", name, f"{name}-blue", "--with-settings", "--yes").exit_code == 0
+        acklog("groups", "update", f"{name}-blue", "--max-attempts", "8")
+        refused = acklog("groups", "copy", name, f"{name}-blue", "--with-settings", "--yes")
+        assert (refused.exit_code, "settings.maxAttempts" in refused.stderr) == (1, True)
+        dry = acklog("groups", "copy", name, f"{name}-new", "--with-settings", "--dry-run")
+        assert (dry.exit_code, "--with-settings" in dry.stderr) == (2, True)
+
     @pytest.mark.parametrize(
         ("options", "said"),
         [

@@ -1,12 +1,12 @@
 """Where a group is: `acklog groups commit`, `copy` and `lag`. `acklog groups seek` is `acklog seek`."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from acklog.command.arguments import YesOption
 from acklog.command.confirmation import confirm
-from acklog.command.failures import CommandError
+from acklog.command.failures import CommandError, UsageError
 from acklog.command.lag_figures import lags_of
 from acklog.command.lag_view import lag_table
 from acklog.command.quantities import count_text
@@ -16,6 +16,7 @@ from acklog.command.views import Cell, Column, Sentence, Table
 from acklog.wire.limits import PARTITIONS_MAX
 
 if TYPE_CHECKING:
+    from acklog.client.client import Client
     from acklog.positions import CopyResult
 
 _Group = Annotated[
@@ -70,6 +71,9 @@ def copy(
         typer.Argument(metavar="GROUP", help="The group that goes there.", autocompletion=complete_groups),
     ],
     topics: _Topics = None,
+    with_settings: Annotated[
+        bool, typer.Option("--with-settings", help="Make the group first, with the other one's mode and settings.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would happen; change nothing.")] = False,
     yes: YesOption = False,
 ) -> None:
@@ -78,7 +82,11 @@ def copy(
     Stop the consumers of both first: each partition is copied at its own moment.
     """
     session = session_of(context)
+    if with_settings and dry_run:
+        raise UsageError("a dry run makes no group", field="--with-settings", hint="Leave one of the two out.")
     with session.client() as client:
+        if with_settings:
+            _make_alike(session, client, source, group)
         planned = client.groups.copy_position(group, source, topics=topics, dry_run=True)
         if not dry_run:
             question = f"Let {group} go on where {source} is in {count_text(len(planned.offsets), 'partition')}?"
@@ -87,6 +95,27 @@ def copy(
             confirm(session, question, is_yes=yes)
             planned = client.groups.copy_position(group, source, topics=topics)
     _show_copy(session, planned)
+
+
+def _make_alike(session: Session, client: "Client", source: str, group: str) -> None:
+    """A group that is there with the same settings is fine. Raises CommandError for one that has others."""
+    from msgspec.structs import fields
+
+    from acklog.errors import GroupExists
+
+    found = client.groups.get(source)
+    # What is at its default may be a setting of another mode, which is refused however it is set.
+    changes: Any = {
+        each.name: value
+        for each in fields(found.settings)
+        if (value := getattr(found.settings, each.name)) != each.default
+    }
+    try:
+        client.groups.create(group, mode=found.mode, **changes)
+    except GroupExists as error:
+        hint = "Copy without --with-settings, or to another group."
+        raise CommandError(f"{group} exists with other settings: {', '.join(error.differing)}", hint=hint) from error
+    session.output.note(f"{group} is {found.mode}, and set as {source} is.")
 
 
 def group_lag(
