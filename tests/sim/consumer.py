@@ -11,6 +11,7 @@ from typing import Any
 from acklog.wire.identifiers import parse_message_id, parse_receipt
 from cluster.model.values import GroupMode
 from tests.sim.clients import LONGEST_WAIT_S, Surroundings, items_of, outcome_of
+from tests.sim.explicit_member import ExplicitMember
 from tests.sim.history import AutoAckedAnswerLost, Delivered, MemberAsked, Outcome, Settled
 from tests.sim.http_client import ConnectionLostError
 from tests.sim.queue_label import queue_label
@@ -45,13 +46,16 @@ class Consumer:
         *,
         mode: GroupMode = GroupMode.SHARED,
         life: Life = Life(),
+        member: ExplicitMember | None = None,
     ) -> None:
+        """`member`: what it receives as, by calls of its own."""
         self._name = name
         self._group = group
         self._queue = queue
         self._around = around
         self._mode = mode
         self._life = life
+        self._member = member
         self._is_still_to_come = life.stands_still_ms < math.inf
         self._random = random.Random(f"{name} {around.options.seed}")
 
@@ -79,7 +83,7 @@ class Consumer:
     async def _receive(self) -> list[_Leased]:
         around, options = self._around, self._around.options
         http = around.http()
-        if http is None:
+        if http is None or (self._member is not None and not self._member.epoch):
             return []
         is_auto_acked = self._chance(options.auto_ack_probability)
         messages_max = self._random.randint(1, options.receive_max)
@@ -87,6 +91,8 @@ class Consumer:
         wait_ms = self._random.randint(0, options.wait_ms)
         if self._mode is not GroupMode.SHARED:
             query["mode"] = self._mode.value
+        if self._member is not None:
+            query["memberEpoch"] = str(self._member.epoch)
         if wait_ms:
             query["waitSeconds"] = str(wait_ms / 1000)
         visibility_ms = options.group_visibility_ms
@@ -110,6 +116,8 @@ class Consumer:
         if answer.status != 200:
             code = around.code_of(document, "a receive")
             around.coverage[f"receive {code}"] += 1
+            if self._member is not None:
+                self._member.hear_refusal(code)
             self._note_asked(began_ms, Outcome.UNKNOWN)
             if is_auto_acked and outcome_of(code) is Outcome.UNKNOWN:
                 self._note_lost(began_ms, messages_max)

@@ -11,6 +11,7 @@ from tests.sim.options import Deployment, Fault, LastingFault, Options, OrderedG
 
 TOPOLOGY_SHARE = 0.3
 SEEK_SHARE = 0.25
+PAUSE_SHARE = 0.25
 DELETION_SHARE = 0.2
 READER_SHARE = 0.4
 ORDERED_SHARE = 0.4
@@ -78,6 +79,7 @@ def draw_embedded_options(seed: int) -> Options:
         joins=0,
         leaves=0,
         seeks=_seeks(seed),
+        pauses=_pauses(seed),
         deletions=_deletions(seed),
         readers=_readers(seed),
         ordered_groups=_ordered_groups(seed),
@@ -134,6 +136,7 @@ def draw_cluster_options(seed: int) -> Options:
         joins=joins,
         leaves=leaves,
         seeks=_seeks(seed),
+        pauses=_pauses(seed),
         deletions=_deletions(seed),
         readers=_readers(seed),
         ordered_groups=ordered_groups,
@@ -156,6 +159,12 @@ def _seeks(seed: int) -> int:
     return rng.choice((1, 2, 5)) if rng.random() < SEEK_SHARE else 0
 
 
+def _pauses(seed: int) -> int:
+    """Of a share of the seeds."""
+    rng = random.Random(f"pauses {seed}")
+    return rng.choice((1, 2, 3)) if rng.random() < PAUSE_SHARE else 0
+
+
 def _deletions(seed: int) -> int:
     """Of a share of the seeds."""
     rng = random.Random(f"deletions {seed}")
@@ -174,6 +183,8 @@ def _ordered_groups(seed: int) -> tuple[OrderedGroup, ...]:
     if rng.random() >= ORDERED_SHARE:
         return ()
     modes = rng.choice(((GroupMode.KEY_ORDERED,), (GroupMode.EXCLUSIVE,), SERVED_ORDERS))
+    of_members = random.Random(f"explicit members {seed}")  # apart, so that seeds of before stay what they were
+    explicit_share, static_share = of_members.choice((0.0, 0.5, 1.0)), of_members.choice((0.0, 0.5))
     return tuple(
         OrderedGroup(
             mode,
@@ -181,6 +192,8 @@ def _ordered_groups(seed: int) -> tuple[OrderedGroup, ...]:
             stay_ms=rng.choice((2_000, 5_000, 20_000)),
             session_timeout_ms=rng.choice((2_000, 3_000, 6_000)),
             rebalance_timeout_ms=rng.choice((1_000, 4_000, 60_000)),
+            explicit_share=explicit_share if mode is GroupMode.EXCLUSIVE else 0.0,
+            static_share=static_share if mode is GroupMode.EXCLUSIVE else 0.0,
         )
         for mode in modes
     )

@@ -105,6 +105,32 @@ class MemberGone(Event, frozen=True, kw_only=True):
     member: str
 
 
+class StaticAsked(Event, frozen=True, kw_only=True):
+    """A process asked under a static name: it joined, was heard, or left the name to the next one, as `what` says."""
+
+    group: str
+    member: str
+    instance: str
+    what: str
+    outcome: Outcome
+
+
+class Paused(Event, frozen=True, kw_only=True):
+    """Somebody asked that a group pause, in a topic or in some partitions of it; no `partitions`: in all."""
+
+    group: str
+    queue: str
+    partitions: list[int]
+    outcome: Outcome
+
+
+class Resumed(Event, frozen=True, kw_only=True):
+    """Somebody asked that all that is paused of a group go on."""
+
+    group: str
+    outcome: Outcome
+
+
 class PartitionOwned(Event, frozen=True, kw_only=True):
     """Who has which partition by which number, as the group's coordinator tells it."""
 
@@ -237,6 +263,9 @@ _Known = (
     | MemberAsked
     | MemberGone
     | PartitionOwned
+    | StaticAsked
+    | Paused
+    | Resumed
     | AutoAckedAnswerLost
     | LogRead
     | RecordsRead

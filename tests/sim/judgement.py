@@ -35,8 +35,10 @@ from tests.sim.owner_checkers import (
     OwnersAreWaitedFor,
     OwnershipsAreOneMembers,
 )
+from tests.sim.pause_checkers import PausedIsNotDelivered
 from tests.sim.reader_checkers import AcknowledgedIsReadable, PagesBeginWhereTheyWereAsked, ReadersNeverSeeTheEndFall
 from tests.sim.seek_checkers import ReceiptsFromBeforeASeekAreStale, SeeksAreNotForgotten
+from tests.sim.static_checkers import StaticNamesAreOneProcesses
 
 
 def checkers_for(
@@ -73,6 +75,8 @@ def checkers_for(
         OneOwnerAtATime(exclusive, unnoticed_ms=unnoticed_ms),
         EarlierOwnersAreRefused(exclusive, max_attempts=max_attempts, dead_letter_queues=dead_letter_queues),
         OwnersAreWaitedFor(exclusive, clock_drift=options.clock_drift),
+        StaticNamesAreOneProcesses(exclusive, clock_drift=options.clock_drift),
+        PausedIsNotDelivered(unnoticed_ms=unnoticed_ms),
         AcknowledgedIsReadable(),
         PagesBeginWhereTheyWereAsked(),
         ReadersNeverSeeTheEndFall(),

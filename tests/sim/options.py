@@ -135,6 +135,10 @@ class OrderedGroup:
     stay_ms: int
     session_timeout_ms: int
     rebalance_timeout_ms: int
+    explicit_share: float = 0.0
+    """Of an exclusive group's consumers: those that join, send heartbeats and leave by calls of their own."""
+    static_share: float = 0.0
+    """Of those: members of a static name, which the next process takes over."""
 
     @property
     def name(self) -> str:
@@ -150,7 +154,8 @@ class OrderedGroup:
 
     def describe(self) -> str:
         timeouts = f"timeouts {self.session_timeout_ms} and {self.rebalance_timeout_ms} ms"
-        return f"{self.name} ({self.consumers} consumers for {self.stay_ms} ms each, {timeouts})"
+        members = f"explicit {self.explicit_share}, static {self.static_share}"
+        return f"{self.name} ({self.consumers} consumers for {self.stay_ms} ms each, {timeouts}, {members})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +197,8 @@ class Options:
     """Machines that are drained and taken away for good."""
     seeks: int
     """How often each group is sent back or forth."""
+    pauses: int
+    """How often each group is paused, and goes on."""
     deletions: int
     """How often a topic beside the others is deleted, and created again."""
     readers: int

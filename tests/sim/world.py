@@ -46,6 +46,7 @@ from tests.sim.loop import SimLoop, simulate
 from tests.sim.member_watcher import MemberWatcher
 from tests.sim.observer import NobodyLeadsError, Observer
 from tests.sim.options import Options
+from tests.sim.pauser import Pauser
 from tests.sim.process import ProcessDiedError, current_process
 from tests.sim.producer import Producer
 from tests.sim.queue_label import PASSING, is_passing
@@ -133,7 +134,7 @@ class World:
         await self.set_up()
         self.coordination.faults = self.options.coordination
         clients = self._start_clients()
-        administration = [*self.topology.changes(), *self._seeking()]
+        administration = [*self.topology.changes(), *self._seeking(), *self._pausing()]
         if self.options.deletions:
             administration.append(self.passing.run())
             clients += [asyncio.create_task(each) for each in self.passing.clients(lambda: self._is_over)]
@@ -269,6 +270,14 @@ class World:
             Seeker(f"seeker of {group}", group, QUEUE, self.around, self._partitions).run(
                 times=times, duration_s=duration_s
             )
+            for group in self._groups
+            if times
+        ]
+
+    def _pausing(self) -> list[Coroutine[Any, Any, None]]:
+        times, duration_s = self.options.pauses, self.options.duration_ms / 1000
+        return [
+            Pauser(group, QUEUE, self.around, self._partitions).run(times=times, duration_s=duration_s)
             for group in self._groups
             if times
         ]

@@ -41,6 +41,11 @@ def everybody_is_taken_for_gone(patch: pytest.MonkeyPatch) -> None:
     )
 
 
+def second_instances_are_accepted(patch: pytest.MonkeyPatch) -> None:
+    """A static name is whoever's that comes last, however lively the process is that has it."""
+    patch.setattr(GroupMember, "is_alive", lambda self, now_ms: False)
+
+
 def partitions_are_given_to_all(patch: pytest.MonkeyPatch) -> None:
     """Each member is told that all partitions are its own."""
 

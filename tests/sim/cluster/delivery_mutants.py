@@ -1,17 +1,41 @@
 """Planted bugs of what groups have done: `tests.sim.cluster.mutants` has them all."""
 
+from collections.abc import Callable
+from typing import Any
+
 import msgspec
 import pytest
 
 from cluster.model import keys
 from cluster.model.projected_offsets import ProjectedOffsets, ProjectedPartition
 from cluster.model.values import Group
+from cluster.ports.clock import Clock
 from cluster.ports.coordination import Compare, CompareTarget, Put
 from storage.delivery.group_delivery import GroupDelivery
 from storage.node.groups.dead_letter_sink import DeadLetter
 from storage.node.groups.delivery_host import DeliveryHost
 from storage.node.groups.delivery_steps import DeliverySteps
 from storage.node.offset_projection import OffsetProjection
+from storage.node.receiver import Receiver
+
+
+def leaders_forget_pauses(patch: pytest.MonkeyPatch) -> None:
+    """Who leads on a node that was started after a group was paused does not know of it."""
+    original = Receiver.__init__
+
+    def init(
+        self: Receiver, *arguments: Any, clock: Clock, latest_group: Callable[[Group], Group], **more: Any
+    ) -> None:
+        began_ms = clock.now_ms()
+
+        def known(group: Group) -> Group:
+            latest = latest_group(group)
+            pauses = tuple(pause for pause in latest.pauses if pause.since_ms >= began_ms)
+            return msgspec.structs.replace(latest, pauses=pauses)
+
+        original(self, *arguments, clock=clock, latest_group=known, **more)
+
+    patch.setattr(Receiver, "__init__", init)
 
 
 def dead_letters_are_done_first(patch: pytest.MonkeyPatch) -> None:

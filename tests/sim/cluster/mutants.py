@@ -66,11 +66,13 @@ from tests.sim.cluster.coordinator_mutants import (
     everybody_is_taken_for_gone,
     ownerships_are_not_raised,
     partitions_are_given_to_all,
+    second_instances_are_accepted,
     sessions_never_end,
     some_partitions_are_nobodys,
 )
 from tests.sim.cluster.delivery_mutants import (
     dead_letters_are_done_first,
+    leaders_forget_pauses,
     projections_ignore_epochs,
     snapshots_name_the_log_end,
 )
@@ -423,6 +425,7 @@ MUTANTS: tuple[Mutant, ...] = (
     logs_go_by_name,
     deleted_topics_stay,
     dead_letters_are_done_first,
+    leaders_forget_pauses,
     snapshots_name_the_log_end,
     projections_ignore_epochs,
     nearest_reads_go_to_the_log_end,
@@ -446,6 +449,7 @@ MUTANTS: tuple[Mutant, ...] = (
     everybody_is_taken_for_gone,
     ownerships_are_not_raised,
     partitions_are_given_to_all,
+    second_instances_are_accepted,
     sessions_never_end,
     some_partitions_are_nobodys,
 )

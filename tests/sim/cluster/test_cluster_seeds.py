@@ -57,6 +57,7 @@ def test_options_differ_from_seed_to_seed_and_are_printed() -> None:
     drawn = {fault for seed in range(50) for fault in draw_cluster_options(seed).faults}
     assert drawn == set(Fault)
     assert {draw_cluster_options(seed).seeks > 0 for seed in range(50)} == {False, True}
+    assert {draw_cluster_options(seed).pauses > 0 for seed in range(50)} == {False, True}
     assert {draw_cluster_options(seed).deletions > 0 for seed in range(50)} == {False, True}
     assert {draw_cluster_options(seed).readers > 0 for seed in range(50)} == {False, True}
     assert {fault for seed in range(100) for fault in draw_cluster_options(seed).lasting_faults} == set(LastingFault)
