@@ -347,3 +347,45 @@ def test_a_group_is_made_in_the_mode_of_the_first_receive() -> None:
         assert (await client.get("/groups/others")).json()["mode"] == "exclusive"
 
     ClusterBuilder().nodes(1).gateway().run(main)
+
+
+@pytest.mark.parametrize("nodes", NODES)
+@pytest.mark.parametrize(("leaves", "attempt"), [(True, 1), (False, 2)])
+def test_what_a_member_had_that_leaves_was_not_tried_and_what_one_had_that_died_was(
+    nodes: int, leaves: bool, attempt: int
+) -> None:
+    async def main(cluster: Cluster) -> None:
+        client, _ = await made(cluster, messages=PARTITIONS)
+        held: set[tuple[int, int]] = set()
+        while len(held) < PARTITIONS:
+            found = (await receive(client, "ada", waitSeconds=1))["messages"]
+            held |= {(each["partition"], each["attempt"]) for each in found}
+        assert held == {(number, 1) for number in range(PARTITIONS)}
+        if leaves:
+            assert (await client.delete("/groups/workers/members/ada")).status_code == 204
+        found = []
+        while len(found) < PARTITIONS:
+            found += (await receive(client, "bob", waitSeconds=2))["messages"]
+        assert {each["attempt"] for each in found} == {attempt}
+
+    ClusterBuilder().nodes(nodes).gateway().run(main)
+
+
+@pytest.mark.parametrize("nodes", NODES)
+def test_an_owner_that_lives_is_waited_for_when_one_that_came_between_has_left(nodes: int) -> None:
+    async def main(cluster: Cluster) -> None:
+        client, _ = await made(cluster, messages=PARTITIONS)
+        held: dict[int, Any] = {}
+        while len(held) < PARTITIONS:
+            held |= {each["partition"]: each for each in (await receive(client, "ada", waitSeconds=1))["messages"]}
+        for member in ("bob", "eve"):  # they get partitions, and never ask for messages
+            assert (await client.put(f"/groups/workers/members/{member}", json={"topics": ["orders"]})).is_success
+        assert (await client.delete("/groups/workers/members/bob")).status_code == 204
+        assert (await receive(client, "eve", waitSeconds=1))["messages"] == []
+        assert (await receive(client, "eve"))["reason"] == "REBALANCING"
+        acked = await client.post("/ack", json={"receipts": [each["receipt"] for each in held.values()]})
+        assert acked.json()["failed"] == 0
+        await send(client, PARTITIONS)
+        assert (await receive(client, "eve", waitSeconds=1))["messages"]
+
+    ClusterBuilder().nodes(nodes).gateway().run(main)
