@@ -14,8 +14,10 @@ class Out:
 
 @dataclass
 class Message:
+    """`is_given_up`: its attempts are used up, and it goes to the dead-letter topic or waits for a person."""
+
     is_done: bool = False
-    is_dead_lettering: bool = False
+    is_given_up: bool = False
     attempts: int = 0
     due_ms: int = 0
     was_first_delivered: bool = False
@@ -49,7 +51,7 @@ class ExclusiveOracle:
         for offset, message in enumerate(self.messages):
             if message.is_done or offset in self.out:
                 continue
-            if message.is_dead_lettering or message.due_ms > now_ms or offset in pending or len(run) >= room:
+            if message.is_given_up or message.due_ms > now_ms or offset in pending or len(run) >= room:
                 break
             run.append(offset)
         return run
@@ -84,7 +86,7 @@ class ExclusiveOracle:
                 self.out.pop(offset, None)
 
     def give_back(self, attempts: dict[int, int], due_ms: dict[int, int | None], generation: int) -> None:
-        """`due_ms` None: to the dead-letter topic."""
+        """`due_ms` None: the attempts are used up."""
         if generation != self.generation:
             return
         returned = []
@@ -92,10 +94,14 @@ class ExclusiveOracle:
             message = self.messages[offset]
             if not message.is_done:
                 message.attempts, due = count, due_ms[offset]
-                message.is_dead_lettering, message.due_ms = due is None, due or 0
+                message.is_given_up, message.due_ms = due is None, due or 0
                 returned.append(offset)
         if returned:
             self.rewind(min(returned))
+
+    def let_go(self, offset: int, generation: int) -> None:
+        """It begins anew."""
+        self.give_back({offset: 0}, {offset: 0}, generation)
 
     def claim(self, ownership: int, generation: int) -> None:
         if generation > self.generation:

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from msgspec.structs import replace
 
 from acklog.wire.problems import ProblemCode
-from cluster.model.values import Group, GroupMode, GroupSettings
+from cluster.model.values import Exhausted, Group, GroupMode, GroupSettings
 from storage.delivery.candidates import CandidateIndex
 from storage.delivery.exclusive_delivery import ExclusiveDelivery
 from storage.delivery.handover import ClaimVerdict, OwnershipClaim
@@ -35,6 +36,8 @@ class Undecided:
 
 
 class ExclusiveMachine(RuleBasedStateMachine):
+    as_set = GROUP
+
     def __init__(self) -> None:
         super().__init__()
         self.oracle = ExclusiveOracle()
@@ -60,7 +63,7 @@ class ExclusiveMachine(RuleBasedStateMachine):
 
     @property
     def group(self) -> ExclusiveDelivery:
-        group = self.partition.as_it_is_set(GROUP)
+        group = self.partition.as_it_is_set(self.as_set)
         assert isinstance(group, ExclusiveDelivery)
         return group
 
@@ -170,7 +173,7 @@ class ExclusiveMachine(RuleBasedStateMachine):
         for lease in leases:
             message = oracle.messages[lease.offset]
             assert not message.is_done
-            assert counted_attempt(lease.attempt) == message.attempts + 1 <= SETTINGS.max_attempts
+            assert counted_attempt(lease.attempt) == message.attempts + 1 <= self.as_set.settings.max_attempts
             if not message.was_first_delivered:
                 assert lease.offset >= self.first_delivered_below, "its first delivery is behind that of a later one"
                 message.was_first_delivered = True
@@ -304,7 +307,7 @@ class ExclusiveMachine(RuleBasedStateMachine):
     @rule()
     def hand_dead_letters(self) -> None:
         for letter in self.group.dead_letters(limit=3, now_ms=self.now_ms):
-            assert self.oracle.messages[letter.offset].is_dead_lettering
+            assert self.oracle.messages[letter.offset].is_given_up
             self.handed.append(letter.offset)
 
     @precondition(lambda self: self.handed)
@@ -313,7 +316,7 @@ class ExclusiveMachine(RuleBasedStateMachine):
         offsets, self.handed = self.handed, []
         record = self.group.dead_lettered(offsets)
         if record.runs:
-            dying = [offset for offset in offsets if self.oracle.messages[offset].is_dead_lettering]
+            dying = [offset for offset in offsets if self.oracle.messages[offset].is_given_up]
             self.decide([record], dying, lambda: self.oracle.done(dying, record.generation))
 
     # --- positions -------------------------------------------------------------------------------------------------
@@ -434,11 +437,64 @@ class ExclusiveMachine(RuleBasedStateMachine):
             self.write([self.group.dead_lettered(letters)])
 
 
-TestExclusiveDelivery = ExclusiveMachine.TestCase
-TestExclusiveDelivery.settings = settings(
+class BlockingMachine(ExclusiveMachine):
+    """A group that blocks: what failed too often stays, and all behind it, until a person decides."""
+
+    as_set = replace(GROUP, settings=replace(SETTINGS, max_attempts=1, on_exhausted=Exhausted.BLOCK))
+
+    @property
+    def blocked(self) -> list[int]:
+        return [offset for offset, each in enumerate(self.oracle.messages) if each.is_given_up and not each.is_done]
+
+    @precondition(lambda self: self.blocked)
+    @rule(data=st.data(), is_release=st.booleans())
+    def decide_about_blocked(self, data: st.DataObject, is_release: bool) -> None:
+        offset, group = data.draw(st.sampled_from(self.blocked)), self.group
+        verdict = group.release_blocked(offset, wall_now_ms=self.now_ms) if is_release else group.skip_blocked(offset)
+        if self.claim_is_being_written or offset in self.pending:
+            assert verdict == (ProblemCode.CONFLICT, None)
+            return
+        assert verdict.problem is None
+        generation = verdict.record.generation
+
+        def meaning() -> None:
+            if is_release:
+                self.oracle.let_go(offset, generation)
+            else:
+                self.oracle.done([offset], generation)
+
+        self.decide([verdict.record], [offset], meaning, holds=is_release)
+
+    @rule(data=st.data())
+    def nothing_else_is_decided_about(self, data: st.DataObject) -> None:
+        offset = data.draw(st.integers(0, self.oracle.end))
+        if offset in self.blocked or self.claim_is_being_written:
+            return
+        assert self.group.release_blocked(offset, wall_now_ms=self.now_ms) == (ProblemCode.NOT_BLOCKED, None)
+        assert self.group.skip_blocked(offset) == (ProblemCode.NOT_BLOCKED, None)
+
+    @invariant()
+    def what_is_blocked_is_known_and_gets_no_letter(self) -> None:
+        assert [each.offset for each in self.group.blocked(at_or_above=0, limit=MESSAGES_MAX)] == self.blocked
+        assert self.group.blocked_count == len(self.blocked)
+        assert self.group.dead_letters(limit=1, now_ms=self.now_ms) == []
+
+    def settle_what_time_does(self) -> None:
+        super().settle_what_time_does()
+        for each in self.group.blocked(at_or_above=0, limit=MESSAGES_MAX):
+            decided = self.group.skip_blocked(each.offset)
+            if decided.record is not None:
+                self.write([decided.record])
+
+
+SEARCH = settings(
     max_examples=150,
     stateful_step_count=60,
     deadline=None,
     suppress_health_check=list(HealthCheck),
     report_multiple_bugs=False,
 )
+TestExclusiveDelivery = ExclusiveMachine.TestCase
+TestExclusiveDelivery.settings = SEARCH
+TestBlockingExclusiveDelivery = BlockingMachine.TestCase
+TestBlockingExclusiveDelivery.settings = SEARCH
