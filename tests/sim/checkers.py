@@ -26,7 +26,7 @@ _Look = TypeVar("_Look", LogRead, ProgressRead, LogRead | ProgressRead)
 
 Place = tuple[str, int, int]  # queue, partition, offset
 LeasePlace = tuple[str, str, int, int]  # group, queue, partition, offset
-ReceiptOrder = tuple[int, int, int]  # generation, leader epoch, attempt
+ReceiptOrder = tuple[int, int, int]  # generation, leader epoch, serial
 
 
 class Checker(Protocol):
@@ -42,7 +42,7 @@ def lease_place_of(event: Delivered | Settled) -> LeasePlace:
 
 
 def receipt_order_of(event: Delivered | Settled) -> ReceiptOrder:
-    return event.generation, event.leader_epoch, event.attempt
+    return event.generation, event.leader_epoch, event.attempt if event.serial < 0 else event.serial
 
 
 def final_log(history: History) -> dict[tuple[str, int], list[ReadRecord]]:

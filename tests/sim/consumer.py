@@ -171,6 +171,7 @@ class Consumer:
             attempt=message["attempt"],
             generation=receipt.generation if receipt else -1,
             leader_epoch=receipt.leader_epoch if receipt else -1,
+            serial=receipt.attempt if receipt else -1,
             visibility_ms=visibility_ms,
             is_auto_acked=is_auto_acked,
         )
@@ -246,6 +247,7 @@ class Consumer:
                     generation=delivered.generation,
                     leader_epoch=delivered.leader_epoch,
                     attempt=delivered.attempt,
+                    serial=delivered.serial,
                     outcome=outcome_of(code),
                     code=code,
                     visibility_ms=visibility_ms,

@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from tests.sim.checkers import (
     LeasePlace,
@@ -15,8 +15,10 @@ from tests.sim.checkers import (
 )
 from tests.sim.history import (
     AutoAckedAnswerLost,
+    Decided,
     Delivered,
     Elected,
+    Event,
     History,
     Outcome,
     ProgressRead,
@@ -78,7 +80,7 @@ class StaleReceiptsAreRefused:
     A slow answer is no proof that its messages are leased: the last delivery of a message may have expired, and the
     message be dead-lettered, before the client has that answer."""
 
-    def __init__(self, *, max_attempts: dict[str, int], dead_letter_queues: dict[tuple[str, str], str]) -> None:
+    def __init__(self, *, max_attempts: Mapping[str, float], dead_letter_queues: dict[tuple[str, str], str]) -> None:
         """`dead_letter_queues` names the dead-letter topic of each (group, queue)."""
         self._max_attempts = max_attempts
         self._dead_letter_queues = dead_letter_queues
@@ -141,7 +143,8 @@ class StaleReceiptsAreRefused:
 
 
 class AcknowledgedIsNeverDeliveredAgain:
-    """7, R25. After an ack was answered with success (or the message was acknowledged with its delivery), no receive
+    """7, R25. After an ack was answered with success (or the message was acknowledged with its delivery, or a person
+    skipped it), no receive
     of this group that begins later gets the message, unless a seek went back to it since the ack, or its leader may
     not have noticed that it is none any more."""
 
@@ -149,12 +152,14 @@ class AcknowledgedIsNeverDeliveredAgain:
         self._unnoticed_ms = unnoticed_ms
 
     def check(self, history: History) -> list[str]:
-        done: dict[LeasePlace, list[Delivered | Settled]] = defaultdict(list)
+        done: dict[LeasePlace, list[Event]] = defaultdict(list)
         windows: dict[GroupPlace, list[Window]] = defaultdict(list)
         for event in history.events:
             is_ack = isinstance(event, Settled) and event.action == "ack" and event.outcome is Outcome.OK
             if is_ack or (isinstance(event, Delivered) and event.is_auto_acked):
                 done[lease_place_of(event)].append(event)  # type: ignore[arg-type]
+            elif isinstance(event, Decided) and event.action == "skip" and event.outcome is Outcome.OK:
+                done[event.group, event.queue, event.partition, event.offset].append(event)
         unnoticed = Unnoticed(history, unnoticed_ms=self._unnoticed_ms)
         for delivered in history.of(Delivered):
             place = lease_place_of(delivered)
@@ -195,11 +200,9 @@ class EverythingIsDoneInTheEnd:
         self._dead_letter_queues = dead_letter_queues
 
     def check(self, history: History) -> list[str]:
-        done_ms = _last_deliveries_that_ended_well(history)
+        ends_ms = last_ends_that_went_well(history)
         seeks = Seeks(history)
-        lost: dict[tuple[str, str], int] = defaultdict(int)
-        for event in history.of(AutoAckedAnswerLost):
-            lost[event.group, event.queue] += event.messages_max
+        lost = lost_answers(history)
         log = final_log(history)
         violations = []
         for (group, queue), dead_letter_queue in sorted(self._dead_letter_queues.items()):
@@ -209,19 +212,10 @@ class EverythingIsDoneInTheEnd:
                 for (name, partition), records in log.items()
                 if name == queue
                 for record in records
-                if not self._is_done((group, queue, partition, record.offset), done_ms, seeks)
-                and record.uid not in dead
+                if not is_done((group, queue, partition, record.offset), ends_ms, seeks) and record.uid not in dead
             ]
             violations += missing[lost[group, queue] :]
         return violations + self._unfinished(history)
-
-    @staticmethod
-    def _is_done(place: LeasePlace, done_ms: dict[LeasePlace, float], seeks: Seeks) -> bool:
-        """Whether it was, after the last seek that went back to it."""
-        back = seeks.last_back(place[:3], place[3])
-        since_ms = -math.inf if back is None else back.began_ms
-        is_handled = place in done_ms and done_ms[place] >= since_ms
-        return is_handled or seeks.may_skip(place[:3], place[3], after_ms=since_ms)
 
     @staticmethod
     def _unfinished(history: History) -> list[str]:
@@ -232,9 +226,25 @@ class EverythingIsDoneInTheEnd:
         ]
 
 
-def _last_deliveries_that_ended_well(history: History) -> dict[LeasePlace, float]:
-    """When each message was handed out last by a delivery that was, or may have been, acknowledged. An ack counts from
-    its receipt on: a seek makes older receipts void."""
+def is_done(place: LeasePlace, ends_ms: Mapping[LeasePlace, float], seeks: Seeks) -> bool:
+    """Whether it was, after the last seek that went back to it."""
+    back = seeks.last_back(place[:3], place[3])
+    since_ms = -math.inf if back is None else back.began_ms
+    is_handled = place in ends_ms and ends_ms[place] >= since_ms
+    return is_handled or seeks.may_skip(place[:3], place[3], after_ms=since_ms)
+
+
+def lost_answers(history: History) -> Mapping[tuple[str, str], int]:
+    """How many messages of each (group, queue) may be done with a delivery whose answer never came."""
+    lost: dict[tuple[str, str], int] = defaultdict(int)
+    for event in history.of(AutoAckedAnswerLost):
+        lost[event.group, event.queue] += event.messages_max
+    return lost
+
+
+def last_ends_that_went_well(history: History) -> dict[LeasePlace, float]:
+    """When each message was handed out last by a delivery that was, or may have been, acknowledged, or was skipped by a
+    person. An ack counts from its receipt on: a seek makes older receipts void."""
     handed_out = {
         (lease_place_of(event), receipt_order_of(event)): event.ended_ms
         for event in history.of(Delivered)
@@ -247,6 +257,9 @@ def _last_deliveries_that_ended_well(history: History) -> dict[LeasePlace, float
         elif isinstance(event, Settled) and event.action == "ack" and event.outcome is not Outcome.FAILED:
             place = lease_place_of(event)
             at_ms = handed_out.get((place, receipt_order_of(event)), event.ended_ms)
+        elif isinstance(event, Decided) and event.action == "skip" and event.outcome is not Outcome.FAILED:
+            place = (event.group, event.queue, event.partition, event.offset)
+            at_ms = event.ended_ms if event.outcome is Outcome.OK else math.inf
         else:
             continue
         found[place] = max(found.get(place, at_ms), at_ms)

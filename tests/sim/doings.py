@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tests.sim.checkers import LeasePlace, final_log, lease_place_of, receipt_order_of
+from tests.sim.decisions import Decisions
 from tests.sim.history import AutoAckedAnswerLost, Delivered, History, Outcome, ReadRecord, Settled
 from tests.sim.seeks import GroupPlace, Seeks, latest_ms
 
@@ -21,17 +22,19 @@ class Span:
 
 
 class Doings:
-    """Of some groups. `dead_letter_queues` names the dead-letter topic of each (group, queue)."""
+    """Of some groups. After `max_attempts` deliveries a message may be given up by itself; a group that blocks has no
+    such number (infinity). `dead_letter_queues` names the dead-letter topic of each (group, queue)."""
 
     def __init__(
         self,
         history: History,
         groups: Iterable[str],
         *,
-        max_attempts: Mapping[str, int],
+        max_attempts: Mapping[str, float],
         dead_letter_queues: Mapping[tuple[str, str], str],
     ) -> None:
         self._seeks = Seeks(history)
+        self._decisions = Decisions(history)
         self._groups = frozenset(groups)
         self._log = final_log(history)
         self.deliveries: dict[GroupPlace, dict[int, list[Delivered]]] = {}
@@ -89,9 +92,12 @@ class Doings:
             return True
         if self._first_lost_ms.get(place[:2], math.inf) <= before_ms:
             return True
+        its_place = (*place, message.offset)
+        if self._decisions.may_have_skipped(its_place, after_ms=span.since_ms, before_ms=before_ms):
+            return True
         return any(
             span.since_ms <= event.ended_ms and event.began_ms <= before_ms and event is not but_for
-            for event in self._endings.get((*place, message.offset), ())
+            for event in self._endings.get(its_place, ())
         )
 
     def last_before(self, place: GroupPlace, offset: int, delivered: Delivered, span: Span) -> Delivered | None:

@@ -4,7 +4,7 @@
 import random
 from dataclasses import dataclass, replace
 
-from cluster.model.values import GroupMode
+from cluster.model.values import Exhausted, GroupMode
 from tests.sim.cluster.coordination import NO_FAULTS, CoordinationFaults
 from tests.sim.cluster.links import LinkSpeed
 from tests.sim.options import Deployment, Fault, LastingFault, Options, OrderedGroup, ServerOptions
@@ -15,6 +15,8 @@ PAUSE_SHARE = 0.25
 DELETION_SHARE = 0.2
 READER_SHARE = 0.4
 ORDERED_SHARE = 0.4
+BLOCKING_SHARE = 0.5
+"""Of the groups that keep an order."""
 LASTING_SHARE = 0.3
 
 LATE_FAULTS = (Fault.BIT_ROT, Fault.GROW, Fault.MOVE, Fault.ISLAND)
@@ -194,9 +196,16 @@ def _ordered_groups(seed: int) -> tuple[OrderedGroup, ...]:
             rebalance_timeout_ms=rng.choice((1_000, 4_000, 60_000)),
             explicit_share=explicit_share if mode is GroupMode.EXCLUSIVE else 0.0,
             static_share=static_share if mode is GroupMode.EXCLUSIVE else 0.0,
+            on_exhausted=_on_exhausted(seed, mode),
         )
         for mode in modes
     )
+
+
+def _on_exhausted(seed: int, mode: GroupMode) -> Exhausted:
+    """Drawn apart from the others, so that seeds of before stay what they were."""
+    is_blocking = random.Random(f"on exhaustion {mode.value} {seed}").random() < BLOCKING_SHARE
+    return Exhausted.BLOCK if is_blocking else Exhausted.DEAD_LETTER
 
 
 def _with_order(server: ServerOptions) -> ServerOptions:

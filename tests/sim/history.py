@@ -48,7 +48,8 @@ class Sent(Event, frozen=True, kw_only=True):
 class Delivered(Event, frozen=True, kw_only=True):
     """One message of an answer to a receive that a client got whole. `visibility_ms` is the lease's length.
 
-    (generation, leader epoch, attempt) are the receipt's; `is_auto_acked` messages have none.
+    (generation, leader epoch, serial) are the receipt's, `attempt` counts; `is_auto_acked` messages have none. A
+    `serial` rises with every lease of the message under one leader; -1 where only the attempt is known.
     """
 
     group: str
@@ -62,6 +63,7 @@ class Delivered(Event, frozen=True, kw_only=True):
     attempt: int
     generation: int = -1
     leader_epoch: int = -1
+    serial: int = -1
     visibility_ms: int = 0
     is_auto_acked: bool = False
 
@@ -79,7 +81,35 @@ class Settled(Event, frozen=True, kw_only=True):
     attempt: int
     outcome: Outcome
     code: str = ""
+    serial: int = -1
     visibility_ms: int = 0
+
+
+class BlockedListed(Event, frozen=True, kw_only=True):
+    """A message that the group says is blocked: its attempts are used up, and it waits for a person. `key` None: it has
+    none, or cannot be read."""
+
+    group: str
+    queue: str
+    partition: int
+    offset: int
+    key: str | None
+
+
+class Decided(Event, frozen=True, kw_only=True):
+    """A person's decision about a blocked message: `action` is "release" or "skip"."""
+
+    action: str
+    group: str
+    queue: str
+    partition: int
+    offset: int
+    outcome: Outcome
+    code: str = ""
+
+
+class DecidersRested(Event, frozen=True, kw_only=True):
+    """Everything was well, and for so long that all went as far as it would, nobody decided."""
 
 
 class AutoAckedAnswerLost(Event, frozen=True, kw_only=True):
@@ -259,6 +289,9 @@ _Known = (
     | Sent
     | Delivered
     | Settled
+    | BlockedListed
+    | Decided
+    | DecidersRested
     | Sought
     | MemberAsked
     | MemberGone

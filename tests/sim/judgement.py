@@ -1,8 +1,10 @@
 """Which checkers judge a history: all, as far as its options let them hold."""
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 
 from cluster.model.values import GroupMode
+from tests.sim.blocked_checkers import BlockingGroupsGiveUpNothing, OthersGoOn, WhatIsBlockedWaits
 from tests.sim.checkers import Checker
 from tests.sim.delivery_checkers import (
     AcknowledgedIsNeverDeliveredAgain,
@@ -52,6 +54,8 @@ def checkers_for(
     is left out."""
     window_ms = options.server.dedup_window_ms if options.dedup_is_exact else 0
     max_attempts = dict.fromkeys(groups, options.server.max_attempts)
+    blocking = options.blocking_groups
+    given_up_after: Mapping[str, float] = {**max_attempts, **dict.fromkeys(blocking, math.inf)}
     unnoticed_ms = max(options.contact_ms, options.registration_ttl_ms)
     exclusive = options.ordered(GroupMode.EXCLUSIVE)
     checkers: list[Checker] = [
@@ -64,19 +68,20 @@ def checkers_for(
         OneLeaseAtATime(
             clock_drift=options.clock_drift, ordered_groups=[group.name for group in options.ordered_groups]
         ),
-        StaleReceiptsAreRefused(max_attempts=max_attempts, dead_letter_queues=dead_letter_queues),
+        StaleReceiptsAreRefused(max_attempts=given_up_after, dead_letter_queues=dead_letter_queues),
         AcknowledgedIsNeverDeliveredAgain(unnoticed_ms=unnoticed_ms),
         AttemptsAreLimited(max_attempts=max_attempts),
         AutoAckedIsDeliveredOnce(),
         ProgressNeverFalls(),
         SeeksAreNotForgotten(),
-        ReceiptsFromBeforeASeekAreStale(max_attempts=max_attempts, dead_letter_queues=dead_letter_queues),
+        ReceiptsFromBeforeASeekAreStale(max_attempts=given_up_after, dead_letter_queues=dead_letter_queues),
         OwnershipsAreOneMembers(),
         OneOwnerAtATime(exclusive, unnoticed_ms=unnoticed_ms),
-        EarlierOwnersAreRefused(exclusive, max_attempts=max_attempts, dead_letter_queues=dead_letter_queues),
+        EarlierOwnersAreRefused(exclusive, max_attempts=given_up_after, dead_letter_queues=dead_letter_queues),
         OwnersAreWaitedFor(exclusive, clock_drift=options.clock_drift),
         StaticNamesAreOneProcesses(exclusive, clock_drift=options.clock_drift),
         PausedIsNotDelivered(unnoticed_ms=unnoticed_ms),
+        WhatIsBlockedWaits(blocking, unnoticed_ms=unnoticed_ms),
         AcknowledgedIsReadable(),
         PagesBeginWhereTheyWereAsked(),
         ReadersNeverSeeTheEndFall(),
@@ -88,16 +93,18 @@ def checkers_for(
             NothingTwice(dedup_window_ms=window_ms, ignored_queues=dead_letter_queues.values()),
             NothingAboveTheHighWatermark(),
             EverythingIsDoneInTheEnd(dead_letter_queues=dead_letter_queues),
+            BlockingGroupsGiveUpNothing(blocking, dead_letter_queues=dead_letter_queues),
+            OthersGoOn(blocking, dead_letter_queues=dead_letter_queues),
             ReplayEqualsLiveState(),
             KeysAreInOrder(
                 options.ordered(GroupMode.KEY_ORDERED),
-                max_attempts=max_attempts,
+                max_attempts=given_up_after,
                 dead_letter_queues=dead_letter_queues,
                 unnoticed_ms=unnoticed_ms,
             ),
             PartitionsAreInOrder(
                 exclusive,
-                max_attempts=max_attempts,
+                max_attempts=given_up_after,
                 dead_letter_queues=dead_letter_queues,
                 unnoticed_ms=unnoticed_ms,
                 clock_drift=options.clock_drift,

@@ -5,7 +5,7 @@ from enum import Enum
 
 from msgspec.structs import replace
 
-from cluster.model.values import GroupMode, GroupSettings
+from cluster.model.values import Exhausted, GroupMode, GroupSettings
 from tests.sim.cluster.coordination import CoordinationFaults
 from tests.sim.cluster.links import LinkSpeed
 
@@ -14,6 +14,10 @@ TOLD_TO_MEMBERS: dict[GroupMode, frozenset[str]] = {
     GroupMode.EXCLUSIVE: frozenset({"MEMBER_FENCED", "MEMBER_UNKNOWN", "MEMBER_EXISTS"}),
 }
 """What consumers of such a group may be told, and no others."""
+
+
+TOLD_TO_DECIDERS = frozenset({"NOT_BLOCKED"})
+"""What a person may be told who decides about messages."""
 
 
 class Deployment(Enum):
@@ -139,6 +143,7 @@ class OrderedGroup:
     """Of an exclusive group's consumers: those that join, send heartbeats and leave by calls of their own."""
     static_share: float = 0.0
     """Of those: members of a static name, which the next process takes over."""
+    on_exhausted: Exhausted = Exhausted.DEAD_LETTER
 
     @property
     def name(self) -> str:
@@ -146,16 +151,18 @@ class OrderedGroup:
 
     def settings(self, common: GroupSettings) -> GroupSettings:
         """With what is its own."""
+        settings = replace(common, on_exhausted=self.on_exhausted)
         if self.mode is not GroupMode.EXCLUSIVE:
-            return common
+            return settings
         return replace(
-            common, session_timeout_ms=self.session_timeout_ms, rebalance_timeout_ms=self.rebalance_timeout_ms
+            settings, session_timeout_ms=self.session_timeout_ms, rebalance_timeout_ms=self.rebalance_timeout_ms
         )
 
     def describe(self) -> str:
         timeouts = f"timeouts {self.session_timeout_ms} and {self.rebalance_timeout_ms} ms"
         members = f"explicit {self.explicit_share}, static {self.static_share}"
-        return f"{self.name} ({self.consumers} consumers for {self.stay_ms} ms each, {timeouts}, {members})"
+        consumers = f"{self.consumers} consumers for {self.stay_ms} ms each"
+        return f"{self.name} ({consumers}, {timeouts}, {members}, {self.on_exhausted.value})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +224,13 @@ class Options:
         """Codes that clients may be told for what goes wrong here, and only here."""
         codes = {Fault.BIT_ROT: "RECORDS_CORRUPT"}
         expected = {code for fault, code in codes.items() if fault in self.faults}
-        return frozenset(expected | {code for group in self.ordered_groups for code in TOLD_TO_MEMBERS[group.mode]})
+        told = {code for group in self.ordered_groups for code in TOLD_TO_MEMBERS[group.mode]}
+        return frozenset(expected | told | (TOLD_TO_DECIDERS if self.blocking_groups else set()))
+
+    @property
+    def blocking_groups(self) -> dict[str, OrderedGroup]:
+        """By their names."""
+        return {group.name: group for group in self.ordered_groups if group.on_exhausted is Exhausted.BLOCK}
 
     def ordered(self, mode: GroupMode) -> dict[str, OrderedGroup]:
         """The groups of one mode, by their names."""

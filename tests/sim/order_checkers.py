@@ -22,7 +22,7 @@ class KeysAreInOrder:
         self,
         groups: Iterable[str],
         *,
-        max_attempts: Mapping[str, int],
+        max_attempts: Mapping[str, float],
         dead_letter_queues: Mapping[tuple[str, str], str],
         unnoticed_ms: float = 0,
     ) -> None:
@@ -77,7 +77,7 @@ class PartitionsAreInOrder:
         self,
         groups: Iterable[str],
         *,
-        max_attempts: Mapping[str, int],
+        max_attempts: Mapping[str, float],
         dead_letter_queues: Mapping[tuple[str, str], str],
         unnoticed_ms: float = 0,
         clock_drift: float = 0.0,

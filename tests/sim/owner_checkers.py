@@ -96,7 +96,7 @@ class EarlierOwnersAreRefused:
         self,
         groups: Iterable[str],
         *,
-        max_attempts: Mapping[str, int],
+        max_attempts: Mapping[str, float],
         dead_letter_queues: Mapping[tuple[str, str], str],
     ) -> None:
         self._groups = frozenset(groups)

@@ -1,11 +1,13 @@
-"""Messages that were done for a group without any client being told so: in the dead-letter topic after a last delivery
-that nobody got, or acknowledged with a delivery whose answer was lost. An ack of such a message succeeds by any
-receipt."""
+"""Messages that were done for a group without any consumer being told so: in the dead-letter topic after a last
+delivery that nobody got, acknowledged with a delivery whose answer was lost, or skipped by a person. An ack of such a
+message succeeds by any receipt."""
 
 import math
 from collections import defaultdict
 from collections.abc import Mapping
 
+from tests.sim.checkers import lease_place_of
+from tests.sim.decisions import Decisions
 from tests.sim.history import AutoAckedAnswerLost, Delivered, History, LogRead
 
 _Letter = tuple[int, int]  # partition, offset
@@ -23,6 +25,7 @@ class QuietEndings:
                     seen_ms = self._seen_ms[read.queue, record.uid]
                     letter = read.partition, record.offset
                     seen_ms[letter] = min(seen_ms.get(letter, math.inf), read.ended_ms)
+        self._decisions = Decisions(history)
         self._first_lost_ms: dict[tuple[str, str], float] = {}
         for lost in history.of(AutoAckedAnswerLost):
             known_ms = self._first_lost_ms.get((lost.group, lost.queue), math.inf)
@@ -34,6 +37,8 @@ class QuietEndings:
 
         A letter need not have been seen by then: what an ack has done gets none, so a message that has one was dead
         before the ack. One that was seen before `after_ms` is of another death, before a seek back."""
+        if self._decisions.may_have_skipped(lease_place_of(delivered), after_ms=after_ms, before_ms=before_ms):
+            return True
         place = delivered.group, delivered.queue
         letters = self._seen_ms.get((self._dead_letter_queues.get(place, ""), delivered.uid), {})
         is_dead = any(seen_ms >= after_ms for seen_ms in letters.values())

@@ -1,5 +1,7 @@
 """Invariants of seeks: what is answered stays so, whoever leads; and what was handed out before is void."""
 
+from collections.abc import Mapping
+
 from tests.sim.checkers import LeasePlace, ReceiptOrder, lease_place_of, receipt_order_of
 from tests.sim.history import Delivered, History, Outcome, Settled, Sought
 from tests.sim.quiet_endings import QuietEndings
@@ -43,7 +45,7 @@ class ReceiptsFromBeforeASeekAreStale:
     """No receipt that was handed out before a seek is accepted after it, but for an ack of a message that is done: one
     that the seek, or a later one, went past, or that was acknowledged or dead-lettered again."""
 
-    def __init__(self, *, max_attempts: dict[str, int], dead_letter_queues: dict[tuple[str, str], str]) -> None:
+    def __init__(self, *, max_attempts: Mapping[str, float], dead_letter_queues: dict[tuple[str, str], str]) -> None:
         """`dead_letter_queues` names the dead-letter topic of each (group, queue)."""
         self._max_attempts = max_attempts
         self._dead_letter_queues = dead_letter_queues

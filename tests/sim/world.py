@@ -38,9 +38,10 @@ from tests.sim.cluster.store_observer import StoreObserver, watching
 from tests.sim.cluster.topology import Topology
 from tests.sim.cluster.watermarks import Watermarks
 from tests.sim.consumer import Consumer
+from tests.sim.decider import Decider
 from tests.sim.drawn_options import draw_cluster_options, draw_embedded_options
 from tests.sim.environment import ExecutorKilledError, MachineClock
-from tests.sim.history import AutoAckedAnswerLost, Faulted, History, Outcome, ProgressRead, Sent
+from tests.sim.history import AutoAckedAnswerLost, DecidersRested, Faulted, History, Outcome, ProgressRead, Sent
 from tests.sim.judgement import checkers_for
 from tests.sim.loop import SimLoop, simulate
 from tests.sim.member_watcher import MemberWatcher
@@ -57,6 +58,8 @@ QUEUE = "orders"
 SETUP_TIMEOUT_S = 120.0
 CONVERGENCE_TIMEOUT_S = 300.0
 QUIET_S = 5.0
+STANDSTILL_S = 30.0
+"""Longer than a lease, and all that is waited for in between: what does not go on within it, will not."""
 INSPECTION_INTERVAL_S = 0.4
 FAULTS_MIN = 3
 CLOSING_MESSAGES = 10
@@ -123,6 +126,7 @@ class World:
         self._shared_groups = [f"group-{number}" for number in range(options.server.groups)]
         self._groups = [*self._shared_groups, *(group.name for group in options.ordered_groups)]
         self._dead_letter_queues = {(group, QUEUE): f"{QUEUE}.{group}.dlq" for group in self._groups}
+        self._deciders = [Decider(group, QUEUE, self.around) for group in options.blocking_groups]
         self._producers: list[asyncio.Task[None]] = []
         self._background: list[asyncio.Task[None]] = []
         self._administration: list[asyncio.Task[None]] = []
@@ -165,6 +169,7 @@ class World:
         """Nothing goes wrong any more: everything has to come to an end, and is judged."""
         if self._do_all_run():
             await self._send_after_all()
+            await self._rest_deciders()
             await self._converge()
         self._is_over = True
         self.around.stopping = self.passing.around.stopping = True
@@ -235,17 +240,21 @@ class World:
         )
 
     def _consumers(self) -> list["asyncio.Task[None]"]:
-        return [
-            asyncio.create_task(
-                Consumer(f"{group}-consumer-{number}", group, QUEUE, self.around).run(lambda: self._is_over)
-            )
-            for group in self._shared_groups
-            for number in range(self.options.server.consumers)
-        ] + [
-            asyncio.create_task(seat.run(lambda: self._is_over))
-            for group in self.options.ordered_groups
-            for seat in seats_of(group, QUEUE, self.around)
-        ]
+        return (
+            [
+                asyncio.create_task(
+                    Consumer(f"{group}-consumer-{number}", group, QUEUE, self.around).run(lambda: self._is_over)
+                )
+                for group in self._shared_groups
+                for number in range(self.options.server.consumers)
+            ]
+            + [
+                asyncio.create_task(seat.run(lambda: self._is_over))
+                for group in self.options.ordered_groups
+                for seat in seats_of(group, QUEUE, self.around)
+            ]
+            + [asyncio.create_task(decider.run(lambda: self._is_over)) for decider in self._deciders]
+        )
 
     def _start_clients(self) -> list["asyncio.Task[None]"]:
         server = self.options.server
@@ -327,6 +336,8 @@ class World:
         """From here on nothing goes wrong any more; what was set to go wrong still may, once, within the pause."""
         await self.misfortune.undo_all()
         self.coordination.faults = NO_FAULTS
+        for decider in self._deciders:
+            decider.is_resting = True
         self.around.calm = self.passing.around.calm = True
         await asyncio.sleep(QUIET_S)
         await self._wait_until_all_run()
@@ -358,6 +369,27 @@ class World:
         missing = [f"closing-{number + 1}" for number in range(CLOSING_MESSAGES)]
         if acknowledged.isdisjoint(missing):
             self.violations.append("no message was taken after everything was healed")
+
+    async def _rest_deciders(self) -> None:
+        """While something is blocked and nobody decides, the others come to their end."""
+        deadline_s = self._loop.time() + CONVERGENCE_TIMEOUT_S
+        before: list[tuple[int, int]] = []
+        while self._deciders and self._loop.time() < deadline_s:
+            began_ms = self.around.now_ms()
+            await asyncio.sleep(STANDSTILL_S if before else 0)
+            looks = [await decider.look() for decider in self._deciders]
+            if not any(looks) and None not in looks:
+                break
+            reads = await self.observer.look(is_final=False)
+            found = [(read.high_watermark, read.progress + read.done_above) for read in reads]
+            is_all_sent = all(task.done() for task in [*self._producers, *self._administration])
+            if found == before and None not in looks and is_all_sent:
+                self.history.add(DecidersRested(began_ms=began_ms, ended_ms=self.around.now_ms()))
+                self.coverage["deciders rested"] += 1
+                break
+            before = found
+        for decider in self._deciders:
+            decider.is_resting = False
 
     async def _converge(self) -> None:
         """All replicas of every partition in sync and whole, and every group at the end of every partition."""

@@ -61,6 +61,13 @@ from tests.property.replication.mutants import (
     restart_within_the_epoch,
     truncate_to_high_watermark,
 )
+from tests.sim.cluster.blocked_mutants import (
+    decisions_are_volatile,
+    skips_pass_over_what_is_behind,
+    what_is_blocked_becomes_a_letter,
+    what_is_blocked_holds_up_all,
+    what_is_blocked_holds_up_nothing,
+)
 from tests.sim.cluster.coordinator_mutants import (
     coordinators_forget,
     everybody_is_taken_for_gone,
@@ -437,6 +444,11 @@ MUTANTS: tuple[Mutant, ...] = (
     what_is_out_is_not_met,
     blocked_keys_are_passed_over,
     what_waits_is_forgotten,
+    decisions_are_volatile,
+    skips_pass_over_what_is_behind,
+    what_is_blocked_becomes_a_letter,
+    what_is_blocked_holds_up_all,
+    what_is_blocked_holds_up_nothing,
     claims_are_volatile,
     leases_run_out_unnoticed,
     lost_answers_hold_up_nothing,
