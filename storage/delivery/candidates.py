@@ -8,7 +8,7 @@ of any depth, and a partition whose groups need not look costs nothing.
 
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -60,7 +60,7 @@ class _Part(msgspec.Struct, gc=False, eq=False):
     start: int
     end: int
     starts: list[int]
-    runs: list[CandidateRun]
+    runs: Sequence[CandidateRun]
 
 
 _NOWHERE = _Part(0, 0, [], [])
@@ -90,7 +90,7 @@ class CandidateIndex:
         run = part.runs[bisect_right(part.starts, offset) - 1]
         return run if run.start == offset and run.end <= end else run.part(offset, end)
 
-    def feed(self, start: int, end: int, runs: Iterable[CandidateRun]) -> None:
+    def feed(self, start: int, end: int, runs: Sequence[CandidateRun]) -> None:
         """The log was read from `start` to `end`. `runs` ascend; what none of them covers is not in the log.
 
         What is known already stays, and what is more than the index may hold is left out at the end.
@@ -102,9 +102,14 @@ class CandidateIndex:
             end = min(end, self._starts[at + 1])
         if start >= end:
             return
-        fed = list(_without_holes(start, end, runs))[: self._runs_max]
+        starts = [run.start for run in runs]
+        if [*starts, end] == [start, *[run.end for run in runs]] and len(runs) <= self._runs_max:
+            fed = runs  # as mostly: the whole of a batch
+        else:
+            fed = list(_without_holes(start, end, runs))[: self._runs_max]
+            starts = [run.start for run in fed]
         self._starts.insert(at + 1, start)
-        self._newest = self._parts[start] = _Part(start, fed[-1].end, [run.start for run in fed], fed)
+        self._newest = self._parts[start] = _Part(start, fed[-1].end, starts, fed)
         self.run_count += len(fed)
         while self.run_count > self._runs_max:
             forgotten, part = self._parts.popitem(last=False)
@@ -119,15 +124,20 @@ def runs_of(base_offset: int, records: Iterable[Record]) -> list[CandidateRun]:
     offset = base_offset
     for offset, record in enumerate(records, base_offset):
         its_key = NO_KEY if record.key is None else hash_of_key(record.key)
-        its_bits = 0
-        for tag in record.tags or ():
-            its_bits |= tag_bit(tag)
+        its_bits = _bits_of(record.tags) if record.tags else 0
         if its_key != key_hash or its_bits != tag_bits:
             if offset > start:
                 runs.append(CandidateRun(start, offset, CandidateKind.MESSAGE, key_hash, tag_bits))
             start, key_hash, tag_bits = offset, its_key, its_bits
     runs.append(CandidateRun(start, offset + 1, CandidateKind.MESSAGE, key_hash, tag_bits))
     return runs
+
+
+def _bits_of(tags: Iterable[str]) -> int:
+    bits = 0
+    for tag in tags:
+        bits |= tag_bit(tag)
+    return bits
 
 
 def _without_holes(start: int, end: int, runs: Iterable[CandidateRun]) -> Iterator[CandidateRun]:

@@ -13,6 +13,8 @@ is not remembered, or a message in the run that is not before all that waits.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from storage.delivery.candidates import NO_KEY, CandidateKind, CandidateRun
 from storage.delivery.key_search import KeySearch
 from storage.delivery.seeing_selection import CandidateVerdict, Choice, SeeingSelection
@@ -30,17 +32,14 @@ class NewKeyOrder:
         return SeeingSelection(KeyOrder(ranges_max=self.ranges_max, ranges_of_key_max=self.ranges_of_key_max))
 
 
-class _Key:
+class _Key(msgspec.Struct, gc=False, eq=False):
     """`run`: what is out, ascending. `answer`: the one that all of the run was given in, and can be added to."""
 
-    __slots__ = ("answer", "hash", "run", "unknown_from", "waiting")
-
-    def __init__(self, key_hash: int) -> None:
-        self.hash = key_hash
-        self.run: dict[int, None] = {}
-        self.answer = 0
-        self.waiting: WaitingRanges | None = None
-        self.unknown_from: int | None = None
+    hash: int
+    answer: int = 0
+    waiting: WaitingRanges | None = None
+    unknown_from: int | None = None
+    run: dict[int, None] = msgspec.field(default_factory=dict)
 
     @property
     def waits_from(self) -> int | None:
@@ -107,13 +106,18 @@ class KeyOrder:
     def leased(self, run: CandidateRun) -> None:
         if run.key_hash == NO_KEY:
             return
-        key = self._key(run.key_hash)
+        key = self._keys.get(run.key_hash)
+        if key is None:
+            key = self._keys[run.key_hash] = _Key(run.key_hash)
         key.answer = self._answer
+        key_run, key_of = key.run, self._key_of
         for offset in range(run.start, run.end):
-            key.run[offset] = None
-            self._key_of[offset] = key
+            key_run[offset] = None
+            key_of[offset] = key
         if key.waiting is not None:
-            self._no_longer_waiting(key, run.start, run.end)
+            self._no_longer_waiting(key, key.waiting, run.start, run.end)
+            if key.waiting is not None and key.hash in self._open:
+                return
         elif key.unknown_from is None:
             return
         elif run.start >= key.unknown_from:
@@ -161,8 +165,9 @@ class KeyOrder:
         if key is None:
             self._searched(until)
         elif until is not None:
-            if key.waiting is not None and key.waiting.first < until:  # else it was leased
-                self._no_longer_waiting(key, key.waiting.first, until)
+            waiting = key.waiting
+            if waiting is not None and waiting.first < until:  # else it was leased
+                self._no_longer_waiting(key, waiting, waiting.first, until)
                 self._place(key)
         elif until is None:  # the way onwards comes by
             self._forget_waiting(key)
@@ -226,22 +231,16 @@ class KeyOrder:
             self._range_count += 1
             self._place(key)
         else:
-            self._range_count -= waiting.range_count
-            waiting.add(start, end)
-            self._range_count += waiting.range_count
+            self._range_count += waiting.add(start, end)
 
     def _is_full(self, waiting: WaitingRanges | None) -> bool:
         if self._range_count >= self._ranges_max:
             return True
         return waiting is not None and waiting.range_count >= self._ranges_of_key_max
 
-    def _no_longer_waiting(self, key: _Key, start: int, end: int) -> None:
-        waiting = key.waiting
-        assert waiting is not None
-        self._range_count -= waiting.range_count
-        waiting.remove(start, end)
-        self._range_count += waiting.range_count
-        if not waiting:
+    def _no_longer_waiting(self, key: _Key, waiting: WaitingRanges, start: int, end: int) -> None:
+        self._range_count += waiting.remove(start, end)
+        if not waiting.range_count:
             key.waiting = None
 
     def _forget_waiting(self, key: _Key) -> None:

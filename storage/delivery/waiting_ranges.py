@@ -37,20 +37,25 @@ class WaitingRanges:
         """The end of the last range. Raises IndexError where there is none."""
         return self._edges[-1]
 
-    def add(self, start: int, end: int) -> None:
-        """Add every offset of a range, which may overlap what is there and is not empty."""
+    def add(self, start: int, end: int) -> int:
+        """Add every offset of a range, which may overlap what is there and is not empty. Returns how many ranges there
+        are more."""
         edges = self._edges
         if not edges or start > edges[-1]:
             edges += (start, end)
-            return
+            return 1
+        before = len(edges)
         low, high = bisect_left(edges, start), bisect_right(edges, end)
         edges[low:high] = ([] if low & 1 else [start]) + ([] if high & 1 else [end])
+        return (len(edges) - before) // 2
 
-    def remove(self, start: int, end: int) -> None:
-        """Remove every offset of a range, as far as it is there."""
+    def remove(self, start: int, end: int) -> int:
+        """Remove every offset of a range, as far as it is there. Returns how many ranges there are more."""
         edges = self._edges
         if edges and edges[0] == start and edges[1] == end:
             del edges[:2]
-            return
+            return -1
+        before = len(edges)
         low, high = bisect_left(edges, start), bisect_right(edges, end)
         edges[low:high] = ([start] if low & 1 else []) + ([end] if high & 1 else [])
+        return (len(edges) - before) // 2
