@@ -1,12 +1,12 @@
 """Order by key under load: many keys of very different volume, consumers that fail and die, a server that is killed.
 
-    python -m loadtests.key_order [--messages 1000000] [--keys 10000] [--restarts 3] [--stuck 500000]
+    python -m loadtests.key_order [--messages 1000000] [--keys 10000] [--restarts 3] [--rounds 1] [--stuck 500000]
 
-A server with an empty directory. `rates` drains the same topic with a shared group and with a key-ordered one, without
-faults: what order costs. `order` drains it with another key-ordered group, while consumers give back, forget what they
-hold, and the server is killed; every answer is held against what was acknowledged before it (`KeyLedger`). `stuck` puts
-messages of one key in front of others, lets a consumer hold the first of them, and measures how long the messages of
-the others wait, beside the same without a stuck key, and what the server's memory is.
+A server with an empty directory. `rates` drains the same topic with shared groups and with key-ordered ones by turns,
+without faults: what order costs. `order` drains it with another key-ordered group, while consumers give back, forget
+what they hold, and the server is killed; every answer is held against what was acknowledged before it (`KeyLedger`).
+`stuck` puts messages of one key in front of others, lets a consumer hold the first of them, and measures how long the
+messages of the others wait, beside the same without a stuck key, and what the server's memory is.
 """
 
 import asyncio
@@ -17,6 +17,7 @@ import time
 from collections import Counter
 from itertools import accumulate
 from pathlib import Path
+from statistics import median
 from typing import Annotated, Any
 
 import typer
@@ -84,6 +85,22 @@ async def drain(client: acklog.AsyncClient, group: str, count: int, consumers: i
     began = time.perf_counter()
     await asyncio.gather(*[consume() for _ in range(consumers)])
     return count / (time.perf_counter() - began)
+
+
+async def rates(client: acklog.AsyncClient, count: int, consumers: int, rounds: int) -> dict[str, Any]:
+    """Medians over the rounds, also of the ratio of the two."""
+    rounded: dict[str, list[float]] = {"shared": [], "keyOrdered": []}
+    for number in range(rounds):
+        for mode, measured in rounded.items():
+            group = f"{mode}-{number}"
+            await client.groups.create(group, mode=mode)
+            measured.append(await drain(client, group, count, consumers))
+    ratios = [ordered / shared for shared, ordered in zip(*rounded.values(), strict=True)]
+    return {
+        **{mode: round(median(measured)) for mode, measured in rounded.items()},
+        "ratio": round(median(ratios), 2),
+        "ratios": [round(ratio, 2) for ratio in ratios],
+    }
 
 
 class Chaos:
@@ -215,29 +232,26 @@ def main(
     keys: Annotated[int, typer.Option(min=10)] = 10_000,
     consumers: Annotated[int, typer.Option(min=1, max=64)] = 16,
     restarts: Annotated[int, typer.Option(min=0, max=20)] = 3,
+    rounds: Annotated[int, typer.Option(min=1, max=20, help="Of the rates.")] = 1,
     stuck_messages: Annotated[int, typer.Option("--stuck", min=0, help="0: none.")] = 50_000,
     seconds: Annotated[float, typer.Option(min=2, help="How long others are measured beside a stuck key.")] = 10,
 ) -> None:
     """Figures as JSON; exit code 1 where order was violated or something is left undone."""
-    figures = asyncio.run(_measure(messages, keys, consumers, restarts, stuck_messages, seconds))
+    figures = asyncio.run(_measure(messages, keys, consumers, restarts, rounds, stuck_messages, seconds))
     typer.echo(json.dumps(figures, indent=2))
     raise typer.Exit(1 if figures["order"]["violations"] or figures["order"]["left undone"] else 0)
 
 
 async def _measure(
-    count: int, keys: int, consumers: int, restarts: int, stuck_messages: int, seconds: float
+    count: int, keys: int, consumers: int, restarts: int, rounds: int, stuck_messages: int, seconds: float
 ) -> dict[str, Any]:
     messages = zipf_messages(count, keys)
     with tempfile.TemporaryDirectory(prefix="acklog-keys-") as directory:
         async with acklog_server(Path(directory), Cpus(None, None)) as server, acklog.AsyncClient(server.url) as client:
             await client.topics.create(TOPIC, partitions=PARTITIONS)
             await send_all(client, TOPIC, messages)
-            rates = {}
-            for mode in ("shared", "keyOrdered"):
-                await client.groups.create(mode, mode=mode)
-                rates[mode] = round(await drain(client, mode, count, consumers))
             return {
-                "rates": {**rates, "ratio": round(rates["keyOrdered"] / rates["shared"], 2)},
+                "rates": await rates(client, count, consumers, rounds),
                 "order": await order(client, server, messages, consumers=consumers, restarts=restarts),
                 "stuck": await stuck(client, server.pid, stuck_messages, seconds) if stuck_messages else {},
             }
