@@ -103,8 +103,10 @@ class ConsumerEngine:
         return message
 
     def ack(self, message: Message) -> None:
-        if not self._is_first_decision(message):
+        kept = message.__dict__  # most is acked: as `_is_first_decision`, without the call
+        if "settled" in kept or self._source.auto_ack:
             return
+        kept["settled"] = True
         is_due, is_freed = self._holdings.ack(message)
         if is_due:
             self._hooks.wake(self.wake)

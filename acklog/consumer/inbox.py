@@ -38,6 +38,8 @@ class Inbox:
         self.size_bytes = 0
         self._settings = settings
         self.lanes = Line() if lanes is None else lanes
+        # Where there is no order most is taken: from the line itself, without a call for each message.
+        self._line = self.lanes.messages if isinstance(self.lanes, Line) else None
         self._arrivals: deque[_Arrival] = deque()
         self._received = 0
         self._taken = 0
@@ -59,10 +61,14 @@ class Inbox:
 
     def take(self, now_ms: Callable[[], float], worker: Worker = None) -> Message | None:
         """The message that waits longest of those that this worker may have."""
-        message = self.lanes.take(worker)
+        line = self._line
+        if line is None:
+            message = self.lanes.take(worker)
+        else:
+            message = line.popleft() if line else None
         if message is not None:
-            self._taken += 1
-            if self._taken == self._last_of_first_arrival:
+            self._taken = taken = self._taken + 1
+            if taken == self._last_of_first_arrival:
                 self._end_arrival(now_ms())
         return message
 

@@ -27,20 +27,20 @@ class Line:
     """The lane of a shared group: everything waits in the order in which it came, for whoever takes it."""
 
     def __init__(self) -> None:
-        self._messages: deque[Message] = deque()
+        self.messages: deque[Message] = deque()
 
     def __len__(self) -> int:
-        return len(self._messages)
+        return len(self.messages)
 
     def add(self, messages: Sequence[Message], _serial: int) -> Arrived:
-        self._messages.extend(messages)
+        self.messages.extend(messages)
         return Arrived(list(messages), [])
 
     def take(self, _worker: Worker) -> Message | None:
-        return self._messages.popleft() if self._messages else None
+        return self.messages.popleft() if self.messages else None
 
     def has_for(self, _worker: Worker) -> bool:
-        return bool(self._messages)
+        return bool(self.messages)
 
     def settled(self, _message: Message) -> bool:
         return False
@@ -58,13 +58,13 @@ class Line:
         return False
 
     def give_back(self) -> list[Message]:
-        messages = list(self._messages)
-        self._messages.clear()
+        messages = list(self.messages)
+        self.messages.clear()
         return messages
 
     def empty(self) -> int:
-        count = len(self._messages)
-        self._messages.clear()
+        count = len(self.messages)
+        self.messages.clear()
         return count
 
 

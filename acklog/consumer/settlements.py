@@ -99,8 +99,11 @@ class Settlements:
     def ack(self, receipt: str, now_ms: Callable[[], float]) -> bool:
         """Whether the request that takes it should be thought about now: the first and the last that fits."""
         self._leases.pop(receipt, None)
-        self._acks.add(receipt, now_ms)
-        count = len(self._acks.receipts)
+        receipts = self._acks.receipts  # most is acked: as `_Pending.add`, without the call
+        if not receipts:
+            self._acks.since_ms = now_ms()
+        receipts.append(receipt)
+        count = len(receipts)
         return count == 1 or count == self._settings.settle_messages_max
 
     def nack(self, receipt: str, delay_s: float | None, now_ms: Callable[[], float]) -> None:
