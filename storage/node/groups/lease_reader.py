@@ -53,7 +53,9 @@ class LeaseReader:
                 if damaged <= offset < damaged_end:
                     continue
                 try:
-                    batch = await self._reader.batch_at(offset, readable_end=readable_end)
+                    batch = self._reader.cached(offset)  # where keys have an order, of another batch each time
+                    if batch is None:
+                        batch = await self._reader.batch_at(offset, readable_end=readable_end)
                     header, records = batch.header, batch.records()
                 except ServerError as error:
                     if error.code is ProblemCode.OFFSET_OUT_OF_RANGE:
