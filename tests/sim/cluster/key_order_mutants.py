@@ -55,9 +55,9 @@ def blocked_keys_are_passed_over(patch: pytest.MonkeyPatch) -> None:
     original = KeyOrder.choose
 
     def choose(self: KeyOrder, run: CandidateRun) -> Choice:
-        verdict, until = original(self, run)
-        is_blocked = verdict is CandidateVerdict.POSTPONE
-        return Choice(CandidateVerdict.PASS_OVER if is_blocked else verdict, until)
+        choice = original(self, run)
+        is_blocked = choice.verdict is CandidateVerdict.POSTPONE
+        return Choice(CandidateVerdict.PASS_OVER, choice.until) if is_blocked else choice
 
     patch.setattr(KeyOrder, "choose", choose)
 
