@@ -217,6 +217,18 @@ class MemberFenced(ProblemError, problem=ProblemCode.MEMBER_FENCED):
     """The member's partitions are another's by now, or another process is the member."""
 
 
+class ProducerUnknown(ProblemError, problem=ProblemCode.PRODUCER_UNKNOWN):
+    """The topic has no such producer, or no such epoch of it."""
+
+
+class ProducerFenced(ProblemError, problem=ProblemCode.PRODUCER_FENCED):
+    """The producer's name was opened again since: another process has taken over."""
+
+
+class TooManyProducers(ProblemError, problem=ProblemCode.TOO_MANY_PRODUCERS):
+    """There are as many named producers as may be."""
+
+
 class PositionMissing(ProblemError, problem=ProblemCode.POSITION_MISSING):
     """The group has no position in the partition, and begins at none by itself."""
 

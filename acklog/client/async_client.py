@@ -234,11 +234,13 @@ class AsyncClient:
         self,
         topic: str,
         *,
+        name: str | None = None,
         acks: Acks = None,
         partitioner: "Partitioner | None" = None,
         **settings: "Unpack[ProducerOptions]",
     ) -> "AsyncProducer":
-        """A producer for the topic. `settings` are those of `ProducerSettings`. Raises InvalidArgument."""
+        """A producer for the topic; of those with a `name`, only the last that opened it sends. `settings` are those of
+        `ProducerSettings`. Raises InvalidArgument."""
         from acklog.producer.async_producer import AsyncProducer
         from acklog.producer.producer_settings import ProducerSettings
 
@@ -247,6 +249,7 @@ class AsyncClient:
             self.caller,
             ProducerSettings(**settings),
             producer_id=runtime.unique_name(),
+            name=name,
             acks=acks,
             partitioner=partitioner,
         )

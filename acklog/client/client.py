@@ -252,11 +252,13 @@ class Client:
         self,
         topic: str,
         *,
+        name: str | None = None,
         acks: Acks = None,
         partitioner: "Partitioner | None" = None,
         **settings: "Unpack[ProducerOptions]",
     ) -> "Producer":
-        """A producer for the topic. `settings` are those of `ProducerSettings`. Raises InvalidArgument."""
+        """A producer for the topic; of those with a `name`, only the last that opened it sends. `settings` are those of
+        `ProducerSettings`. Raises InvalidArgument."""
         from acklog.producer.producer import Producer
         from acklog.producer.producer_settings import ProducerSettings
 
@@ -265,6 +267,7 @@ class Client:
             self._background,
             lambda: self._async.caller,
             ProducerSettings(**settings),
+            name=name,
             acks=acks,
             partitioner=partitioner,
         )

@@ -14,6 +14,7 @@ from acklog.producer.batch import MESSAGE_OVERHEAD_BYTES, Batch
 from acklog.producer.delivery import AsyncDelivery
 from acklog.producer.encoding import RequestMaker, encode
 from acklog.producer.placement import Partitioner, Placement
+from acklog.producer.producer_name import ProducerName
 from acklog.producer.producer_settings import ProducerSettings
 from acklog.producer.sender import Sender, buffer_full
 
@@ -25,6 +26,10 @@ class AsyncProducer:
     Without a `partitioner` the server places messages as Kafka would: by murmur2 of the key, without a key evenly.
     `partitioner(topic, key, partitions)` returns the partition; the topic has to exist then, and how many partitions it
     has is asked once.
+
+    With a `name` it is the one that sends under it: opening the name (at the start of a `with` block, by `open`, or
+    else with the first request) fences whoever had it before, whose sends fail with ProducerFenced from then on, also
+    those that were under way. What it does not say is which of those are stored.
     """
 
     def __init__(
@@ -34,6 +39,7 @@ class AsyncProducer:
         settings: ProducerSettings,
         *,
         producer_id: str,
+        name: str | None = None,
         acks: Acks = None,
         partitioner: Partitioner | None = None,
     ) -> None:
@@ -43,18 +49,36 @@ class AsyncProducer:
         self._placement = None if partitioner is None else Placement(topic, partitioner)
         self._accumulator = Accumulator(settings)
         requests = RequestMaker(topic, producer_id=producer_id, acks=acks, compression=settings.compression)
+        self._name = None if name is None else ProducerName(topic, name, caller, instance=producer_id)
         self._sender = Sender(
-            self._accumulator, caller.transport, requests, settings, on_room=self._wake_senders, chance=caller.chance
+            self._accumulator,
+            caller.transport,
+            requests,
+            settings,
+            on_room=self._wake_senders,
+            chance=caller.chance,
+            name=self._name,
         )
         self._waiting: deque[tuple[asyncio.Future[None], int]] = deque()
 
     async def __aenter__(self) -> Self:
+        await self.open()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.close()
+
+    async def open(self) -> None:
+        """Take over the producer's name, if it has one and this was not done yet. Raises AcklogError."""
+        if self._name is not None:
+            await self._name.open()
+
+    @property
+    def epoch(self) -> int | None:
+        """How often the producer's name was opened; None where it has none, or is not open yet."""
+        return None if self._name is None else self._name.epoch
 
     @property
     def buffered_bytes(self) -> int:

@@ -8,6 +8,7 @@ import msgspec
 
 from acklog.client.call import JSON, Request, Response, decode_answer, raise_for_problem
 from acklog.client.message_calls import IDEMPOTENCY_HEADER, Acks, wire_message
+from acklog.client.producer_calls import OpenedProducer
 from acklog.errors import InvalidArgument, MessageTooLarge, UnexpectedAnswer
 from acklog.messages import OutgoingMessage, Sent
 from acklog.producer.batch import Batch
@@ -89,7 +90,8 @@ def _check_size(body: Any) -> None:
 
 
 class RequestMaker:
-    """Makes a producer's requests. Each has an idempotency key, so that the server stores its messages once."""
+    """Makes a producer's requests. Each is named, by an idempotency key or as one of those of a named producer, so that
+    the server stores its messages once."""
 
     def __init__(self, topic: str, *, producer_id: str, acks: Acks, compression: Compression) -> None:
         options = b"" if acks is None else b'"acks":' + _encode(acks) + b","
@@ -98,10 +100,18 @@ class RequestMaker:
         self._compression = compression
         self._sequence = 0
 
-    def request_of(self, batch: Batch) -> Request:
+    def request_of(self, batch: Batch, opened: OpenedProducer | None = None) -> Request:
         """To be made once for a batch: a retry is the same request, byte by byte."""
         self._sequence += 1
-        headers = {**JSON, IDEMPOTENCY_HEADER: f"{self._producer_id}-{self._sequence}"}
+        if opened is None:
+            headers = {**JSON, IDEMPOTENCY_HEADER: f"{self._producer_id}-{self._sequence}"}
+        else:
+            headers = {
+                **JSON,
+                "Producer-Id": opened.producer_id,
+                "Producer-Epoch": str(opened.epoch),
+                "Producer-Sequence": str(self._sequence),
+            }
         body = self._before + b",".join(batch.parts) + b"]}"
         if self._compression == "gzip":
             headers["Content-Encoding"] = "gzip"

@@ -15,6 +15,7 @@ from acklog.producer.batch import Batch
 from acklog.producer.delivery import Delivery
 from acklog.producer.encoding import RequestMaker, encode
 from acklog.producer.placement import Partitioner, Placement
+from acklog.producer.producer_name import ProducerName
 from acklog.producer.producer_settings import ProducerSettings
 from acklog.producer.sender import Sender, buffer_full
 from acklog.runtime import fraction, monotonic_ms, unique_name
@@ -28,6 +29,10 @@ class Producer:
     `partitioner(topic, key, partitions)` returns the partition; the topic has to exist then, and how many partitions it
     has is asked once. In a process that is forked off, the producer begins anew: what the parent has buffered, the
     parent sends.
+
+    With a `name` it is the one that sends under it: opening the name (at the start of a `with` block, by `open`, or
+    else with the first request) fences whoever had it before, whose sends fail with ProducerFenced from then on, also
+    those that were under way. What it does not say is which of those are stored.
     """
 
     def __init__(
@@ -37,6 +42,7 @@ class Producer:
         caller: Callable[[], Caller],
         settings: ProducerSettings,
         *,
+        name: str | None = None,
         acks: Acks = None,
         partitioner: Partitioner | None = None,
     ) -> None:
@@ -44,6 +50,7 @@ class Producer:
         self.settings = settings
         self._background = background
         self._caller = caller
+        self._name = name
         self._acks = acks
         self._placement = None if partitioner is None else Placement(topic, partitioner)
         self._begin()
@@ -54,25 +61,39 @@ class Producer:
         self._generation = self._background.generation
         self._accumulator = Accumulator(settings)
         self._room = threading.Condition(self._accumulator.lock)
-        requests = RequestMaker(
-            self.topic, producer_id=unique_name(), acks=self._acks, compression=settings.compression
-        )
+        producer_id, caller, name = unique_name(), self._caller(), self._name
+        requests = RequestMaker(self.topic, producer_id=producer_id, acks=self._acks, compression=settings.compression)
+        self._opening = None if name is None else ProducerName(self.topic, name, caller, instance=producer_id)
         self._sender = Sender(
             self._accumulator,
-            self._caller().transport,
+            caller.transport,
             requests,
             settings,
             on_room=self._wake_senders,
             chance=fraction,
+            name=self._opening,
         )
 
     def __enter__(self) -> Self:
+        self.open()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+    def open(self) -> None:
+        """Take over the producer's name, if it has one and this was not done yet. Raises AcklogError."""
+        self._begin_after_fork()
+        opening = self._opening
+        if opening is not None:
+            self._background.run(opening.open)
+
+    @property
+    def epoch(self) -> int | None:
+        """How often the producer's name was opened; None where it has none, or is not open yet."""
+        return None if self._opening is None else self._opening.epoch
 
     @property
     def buffered_bytes(self) -> int:

@@ -13,6 +13,7 @@ from acklog.errors import AcklogError, BufferFull, CannotConnect, DeadlineExceed
 from acklog.producer.accumulator import Accumulator
 from acklog.producer.batch import Batch
 from acklog.producer.encoding import RequestMaker, read_all_stored
+from acklog.producer.producer_name import ProducerName
 from acklog.producer.producer_settings import ProducerSettings
 
 FAILURES_KEPT_MAX = 100
@@ -20,7 +21,8 @@ _logger = logging.getLogger("acklog.producer")
 
 
 class Sender:
-    """`on_room` is called when a batch has left the buffer. `chance` gives random numbers, 0 to 1."""
+    """`on_room` is called when a batch has left the buffer. `chance` gives random numbers, 0 to 1. `name` is opened
+    before the first request."""
 
     def __init__(
         self,
@@ -31,6 +33,7 @@ class Sender:
         *,
         on_room: Callable[[], None],
         chance: Callable[[], float],
+        name: ProducerName | None = None,
     ) -> None:
         self._accumulator = accumulator
         self._transport = transport
@@ -39,6 +42,7 @@ class Sender:
         self._backoff = Backoff(min_ms=settings.backoff_min_ms, max_ms=settings.backoff_max_ms)
         self._on_room = on_room
         self._chance = chance
+        self._name = name
         self._deliveries: dict[asyncio.Task[None], Batch] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._failed: list[Batch] = []
@@ -93,7 +97,7 @@ class Sender:
             self._timer.cancel()
 
     async def _deliver(self, batch: Batch) -> None:
-        request = self._requests.request_of(batch)
+        request: Request | None = None
         now_s = asyncio.get_running_loop().time
         deadline_s = batch.deadline_ms / 1000
         last_error: AcklogError | None = None
@@ -101,10 +105,18 @@ class Sender:
         is_unknown = False
         while (remaining_s := deadline_s - now_s()) > 0:
             attempt += 1
-            last_error = await self._attempt(request, batch, remaining_s)
+            try:
+                request = request or await self._make(batch, remaining_s)
+            except AcklogError as error:
+                if not error.retriable:
+                    batch.fail_rest(error)
+                    return
+                last_error = error
+            else:
+                last_error = await self._attempt(request, batch, remaining_s)
+                is_unknown = is_unknown or (last_error is not None and is_outcome_unknown(last_error))
             if last_error is None:
                 return
-            is_unknown = is_unknown or is_outcome_unknown(last_error)
             if self._has_no_server(last_error):
                 batch.fail_rest(last_error)
                 return
@@ -122,6 +134,13 @@ class Sender:
             self._unreachable_since_s = now_s
             _logger.warning("nothing can be sent yet, trying again: %s", error)
         return now_s - self._unreachable_since_s >= self._settings.first_contact_timeout_ms / 1000
+
+    async def _make(self, batch: Batch, remaining_s: float) -> Request:
+        """Raises AcklogError: the producer's name could not be opened."""
+        if self._name is None:
+            return self._requests.request_of(batch)
+        timeout_s = min(self._settings.request_timeout_ms / 1000, remaining_s)
+        return self._requests.request_of(batch, await self._name.open(timeout_s=timeout_s))
 
     async def _attempt(self, request: Request, batch: Batch, remaining_s: float) -> AcklogError | None:
         """Why the batch, or a part of it, has to be tried again; None when all of it is decided."""

@@ -64,6 +64,9 @@ class ProblemCode(Problem, Enum):
     MEMBER_FENCED = Problem(
         409, False, "The member's partitions are another's by now, or another process is the member"
     )
+    PRODUCER_UNKNOWN = Problem(404, False, "The topic has no such producer, or no such epoch of it")
+    PRODUCER_FENCED = Problem(409, False, "The producer's name was opened again since: another process has taken over")
+    TOO_MANY_PRODUCERS = Problem(409, False, "There are as many named producers as may be")
     POSITION_MISSING = Problem(409, False, "The group has no position in the partition, and begins at none by itself")
     NOT_BLOCKED = Problem(409, False, "The message does not wait for a decision")
     COMMIT_CONFLICT = Problem(409, False, "The group is not where the reader takes it to be")

@@ -5,6 +5,7 @@ import msgspec
 from acklog.wire.record import PlainRecord, Record
 from cluster.errors import ServerError
 from storage.rpc.messages import ACKS_ALL
+from storage.rpc.producer_epoch import ProducerEpoch
 
 TRACE_HEADERS = ("traceparent", "tracestate")
 
@@ -30,7 +31,7 @@ Message = Sendable | ServerError
 
 class Produce(msgspec.Struct):
     """`messages` are in the request's order. `keys` are those of the messages where all of them are plain, as soon as
-    somebody has looked."""
+    somebody has looked. `producer` has a name, and its own numbers are the idempotency key."""
 
     queue: str
     messages: list[Message]
@@ -38,6 +39,7 @@ class Produce(msgspec.Struct):
     is_batch: bool = False
     keys: list[str | None] | None = None
     idempotency_key: str | None = None
+    producer: ProducerEpoch | None = None
 
     def plain_keys(self) -> list[str | None] | None:
         """None where some message is not plain."""

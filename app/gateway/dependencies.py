@@ -14,7 +14,16 @@ from app.gateway.shutdown import Shutdown
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model.steering import PartitionOrder
 from cluster.model.unclean_election import Loss, ReplicaReport
-from cluster.model.values import Group, GroupMode, GroupSettings, PartitionState, Pause, Topic, TopicConfig
+from cluster.model.values import (
+    Group,
+    GroupMode,
+    GroupSettings,
+    NamedProducer,
+    PartitionState,
+    Pause,
+    Topic,
+    TopicConfig,
+)
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
 from storage.rpc.node_api import NodeApi
@@ -81,6 +90,16 @@ class GroupAdministration(Protocol):
     async def delete(self, name: str) -> None: ...
 
 
+class ProducerAdministration(Protocol):
+    """`cluster.catalog.producer_admin.ProducerAdmin`, as far as a gateway uses it."""
+
+    async def open(self, topic: Topic, name: str, instance: str) -> NamedProducer: ...
+
+    async def note_use(self, producer: NamedProducer) -> None: ...
+
+    def is_use_due(self, producer: NamedProducer) -> bool: ...
+
+
 class ClusterAdministration(Protocol):
     """`cluster.catalog.cluster_admin.ClusterAdmin`, as far as a gateway uses it. Each wish shows in the metadata view
     once its call returns; the controller carries it out later."""
@@ -117,6 +136,7 @@ class Gateway:
     metadata: MetadataView
     topics: TopicAdministration
     groups: GroupAdministration
+    producers: ProducerAdministration
     steering: ClusterAdministration
     nodes: NodeDirectory
     clock: Clock

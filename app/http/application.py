@@ -22,6 +22,7 @@ from app.http.routers.groups import add_groups
 from app.http.routers.members import add_members
 from app.http.routers.messages import add_messages
 from app.http.routers.operations import add_operations
+from app.http.routers.producers import add_producers
 from app.http.routers.records import add_records
 from app.http.routers.settlements import add_settlements
 from app.http.routers.topics import add_topics
@@ -71,6 +72,7 @@ def _application(gateway: Gateway, services: HttpServices) -> FastAPI:
     add_settlements(app.router, services)
     add_records(app.router, services)
     add_topics(app.router, services)
+    add_producers(app.router, services)
     add_groups(app.router, services)
     add_blocked(app.router, services)
     add_members(app.router, services)

@@ -14,6 +14,7 @@ from app.gateway.remote_nodes import RemoteNodes
 from app.processes.earlier_nodes import name_earlier_nodes
 from cluster.catalog.cluster_admin import ClusterAdmin
 from cluster.catalog.group_admin import GroupAdmin
+from cluster.catalog.producer_admin import ProducerAdmin
 from cluster.catalog.topic_admin import TopicAdmin
 from cluster.metadata.metadata_view import MetadataView
 from cluster.ports.clock import Clock
@@ -69,6 +70,7 @@ async def start_cluster_gateway(
             metadata=metadata,
             topics=TopicAdmin(store, metadata, clock=clock, entropy=entropy),
             groups=GroupAdmin(store, metadata, clock=clock, entropy=entropy),
+            producers=ProducerAdmin(store, metadata, clock=clock, entropy=entropy),
             steering=ClusterAdmin(store, metadata, clock=clock),
             nodes=nodes,
             clock=clock,

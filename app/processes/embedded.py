@@ -12,6 +12,7 @@ from app.gateway.dependencies import Gateway
 from app.processes.node_metrics import NodeCollector
 from cluster.catalog.cluster_admin import ClusterAdmin
 from cluster.catalog.group_admin import GroupAdmin
+from cluster.catalog.producer_admin import ProducerAdmin
 from cluster.catalog.topic_admin import TopicAdmin
 from cluster.controller.embedded import EmbeddedController
 from cluster.errors import ServerError
@@ -127,6 +128,7 @@ async def start_embedded(
         metadata=metadata,
         topics=topics,
         groups=GroupAdmin(store, metadata, clock=clock, entropy=entropy),
+        producers=ProducerAdmin(store, metadata, clock=clock, entropy=entropy),
         steering=ClusterAdmin(store, metadata, clock=clock),
         nodes=nodes,
         clock=clock,

@@ -13,6 +13,7 @@ from app.gateway.routing import PartitionLeaders, Try
 from cluster.errors import ServerError
 from storage.rpc.messages import ANY_MAPPING, ProduceRequest, ProduceResponse
 from storage.rpc.node_api import NodeApi
+from storage.rpc.producer_epoch import ProducerEpoch
 
 DECOMMISSIONED_RETRY_MS = 100
 
@@ -35,9 +36,10 @@ class Appends(Protocol):
         *,
         deadline_ms: int,
         mapping: int = ANY_MAPPING,
+        producer: ProducerEpoch | None = None,
     ) -> ProduceResponse:
-        """`mapping` as in ProduceRequest. Raises ServerError: OUTCOME_UNKNOWN if the batch may be stored, else why it
-        is not."""
+        """`mapping` and `producer` as in ProduceRequest. Raises ServerError: OUTCOME_UNKNOWN if the batch may be
+        stored, else why it is not."""
         ...
 
     def begin(self, flight: Flight) -> None:
@@ -97,10 +99,13 @@ class NumberedAppends:
         *,
         deadline_ms: int,
         mapping: int = ANY_MAPPING,
+        producer: ProducerEpoch | None = None,
     ) -> ProduceResponse:
         async def produce(node: NodeApi, attempt: Try) -> ProduceResponse:
             remaining_ms, is_retry = attempt
-            return await node.produce(ProduceRequest(topic_id, partition, batch, acks, remaining_ms, is_retry, mapping))
+            return await node.produce(
+                ProduceRequest(topic_id, partition, batch, acks, remaining_ms, is_retry, mapping, producer)
+            )
 
         try:
             return await self._leaders.change(topic_id, partition, produce, deadline_ms=deadline_ms)
@@ -136,13 +141,14 @@ class LocalAppends:
         *,
         deadline_ms: int,
         mapping: int = ANY_MAPPING,
+        producer: ProducerEpoch | None = None,
     ) -> ProduceResponse:
         try:
             return await self._leaders.change_once_in_time(
                 topic_id,
                 partition,
                 lambda node, remaining_ms: node.produce(
-                    ProduceRequest(topic_id, partition, batch, acks, remaining_ms, mapping=mapping)
+                    ProduceRequest(topic_id, partition, batch, acks, remaining_ms, mapping=mapping, producer=producer)
                 ),
                 deadline_ms=deadline_ms,
             )

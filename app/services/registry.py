@@ -14,6 +14,7 @@ from app.services.log_ends import LogEnds
 from app.services.members import MemberService
 from app.services.membership import GroupMembership
 from app.services.pauses import PauseService
+from app.services.producers import ProducerService
 from app.services.receive import ReceiveService
 from app.services.records import RecordsService
 from app.services.seeks import SeekService
@@ -38,7 +39,8 @@ class Services:
         leaders = PartitionLeaders(gateway)
         numbers = gateway.batch_numbers
         appends = LocalAppends(leaders) if numbers is None else NumberedAppends(leaders, numbers)
-        self.send = SendService(gateway, catalog, leaders, appends, self.metrics)
+        self.producers = ProducerService(gateway, catalog, leaders)
+        self.send = SendService(gateway, catalog, leaders, appends, self.producers, self.metrics)
         self.settle = SettleService(gateway, catalog, leaders, self.metrics)
         self.membership = GroupMembership(gateway, catalog, leaders)
         self.receive = ReceiveService(

@@ -22,23 +22,32 @@ from app.services.earlier_sends import NOTHING, EarlierSends
 from app.services.keyed_batch import store_runs
 from app.services.keyed_runs import Run, joined, keys_of
 from app.services.parts_under_way import PartsUnderWay
+from app.services.producers import ProducerService
 from app.services.send_plan import Part, SendPlanner, can_take_some, highest_partition, note_misplaced
 from cluster.errors import ServerError
 from cluster.model.values import Topic
 from storage.rpc.messages import ProduceResponse
+from storage.rpc.producer_epoch import ProducerEpoch
 
 FAULTS_PER_TURN = 2_000
 
 
 class SendService:
     def __init__(
-        self, gateway: Gateway, catalog: Catalog, leaders: PartitionLeaders, appends: Appends, metrics: Metrics
+        self,
+        gateway: Gateway,
+        catalog: Catalog,
+        leaders: PartitionLeaders,
+        appends: Appends,
+        producers: ProducerService,
+        metrics: Metrics,
     ) -> None:
         settings = gateway.settings
         self._settings = settings
         self._catalog = catalog
         self._leaders = leaders
         self._appends = appends
+        self._producers = producers
         self._earlier = EarlierSends(gateway, leaders)
         self._metrics = metrics
         self._keyless = KeylessPartitions(leaders.has_leader, topics_max=settings.keyless_topics_max)
@@ -111,7 +120,8 @@ class SendService:
             await asyncio.sleep(0)  # telling of them takes as long again
         under_way = PartsUnderWay(result)
         flights = [self._flight(part, under_way) for part in parts if not part.is_keyed]
-        waits: list[Awaitable[None]] = [self._store_keyed(part, result) for part in parts if part.is_keyed]
+        producer = produce.producer
+        waits: list[Awaitable[None]] = [self._store_keyed(part, producer, result) for part in parts if part.is_keyed]
         # Freed before the disk is waited for: the next request's records take their places, which the processor's
         # cache still has.
         parts.clear()
@@ -131,14 +141,20 @@ class SendService:
         flight.batch = self._appends.encode(run.records)
         return flight
 
-    async def _store_keyed(self, part: Part, result: SendResult) -> None:
+    async def _store_keyed(self, part: Part, producer: ProducerEpoch | None, result: SendResult) -> None:
         topic = result.topic
 
         def store(runs: list[Run]) -> Awaitable[ProduceResponse]:
             records, payload = joined(runs)
             batch = self._appends.encode(records, keys=keys_of(runs), payload=payload)
             return self._appends.append(
-                topic.id, part.partition, batch, result.acks, deadline_ms=result.deadline_ms, mapping=topic.mapping
+                topic.id,
+                part.partition,
+                batch,
+                result.acks,
+                deadline_ms=result.deadline_ms,
+                mapping=topic.mapping,
+                producer=producer,
             )
 
         await store_runs(store, part.partition, part.runs, result, rounds_max=self._settings.send_rounds_max)
@@ -170,7 +186,11 @@ class SendService:
         def is_wanted(topic: Topic) -> bool:
             return acks <= topic.replication_factor and can_take_some(produce, topic)
 
-        topic, is_created = await self._catalog.topic_for_send(produce.queue, principal, is_wanted=is_wanted)
+        if produce.producer is None:
+            topic, is_created = await self._catalog.topic_for_send(produce.queue, principal, is_wanted=is_wanted)
+        else:  # it was opened for a topic
+            topic, is_created = await self._catalog.topic(produce.queue, principal), False
+            await self._producers.check(topic, produce.producer)
         topic = await self._catalog.with_replicas(topic, acks)
         if acks > topic.replication_factor:
             detail = f"is {acks}, the topic has {topic.replication_factor} replica(s)"

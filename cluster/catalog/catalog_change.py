@@ -35,6 +35,15 @@ class CatalogSettings:
     partitions_max: int = 20_000
     """Of all topics together."""
 
+    producers_max: int = 10_000
+    """Named producers, of all topics together. With one more, the longest unused gives way."""
+
+    producer_expiry_ms: int = 7 * 24 * 60 * 60 * 1000
+    """How long a named producer must have been unused to give way to another one."""
+
+    producer_use_ms: int = 60 * 60 * 1000
+    """How exactly it is known when a producer was last used: a write so often at most."""
+
     attempts_max: int = 10
     """Rounds of read, decide and compare-and-set."""
 
@@ -75,6 +84,13 @@ class CatalogChanger:
         (it was done, but does not show yet).
         """
         await self._show(await self._settle(key, decide))
+
+    async def read(self, key: str) -> KeyValue | None:
+        """As the store has it. Raises ServerError UNAVAILABLE."""
+        try:
+            return await self._store.get(key)
+        except CoordinationUnavailableError as error:
+            raise _unavailable(error) from error
 
     async def _settle(self, key: str, decide: Callable[[KeyValue | None], Step]) -> int:
         """The revision from which on the change shows."""

@@ -11,6 +11,7 @@ import structlog
 from cluster.backoff import Backoff
 from cluster.metadata.follow import follow
 from cluster.metadata.metadata_state import MetadataState
+from cluster.metadata.producer_state import ProducerState
 from cluster.metadata.steering_state import SteeringState
 from cluster.model import keys
 from cluster.model.values import Group, NodeRegistration, PartitionState, Topic
@@ -46,6 +47,7 @@ class MetadataView:
         self._settings = settings or MetadataViewSettings()
         self._state = MetadataState()
         self._steering = SteeringState()
+        self._producers = ProducerState()
         self._revision = 0
         self._listeners: dict[int, Callable[[], None]] = {}
         self._listener_serial = 0
@@ -121,6 +123,11 @@ class MetadataView:
         """Every node that was ever started, the controller, and the wishes of operators. Listeners of `subscribe` are
         not told of what concerns these alone."""
         return self._steering
+
+    @property
+    def producers(self) -> ProducerState:
+        """The named ones, of all topics. Listeners of `subscribe` are not told of them."""
+        return self._producers
 
     # --- changes ---
 
@@ -209,6 +216,7 @@ class MetadataView:
     def _replace(self, listing: Listing) -> None:
         self._state = MetadataState(listing.items)
         self._steering = SteeringState(listing.items)
+        self._producers = ProducerState(listing.items)
         for key in self._state.undecodable:
             self._report_undecodable(key)
         self._advance(listing.revision)
@@ -220,6 +228,7 @@ class MetadataView:
         for event in batch.events:
             is_metadata = self._state.apply(event) or is_metadata
             self._steering.apply(event)
+            self._producers.apply(event)
             self._report_undecodable(key_of(event))
         self._advance(batch.revision)
         if is_metadata:

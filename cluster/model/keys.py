@@ -5,6 +5,7 @@ PARTITIONS = "/acklog/partitions/"
 GROUPS = "/acklog/groups/"
 NODES = "/acklog/nodes/"
 OFFSETS = "/acklog/offsets/"
+PRODUCERS = "/acklog/producers/"
 TOMBSTONES = "/acklog/tombstones/"
 INCARNATIONS = "/acklog/incarnations/"
 DIRECTORIES = "/acklog/directories/"
@@ -44,6 +45,14 @@ def offsets(group_id: str, topic_id: str) -> str:
 
 def offsets_of(group_id: str) -> str:
     return f"{OFFSETS}{group_id}/"
+
+
+def producer(topic_id: str, name: str) -> str:
+    return f"{PRODUCERS}{topic_id}/{name}"
+
+
+def producers_of(topic_id: str) -> str:
+    return f"{PRODUCERS}{topic_id}/"
 
 
 def tombstone(deleted_id: str) -> str:

@@ -13,10 +13,10 @@ PROTOCOL_OF_ALL_MODES = 4
 """Brought groups of the modes keyOrdered and exclusive."""
 PROTOCOL_OF_COMMITS = 4
 """Brought positions that readers commit."""
-
-
 PROTOCOL_OF_REFUSALS = 4
 """Brought groups that read nowhere without a position."""
+PROTOCOL_OF_PRODUCERS = 5
+"""Brought named producers, of which leaders take only the last that opened its name."""
 
 
 def needed_by_group(mode: GroupMode, settings: GroupSettings) -> int:

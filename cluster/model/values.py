@@ -208,6 +208,20 @@ class Group(msgspec.Struct, frozen=True, rename="camel"):
     pauses: tuple[Pause, ...] = ()
 
 
+class NamedProducer(msgspec.Struct, frozen=True, rename="camel"):
+    """Who sends to a topic under a name: the process that opened it last, by which `epoch` rose. `id` is the identity:
+    a name that was forgotten and is opened again has another, and its epochs begin anew. `instance` is the process's
+    own word, by which it is told from others. Times are wall-clock, `used_at_ms` to the hour."""
+
+    id: str
+    topic_id: str
+    name: str
+    epoch: int
+    instance: str
+    opened_at_ms: int
+    used_at_ms: int
+
+
 class NodeRegistration(msgspec.Struct, frozen=True, rename="camel"):
     """A live node. `incarnation` is new at every start; `directory_id` names its data directory.
 

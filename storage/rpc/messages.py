@@ -10,6 +10,7 @@ from acklog.wire.batch import DedupKey
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from storage.rpc.membership_messages import Ownership
+from storage.rpc.producer_epoch import ProducerEpoch
 
 ACKS_ALL = -1
 ANY_MAPPING = -1
@@ -27,7 +28,7 @@ class ProduceRequest(_Message):
 
     The batch is handed over: the node stamps it in place. `is_retry`: the same bytes, with the same producer id and
     sequence, were sent before, and nobody knows what became of them. `mapping` is that of the topic by which the
-    partition was chosen for a batch with idempotency keys, or ANY_MAPPING.
+    partition was chosen for a batch with keys, or ANY_MAPPING. PRODUCER_FENCED: `producer` was opened again since.
     """
 
     topic_id: str
@@ -37,6 +38,7 @@ class ProduceRequest(_Message):
     timeout_ms: int = 10_000
     is_retry: bool = False
     mapping: int = ANY_MAPPING
+    producer: ProducerEpoch | None = None
 
 
 class KeyedResult(_Message):
@@ -60,10 +62,8 @@ class ProduceResponse(_Message):
 
 
 class KnownKeysRequest(_Message):
-    """What the partition's dedup window knows of the keys of runs with `count` records together.
-
-    It is answered once the leader knows `mapping`, that is, when the partition takes no key any more that came
-    to it by an earlier one.
+    """What the partition's dedup window knows of the keys of runs with `count` records together. It is answered
+    once the leader knows `mapping` and `producer`: nothing by an earlier one is taken from then on.
     """
 
     topic_id: str
@@ -72,6 +72,7 @@ class KnownKeysRequest(_Message):
     count: int
     mapping: int
     timeout_ms: int = 10_000
+    producer: ProducerEpoch | None = None
 
 
 class KnownKeysResponse(_Message):
@@ -354,8 +355,7 @@ class BlockedResponse(_Message):
 
 
 class ReplicaReportRequest(_Message):
-    """How far this node's replica of the partition goes, whoever leads: for operators, where nobody does. Raises
-    PARTITION_NOT_FOUND where it holds none, and why it cannot be opened."""
+    """How far this node's replica of the partition goes, whoever leads. Raises PARTITION_NOT_FOUND."""
 
     topic_id: str
     partition: int

@@ -75,6 +75,7 @@ class LedCluster:
             metadata=cast(MetadataView, self.metadata),
             topics=nothing,
             groups=nothing,
+            producers=nothing,
             steering=nothing,
             nodes=self,
             clock=self.clock,

@@ -16,6 +16,7 @@ from app.gateway.dependencies import Gateway
 from cluster.catalog.cluster_admin import ClusterAdmin
 from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
+from cluster.metadata.producer_state import ProducerState
 from cluster.metadata.steering_state import SteeringState
 from cluster.model import keys
 from cluster.model.codec import encode
@@ -24,6 +25,7 @@ from cluster.model.values import (
     Group,
     GroupMode,
     GroupSettings,
+    NamedProducer,
     NodeRegistration,
     PartitionLife,
     PartitionState,
@@ -75,6 +77,7 @@ class MemoryMetadata:
 
     def __init__(self) -> None:
         self.steering = SteeringState()
+        self.producers = ProducerState()
         self.topics_by_name: dict[str, Topic] = {}
         self.groups_by_name: dict[str, Group] = {}
         self.leaderless: set[tuple[str, int]] = set()
@@ -267,6 +270,31 @@ class MemoryGroups:
             raise ServerError(ProblemCode.GROUP_NOT_FOUND, f"there is no group {name!r}")
 
 
+class MemoryProducers:
+    """Opens at once, for whoever asks."""
+
+    def __init__(self, metadata: MemoryMetadata, entropy: FixedEntropy) -> None:
+        self._metadata = metadata
+        self._entropy = entropy
+        self.used: list[str] = []
+
+    async def open(self, topic: Topic, name: str, instance: str) -> NamedProducer:
+        producer_id = id_from_bits(self._entropy.bits64())
+        before = next((each for each in self._metadata.producers.all() if each.name == name), None)
+        producer = NamedProducer(producer_id, topic.id, name, 1, instance, 0, 0)
+        if before is not None:
+            producer = replace(before, epoch=before.epoch + 1, instance=instance)
+        item = KeyValue(keys.producer(topic.id, name), encode(producer), 1, 1, 1)
+        self._metadata.producers.apply(Changed(item))
+        return producer
+
+    async def note_use(self, producer: NamedProducer) -> None:
+        self.used.append(producer.name)
+
+    def is_use_due(self, producer: NamedProducer) -> bool:
+        return producer.name not in self.used
+
+
 class OneNode:
     def __init__(self, node: NodeApi) -> None:
         self._node = node
@@ -287,10 +315,12 @@ class MemoryWorld:
         entropy = FixedEntropy()
         self.topics = MemoryTopics(self.metadata, entropy, self.clock)
         self.groups = MemoryGroups(self.metadata, entropy)
+        self.producers = MemoryProducers(self.metadata, entropy)
         self.gateway = Gateway(
             metadata=cast(MetadataView, self.metadata),
             topics=self.topics,
             groups=self.groups,
+            producers=self.producers,
             steering=ClusterAdmin(self.store, cast(MetadataView, self.metadata), clock=self.clock),
             nodes=OneNode(self.node),
             clock=self.clock,

@@ -11,6 +11,7 @@ from app.gateway.dependencies import Gateway
 from app.http.application import create_app
 from cluster.catalog.cluster_admin import ClusterAdmin
 from cluster.catalog.group_admin import GroupAdmin
+from cluster.catalog.producer_admin import ProducerAdmin
 from cluster.model.values import Topic
 from storage.rpc.node_api import NodeApi
 from tests.support.controlled_cluster import ControlledCluster
@@ -52,6 +53,7 @@ class OperatedCluster:
             metadata=controlled.metadata,
             topics=controlled.topics,
             groups=GroupAdmin(store, controlled.metadata, clock=clock, entropy=entropy),
+            producers=ProducerAdmin(store, controlled.metadata, clock=clock, entropy=entropy),
             steering=ClusterAdmin(store, controlled.metadata, clock=clock),
             nodes=EveryNode(),
             clock=clock,

@@ -142,6 +142,7 @@ GROUP: Document = {
 }
 PAUSED_GROUP: Document = {**GROUP, "paused": [{"topic": "orders", "partitions": None, "since": TIME_MS + 9_000}]}
 UPDATED_GROUP: Document = {**GROUP, "settings": {**_SETTINGS, "visibilityMs": 120_000}}
+PRODUCER: Document = {"topic": "orders", "producer": "billing-7", "producerId": "akna6k7shy2ya", "epoch": 3}
 _MEMBER: Document = {"group": "shipping", "member": "worker-1", "memberEpoch": 2, "groupEpoch": 2}
 _OWNED = [{"topic": "orders", "partition": number, "ownership": 2} for number in range(8)]
 ASSIGNMENT: Document = {**_MEMBER, "sessionTimeoutMs": 15_000, "heartbeatIntervalMs": 5_000, "assignment": _OWNED}

@@ -22,6 +22,7 @@ from app.http.description.schemas import all_schemas
 from app.http.exchange.problems import CONTENT_TYPE as PROBLEM
 from app.http.exchange.problems import problem_document
 from app.http.parsing.json_schema import Schema, reference
+from app.http.parsing.producers import NUMBER_MAX, PRODUCER_ID_PATTERN
 from app.http.parsing.query import Parameter
 from app.http.parsing.send import IDEMPOTENCY_KEY_BYTES_MAX
 from cluster.errors import ServerError
@@ -29,6 +30,7 @@ from cluster.errors import ServerError
 _PATH_SCHEMAS: dict[str, Schema] = {
     "topic": {"type": "string", "pattern": NAME_PATTERN},
     "group": {"type": "string", "pattern": NAME_PATTERN},
+    "producer": {"type": "string", "pattern": NAME_PATTERN},
     "member": {"type": "string", "minLength": 1, "maxLength": CONSUMER_NAME_LENGTH_MAX},
     "node": {"type": "integer", "minimum": 1, "maximum": NODE_ID_MAX},
     "messageId": {"type": "string", "pattern": MESSAGE_ID_PATTERN},
@@ -44,6 +46,30 @@ _HEADERS: dict[str, Schema] = {
             "part differs"
         ),
         "schema": {"type": "string", "minLength": 1, "maxLength": IDEMPOTENCY_KEY_BYTES_MAX},
+    },
+    "Producer-Id": {
+        "name": "Producer-Id",
+        "in": "header",
+        "description": (
+            "of a named producer, as opening its name answered; with Producer-Epoch and Producer-Sequence, and without "
+            "Idempotency-Key"
+        ),
+        "schema": {"type": "string", "pattern": f"^{PRODUCER_ID_PATTERN}$"},
+    },
+    "Producer-Epoch": {
+        "name": "Producer-Epoch",
+        "in": "header",
+        "description": "as opening the name answered; 409 PRODUCER_FENCED once the name was opened again",
+        "schema": {"type": "integer", "minimum": 1, "maximum": NUMBER_MAX},
+    },
+    "Producer-Sequence": {
+        "name": "Producer-Sequence",
+        "in": "header",
+        "description": (
+            "names the request within the epoch, as Idempotency-Key does: the same number for every try, and for no "
+            "other request; numbers may come in any order"
+        ),
+        "schema": {"type": "integer", "minimum": 0, "maximum": NUMBER_MAX},
     },
 }
 # Links are relative to where the document is served, as are those in the descriptions of answers.

@@ -14,9 +14,11 @@ from app.http.description.operation import (
     Operation,
     json_of,
 )
+from app.http.description.producer_operations import PRODUCER_OPERATIONS
 from app.http.parsing.cluster import CLUSTER_QUERY
 from app.http.parsing.groups import OFFSETS_QUERY
 from app.http.parsing.json_schema import Schema, reference
+from app.http.parsing.producers import PRODUCER_HEADERS
 from app.http.parsing.receive import RECEIVE_QUERY
 from app.http.parsing.records import RECORDS_QUERY
 from app.http.parsing.send import SEND_QUERY
@@ -105,13 +107,15 @@ OPERATIONS: dict[str, Operation] = {
             _P.MESSAGE_TOO_LARGE,
             _P.TOO_MANY_MESSAGES,
             _P.IDEMPOTENCY_KEY_REUSED,
+            _P.PRODUCER_UNKNOWN,
+            _P.PRODUCER_FENCED,
             _P.DEDUP_WINDOW_FULL,
             _P.DEDUP_WINDOW_DAMAGED,
             _P.NOT_ENOUGH_REPLICAS,
         ),
         query=SEND_QUERY,
         body={JSON: reference("SendRequest"), NDJSON: BINARY, OCTETS: BINARY},
-        headers=("Idempotency-Key",),
+        headers=("Idempotency-Key", *PRODUCER_HEADERS),
     ),
     "receiveMessages": Operation(
         "Lease messages for a consumer, waiting for the first if asked to",
@@ -285,6 +289,7 @@ OPERATIONS: dict[str, Operation] = {
     **BLOCKED_OPERATIONS,
     "seekGroup": _SEEK,
     "seekGroupByPost": _SEEK,
+    **PRODUCER_OPERATIONS,
     **MEMBER_OPERATIONS,
     "lookAtCluster": Operation(
         "The nodes, the controller, moves under way, partitions in trouble",

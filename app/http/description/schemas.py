@@ -25,6 +25,7 @@ from app.calls.members import HeartbeatFields, JoinFields, MemberAssignment, Mem
 from app.calls.pauses import PauseFields
 from app.calls.position_copy import CopyFields, CopyView
 from app.calls.problem_item import ProblemItem
+from app.calls.producers import OpenFields, ProducerView
 from app.calls.topics import PartitionDescription, TopicDescription, TopicFields, TopicListing, TopicView
 from app.calls.unclean_election import UncleanElectedView, UncleanPlanView
 from app.http.parsing.envelope import ENVELOPE_PROPERTIES
@@ -40,6 +41,7 @@ REQUESTS = (
     BlockedFields,
     CommitFields,
     CopyFields,
+    OpenFields,
     JoinFields,
     HeartbeatFields,
     DecommissionFields,
@@ -61,6 +63,7 @@ ANSWERS = (
     BlockedDecided,
     CommitView,
     CopyView,
+    ProducerView,
     MemberAssignment,
     MembersView,
     GroupState,

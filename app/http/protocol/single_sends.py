@@ -32,7 +32,16 @@ _CONTENT_TYPES = frozenset(
         b"application/x-www-form-urlencoded",
     }
 )
-_ASK_FOR_MORE = (b"transfer-encoding", b"content-encoding", b"idempotency-key", b"traceparent", b"tracestate")
+_ASK_FOR_MORE = (
+    b"transfer-encoding",
+    b"content-encoding",
+    b"idempotency-key",
+    b"producer-id",
+    b"producer-epoch",
+    b"producer-sequence",
+    b"traceparent",
+    b"tracestate",
+)
 
 Headers = list[tuple[bytes, bytes]]
 

@@ -13,6 +13,7 @@ from app.http.exchange.request import RequestHeaders, principal_of
 from app.http.exchange.request_body import read_body
 from app.http.exchange.responses import json_response
 from app.http.parsing.accept import chosen_type
+from app.http.parsing.producers import producer_of
 from app.http.parsing.query import NO_PARAMETERS
 from app.http.parsing.receive import parse_receive
 from app.http.parsing.send import check_idempotency_key, send_steps
@@ -28,6 +29,7 @@ def add_messages(router: APIRouter, services: HttpServices) -> None:
         principal = principal_of(headers, tokens)
         principal.require(Scope.WRITE)
         idempotency_key = headers.get(b"idempotency-key")
+        named = producer_of(headers)
         if idempotency_key is not None:
             check_idempotency_key(idempotency_key)
         with services.bytes_in_flight.hold(principal) as hold:
@@ -36,6 +38,8 @@ def add_messages(router: APIRouter, services: HttpServices) -> None:
             steps = send_steps(body, content_type=content_type, query_string=request.scope["query_string"])
             produce = await services.turns.take(steps)
             produce.idempotency_key = idempotency_key
+            if named is not None:
+                produce.producer, produce.idempotency_key = named.producer, named.idempotency_key
             trace_headers = headers.trace()
             if trace_headers is not None:
                 produce.add_headers(trace_headers)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from acklog.wire.batch import NO_PRODUCER, BatchHeader, stamped_header
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
-from cluster.model.values import Topic
+from cluster.model.values import NamedProducer, Topic
 from cluster.ports.clock import Clock
 from storage.log.log_queue import Appended
 from storage.log.log_table import LogKind
@@ -25,6 +25,7 @@ from storage.node.partition.pending_append import OVERLOADED_RETRY_MS, PendingAp
 from storage.node.partition.sent_batches import SentBatches, SourceKey
 from storage.produce.dedup_window import DedupWindow
 from storage.produce.produce_check import check_mapping, checked_header, checked_keys
+from storage.produce.producer_fence import check_producer
 from storage.produce.producer_window import Known, ProducerWindow
 from storage.replication.leader_events import Refusal
 from storage.replication.leadership import UNAVAILABLE_RETRY_MS, Leadership, check_sure
@@ -36,10 +37,12 @@ from storage.rpc.messages import (
     ProduceResponse,
 )
 from storage.rpc.node_api import ProduceWaiter
+from storage.rpc.producer_epoch import ProducerEpoch
 
 
 class PartitionHost:
-    """`on_high_watermark` is called after every advance, with the partition's number."""
+    """`on_high_watermark` is called after every advance, with the partition's number. `find_producer` finds a named one
+    by its id."""
 
     def __init__(
         self,
@@ -48,6 +51,7 @@ class PartitionHost:
         log: PartitionLog,
         dedup: DedupWindow,
         producers: ProducerWindow,
+        find_producer: Callable[[str], NamedProducer | None],
         leadership: Leadership,
         cache: BatchCache,
         clock: Clock,
@@ -61,6 +65,7 @@ class PartitionHost:
         self._leadership = leadership
         self._keyed = KeyedRuns(dedup, leadership, clock)
         self._sent = SentBatches(producers, clock)
+        self._find_producer = find_producer
         self._cache = cache
         self._clock = clock
         self._settings = settings
@@ -131,6 +136,7 @@ class PartitionHost:
         """What the window knows of its keys; if that is nothing the batch is on its way to the log."""
         self._check_leadership(request.acks)
         token: int | None = None
+        self._check_producer(request.producer)
         if header.is_keyed:
             keys = checked_keys(request.batch, header)
             try:
@@ -141,9 +147,14 @@ class PartitionHost:
                 return known_keys
             self._check_leadership(request.acks)
             check_mapping(request, self.topic)
+            self._check_producer(request.producer)  # it may have been opened again meanwhile
             token = self._keyed.reserve(keys)
         self._append(request, header, source, token, waiter)
         return []
+
+    def _check_producer(self, claim: ProducerEpoch | None) -> None:
+        if claim is not None:
+            check_producer(claim, self.topic.id, self._find_producer(claim.producer_id))
 
     async def known_keys(self, request: KnownKeysRequest) -> list[KeyedResult]:
         """Raises ServerError UNAVAILABLE, INVALID_FIELD, TIMED_OUT, STORAGE_FAILED, RECORDS_CORRUPT,
@@ -153,6 +164,7 @@ class PartitionHost:
         if self.topic.mapping < request.mapping:
             detail = f"This node has not heard yet of how the partitions of {self.topic.name} have changed."
             raise ServerError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=UNAVAILABLE_RETRY_MS)
+        self._check_producer(request.producer)
         known = await self._keyed.known_or_new(request)
         self._check_serves()  # what was being written is forgotten here where it has ended badly
         return known

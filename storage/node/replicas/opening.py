@@ -103,6 +103,7 @@ class PartitionOpener:
             log=log,
             dedup=await self._rebuild_dedup(topic, log),
             producers=replica.producers,
+            find_producer=lambda producer_id: self._metadata.producers.find(producer_id),
             leadership=replica,
             cache=self._cache,
             clock=self._clock,

@@ -1,0 +1,126 @@
+"""Opening named producers in the coordination store: each opening takes an epoch that no other one has.
+
+An opening that is tried again by the same instance finds its own epoch, so that nobody fences itself (rule R18). Names
+are bounded, and those that nobody has used for long give way. What was forgotten so is refused as unknown, never taken:
+when its name is opened again it gets another id.
+"""
+
+import asyncio
+
+from acklog.wire.identifiers import id_from_bits
+from acklog.wire.problems import ProblemCode
+from cluster.catalog.catalog_change import CatalogChanger, CatalogSettings, NothingToWrite, Step, Write, check_name
+from cluster.catalog.known_by_all import KnownByAll
+from cluster.errors import ServerError
+from cluster.metadata.metadata_view import MetadataView
+from cluster.model import keys
+from cluster.model.codec import decode, encode, encode_instead
+from cluster.model.needed_protocol import PROTOCOL_OF_PRODUCERS
+from cluster.model.values import NamedProducer, Topic
+from cluster.ports.clock import Clock
+from cluster.ports.coordination import CoordinationStore, Delete, KeyValue, Operation, Put, absent, unchanged
+from cluster.ports.entropy import Entropy
+
+
+class ProducerAdmin:
+    """Every call returns once the metadata view shows its effect, and raises ServerError: UNAVAILABLE, CONFLICT,
+    OUTCOME_UNKNOWN, TIMED_OUT beside what it names."""
+
+    def __init__(
+        self,
+        store: CoordinationStore,
+        metadata: MetadataView,
+        *,
+        clock: Clock,
+        entropy: Entropy,
+        settings: CatalogSettings | None = None,
+    ) -> None:
+        self._store = store
+        self._metadata = metadata
+        self._clock = clock
+        self._entropy = entropy
+        self._settings = settings or CatalogSettings()
+        self._changer = CatalogChanger(store, metadata, clock, self._settings)
+        self._known_by_all = KnownByAll(metadata, timeout_ms=self._settings.view_timeout_ms)
+        self._one_opening = asyncio.Lock()  # so that the view's count is exact when it is checked
+
+    async def open(self, topic: Topic, name: str, instance: str) -> NamedProducer:
+        """The producer in an epoch of this `instance`: a new one, unless the instance was the last who opened it.
+
+        Raises ServerError INVALID_NAME, TOO_MANY_PRODUCERS, NODES_TOO_OLD (some node would take what is fenced).
+        """
+        check_name(name, "producer")
+        await self._known_by_all.require(PROTOCOL_OF_PRODUCERS, "named producers")
+        key = keys.producer(topic.id, name)
+        opened: NamedProducer | None = None
+        async with self._one_opening:
+            unused = await self._unused()
+
+            def decide(item: KeyValue | None) -> Step:
+                nonlocal opened
+                now_ms = self._clock.now_ms()
+                if item is None:
+                    producer_id = id_from_bits(self._entropy.bits64())
+                    opened = NamedProducer(producer_id, topic.id, name, 1, instance, now_ms, now_ms)
+                    return self._creation(opened, unused)
+                before = decode(NamedProducer, item.value)
+                if before.instance == instance:
+                    opened = before
+                    return NothingToWrite()
+                opened = NamedProducer(before.id, topic.id, name, before.epoch + 1, instance, now_ms, now_ms)
+                return Write([unchanged(item)], [Put(key, encode_instead(opened, item.value))])
+
+            await self._changer.change(key, decide)
+        assert opened is not None
+        return opened
+
+    async def note_use(self, producer: NamedProducer) -> None:
+        """It was used just now, and is not to give way."""
+
+        def decide(item: KeyValue | None) -> Step:
+            found = None if item is None else decode(NamedProducer, item.value)
+            if item is None or found is None or found.id != producer.id or not self.is_use_due(found):
+                return NothingToWrite()
+            used = NamedProducer(
+                found.id,
+                found.topic_id,
+                found.name,
+                found.epoch,
+                found.instance,
+                found.opened_at_ms,
+                self._clock.now_ms(),
+            )
+            return Write([unchanged(item)], [Put(item.key, encode_instead(used, item.value))])
+
+        await self._changer.change(keys.producer(producer.topic_id, producer.name), decide)
+
+    def is_use_due(self, producer: NamedProducer) -> bool:
+        """Whether it is worth a write that it is used."""
+        return self._clock.now_ms() - producer.used_at_ms >= self._settings.producer_use_ms
+
+    def _creation(self, producer: NamedProducer, unused: KeyValue | None) -> Write:
+        key = keys.producer(producer.topic_id, producer.name)
+        operations: list[Operation] = [Put(key, encode(producer))]
+        if len(self._metadata.producers) < self._settings.producers_max:
+            return Write([absent(key)], operations)
+        if unused is None:
+            detail = f"There are {self._settings.producers_max} named producers already, the limit, and all are in use."
+            raise ServerError(ProblemCode.TOO_MANY_PRODUCERS, detail, field="producer")
+        return Write([absent(key), unchanged(unused)], [*operations, Delete(unused.key)])
+
+    async def _unused(self) -> KeyValue | None:
+        """Who would give way now, where somebody has to: as it is stored, for a compare."""
+        producers = self._metadata.producers
+        if len(producers) < self._settings.producers_max:
+            return None
+        # Those of topics that are gone go first, as nobody can use them; the view shows a topic before its producers.
+        longest = min(producers.all(), key=lambda each: (self._has_topic(each), each.used_at_ms))
+        unused_ms = self._clock.now_ms() - longest.used_at_ms
+        if self._has_topic(longest) and unused_ms < self._settings.producer_expiry_ms:
+            return None
+        item = await self._changer.read(keys.producer(longest.topic_id, longest.name))
+        is_same = item is not None and decode(NamedProducer, item.value).used_at_ms == longest.used_at_ms
+        return item if is_same else None
+
+    def _has_topic(self, producer: NamedProducer) -> bool:
+        return self._metadata.topic_by_id(producer.topic_id) is not None
