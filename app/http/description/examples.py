@@ -147,6 +147,11 @@ EXAMPLES: dict[str, Examples] = {
     "decommissionPartitions": Examples(
         _TOPIC, _json(the_last={"partitions": [7]}), {200: _json(the_last=answers.SMALLER_TOPIC)}
     ),
+    "openProducer": Examples(
+        {"topic": "orders", "producer": "billing-7"},
+        _json(a_process={"instanceId": "9f86d081"}),
+        {200: _json(it_took_over=answers.PRODUCER)},
+    ),
     "listGroups": Examples({"limit": 100}, {}, {200: _json(one_page={"groups": [answers.GROUP]})}),
     "putGroup": Examples(
         _GROUP,
@@ -175,11 +180,6 @@ EXAMPLES: dict[str, Examples] = {
         {"group": "billing"},
         _json(all_topics={"from": "audit", "dryRun": True}),
         {200: _json(as_it_would_be=answers.COPIED), 207: _json(one_failed=answers.COPY_FAILED)},
-    ),
-    "openProducer": Examples(
-        {"topic": "orders", "producer": "billing-7"},
-        _json(a_process={"instanceId": "9f86d081"}),
-        {200: _json(it_took_over=answers.PRODUCER)},
     ),
     "listBlocked": Examples(_GROUP, {}, {200: _json(one=answers.BLOCKED)}),
     "releaseBlocked": Examples(_GROUP, _BLOCKED, {200: _json(it_goes_on=answers.DECIDED)}),

@@ -232,6 +232,7 @@ OPERATIONS: dict[str, Operation] = {
         (*WITH_TOKEN, *WITH_BODY, *FROM_COORDINATION, _P.INVALID_NAME, _P.TOPIC_NOT_FOUND, _P.WRONG_GROUP_MODE),
         body=json_of("DecommissionFields"),
     ),
+    **PRODUCER_OPERATIONS,
     "listGroups": Operation(
         "Groups by name", {200: ("A page of groups", json_of("GroupListing"))}, WITH_TOKEN, query=LISTING_QUERY
     ),
@@ -289,7 +290,6 @@ OPERATIONS: dict[str, Operation] = {
     **BLOCKED_OPERATIONS,
     "seekGroup": _SEEK,
     "seekGroupByPost": _SEEK,
-    **PRODUCER_OPERATIONS,
     **MEMBER_OPERATIONS,
     "lookAtCluster": Operation(
         "The nodes, the controller, moves under way, partitions in trouble",
