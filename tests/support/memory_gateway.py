@@ -101,6 +101,9 @@ class MemoryMetadata:
     def revision(self) -> int:
         return 1
 
+    def revision_of(self, key: str) -> int:
+        return 1
+
     def topic(self, name: str) -> Topic | None:
         return self.topics_by_name.get(name)
 

@@ -8,7 +8,9 @@ from acklog.wire.record import Record
 from cluster.catalog.producer_admin import ProducerAdmin
 from cluster.errors import ServerError
 from cluster.model.values import Topic
+from storage.node.partition.keyed_runs import KeyedRuns
 from storage.rpc import messages
+from storage.rpc.messages import KeyedResult
 from storage.rpc.producer_epoch import ProducerEpoch
 from tests.support.simulated_node import SimulatedNode, with_node
 
@@ -66,6 +68,24 @@ def test_what_was_not_heard_of_is_refused_for_now() -> None:
                 await sim.node.known_keys(asked(place, claim))
             assert caught.value.code is ProblemCode.UNAVAILABLE
         assert (await sim.node.known_keys(asked(topic, who))).known == []
+        assert await sim.bodies_in_log(topic) == []
+
+    with_node(main)
+
+
+def test_an_opening_while_a_send_waits_for_its_keys_fences_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic = await sim.topic()
+        first = await opened(sim, topic, "a")
+        known = KeyedRuns.known
+
+        async def known_late(runs: KeyedRuns, keys: list[DedupKey], count: int, timeout_ms: int) -> list[KeyedResult]:
+            found = await known(runs, keys, count, timeout_ms)
+            await opened(sim, topic, "b")
+            return found
+
+        monkeypatch.setattr(KeyedRuns, "known", known_late)
+        assert await refused(sim, topic, first) is ProblemCode.PRODUCER_FENCED
         assert await sim.bodies_in_log(topic) == []
 
     with_node(main)
