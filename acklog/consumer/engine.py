@@ -68,7 +68,9 @@ class ConsumerEngine:
         self._backoff = Backoff(min_ms=settings.backoff_min_ms, max_ms=settings.backoff_max_ms)
         # A request that hangs must not keep the next extension waiting until leases run out.
         self._settle_timeout_s = max(SETTLE_TIMEOUT_S_MIN, settings.visibility_s / 4)
-        self._holdings = Holdings(settings, lanes_of(source), hooks.now_ms, auto_ack=source.auto_ack)
+        self._holdings = Holdings(
+            settings, lanes_of(source), hooks.now_ms, lambda: hooks.wake(self.wake), auto_ack=source.auto_ack
+        )
         self.membership = (
             MemberPartitions(source, caller, settings, self._holdings, wake=self._hear, now_ms=hooks.now_ms)
             if isinstance(source, MemberSource)
@@ -97,20 +99,14 @@ class ConsumerEngine:
         """A message for this worker, if there is one now. After a stop only those that cannot be given back."""
         if self.is_stopping and not self._source.auto_ack:
             return None
-        message, is_wanting = self._holdings.take(worker)
-        if is_wanting:
-            self._hooks.wake(self.wake)
-        return message
+        return self._holdings.take(worker)
 
     def ack(self, message: Message) -> None:
         kept = message.__dict__  # most is acked: as `_is_first_decision`, without the call
         if "settled" in kept or self._source.auto_ack:
             return
         kept["settled"] = True
-        is_due, is_freed = self._holdings.ack(message)
-        if is_due:
-            self._hooks.wake(self.wake)
-        if is_freed:
+        if self._holdings.ack(message):
             self._hooks.on_change()
 
     def nack(self, message: Message, delay_s: float | None) -> None:

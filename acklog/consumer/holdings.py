@@ -20,12 +20,21 @@ from acklog.wire.limits import RECEIVE_BYTES_MAX
 
 
 class Holdings:
-    """`now_ms` is the loop's clock. What was received with `auto_ack` is done: there is nothing to settle."""
+    """`now_ms` is the loop's clock. `on_due` is told, on any thread, that there is something to ask the server for:
+    room again where there was none, the first ack of a request, the last that fits. What was received with `auto_ack`
+    is done: there is nothing to settle."""
 
     def __init__(
-        self, settings: ConsumerSettings, lanes: Line | Lanes, now_ms: Callable[[], float], *, auto_ack: bool
+        self,
+        settings: ConsumerSettings,
+        lanes: Line | Lanes,
+        now_ms: Callable[[], float],
+        on_due: Callable[[], None],
+        *,
+        auto_ack: bool,
     ) -> None:
         self._settings = settings
+        self._on_due = on_due
         self._now_ms = now_ms
         self._auto_ack = auto_ack
         self._lock = threading.Lock()
@@ -42,20 +51,24 @@ class Holdings:
         with self._lock:
             return self._lanes.has_for(worker)
 
-    def take(self, worker: Worker) -> tuple[Message | None, bool]:
-        """A message for this worker, if there is one now; and whether there is room again where there was none."""
+    def take(self, worker: Worker) -> Message | None:
+        """A message for this worker, if there is one now."""
         with self._lock:
             message = self._inbox.take(self._now_ms, worker)
-            is_wanting = self._is_fetch_idle and self._inbox.wanted_messages() > 0
-            if is_wanting:
-                self._is_fetch_idle = False
-            return message, is_wanting
+            if not self._is_fetch_idle or self._inbox.wanted_messages() <= 0:
+                return message
+            self._is_fetch_idle = False
+        self._on_due()
+        return message
 
-    def ack(self, message: Message) -> tuple[bool, bool]:
-        """Whether its request should be thought about now; and whether another worker may take something by it."""
+    def ack(self, message: Message) -> bool:
+        """Whether another worker may take something by it."""
         with self._lock:
             is_due = self._settlements.ack(message.receipt, self._now_ms)
-            return is_due, self._has_order and self._lanes.settled(message)
+            is_freed = self._has_order and self._lanes.settled(message)
+        if is_due:
+            self._on_due()
+        return is_freed
 
     def nack(self, message: Message, delay_s: float | None) -> bool:
         """Whether another worker may take something by it."""

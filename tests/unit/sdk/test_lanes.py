@@ -136,7 +136,7 @@ def test_what_is_not_assigned_or_paused_waits() -> None:
 
 def test_what_may_have_been_given_out_after_a_seek_goes_back() -> None:
     """Its answer may overtake that to the seek: kept for nobody, it would come again when its lease runs out."""
-    holdings = Holdings(ConsumerSettings(), PartitionLanes(), lambda: 0.0, auto_ack=False)
+    holdings = Holdings(ConsumerSettings(), PartitionLanes(), lambda: 0.0, lambda: None, auto_ack=False)
     holdings.assign(frozenset({FIRST}))
     holdings.arrived([message(5), message(6)], holdings.begin_receive(), settler=SETTLER)
     holdings.sought(FIRST)
@@ -146,7 +146,7 @@ def test_what_may_have_been_given_out_after_a_seek_goes_back() -> None:
     stale = [Settled(each, None, ReceiptStale("the group was sought")) for each in step.receipts]
     holdings.finished(step, stale, chance=0.5)
     assert holdings.next_step()[2] == [], "which is no news"
-    assert holdings.take("w") == (None, False)
+    assert holdings.take("w") is None
 
 
 def test_the_first_of_each_partition_takes_the_others_back() -> None:
