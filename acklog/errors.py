@@ -201,6 +201,10 @@ class TooManyMembers(ProblemError, problem=ProblemCode.TOO_MANY_MEMBERS):
     """The group has as many members as may be."""
 
 
+class InvalidFilter(ProblemError, problem=ProblemCode.INVALID_FILTER):
+    """The filter cannot be read."""
+
+
 class WrongGroupMode(ProblemError, problem=ProblemCode.WRONG_GROUP_MODE):
     """The group's mode does not allow this call."""
 

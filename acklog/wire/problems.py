@@ -24,6 +24,7 @@ class ProblemCode(Problem, Enum):
     INVALID_NAME = Problem(400, False, "A topic or group name is not allowed")
     INVALID_MESSAGE_ID = Problem(400, False, "The messageId was not made by Acklog")
     INVALID_RECEIPT = Problem(400, False, "The receipt was not made by Acklog")
+    INVALID_FILTER = Problem(400, False, "The filter cannot be read")
     UNSUPPORTED = Problem(400, False, "The feature is not supported yet")
     BODY_INCOMPLETE = Problem(400, False, "The request body ended early or could not be unpacked")
     UNAUTHENTICATED = Problem(401, False, "A valid bearer token is required")

@@ -94,6 +94,14 @@ class GroupSettingsFields(msgspec.Struct, forbid_unknown_fields=True, rename="ca
         ),
     ] = UNSET
 
+    filter: Annotated[
+        str | UnsetType | None,
+        Meta(
+            description="which messages the group wants, by tags, key and headers; the others are passed over for good "
+            "(default: all). A change holds for what is not done yet"
+        ),
+    ] = UNSET
+
     def applied_to(self, settings: GroupSettings) -> GroupSettings:
         """Raises ServerError INVALID_FIELD, INVALID_NAME."""
         changed = applied(self, settings, defaults=GroupSettings())

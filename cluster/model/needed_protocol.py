@@ -19,9 +19,15 @@ PROTOCOL_OF_PRODUCERS = 5
 """Brought named producers, of which leaders take only the last that opened its name."""
 
 
+PROTOCOL_OF_FILTERS = 5
+"""Brought groups that pass over what their filter does not match, and filters of single calls."""
+
+
 def needed_by_group(mode: GroupMode, settings: GroupSettings) -> int:
     needed = ANY_PROTOCOL if mode is GroupMode.SHARED else PROTOCOL_OF_ALL_MODES
-    return max(needed, PROTOCOL_OF_REFUSALS) if settings.on_missing_position is MissingPosition.REFUSE else needed
+    if settings.on_missing_position is MissingPosition.REFUSE:
+        needed = max(needed, PROTOCOL_OF_REFUSALS)
+    return needed if settings.filter is None else max(needed, PROTOCOL_OF_FILTERS)
 
 
 def needed_by_groups(groups: Iterable[Group]) -> int:

@@ -164,6 +164,7 @@ class FairBy(Enum):
 
 class GroupSettings(msgspec.Struct, frozen=True, rename="camel"):
     """How a group reads. `dead_letter_topic` None means `<topic>.<group>.dlq`; a limit that is None is none.
+    `filter` says which messages the group wants, in its canonical text; the others are passed over.
     `session_timeout_ms`, `rebalance_timeout_ms` and `assignor` are for exclusive groups; others have the defaults."""
 
     start_position: StartPosition = StartPosition.EARLIEST
@@ -181,6 +182,7 @@ class GroupSettings(msgspec.Struct, frozen=True, rename="camel"):
     assignor: Assignor = Assignor.STICKY
     on_missing_position: MissingPosition = MissingPosition.START
     on_exhausted: Exhausted = Exhausted.DEAD_LETTER
+    filter: str | None = None
 
 
 class Pause(msgspec.Struct, frozen=True, rename="camel"):

@@ -28,6 +28,8 @@ class CandidateKind(IntEnum):
     """Nothing is there any more: compaction removed it."""
     UNREADABLE = 3
     """Damaged: what it is nobody can tell."""
+    FILTERED_OUT = 4
+    """A message that the filter does not match which the index is for."""
 
 
 class CandidateRun(msgspec.Struct, frozen=True, gc=False):

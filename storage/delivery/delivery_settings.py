@@ -35,6 +35,14 @@ class DeliverySettings:
     look_ahead_ranges_max: int = 10_000
     """Entries of what one group that is fair among keys has seen and not leased yet; a run of one key is one entry."""
 
+    passed_over_ranges_max: int = 10_000
+    """Ranges of what its filter has passed over that a group remembers, to be told apart from what was acknowledged;
+    the lowest are forgotten first."""
+
+    skips_gathered_ms: int = 1_000
+    """How long what a filter passes over is gathered before a record says it; a crash makes a group look at as much of
+    the log again."""
+
     candidate_runs_max: int = 16_384
     """Runs of messages that are known at a time of one partition, for all its groups that choose by what they see, and
     ranges that one of those passes over before that is recorded."""

@@ -48,7 +48,10 @@ class ExclusiveDelivery:
         self._unconfirmed = _NOTHING_OUT
 
     def follow(self, terms: GroupTerms) -> None:
+        """Below the cursor all is done or out, whatever the selection: it goes on from there."""
+        cursor = self._state.cursor
         self._group.follow(terms)
+        self._state.cursor = max(cursor, self._state.cursor)
 
     # --- whose it is -----------------------------------------------------------------------------------------------
 
@@ -136,8 +139,10 @@ class ExclusiveDelivery:
         return deadline_ms is not None and deadline_ms <= now_ms
 
     def _is_unconfirmed(self) -> bool:
-        leased = self._state.leases.by_offset
-        return any(offset in leased for offset in self._unconfirmed)
+        leased, unconfirmed = self._state.leases.by_offset, self._unconfirmed
+        if len(leased) < len(unconfirmed):  # there may be a long way from one to the next
+            return any(offset in unconfirmed for offset in leased)
+        return any(offset in leased for offset in unconfirmed)
 
     def _confirm(self, items: Sequence[ReceiptClaim]) -> None:
         if self._unconfirmed and any(item.offset in self._unconfirmed and self._is_out(item) for item in items):
@@ -255,6 +260,9 @@ class ExclusiveDelivery:
     def dead_letter_failed(self, offsets: Iterable[int], *, retry_at_ms: int) -> None:
         self._group.dead_letter_failed(offsets, retry_at_ms=retry_at_ms)
 
+    def record_passed_over(self) -> Skipped | None:
+        return self._group.record_passed_over()
+
     # --- what waits for a person -----------------------------------------------------------------------------------
 
     @property
@@ -319,7 +327,7 @@ class ExclusiveDelivery:
         state = self._state
         assert all(offset < state.cursor for offset in state.leases.by_offset), "it is out ahead of its turn"
         out = len(state.leases)
-        done_below = state.progress.done_above.count_below(state.cursor)
+        done_below = state.progress.done_above.count_below(state.cursor) + state.skipping.count_below(state.cursor)
         assert state.cursor - state.progress.progress == out + done_below, "what is behind it went out first"
 
     # --- as in any group -------------------------------------------------------------------------------------------

@@ -9,16 +9,16 @@ What is in flight of a key is counted along with the leases and made from them (
 that is set to read so, meets what is leased on its way from the group's progress upwards.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from acklog.wire import limits
-from storage.delivery.candidates import NO_KEY, CandidateIndex, CandidateRun, WantedRange
+from storage.delivery.candidates import NO_KEY, CandidateIndex, CandidateKind, CandidateRun, WantedRange
 from storage.delivery.group_state import PartitionGroupState
 from storage.delivery.keys_in_turn import KeysInTurn
 from storage.delivery.leases import LeaseTable
 from storage.delivery.seeing_selection import CandidateVerdict, Choice, Look
-from storage.delivery.selection import Picked
+from storage.delivery.selection import GroupSelection, Picked
 
 LOOKS_PER_PICK_MAX = 12
 """Batches that are looked at in a row before what is known is leased; fewer than `looks_per_receive_max`."""
@@ -56,15 +56,19 @@ class FairShare:
     def pick(self, state: PartitionGroupState, candidates: CandidateIndex, *, room: int, readable_end: int) -> Picked:
         self._leases = state.leases
         state.leases.tell(self)
-        self._take_back(state, room)
         look = Look(_Queue(self), state, candidates, room=room, readable_end=readable_end)
-        wanted = self._look_ahead(look, state, readable_end)
+        wanted = self._take_back(look, state, candidates, room, readable_end)
+        if wanted is None:
+            wanted = self._look_ahead(look, state, readable_end)
         if wanted is not None and not (look.fresh or look.again) and self._looks < LOOKS_PER_PICK_MAX:
             self._looks += 1
             return Picked((), (), look.passed_over, wanted)
         self._looks = 0
         again, fresh = self._lease(state, room - len(look.again) - len(look.fresh))
         return Picked(look.again + again, look.fresh + fresh, look.passed_over, wanted)
+
+    def succeed(self, before: GroupSelection) -> None:
+        """What is out is met on the way; a key that the filter of now hides has no share of it."""
 
     def done(self, start: int, end: int) -> None:
         """Costs as much as the smaller of the range and what is known."""
@@ -126,12 +130,27 @@ class FairShare:
                 return wanted
         return None
 
-    def _take_back(self, state: PartitionGroupState, room: int) -> None:
-        """What came back and is due is first of its key. What is at or above the cursor is met there."""
+    def _take_back(
+        self, look: Look, state: PartitionGroupState, candidates: CandidateIndex, room: int, readable_end: int
+    ) -> WantedRange | None:
+        """What came back and is due is first of its key. What is at or above the cursor is met there. One that was
+        never seen here is seen now: it may have been given by another filter."""
+        wanted: WantedRange | None = None
         came_back = [offset for offset in state.take_returned(room) if offset < state.cursor]
         for offset in reversed(came_back):
+            if offset not in self._key_of:
+                run = candidates.run_at(offset, min(offset + 1, readable_end))
+                if isinstance(run, WantedRange):
+                    state.returns.put_first(offset)
+                    wanted = run
+                    continue
+                if run.kind is CandidateKind.FILTERED_OUT:
+                    look.pass_over(offset, offset + 1)
+                    continue
+                self._key_of[offset] = run.key_hash
             state.postpone(offset)
-            self._keys.wait_first(self._key_of.get(offset, NO_KEY), offset)
+            self._keys.wait_first(self._key_of[offset], offset)
+        return wanted
 
     # --- leases -------------------------------------------------------------------------------------------------------
 
@@ -211,6 +230,8 @@ class _Queue:
         pass
 
     def met(self, run: CandidateRun) -> None:
+        if run.kind is CandidateKind.FILTERED_OUT:
+            return  # when it comes back it is seen
         for offset in range(run.start, run.end):
             self._share.met(offset, run.key_hash)
 
@@ -230,6 +251,9 @@ class _Queue:
         return ()
 
     def before(self, offset: int) -> Sequence[int]:
+        return ()
+
+    def out(self) -> Iterable[CandidateRun]:
         return ()
 
     def may_revive(self) -> bool:

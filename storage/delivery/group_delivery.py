@@ -24,6 +24,7 @@ from storage.delivery.group_state import PartitionGroupState
 from storage.delivery.handover import ClaimVerdict, OwnershipClaim
 from storage.delivery.leases import Lease
 from storage.delivery.message_view import MessageStatus, view_message
+from storage.delivery.passed_over import PassedOver
 from storage.delivery.position_commit import CommitDecision, PositionCommits
 from storage.delivery.receipts import ReceiptClaim
 from storage.delivery.records import (
@@ -33,6 +34,7 @@ from storage.delivery.records import (
     Jumped,
     PositionCommitted,
     Returned,
+    SkipCause,
     Skipped,
     Sought,
     pack_offsets,
@@ -68,14 +70,19 @@ class GroupDelivery:
             self._state, leader_epoch=leader_epoch, settings=self._terms.settings
         )
         self._blocked = BlockedOffsets(self._state)
+        self._passed_over = PassedOver(group_id, bounds)
         self._commits = PositionCommits()
         self._last_generation = 0
 
     def follow(self, terms: GroupTerms) -> None:
         before, self._terms = self._terms, terms
         self._settlement.settings = terms.settings
-        if terms != before and (new_selection := self._selection_for(terms)) != self._selection_for(before):
-            self._selection = new_selection()
+        if terms == before:
+            return
+        new_selection, has_other_filter = self._selection_for(terms), terms.settings.filter != before.settings.filter
+        if has_other_filter or new_selection != self._selection_for(before):
+            selection_before, self._selection = self._selection, new_selection()
+            self._selection.succeed(selection_before)
             self._state.look_from_progress(self._selection)
 
     # --- whose it is -----------------------------------------------------------------------------------------------
@@ -165,14 +172,20 @@ class GroupDelivery:
             leases += [Lease(offset, attempt, generation, leader_epoch) for offset in fresh]
             if again and picked.is_by_offset:
                 leases.sort(key=attrgetter("offset"))
-        if not picked.passed_over:
-            return ReceiveDecision(leases, None, picked.wanted)
-        runs = pack_ranges(sorted(picked.passed_over))
-        return ReceiveDecision(leases, Skipped(self.group_id, generation, runs), picked.wanted)
+        skipped = self._passed_over.due(generation, now_ms)
+        if picked.passed_over and self._terms.settings.filter is None:
+            skipped = Skipped(self.group_id, generation, pack_ranges(sorted(picked.passed_over)))
+        elif picked.passed_over:
+            self._passed_over.add(picked.passed_over, now_ms)
+            skipped = self._passed_over.due(generation, now_ms) if skipped is None else skipped
+        return ReceiveDecision(leases, skipped, picked.wanted)
+
+    def record_passed_over(self) -> Skipped | None:
+        return self._passed_over.record(self.generation)
 
     def empty_reason(self, *, readable_end: int, now_ms: int) -> str:
         """Why a receive gets nothing: a limit (of what is leased, of a key, of what was given
-        or put back), ALL_LEASED, DELAYED, BLOCKED or EMPTY."""
+        or put back), ALL_LEASED, DELAYED, BLOCKED, FILTER_REACH (there is more to look at) or EMPTY."""
         state = self._state
         state.returns.promote(now_ms)
         if len(state.leases) >= self._terms.settings.max_in_flight:
@@ -185,7 +198,10 @@ class GroupDelivery:
             return "ALL_LEASED"
         if state.returns.delayed_count:
             return "DELAYED"
-        return "BLOCKED" if state.blocked else "EMPTY"
+        if state.blocked:
+            return "BLOCKED"
+        is_looking = self._terms.settings.filter is not None and state.cursor < readable_end
+        return "FILTER_REACH" if is_looking else "EMPTY"
 
     def _lease_again(self, offsets: Sequence[int], consumer: str, deadline_ms: int) -> list[Lease]:
         retries, released, interrupted = self._state.progress.retries, self._state.released, self._state.interrupted
@@ -323,8 +339,9 @@ class GroupDelivery:
     # --- time and looks --------------------------------------------------------------------------------------------
 
     def next_deadline(self) -> int | None:
-        """When to call `expire` and `dead_letters` next."""
-        return self._state.next_deadline()
+        """When to call `expire`, `dead_letters` and `record_passed_over` next."""
+        deadline_ms, skips_ms = self._state.next_deadline(), self._passed_over.deadline_ms
+        return deadline_ms if skips_ms is None else min(skips_ms, skips_ms if deadline_ms is None else deadline_ms)
 
     def describe(self, offset: int, *, readable_end: int, now_ms: int) -> MessageStatus:
         """What became of a message so far. Raises ValueError at or above the readable end."""
@@ -337,12 +354,20 @@ class GroupDelivery:
 
     def apply(self, record: GroupRecord, *, now_ms: int, wall_now_ms: int) -> None:
         """The record is durable: it is true from now on. The same for live decisions and for a replay."""
+        generation = self.generation
         self._state.apply(record, now_ms=now_ms, wall_now_ms=wall_now_ms)
+        if self.generation != generation:
+            self._passed_over.clear()
         if isinstance(record, PositionCommitted):
             self._commits.over(record)
 
     def abort(self, record: GroupRecord, *, now_ms: int) -> None:
-        """The record could not be written: its decision is undone, leases keep their deadline."""
+        """The record could not be written: its decision is undone, leases keep their deadline. What a filter passed
+        over stays so, and is recorded later."""
+        if isinstance(record, Skipped) and record.cause == SkipCause.FILTERED:
+            if record.generation == self.generation:
+                self._passed_over.take_back(record, now_ms)
+            return
         self._state.abort(record, now_ms=now_ms)
         if isinstance(record, PositionCommitted):
             self._commits.over(record)

@@ -35,8 +35,9 @@ class GroupTerms(NamedTuple):
 
 
 class ReceiveDecision(msgspec.Struct, gc=False):
-    """`leases` are to be read and given out. `skipped` is to be recorded, whether there are leases or not. `wanted` is
-    what the group has to see to go on. Where one of these two is there, asking again may find more."""
+    """`leases` are to be read and given out. `skipped` is to be recorded, whether there are leases or not; what a
+    filter passes over is not in it before it is time. `wanted` is what the group has to see to go on. Where one of
+    these two is there, asking again may find more."""
 
     leases: list[Lease]
     skipped: Skipped | None = None
@@ -120,6 +121,11 @@ class GroupInPartition(Protocol):
         now_ms: int,
     ) -> ReceiveDecision: ...
     def empty_reason(self, *, readable_end: int, now_ms: int) -> str: ...
+    def record_passed_over(self) -> Skipped | None:
+        """What the group's filter has passed over and no record says yet. To be called at `next_deadline`, and before
+        anything that lies behind it is settled."""
+        ...
+
     def release(self, items: Iterable[ReceiptClaim]) -> None: ...
     def ack(self, items: Iterable[ReceiptClaim], *, readable_end: int) -> SettleDecision[Acked]: ...
     def nack(

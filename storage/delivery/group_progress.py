@@ -20,6 +20,7 @@ from storage.delivery.records import (
     Jumped,
     PositionCommitted,
     ReturnedItem,
+    SkipCause,
     Skipped,
     Sought,
     unpack_ranges,
@@ -75,7 +76,7 @@ class GroupSnapshot(msgspec.Struct, array_like=True, gc=False):
     """The committed state of a group. Positional on disk: fields are only ever added at the end.
 
     `done` and `dead_lettered` are half-open ranges, `retries` (offset, attempts, leader epoch, wall ms, delay ms).
-    `owner` is (ownership, member) of an exclusive group.
+    `owner` is (ownership, member) of an exclusive group. `filtered` are ranges that its filter passed over.
     """
 
     group_id: str
@@ -90,6 +91,7 @@ class GroupSnapshot(msgspec.Struct, array_like=True, gc=False):
     committed: CommittedPosition | None = None
     owner: tuple[int, str] = NOBODY
     claimed_generations: int = 0
+    filtered: list[tuple[int, int]] = []
 
 
 class GroupProgress:
@@ -99,7 +101,7 @@ class GroupProgress:
     records say. `retries` is for reading only. `claimed_generations` began with another owner, the others with a seek.
     """
 
-    def __init__(self, offset: int, *, dead_lettered_ranges_max: int) -> None:
+    def __init__(self, offset: int, *, dead_lettered_ranges_max: int, passed_over_ranges_max: int) -> None:
         self.generation = 0
         self.progress = offset
         self.delivered_below = offset
@@ -112,6 +114,8 @@ class GroupProgress:
         self.claimed_generations = 0
         self._dead_lettered = OffsetRanges()
         self._dead_lettered_ranges_max = dead_lettered_ranges_max
+        self._filtered = OffsetRanges()
+        self._filtered_ranges_max = passed_over_ranges_max
 
     def is_done(self, offset: int) -> bool:
         """Acknowledged, dead-lettered, passed over, lost to retention, or below a seek."""
@@ -120,6 +124,10 @@ class GroupProgress:
     def is_dead_lettered(self, offset: int) -> bool:
         """Done that way, and not forgotten since."""
         return offset in self._dead_lettered
+
+    def is_filtered_out(self, offset: int) -> bool:
+        """Done as the group's filter passed it over, and not forgotten since."""
+        return offset in self._filtered
 
     def acked(self, record: Acked) -> None:
         for start, end in unpack_ranges(record.runs):
@@ -140,6 +148,10 @@ class GroupProgress:
     def skipped(self, record: Skipped) -> None:
         for start, end in unpack_ranges(record.runs):
             self._done(start, end)
+            if record.cause == SkipCause.FILTERED:
+                self._filtered.add(start, end)
+        while self._filtered.range_count > self._filtered_ranges_max:
+            self._filtered.remove_first()
 
     def returned(self, item: ReturnedItem, wall_ms: int) -> Retry | None:
         """None if the message is done."""
@@ -165,6 +177,7 @@ class GroupProgress:
         self.retries.clear()
         self.done_above.clear()
         self._dead_lettered.remove_from(record.offset)
+        self._filtered.remove_from(record.offset)
         return True
 
     def claimed(self, record: Claimed) -> bool:
@@ -207,6 +220,7 @@ class GroupProgress:
             self.committed,
             self.owner,
             self.claimed_generations,
+            list(self._filtered),
         )
 
     def restore(self, snapshot: GroupSnapshot) -> None:
@@ -223,6 +237,8 @@ class GroupProgress:
             self.done_above.add(start, end)
         for start, end in snapshot.dead_lettered:
             self._dead_lettered.add(start, end)
+        for start, end in snapshot.filtered:
+            self._filtered.add(start, end)
         for offset, *fields in snapshot.retries:
             self.retries[offset] = Retry(*fields)
 
@@ -234,6 +250,7 @@ class GroupProgress:
         for offset in self.retries:
             assert not self.is_done(offset), f"offset {offset} is done and waits for a retry"
         assert self._dead_lettered.range_count <= self._dead_lettered_ranges_max
+        assert self._filtered.range_count <= self._filtered_ranges_max
 
     def _done(self, start: int, end: int) -> None:
         start = max(start, self.progress)

@@ -6,9 +6,9 @@ back with it (`PartitionGroupState.rewind`), and holds up what is behind it unti
 
 from collections.abc import Sequence
 
-from storage.delivery.candidates import CandidateIndex
+from storage.delivery.candidates import CandidateIndex, CandidateKind, WantedRange
 from storage.delivery.group_state import PartitionGroupState
-from storage.delivery.selection import Picked
+from storage.delivery.selection import GroupSelection, Picked
 
 
 class InOrderSelection:
@@ -32,6 +32,9 @@ class InOrderSelection:
         state.cursor = end
         return Picked(again, fresh)
 
+    def succeed(self, before: GroupSelection) -> None:
+        pass
+
     @property
     def is_held_back(self) -> bool:
         return False
@@ -52,6 +55,43 @@ class InOrderSelection:
 
     def may_revive(self) -> bool:
         return False
+
+
+class SeeingInOrderSelection(InOrderSelection):
+    """The same for a log of which some is not the group's: that is passed over on the way. Where that could not be
+    recorded it stays passed over, so the cursor never goes back behind what is out."""
+
+    def pick(self, state: PartitionGroupState, candidates: CandidateIndex, *, room: int, readable_end: int) -> Picked:
+        again: list[int] = []
+        fresh: list[int] = []
+        passed_over: list[tuple[int, int]] = []
+        wanted: WantedRange | None = None
+        while state.cursor < readable_end and room > 0 and not self._is_full(state):
+            start = state.cursor
+            if start < state.ahead_until and _is_held(state, start):
+                break
+            passed_until = state.passed_until(start)
+            if passed_until is not None:
+                state.cursor = passed_until
+                continue
+            run = candidates.run_at(start, readable_end)
+            if isinstance(run, WantedRange):
+                wanted = run
+                break
+            is_message = run.kind in (CandidateKind.MESSAGE, CandidateKind.UNREADABLE)
+            end = state.untouched_until(start, min(run.end, start + room) if is_message else run.end)
+            state.returns.discard(start)
+            if is_message:
+                (again if start < state.ahead_until else fresh).extend(range(start, end))
+                room -= end - start
+            else:
+                state.skipping.add(start, end)
+                passed_over.append((start, end))
+            state.cursor = end
+        return Picked(again, fresh, passed_over, wanted, is_by_offset=True)
+
+    def _is_full(self, state: PartitionGroupState) -> bool:
+        return state.skipping.range_count >= state.bounds.candidate_runs_max
 
 
 def _is_held(state: PartitionGroupState, offset: int) -> bool:

@@ -10,7 +10,7 @@ may be done or out by now: who looks there is told. What must never be is someth
 is not remembered, or a message in the run that is not before all that waits.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -189,6 +189,11 @@ class KeyOrder:
     def before(self, offset: int) -> Sequence[int]:
         key = self._key_of.get(offset)
         return () if key is None else [each for each in key.run if each < offset]
+
+    def out(self) -> Iterable[CandidateRun]:
+        for key in self._keys.values():
+            for offset in key.run:
+                yield CandidateRun(offset, offset + 1, key_hash=key.hash)
 
     def may_revive(self) -> bool:
         return False

@@ -21,7 +21,9 @@ def message_state(state: PartitionGroupState, offset: int) -> MessageState:
     if offset in state.leases.by_offset:
         return MessageState.LEASED
     if state.progress.is_done(offset):
-        return MessageState.DEAD_LETTERED if state.progress.is_dead_lettered(offset) else MessageState.DONE
+        if state.progress.is_dead_lettered(offset):
+            return MessageState.DEAD_LETTERED
+        return MessageState.PASSED_OVER if state.progress.is_filtered_out(offset) else MessageState.DONE
     retry = state.progress.retries.get(offset)
     if retry is not None and retry.is_dead_lettering:
         return MessageState.DEAD_LETTERING

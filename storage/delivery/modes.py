@@ -5,11 +5,12 @@ from typing import Protocol
 
 from cluster.model.values import FairBy, GroupMode
 from storage.delivery.delivery_settings import DeliverySettings
+from storage.delivery.every_message import NewEveryMessage
 from storage.delivery.exclusive_delivery import ExclusiveDelivery
 from storage.delivery.fair_share import NewFairShare
 from storage.delivery.group_delivery import GroupDelivery
 from storage.delivery.group_in_partition import GroupInPartition, GroupTerms
-from storage.delivery.in_order_selection import InOrderSelection
+from storage.delivery.in_order_selection import InOrderSelection, SeeingInOrderSelection
 from storage.delivery.key_order import NewKeyOrder
 from storage.delivery.selection import NewSelection, SharedSelection
 
@@ -21,21 +22,25 @@ class GroupFactory(Protocol):
 
 
 def _shared(terms: GroupTerms, _bounds: DeliverySettings) -> NewSelection:
-    """Who does not ask for keys does not look at them."""
+    """Who does not ask for keys does not look at them, and without a filter at nothing."""
     settings = terms.settings
-    if settings.fair_by is FairBy.NONE and settings.max_in_flight_per_key is None:
-        return SharedSelection
-    return NewFairShare(settings.max_in_flight_per_key)
+    if settings.fair_by is FairBy.KEY or settings.max_in_flight_per_key is not None:
+        return NewFairShare(settings.max_in_flight_per_key)
+    return SharedSelection if settings.filter is None else NewEveryMessage()
 
 
 def _in_key_order(_terms: GroupTerms, bounds: DeliverySettings) -> NewSelection:
     return NewKeyOrder(bounds.postponed_ranges_max, bounds.postponed_ranges_of_key_max)
 
 
+def _in_order(terms: GroupTerms, _bounds: DeliverySettings) -> NewSelection:
+    return InOrderSelection if terms.settings.filter is None else SeeingInOrderSelection
+
+
 _SELECTIONS: dict[GroupMode, Callable[[GroupTerms, DeliverySettings], NewSelection]] = {
     GroupMode.SHARED: _shared,
     GroupMode.KEY_ORDERED: _in_key_order,
-    GroupMode.EXCLUSIVE: lambda _terms, _bounds: InOrderSelection,
+    GroupMode.EXCLUSIVE: _in_order,
 }
 SERVED_MODES = frozenset(_SELECTIONS)
 """What a group of another mode has done (a later version made it) is kept as for any; what it asks is refused."""

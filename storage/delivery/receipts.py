@@ -12,7 +12,7 @@ from acklog.wire.problems import ProblemCode
 from storage.delivery.group_state import PartitionGroupState
 from storage.delivery.leases import counted_attempt
 from storage.delivery.message_view import message_state
-from storage.delivery.states import MessageEvent, MessageState, accepts
+from storage.delivery.states import SETTLED_STATES, MessageEvent, accepts
 
 BY_MESSAGE_ID = 0
 """In place of an attempt: the message itself is meant."""
@@ -46,7 +46,7 @@ def judge(
     its_state = message_state(state, offset)
     if not accepts(its_state, event):
         return ProblemCode.RECEIPT_STALE
-    if its_state in (MessageState.DONE, MessageState.DEAD_LETTERED):
+    if its_state in SETTLED_STATES:
         return None
     if item.generation < generation:
         return ProblemCode.RECEIPT_STALE

@@ -34,6 +34,15 @@ class Cause(IntEnum):
     RELEASED = 2
 
 
+class SkipCause(IntEnum):
+    """Why something is passed over."""
+
+    UNSAID = 0
+    """There is no message for anybody, or a person skipped it; and in records of earlier versions."""
+    FILTERED = 1
+    """The group's filter of that time did not match."""
+
+
 class _Record(msgspec.Struct, array_like=True, frozen=True, gc=False):
     pass
 
@@ -114,6 +123,7 @@ class Skipped(_Record, frozen=True, tag=8):
     group_id: str
     generation: int
     runs: list[int]
+    cause: int = SkipCause.UNSAID
 
 
 class Claimed(_Record, frozen=True, tag=9):

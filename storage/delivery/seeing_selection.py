@@ -6,7 +6,7 @@ chooser knows who has a key before it sees the next message of that key; also af
 the group's progress.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Protocol
 
@@ -14,7 +14,7 @@ import msgspec
 
 from storage.delivery.candidates import CandidateIndex, CandidateKind, CandidateRun, WantedRange
 from storage.delivery.group_state import PartitionGroupState
-from storage.delivery.selection import Picked
+from storage.delivery.selection import GroupSelection, Picked
 
 
 class CandidateVerdict(Enum):
@@ -78,6 +78,10 @@ class Chooser(Protocol):
         """As for a selection."""
         ...
 
+    def out(self) -> Iterable[CandidateRun]:
+        """What it knows to be with somebody, ascending for each key, where that matters to whoever chooses next."""
+        ...
+
     def may_revive(self) -> bool:
         """As for a selection."""
         ...
@@ -97,6 +101,11 @@ class SeeingSelection:
         look.again.sort()
         look.fresh.sort()
         return Picked(look.again, look.fresh, look.passed_over, wanted, is_by_offset=True)
+
+    def succeed(self, before: GroupSelection) -> None:
+        if isinstance(before, SeeingSelection):
+            for run in before._chooser.out():
+                self._chooser.met(run)
 
     @property
     def is_held_back(self) -> bool:
@@ -185,11 +194,18 @@ class Look:
             run = self._candidates.run_at(offset, end)
             if isinstance(run, WantedRange):
                 return run
-            if is_known:  # what the group knows differs from message to message
-                state.cursor = self._see(run.part(offset, offset + 1))
+            if is_known:
+                state.cursor = self._see(self._known_part(run))
             else:
                 state.cursor = self._choose(run)
         return None
+
+    def _known_part(self, run: CandidateRun) -> CandidateRun:
+        """What the group knows differs from message to message; of a long run that is nobody's it is looked for at
+        once."""
+        if run.kind is CandidateKind.MESSAGE or self._state.is_out(run.start):
+            return run.part(run.start, run.start + 1)
+        return run.part(run.start, self._state.untouched_until(run.start, run.end))
 
     def _see(self, run: CandidateRun, *, is_chosen: bool = False) -> int:
         """Returns up to where something became of the run."""
@@ -214,10 +230,14 @@ class Look:
         if verdict is CandidateVerdict.POSTPONE:
             state.postpone(run.start)
         else:
-            state.skipping.add(run.start, until)
-            start = self.passed_over.pop()[0] if self._ends_with(run.start) else run.start
-            self.passed_over.append((start, until))
+            self.pass_over(run.start, until)
         return until
+
+    def pass_over(self, start: int, until: int) -> None:
+        """For good."""
+        self._state.skipping.add(start, until)
+        start = self.passed_over.pop()[0] if self._ends_with(start) else start
+        self.passed_over.append((start, until))
 
     def _ends_with(self, offset: int) -> bool:
         return bool(self.passed_over) and self.passed_over[-1][1] == offset

@@ -33,6 +33,11 @@ class GroupSelection(Protocol):
         """Take up to `room` messages below `readable_end` out of where they wait."""
         ...
 
+    def succeed(self, before: "GroupSelection") -> None:
+        """Take over from one with other terms what nobody can see any more: the key of a message that is out, where the
+        filter of now hides it."""
+        ...
+
     @property
     def is_held_back(self) -> bool:
         """Messages wait that a limit of the selection's own keeps from being leased, and no others."""
@@ -74,6 +79,9 @@ class SharedSelection:
         if len(again) == room or state.is_returned_full:
             return Picked(again)
         return Picked(again, state.take_fresh(room - len(again), readable_end))
+
+    def succeed(self, before: GroupSelection) -> None:
+        pass
 
     @property
     def is_held_back(self) -> bool:

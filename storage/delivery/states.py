@@ -15,6 +15,7 @@ class MessageState(Enum):
     BLOCKED = "blocked"
     DONE = "done"
     DEAD_LETTERED = "deadLettered"
+    PASSED_OVER = "passedOver"
 
 
 class MessageEvent(Enum):
@@ -33,6 +34,7 @@ class MessageEvent(Enum):
     DEAD_LETTER = "in the dead-letter topic"
     LET_GO = "released by a person"
     SKIP = "skipped by a person"
+    FILTER = "the filter does not match"
     SEEK_TO = "seek to or before it"
     SEEK_PAST = "seek past it"
     RETAIN = "removed by retention"
@@ -41,7 +43,7 @@ class MessageEvent(Enum):
 
 _S, _E = MessageState, MessageEvent
 
-_SETTLED = (_S.DONE, _S.DEAD_LETTERED)
+SETTLED_STATES = (_S.DONE, _S.DEAD_LETTERED, _S.PASSED_OVER)
 
 TRANSITIONS: dict[tuple[MessageState, MessageEvent], MessageState] = {
     (_S.WAITING, _E.RECEIVE): _S.LEASED,
@@ -69,11 +71,13 @@ TRANSITIONS: dict[tuple[MessageState, MessageEvent], MessageState] = {
     (_S.DEAD_LETTERING, _E.ACK): _S.DONE,
     (_S.DEAD_LETTERING, _E.NACK): _S.DEAD_LETTERING,
     (_S.DEAD_LETTERING, _E.DEAD_LETTER): _S.DEAD_LETTERED,
+    (_S.WAITING, _E.FILTER): _S.PASSED_OVER,
+    (_S.PASSED_OVER, _E.ACK): _S.PASSED_OVER,
     (_S.DONE, _E.ACK): _S.DONE,
     (_S.DEAD_LETTERED, _E.ACK): _S.DEAD_LETTERED,
     **{(state, _E.SEEK_TO): _S.WAITING for state in _S},
-    **{(state, _E.SEEK_PAST): state if state in _SETTLED else _S.DONE for state in _S},
-    **{(state, _E.RETAIN): state if state in _SETTLED else _S.DONE for state in _S},
+    **{(state, _E.SEEK_PAST): state if state in SETTLED_STATES else _S.DONE for state in _S},
+    **{(state, _E.RETAIN): state if state in SETTLED_STATES else _S.DONE for state in _S},
 }
 
 _EXPLAINED_IN_TEXT = (_E.SEEK_TO, _E.SEEK_PAST, _E.RETAIN)
@@ -88,9 +92,9 @@ def render_diagram() -> str:
     """A Mermaid state diagram. Seeks and retention are left out: they lead from everywhere to one place each."""
     lines = ["stateDiagram-v2", f"    [*] --> {_S.WAITING.value}"]
     for (state, event), following in TRANSITIONS.items():
-        if event not in _EXPLAINED_IN_TEXT and not (state is following and state in _SETTLED):
+        if event not in _EXPLAINED_IN_TEXT and not (state is following and state in SETTLED_STATES):
             lines.append(f"    {state.value} --> {following.value}: {event.value}")
-    lines += [f"    {state.value} --> [*]" for state in _SETTLED]
+    lines += [f"    {state.value} --> [*]" for state in SETTLED_STATES]
     return "\n".join(lines) + "\n"
 
 

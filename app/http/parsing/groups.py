@@ -8,6 +8,7 @@ from acklog.wire import limits
 from acklog.wire.identifiers import parse_message_id
 from acklog.wire.problems import ProblemCode
 from app.calls.commits import CommitFields
+from app.calls.filters import read_filter
 from app.calls.groups import GroupFields, SeekCommand, SeekFields
 from app.calls.pauses import PauseCommand, PauseFields
 from app.calls.position_copy import CopyFields
@@ -33,11 +34,14 @@ _seek_decoder = msgspec.json.Decoder(SeekFields)
 
 
 def parse_group(body: bytes) -> GroupFields:
-    """An empty body means a group with every default. Raises ServerError."""
+    """An empty body means a group with every default. A filter is in its canonical text. Raises ServerError."""
     if not body:
         return GroupFields()
     check_utf8(body)
-    return decode(_group_decoder, body)
+    fields = decode(_group_decoder, body)
+    if fields.settings is not None and isinstance(fields.settings.filter, str):
+        fields.settings.filter = read_filter(fields.settings.filter, field="settings.filter").text
+    return fields
 
 
 def parse_offsets(query_string: bytes) -> list[str]:

@@ -17,6 +17,7 @@ from acklog.wire.batch import encode_opaque_batch
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from cluster.ports.clock import Clock
+from storage.delivery.group_in_partition import GroupInPartition
 from storage.delivery.partition_delivery import PartitionDelivery
 from storage.delivery.records import DeliveryRecord, encode_records
 from storage.disk.port import DiskFailedError, DiskRefusedError
@@ -114,6 +115,12 @@ class DeliveryHost:
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._add(record, waiter)
         await waiter
+
+    def record_passed_over(self, group: GroupInPartition) -> None:
+        """Log what the group's filter has passed over, if that is not done: in front of what lies behind it."""
+        skipped = group.record_passed_over()
+        if skipped is not None:
+            self.write(skipped)
 
     async def close(self) -> None:
         """Wait for what is under way and leave a snapshot, so that the next start replays nothing."""

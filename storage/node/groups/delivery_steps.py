@@ -91,6 +91,7 @@ class DeliverySteps:
         next_ms: int | None = None
         try:
             for state in states:
+                self._delivery.record_passed_over(state)
                 await self._expire(state)
                 self._on_returned(state.group_id)
             for state in self._delivery.state.groups():

@@ -55,7 +55,7 @@ class LeasedReceives:
             delivery,
             reader,
             clock=clock,
-            looks_max=settings.looks_per_receive_max,
+            settings=settings,
             on_more=lambda group_id: on_returned(group_id, host.partition),
         )
         self._steps = steps
@@ -80,7 +80,11 @@ class LeasedReceives:
         visibility_ms = settings.visibility_ms if request.visibility_ms is None else request.visibility_ms
         damage, wanted = None, max_messages
         for _ in range(self._damaged_batches_max):
-            leases = await self._finder.find(state, request.consumer, wanted, visibility_ms)
+            leases = await self._finder.find(
+                state, request.consumer, wanted, visibility_ms, filter_text=settings.filter
+            )
+            if settings.filter is not None:
+                self._steps.arm()  # what was passed over is to be recorded
             if not leases:
                 break
             self._steps.arm_at(self._clock.monotonic_ms() + visibility_ms)
@@ -141,6 +145,7 @@ class LeasedReceives:
         settlement = state.ack(items, readable_end=self._host.readable_end)
         if settlement.record is None:
             return []
+        self._delivery.record_passed_over(state)
         await self._delivery.commit(settlement.record)
         for message in read:
             message.receipt = ""

@@ -40,7 +40,7 @@ logger = structlog.get_logger(__name__)
 
 GROUP_LIMIT_RETRY_MS = 1000
 _LIMITS = ("IN_FLIGHT_LIMIT", "IN_FLIGHT_LIMIT_OF_RETURNED", "IN_FLIGHT_LIMIT_PER_KEY")
-_REASONS = (*_LIMITS, "PAUSED", "REBALANCING", "ALL_LEASED", "DELAYED", "BLOCKED", "EMPTY")
+_REASONS = (*_LIMITS, "PAUSED", "REBALANCING", "ALL_LEASED", "DELAYED", "BLOCKED", "FILTER_REACH", "EMPTY")
 """What a consumer should know first."""
 _UNKNOWN_HERE = frozenset({ProblemCode.NOT_DELIVERED, ProblemCode.MESSAGE_NOT_FOUND, ProblemCode.INVALID_RECEIPT})
 """What another leader may know."""
@@ -268,6 +268,7 @@ class PartitionGroups:
         if settlement.record is None and not _UNKNOWN_HERE.isdisjoint(settlement.results):
             self._delivery.check_sure()  # a record that gets committed shows that nobody else leads
         if settlement.record is not None:
+            self._delivery.record_passed_over(state)
             await self._delivery.commit(settlement.record)
             # Messages came back, or room in the in-flight window did: somebody may be waiting for either.
             self._on_returned(state.group_id, self._host.partition)

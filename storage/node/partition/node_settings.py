@@ -41,6 +41,15 @@ class NodeSettings:
     looks_per_receive_max: int = 16
     """How often one receive of a group that chooses by what it sees looks on in one partition before it gives way."""
 
+    filter_read_bytes: int = 1024 * 1024
+    """How much of the log one such look reads at once for a group that has a filter."""
+
+    filter_turn_messages: int = 2_000
+    """Messages that a filter judges in a row before others have their turn."""
+
+    filters_per_partition_max: int = 16
+    """Filters for which it is remembered what they leave of a partition; the one used longest ago is forgotten."""
+
     follower_lag_ms_max: int = 200
     """How long a reader waits at a follower that is behind its offset; then it has to ask the leader."""
 

@@ -34,6 +34,29 @@ class RecordReader:
             )
         return found
 
+    async def batches_at(self, offset: int, *, bytes_max: int, readable_end: int) -> list[CachedBatch]:
+        """As `batch_at`, with those that follow, about `bytes_max` of them. What is read is not kept: who goes through
+        a whole log would push out of the cache what others need."""
+        found: list[CachedBatch] = []
+        at, size_bytes = offset, 0
+        while at < readable_end and size_bytes < bytes_max and (batch := self.cached(at)) is not None:
+            found.append(batch)
+            at, size_bytes = batch.header.next_offset, size_bytes + batch.header.length
+        if not found:
+            stored = await self._log.read(offset, max_bytes=bytes_max, until=readable_end)
+            found = [CachedBatch(self._log.key, header, data) for header, data in stored]
+        if not found:
+            raise ServerError(
+                ProblemCode.OFFSET_OUT_OF_RANGE, f"No record has the offset {offset}.", extra={"offset": offset}
+            )
+        return found
+
+    def keep(self, batch: CachedBatch) -> None:
+        """Keep one of those that `batches_at` found: alone, not with all that was read with it."""
+        if self.cached(batch.header.base_offset) is None:
+            kept = self._cache.put(self._log.key, batch.header, bytes(batch.data))
+            kept.decoded = batch.decoded
+
     async def record_at(self, offset: int, *, readable_end: int) -> tuple[CachedBatch, Record]:
         batch = await self.batch_at(offset, readable_end=readable_end)
         return batch, batch.records()[offset - batch.header.base_offset]

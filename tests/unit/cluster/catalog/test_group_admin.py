@@ -70,13 +70,13 @@ async def test_update_changes_the_settings_and_nothing_else(catalogue: Catalogue
 async def test_a_setting_of_a_newer_version_outlives_an_update(catalogue: Catalogue) -> None:
     groups = catalogue.groups()
     group = await create(groups)
-    newer = encode(group).replace(b'"maxAttempts"', b'"filter":"a","maxAttempts"')
+    newer = encode(group).replace(b'"maxAttempts"', b'"colour":"a","maxAttempts"')
     await catalogue.store.transact([], [Put(keys.group("billing"), newer)])
     await groups.update("billing", settings=GroupSettings(visibility_ms=5))
     item = await catalogue.store.get(keys.group("billing"))
     assert item is not None
     assert decode(Group, item.value).settings == GroupSettings(visibility_ms=5)
-    assert msgspec.json.decode(item.value)["settings"]["filter"] == "a"
+    assert msgspec.json.decode(item.value)["settings"]["colour"] == "a"
 
 
 async def register(catalogue: Catalogue, *nodes: NodeRegistration) -> None:

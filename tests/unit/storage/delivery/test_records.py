@@ -16,6 +16,7 @@ from storage.delivery.records import (
     PositionCommitted,
     Returned,
     ReturnedItem,
+    SkipCause,
     Skipped,
     Sought,
     Started,
@@ -33,7 +34,7 @@ EVERY_KIND = [
     Sought("g", 2, 0),
     Jumped("g", 100, 93),
     GroupRemoved("g"),
-    Skipped("g", 1, [5, 2, 0, 1]),
+    Skipped("g", 1, [5, 2, 0, 1], SkipCause.FILTERED),
     Claimed("g", 1, 7, "ada"),
     PositionCommitted("g", 1, 7, 3, "mine"),
 ]
@@ -52,7 +53,7 @@ def test_the_bytes_on_disk_never_change() -> None:
         [5, "g", 2, 0],
         [6, "g", 100, 93],
         [7, "g"],
-        [8, "g", 1, [5, 2, 0, 1]],
+        [8, "g", 1, [5, 2, 0, 1], 1],
         [9, "g", 1, 7, "ada"],
         [10, "g", 1, 7, 3, "mine"],
     ]

@@ -129,7 +129,10 @@ def test_a_sound_snapshot_is_where_it_begins() -> None:
 def test_nothing_counts_as_done_that_was_not(data: st.DataObject) -> None:
     """A group acknowledges and seeks; the projection follows, at the latest behind each seek. Whatever part of the log
     is lost then: what comes out is done is done."""
-    truth, records = GroupProgress(START, dead_lettered_ranges_max=10), list[DeliveryRecord]([Started("g", START)])
+    truth, records = (
+        GroupProgress(START, dead_lettered_ranges_max=10, passed_over_ranges_max=10),
+        list[DeliveryRecord]([Started("g", START)]),
+    )
     projection = Projection(START, 0)
     for _ in range(data.draw(st.integers(0, 12))):
         if data.draw(st.integers(0, 3)) == 0:

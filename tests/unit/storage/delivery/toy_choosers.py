@@ -4,45 +4,9 @@ They are for tests: each shows, in as few lines as it takes, what a real one has
 """
 
 from storage.delivery.candidates import CandidateRun as Run
+from storage.delivery.every_message import EveryMessage
 from storage.delivery.key_order import KeyOrder
 from storage.delivery.seeing_selection import CandidateVerdict, Choice
-
-
-class EveryMessage:
-    """What a shared group wants of a log that has gaps and control marks."""
-
-    def begin(self) -> None:
-        pass
-
-    def choose(self, run: Run) -> Choice:
-        return Choice(CandidateVerdict.LEASE, run.end)
-
-    def leased(self, run: Run) -> None:
-        pass
-
-    def met(self, run: Run) -> None:
-        pass
-
-    def done(self, start: int, end: int) -> None:
-        pass
-
-    def look_again(self) -> int | None:
-        return None
-
-    def looked_again(self, until: int | None) -> None:
-        raise AssertionError("nothing was postponed")
-
-    def forget(self) -> None:
-        pass
-
-    def behind(self, offset: int) -> tuple[int, ...]:
-        return ()
-
-    def before(self, offset: int) -> tuple[int, ...]:
-        return ()
-
-    def may_revive(self) -> bool:
-        return True
 
 
 class WithTag(EveryMessage):

@@ -1,0 +1,226 @@
+"""Shows a partition's messages to its groups that look: all of them, or as a filter leaves them."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Protocol
+
+from acklog.filters import MessageFilter, parse_filter
+from acklog.filters.filter_error import FilterError
+from acklog.wire.problems import ProblemCode
+from cluster.errors import ServerError
+from storage.delivery.candidates import NO_KEY, CandidateIndex, CandidateKind, CandidateRun, WantedRange, runs_of
+from storage.node.groups.lease_reader import end_of_damage
+from storage.node.partition.batch_cache import CachedBatch
+from storage.node.partition.node_settings import NodeSettings
+from storage.node.partition.record_reader import RecordReader
+
+
+class CandidateFeed(Protocol):
+    """`index` is what groups look at."""
+
+    index: CandidateIndex
+
+    async def show(self, wanted: WantedRange) -> None:
+        """Make the first of it known. Raises ServerError STORAGE_FAILED."""
+        ...
+
+    async def show_more(self, wanted: WantedRange) -> bool:
+        """As `show`, for who has something already; False where he had better take that first."""
+        ...
+
+
+class EveryMessageFeed:
+    """What has just been committed is in the cache that the reader looks into first."""
+
+    def __init__(self, index: CandidateIndex, reader: RecordReader, readable_end: Callable[[], int]) -> None:
+        self.index = index
+        self._reader = reader
+        self._readable_end = readable_end
+
+    async def show(self, wanted: WantedRange) -> None:
+        """The batch that holds the first of it."""
+        try:
+            self._feed(wanted, await self._reader.batch_at(wanted.start, readable_end=self._readable_end()))
+        except ServerError as error:
+            feed_damage(self.index, wanted, error)
+        await asyncio.sleep(0)  # what is in the cache is there at once
+
+    async def show_more(self, wanted: WantedRange) -> bool:
+        """Without a read of the disk."""
+        batch = self._reader.cached(wanted.start)
+        if batch is None:
+            return False
+        try:
+            self._feed(wanted, batch)
+        except ServerError:
+            return False  # who needs it next reports it
+        return True
+
+    def _feed(self, wanted: WantedRange, batch: CachedBatch) -> None:
+        """Raises ServerError RECORDS_CORRUPT."""
+        header = batch.header
+        if header.is_control:
+            runs = [CandidateRun(header.base_offset, header.next_offset, CandidateKind.CONTROL)]
+        else:
+            runs = runs_of(header.base_offset, batch.records())
+        self.index.feed(wanted.start, header.next_offset, runs)
+
+
+class FilteredFeed:
+    """Reads many batches at a time. What a batch's tag bits prove not to match is passed without being decoded; of the
+    others, those that hold a match are kept in the cache, where whoever leases it finds it."""
+
+    def __init__(
+        self,
+        message_filter: MessageFilter,
+        index: CandidateIndex,
+        reader: RecordReader,
+        readable_end: Callable[[], int],
+        *,
+        read_bytes: int,
+        turn_messages: int,
+        runs_max: int,
+    ) -> None:
+        self.index = index
+        self._filter = message_filter
+        self._reader = reader
+        self._readable_end = readable_end
+        self._read_bytes = read_bytes
+        self._turn_messages = turn_messages
+        self._runs_max = max(runs_max // 4, 1)
+
+    async def show_more(self, wanted: WantedRange) -> bool:
+        """Also from the disk, as what matches may be far apart."""
+        try:
+            await self.show(wanted)
+        except ServerError:
+            return False  # who needs it next reports it
+        return True
+
+    async def show(self, wanted: WantedRange) -> None:
+        try:
+            batches = await self._reader.batches_at(
+                wanted.start, bytes_max=self._read_bytes, readable_end=self._readable_end()
+            )
+        except ServerError as error:
+            feed_damage(self.index, wanted, error)
+            return
+        runs: list[CandidateRun] = []
+        end, judged = wanted.start, 0
+        for batch in batches:
+            if end >= wanted.end or len(runs) >= self._runs_max:
+                break
+            if judged >= self._turn_messages:
+                judged = 0
+                await asyncio.sleep(0)  # the loop is for others, too
+            try:
+                judged += self._see(batch, runs)
+            except ServerError as error:
+                if not runs:
+                    feed_damage(self.index, wanted, error)
+                    return
+                break
+            end = batch.header.next_offset
+        self.index.feed(wanted.start, end, runs)
+        await asyncio.sleep(0)
+
+    def _see(self, batch: CachedBatch, runs: list[CandidateRun]) -> int:
+        """Add what the batch is; returns how many messages were looked at. Raises ServerError RECORDS_CORRUPT."""
+        header = batch.header
+        if header.is_control:
+            _extend(runs, header.base_offset, header.next_offset, CandidateKind.CONTROL)
+            return 1
+        if not self._filter.may_match(header.tag_filter):
+            _extend(runs, header.base_offset, header.next_offset, CandidateKind.FILTERED_OUT)
+            return 1
+        matches, records = self._filter.matches, batch.records()
+        matching = [at for at, record in enumerate(records) if matches(record)]
+        position = header.base_offset
+        for at in matching:
+            offset = header.base_offset + at
+            if offset > position:
+                _extend(runs, position, offset, CandidateKind.FILTERED_OUT)
+            for run in runs_of(offset, records[at : at + 1]):
+                last = runs[-1] if runs else None
+                if last is not None and last.end == offset and _is_alike(last, run):
+                    runs[-1] = CandidateRun(last.start, run.end, run.kind, run.key_hash, run.tag_bits)
+                else:
+                    runs.append(run)
+            position = offset + 1
+        if position < header.next_offset:
+            _extend(runs, position, header.next_offset, CandidateKind.FILTERED_OUT)
+        if matching:
+            self._reader.keep(batch)
+        return len(records)
+
+
+class CandidateFeeds:
+    """Of one partition: one for all groups that look at every message, and one for each filter. Groups with the same
+    filter share what was found out; the filter that was not used for longest is forgotten."""
+
+    def __init__(
+        self, reader: RecordReader, readable_end: Callable[[], int], *, settings: NodeSettings, runs_max: int
+    ) -> None:
+        self._reader = reader
+        self._readable_end = readable_end
+        self._settings = settings
+        self._runs_max = runs_max
+        self._every_message: CandidateFeed = EveryMessageFeed(self._new_index(), reader, readable_end)
+        self._filtered: OrderedDict[str, CandidateFeed] = OrderedDict()
+
+    def of(self, text: str | None) -> CandidateFeed:
+        """None: of every message. Raises ServerError INVALID_FILTER."""
+        if text is None:
+            return self._every_message
+        feed = self._filtered.get(text)
+        if feed is None:
+            feed = self._filtered[text] = self._new_feed(text)
+            if len(self._filtered) > self._settings.filters_per_partition_max:
+                self._filtered.popitem(last=False)
+        self._filtered.move_to_end(text)
+        return feed
+
+    def _new_feed(self, text: str) -> CandidateFeed:
+        return FilteredFeed(
+            read_filter(text),
+            self._new_index(),
+            self._reader,
+            self._readable_end,
+            read_bytes=self._settings.filter_read_bytes,
+            turn_messages=self._settings.filter_turn_messages,
+            runs_max=self._runs_max,
+        )
+
+    def _new_index(self) -> CandidateIndex:
+        return CandidateIndex(runs_max=self._runs_max)
+
+
+def read_filter(text: str) -> MessageFilter:
+    """Raises ServerError INVALID_FILTER."""
+    try:
+        return parse_filter(text)
+    except FilterError as error:
+        raise ServerError(ProblemCode.INVALID_FILTER, f"{error}.", field="filter") from error
+
+
+def feed_damage(index: CandidateIndex, wanted: WantedRange, error: ServerError) -> None:
+    """What cannot be read is shown as such. Raises the error where it says something else."""
+    if error.code is ProblemCode.RECORDS_CORRUPT:
+        end = min(end_of_damage(error, wanted.start), wanted.end)
+        index.feed(wanted.start, end, [CandidateRun(wanted.start, end, CandidateKind.UNREADABLE)])
+    elif error.code is not ProblemCode.OFFSET_OUT_OF_RANGE:
+        raise error  # else retention has just removed it, and the group's jump takes it from here
+
+
+def _extend(runs: list[CandidateRun], start: int, end: int, kind: CandidateKind) -> None:
+    """Add a run that is nobody's, to the last one where that is such a one."""
+    last = runs[-1] if runs else None
+    if last is not None and last.end == start and last.kind is kind and last.key_hash == NO_KEY:
+        runs[-1] = CandidateRun(last.start, end, kind)
+    else:
+        runs.append(CandidateRun(start, end, kind))
+
+
+def _is_alike(first: CandidateRun, second: CandidateRun) -> bool:
+    return (first.kind, first.key_hash, first.tag_bits) == (second.kind, second.key_hash, second.tag_bits)
