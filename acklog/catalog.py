@@ -115,7 +115,7 @@ class TopicPage(msgspec.Struct):
 class GroupSettings(msgspec.Struct, rename="camel"):
     """`fair_by` is "none" or "key"; a limit that is None is none. Timeouts and `assignor` are for exclusive groups;
     `assignor` is "sticky", "range", "roundRobin" or "lag"; `on_missing_position` is "start" or "refuse",
-    `on_exhausted` "deadLetter" or "block"."""
+    `on_exhausted` "deadLetter" or "block". `filter` says which messages the group wants; None: all."""
 
     start_position: str
     visibility_ms: int
@@ -132,11 +132,12 @@ class GroupSettings(msgspec.Struct, rename="camel"):
     assignor: str = "sticky"
     on_missing_position: str = "start"
     on_exhausted: str = "deadLetter"
+    filter: str | None = None
 
 
 class GroupChanges(TypedDict, total=False):
     """What of a group's settings is to be set; what is left out stays, or gets the server's default. An update takes
-    None for the default of `dead_letter_topic`, and for no limit."""
+    None for the default of `dead_letter_topic`, for no limit and for no filter."""
 
     start_position: str
     visibility_ms: int
@@ -153,6 +154,7 @@ class GroupChanges(TypedDict, total=False):
     assignor: str
     on_missing_position: str
     on_exhausted: str
+    filter: str | None
 
 
 class Paused(msgspec.Struct, rename="camel"):

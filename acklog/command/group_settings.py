@@ -55,6 +55,14 @@ InFlightOption = Annotated[
         "--max-in-flight", metavar="COUNT", min=1, max=IN_FLIGHT_MAX, help="Messages leased at a time per partition."
     ),
 ]
+FilterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--filter",
+        metavar="FILTER",
+        help='Which messages it wants: \'tag in ("a", "b") and header.x = "y"\'; \'\': all.',
+    ),
+]
 ModeOption = Annotated[
     str | None,
     typer.Option("--mode", metavar="MODE", help="How it shares a topic: shared, keyOrdered, exclusive. Never changes."),
@@ -109,6 +117,11 @@ def delivery_changes(
     return changes
 
 
+def filter_changes(text: str | None) -> "GroupChanges":
+    """What the option names."""
+    return {} if text is None else {"filter": text or None}
+
+
 def member_changes(session_timeout: str | None, rebalance_timeout: str | None, assignor: str | None) -> "GroupChanges":
     """What the options name of an exclusive group's members. Raises UsageError."""
     changes: GroupChanges = {}
@@ -149,6 +162,7 @@ def settings_fields(group: "Group", now_ms: int) -> Fields:
             ("mode", group.mode),
             ("begins at", settings.start_position),
             ("lease", duration_text(settings.visibility_ms)),
+            ("filter", settings.filter or "none: every message"),
             ("attempts", count_text(settings.max_attempts)),
             ("back-off", backoff),
             ("dead letters", "none: it blocks" if settings.on_exhausted == "block" else _dead_letters(group)),

@@ -19,6 +19,7 @@ STATE_STYLES: dict[str, Style] = {
     "deadLettering": "bad",
     "blocked": "bad",
     "deadLettered": "bad",
+    "passedOver": "",
     "done": "good",
 }
 
@@ -96,6 +97,8 @@ def explain_state(
             "The group does not get it again.",
             f"See why: acklog dlq show {letters}. Once the cause is gone: acklog dlq retry {letters}",
         )
+    if state.state == "passedOver":
+        return _passed_over(message, state, group)
     if state.state == "done":
         return Explanation(
             "Done: it was acknowledged, or the group was sent past it.",
@@ -104,6 +107,16 @@ def explain_state(
             f"--to-offset {message.offset} --partition {message.partition}",
         )
     return Explanation(f"In the state {state.state}; {used}.", "", "This command is older than the server: update it.")
+
+
+def _passed_over(message: "StoredMessage", state: "GroupState", group: "Group | None") -> Explanation:
+    now = "has none now" if group is None or group.settings.filter is None else f"is now: {group.settings.filter}"
+    return Explanation(
+        f"Passed over by the group's filter of that time (it {now}).",
+        "The group does not get it, whatever its filter becomes.",
+        f"Once the filter matches it: acklog seek {state.group} {message.topic} --to-offset {message.offset} "
+        f"--partition {message.partition}",
+    )
 
 
 def _is_paused(group: "Group", message: "StoredMessage") -> bool:

@@ -20,6 +20,7 @@ from acklog.command.group_settings import (
     BackoffMaxOption,
     BackoffMinOption,
     DeadLettersOption,
+    FilterOption,
     InFlightOption,
     ModeOption,
     OnExhaustedOption,
@@ -28,6 +29,7 @@ from acklog.command.group_settings import (
     StartOption,
     VisibilityOption,
     delivery_changes,
+    filter_changes,
     member_changes,
     one_of,
     settings_fields,
@@ -127,6 +129,7 @@ def create(
     session_timeout: SessionTimeoutOption = None,
     rebalance_timeout: RebalanceTimeoutOption = None,
     assignor: AssignorOption = None,
+    message_filter: FilterOption = None,
 ) -> None:
     """Create a group. One that is there already with these settings is fine."""
     from acklog.errors import GroupExists
@@ -138,7 +141,7 @@ def create(
         start, visibility, max_attempts, backoff_min, backoff_max, dead_letters, max_in_flight, on_exhausted
     )
     changes |= sharing_changes(max_in_flight_per_consumer, max_in_flight_per_key, fair_by)
-    changes |= member_changes(session_timeout, rebalance_timeout, assignor)
+    changes |= member_changes(session_timeout, rebalance_timeout, assignor) | filter_changes(message_filter)
     with session.client() as client:
         is_there = _is_there(client, group)
         try:
@@ -170,6 +173,7 @@ def update(
     session_timeout: SessionTimeoutOption = None,
     rebalance_timeout: RebalanceTimeoutOption = None,
     assignor: AssignorOption = None,
+    message_filter: FilterOption = None,
 ) -> None:
     """Change settings of a group. What is not named stays."""
     session = session_of(context)
@@ -177,7 +181,7 @@ def update(
         start, visibility, max_attempts, backoff_min, backoff_max, dead_letters, max_in_flight, on_exhausted
     )
     changes |= sharing_changes(max_in_flight_per_consumer, max_in_flight_per_key, fair_by)
-    changes |= member_changes(session_timeout, rebalance_timeout, assignor)
+    changes |= member_changes(session_timeout, rebalance_timeout, assignor) | filter_changes(message_filter)
     if not changes:
         raise UsageError("nothing is to be changed", hint="Name a setting, such as --visibility 5m.")
     with session.client() as client:

@@ -22,6 +22,7 @@ command = CommandTyper(name="receive")
 
 _REASONS = {
     "EMPTY": "There is nothing for the group: it has done everything there is.",
+    "FILTER_REACH": "Nothing that matches so far; there is more to look at. Ask again, or wait: --wait 20s",
     "ALL_LEASED": "All messages are leased to other consumers, or wait for their delay. See: acklog lag",
     "IN_FLIGHT_LIMIT": "The group has too many messages in flight: acknowledge some first. Limits: acklog groups show",
     "NO_PARTITIONS": "Other members have all partitions. Who has what: acklog groups describe",

@@ -2,7 +2,7 @@
 
 import re
 
-from cluster.model.needed_protocol import PROTOCOL_OF_PRODUCERS
+from cluster.model.needed_protocol import PROTOCOL_OF_FILTERS, PROTOCOL_OF_PRODUCERS
 from storage.node.replicas.failure_detector import FailureDetectorSettings
 from storage.node.replicas.fetch_sessions import RETRY_GROWTH_MAX
 from storage.node.replicas.peer_directory import PEER_CLIENT
@@ -31,9 +31,9 @@ def test_the_calls() -> None:
 
 
 def test_the_versions() -> None:
-    assert (handshake.OLDEST_VERSION, handshake.NEWEST_VERSION) == (1, PROTOCOL_OF_PRODUCERS) == (1, 5)
+    assert (handshake.OLDEST_VERSION, handshake.NEWEST_VERSION) == (1, PROTOCOL_OF_PRODUCERS) == (1, PROTOCOL_OF_FILTERS)
     assert (methods.KNOWN_KEYS.since, methods.REPLICA_REPORT.since, methods.MEMBERS.since) == (2, 3, 4)
-    in_4 = "`heartbeat`, `members`, `commit`, `blocked` and groups of all modes, 5 named producers."
+    in_4 = "`heartbeat`, `members`, `commit`, `blocked` and groups of all modes, 5 named producers and filters."
     brought = f"2 brought `known_keys`, 3 `replica_report`, 4 {in_4}"
     assert f"Today there are the versions 1 to 5; {brought}" in DOCUMENT
 
