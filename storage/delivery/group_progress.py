@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from storage.delivery.delivery_settings import DeliverySettings
 from storage.delivery.offset_ranges import OffsetRanges
 from storage.delivery.records import (
     BLOCKED,
@@ -101,7 +102,7 @@ class GroupProgress:
     records say. `retries` is for reading only. `claimed_generations` began with another owner, the others with a seek.
     """
 
-    def __init__(self, offset: int, *, dead_lettered_ranges_max: int, passed_over_ranges_max: int) -> None:
+    def __init__(self, offset: int, bounds: DeliverySettings) -> None:
         self.generation = 0
         self.progress = offset
         self.delivered_below = offset
@@ -113,9 +114,9 @@ class GroupProgress:
         self.owner = NOBODY
         self.claimed_generations = 0
         self._dead_lettered = OffsetRanges()
-        self._dead_lettered_ranges_max = dead_lettered_ranges_max
+        self._dead_lettered_ranges_max = bounds.dead_lettered_ranges_max
         self._filtered = OffsetRanges()
-        self._filtered_ranges_max = passed_over_ranges_max
+        self._filtered_ranges_max = bounds.passed_over_ranges_max
 
     def is_done(self, offset: int) -> bool:
         """Acknowledged, dead-lettered, passed over, lost to retention, or below a seek."""

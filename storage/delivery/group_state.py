@@ -33,8 +33,6 @@ from storage.delivery.records import (
 )
 from storage.delivery.return_queue import ReturnQueue
 
-_LOOKED_AT_ONCE = 1024
-
 
 class PartitionGroupState:
     """`released` are leases whose answer was not written (None: a message that the cursor passed while it was
@@ -47,11 +45,7 @@ class PartitionGroupState:
     def __init__(self, group_id: str, selection: DoneListener, *, start_offset: int, bounds: DeliverySettings) -> None:
         self.group_id = group_id
         self.bounds = bounds
-        self.progress = GroupProgress(
-            start_offset,
-            dead_lettered_ranges_max=bounds.dead_lettered_ranges_max,
-            passed_over_ranges_max=bounds.passed_over_ranges_max,
-        )
+        self.progress = GroupProgress(start_offset, bounds)
         self.leases = LeaseTable()
         self.released: dict[int, LeaseBatch | None] = {}
         self.interrupted: dict[int, LeaseBatch] = {}
@@ -109,16 +103,6 @@ class PartitionGroupState:
             return self.progress.progress
         done_until = self.progress.done_above.end_of(offset)
         return self.skipping.end_of(offset) if done_until is None and self.skipping.range_count else done_until
-
-    def untouched_until(self, start: int, end: int) -> int:
-        """Up to where nobody has, had or has done anything, from a message on that is neither done nor out; at least
-        behind that one."""
-        if start >= max(self.ahead_until, self.cursor):
-            return end
-        done, skipping = self.progress.done_above.next_start(start), self.skipping.next_start(start)
-        found = range(start, min(end, done or end, skipping or end, start + _LOOKED_AT_ONCE))
-        kept = (self.leases.by_offset, self.released, self.interrupted, self.progress.retries, self.pending.counts)
-        return found.stop if all(each.keys().isdisjoint(found) for each in kept) else start + 1
 
     @property
     def is_returned_full(self) -> bool:
@@ -259,7 +243,7 @@ class PartitionGroupState:
         self.cursor = self.progress.progress
         self.postponed_from = None
         for offset in (*self.progress.retries, *self.released, *self.interrupted):
-            if not self.is_out(offset):
+            if not self.is_out(offset) and offset not in self.skipping:
                 self.returns.put_first(offset)  # the selection of before had postponed it
 
     def _look_anew(self, record: Skipped) -> None:

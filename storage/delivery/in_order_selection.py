@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from storage.delivery.candidates import CandidateIndex, CandidateKind, WantedRange
 from storage.delivery.group_state import PartitionGroupState
 from storage.delivery.selection import GroupSelection, Picked
+from storage.delivery.untouched import untouched_until
 
 
 class InOrderSelection:
@@ -79,7 +80,7 @@ class SeeingInOrderSelection(InOrderSelection):
                 wanted = run
                 break
             is_message = run.kind in (CandidateKind.MESSAGE, CandidateKind.UNREADABLE)
-            end = state.untouched_until(start, min(run.end, start + room) if is_message else run.end)
+            end = untouched_until(state, start, min(run.end, start + room) if is_message else run.end)
             state.returns.discard(start)
             if is_message:
                 (again if start < state.ahead_until else fresh).extend(range(start, end))

@@ -196,9 +196,4 @@ def _is_of_first(projection: Projection, generation: int) -> bool:
 
 
 def _new_progress(offset: int) -> GroupProgress:
-    bounds = DeliverySettings()
-    return GroupProgress(
-        offset,
-        dead_lettered_ranges_max=bounds.dead_lettered_ranges_max,
-        passed_over_ranges_max=bounds.passed_over_ranges_max,
-    )
+    return GroupProgress(offset, DeliverySettings())

@@ -15,6 +15,7 @@ import msgspec
 from storage.delivery.candidates import CandidateIndex, CandidateKind, CandidateRun, WantedRange
 from storage.delivery.group_state import PartitionGroupState
 from storage.delivery.selection import GroupSelection, Picked
+from storage.delivery.untouched import untouched_until
 
 
 class CandidateVerdict(Enum):
@@ -205,7 +206,7 @@ class Look:
         once."""
         if run.kind is CandidateKind.MESSAGE or self._state.is_out(run.start):
             return run.part(run.start, run.start + 1)
-        return run.part(run.start, self._state.untouched_until(run.start, run.end))
+        return run.part(run.start, untouched_until(self._state, run.start, run.end))
 
     def _see(self, run: CandidateRun, *, is_chosen: bool = False) -> int:
         """Returns up to where something became of the run."""

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from storage.delivery.delivery_settings import DeliverySettings
 from storage.delivery.group_progress import GroupProgress, GroupSnapshot
 from storage.delivery.records import (
     Acked,
@@ -130,7 +131,7 @@ def test_nothing_counts_as_done_that_was_not(data: st.DataObject) -> None:
     """A group acknowledges and seeks; the projection follows, at the latest behind each seek. Whatever part of the log
     is lost then: what comes out is done is done."""
     truth, records = (
-        GroupProgress(START, dead_lettered_ranges_max=10, passed_over_ranges_max=10),
+        GroupProgress(START, DeliverySettings(dead_lettered_ranges_max=10)),
         list[DeliveryRecord]([Started("g", START)]),
     )
     projection = Projection(START, 0)
