@@ -31,7 +31,9 @@ def test_the_calls() -> None:
 
 
 def test_the_versions() -> None:
-    assert (handshake.OLDEST_VERSION, handshake.NEWEST_VERSION) == (1, PROTOCOL_OF_PRODUCERS) == (1, PROTOCOL_OF_FILTERS)
+    assert (
+        (handshake.OLDEST_VERSION, handshake.NEWEST_VERSION) == (1, PROTOCOL_OF_PRODUCERS) == (1, PROTOCOL_OF_FILTERS)
+    )
     assert (methods.KNOWN_KEYS.since, methods.REPLICA_REPORT.since, methods.MEMBERS.since) == (2, 3, 4)
     in_4 = "`heartbeat`, `members`, `commit`, `blocked` and groups of all modes, 5 named producers and filters."
     brought = f"2 brought `known_keys`, 3 `replica_report`, 4 {in_4}"
