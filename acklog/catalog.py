@@ -9,7 +9,7 @@ from msgspec import field
 from acklog.members import MemberOfGroup
 from acklog.positions import CommittedPosition
 from acklog.positions import ProblemItem as ProblemItem
-from acklog.wire.limits import REBALANCE_TIMEOUT_MS_DEFAULT, SESSION_TIMEOUT_MS_DEFAULT
+from acklog.wire.limits import REBALANCE_TIMEOUT_MS_DEFAULT, RETRY_JITTER, SESSION_TIMEOUT_MS_DEFAULT
 
 
 class TopicConfig(msgspec.Struct, rename="camel"):
@@ -115,7 +115,9 @@ class TopicPage(msgspec.Struct):
 class GroupSettings(msgspec.Struct, rename="camel"):
     """`fair_by` is "none" or "key"; a limit that is None is none. Timeouts and `assignor` are for exclusive groups;
     `assignor` is "sticky", "range", "roundRobin" or "lag"; `on_missing_position` is "start" or "refuse",
-    `on_exhausted` "deadLetter" or "block". `filter` says which messages the group wants; None: all."""
+    `on_exhausted` "deadLetter" or "block". `filter` says which messages the group wants; None: all. `retry_delays_ms`
+    None: the delay doubles from `retry_backoff_min_ms` to `retry_backoff_max_ms`; `retry_jitter` is the part of each
+    delay that is left to chance."""
 
     start_position: str
     visibility_ms: int
@@ -133,6 +135,8 @@ class GroupSettings(msgspec.Struct, rename="camel"):
     on_missing_position: str = "start"
     on_exhausted: str = "deadLetter"
     filter: str | None = None
+    retry_delays_ms: list[int] | None = None
+    retry_jitter: float = RETRY_JITTER
 
 
 class GroupChanges(TypedDict, total=False):
@@ -155,6 +159,8 @@ class GroupChanges(TypedDict, total=False):
     on_missing_position: str
     on_exhausted: str
     filter: str | None
+    retry_delays_ms: list[int] | None
+    retry_jitter: float
 
 
 class Paused(msgspec.Struct, rename="camel"):

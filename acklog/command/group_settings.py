@@ -7,8 +7,9 @@ import typer
 from acklog.command.failures import UsageError
 from acklog.command.group_members import members_text
 from acklog.command.group_pauses import paused_text
+from acklog.command.group_retries import backoff_text
 from acklog.command.group_sharing import in_flight_text
-from acklog.command.quantities import count_text, limit_text, parse_duration_ms
+from acklog.command.quantities import count_text, parse_duration_ms
 from acklog.command.times import ago_text, duration_text
 from acklog.command.views import Cell, Fields
 from acklog.wire.limits import IN_FLIGHT_MAX, MAX_ATTEMPTS_MAX
@@ -38,12 +39,6 @@ AttemptsOption = Annotated[
 OnExhaustedOption = Annotated[
     str | None,
     typer.Option("--on-exhausted", metavar="WHAT", help="Then: deadLetter, or (in groups with an order) block."),
-]
-BackoffMinOption = Annotated[
-    str | None, typer.Option("--backoff-min", metavar="DURATION", help="Delay after the first failure.")
-]
-BackoffMaxOption = Annotated[
-    str | None, typer.Option("--backoff-max", metavar="DURATION", help="The longest delay after a failure.")
 ]
 DeadLettersOption = Annotated[
     str | None,
@@ -87,8 +82,6 @@ def delivery_changes(
     start: str | None,
     visibility: str | None,
     max_attempts: int | None,
-    backoff_min: str | None,
-    backoff_max: str | None,
     dead_letters: str | None,
     max_in_flight: int | None,
     on_exhausted: str | None,
@@ -104,10 +97,6 @@ def delivery_changes(
         changes["visibility_ms"] = parse_duration_ms(visibility, field="--visibility")
     if max_attempts is not None:
         changes["max_attempts"] = max_attempts
-    if backoff_min is not None:
-        changes["retry_backoff_min_ms"] = parse_duration_ms(backoff_min, field="--backoff-min")
-    if backoff_max is not None:
-        changes["retry_backoff_max_ms"] = parse_duration_ms(backoff_max, field="--backoff-max")
     if dead_letters is not None:
         changes["dead_letter_topic"] = dead_letters or None
     if max_in_flight is not None:
@@ -155,7 +144,6 @@ def one_of(values: tuple[str, ...], given: str, *, field: str) -> str:
 def settings_fields(group: "Group", now_ms: int) -> Fields:
     """For people."""
     settings = group.settings
-    backoff = f"{limit_text(settings.retry_backoff_min_ms)} to {limit_text(settings.retry_backoff_max_ms)}"
     return Fields(
         [
             ("group", Cell(group.name, "name")),
@@ -164,7 +152,7 @@ def settings_fields(group: "Group", now_ms: int) -> Fields:
             ("lease", duration_text(settings.visibility_ms)),
             ("filter", settings.filter or "none: every message"),
             ("attempts", count_text(settings.max_attempts)),
-            ("back-off", backoff),
+            ("back-off", backoff_text(settings)),
             ("dead letters", "none: it blocks" if settings.on_exhausted == "block" else _dead_letters(group)),
             ("in flight", in_flight_text(settings)),
             *_of_mode(group),

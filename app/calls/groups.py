@@ -40,9 +40,17 @@ class GroupSettingsFields(msgspec.Struct, forbid_unknown_fields=True, rename="ca
     ] = UNSET
     retry_backoff_min_ms: Annotated[
         _Backoff | UnsetType | None,
-        Meta(description="delay after the first nack that names none; it doubles with each further one"),
+        Meta(description="delay after the first failure whose nack names none; it doubles with each further one"),
     ] = UNSET
     retry_backoff_max_ms: Annotated[_Backoff | UnsetType | None, Meta(description="the longest such delay")] = UNSET
+    retry_delays_ms: Annotated[
+        Annotated[tuple[_Backoff, ...], Meta(min_length=1, max_length=limits.RETRY_DELAYS_MAX)] | UnsetType | None,
+        Meta(description="delays after the first, the second failure and so on instead; the last one repeats"),
+    ] = UNSET
+    retry_jitter: Annotated[
+        Annotated[float, Meta(ge=0, le=1)] | UnsetType | None,
+        Meta(description="the part of each delay that is left to chance, so that failures do not come back together"),
+    ] = UNSET
     dead_letter_topic: Annotated[
         str | UnsetType | None,
         Meta(description="where dead letters go (default: <topic>.<group>.dlq, created when needed)"),

@@ -6,6 +6,7 @@ would refuse it, or do the wrong thing. The numbers are those of `storage.rpc.ha
 
 from collections.abc import Iterable
 
+from acklog.wire.limits import RETRY_JITTER
 from cluster.model.values import Group, GroupMode, GroupSettings, MissingPosition
 
 ANY_PROTOCOL = 0
@@ -17,17 +18,21 @@ PROTOCOL_OF_REFUSALS = 4
 """Brought groups that read nowhere without a position."""
 PROTOCOL_OF_PRODUCERS = 5
 """Brought named producers, of which leaders take only the last that opened its name."""
-
-
+PROTOCOL_OF_RETRIES = 5
+"""Brought groups that say how long each retry waits, and how much of that is left to chance."""
 PROTOCOL_OF_FILTERS = 5
 """Brought groups that pass over what their filter does not match, and filters of single calls."""
 
 
 def needed_by_group(mode: GroupMode, settings: GroupSettings) -> int:
-    needed = ANY_PROTOCOL if mode is GroupMode.SHARED else PROTOCOL_OF_ALL_MODES
+    needed = [ANY_PROTOCOL if mode is GroupMode.SHARED else PROTOCOL_OF_ALL_MODES]
     if settings.on_missing_position is MissingPosition.REFUSE:
-        needed = max(needed, PROTOCOL_OF_REFUSALS)
-    return needed if settings.filter is None else max(needed, PROTOCOL_OF_FILTERS)
+        needed.append(PROTOCOL_OF_REFUSALS)
+    if settings.retry_delays_ms is not None or settings.retry_jitter != RETRY_JITTER:
+        needed.append(PROTOCOL_OF_RETRIES)
+    if settings.filter is not None:
+        needed.append(PROTOCOL_OF_FILTERS)
+    return max(needed)
 
 
 def needed_by_groups(groups: Iterable[Group]) -> int:

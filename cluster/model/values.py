@@ -165,7 +165,11 @@ class FairBy(Enum):
 class GroupSettings(msgspec.Struct, frozen=True, rename="camel"):
     """How a group reads. `dead_letter_topic` None means `<topic>.<group>.dlq`; a limit that is None is none.
     `filter` says which messages the group wants, in its canonical text; the others are passed over.
-    `session_timeout_ms`, `rebalance_timeout_ms` and `assignor` are for exclusive groups; others have the defaults."""
+    `session_timeout_ms`, `rebalance_timeout_ms` and `assignor` are for exclusive groups; others have the defaults.
+
+    `retry_delays_ms` are those after the first, the second failure and so on, the last one repeats; with None the delay
+    doubles from `retry_backoff_min_ms` to `retry_backoff_max_ms`. `retry_jitter` is the part of each delay that is left
+    to chance, 0 to 1."""
 
     start_position: StartPosition = StartPosition.EARLIEST
     visibility_ms: int = limits.VISIBILITY_SECONDS_DEFAULT * 1000
@@ -183,6 +187,8 @@ class GroupSettings(msgspec.Struct, frozen=True, rename="camel"):
     on_missing_position: MissingPosition = MissingPosition.START
     on_exhausted: Exhausted = Exhausted.DEAD_LETTER
     filter: str | None = None
+    retry_delays_ms: tuple[int, ...] | None = None
+    retry_jitter: float = limits.RETRY_JITTER
 
 
 class Pause(msgspec.Struct, frozen=True, rename="camel"):

@@ -3,12 +3,16 @@
 from cluster.model.values import GroupSettings
 
 
-def retry_delay_ms(settings: GroupSettings, *, attempts: int, jitter: float) -> int:
-    """Exponential, from `retry_backoff_min_ms` to `retry_backoff_max_ms`; `jitter` (0 to 1) spreads it over the upper
-    half, so that messages that failed together do not come back together."""
-    longest = settings.retry_backoff_max_ms
-    shortest = min(settings.retry_backoff_min_ms, longest)
-    # Beyond 2**40 ms every limit is reached: the shift must not build huge integers for a thousand attempts.
-    upper = min(longest, shortest << min(attempts - 1, 40))
-    lower = max(shortest, upper // 2)
-    return lower + round((upper - lower) * jitter)
+def retry_delay_ms(settings: GroupSettings, *, attempts: int, chance: float) -> int:
+    """The group's delay after so many attempts. `chance` (0 to 1) says where in the part of it that is left to chance
+    (`retry_jitter`), so that messages that failed together do not come back together."""
+    if settings.retry_delays_ms is None:
+        longest = settings.retry_backoff_max_ms
+        shortest = min(settings.retry_backoff_min_ms, longest)
+        # Beyond 2**40 ms every limit is reached: the shift must not build huge integers for a thousand attempts.
+        delay_ms = min(longest, shortest << min(attempts - 1, 40))
+    else:
+        shortest = 0
+        delay_ms = settings.retry_delays_ms[min(attempts, len(settings.retry_delays_ms)) - 1]
+    lower = max(shortest, int(delay_ms * (1 - settings.retry_jitter)))
+    return lower + round((delay_ms - lower) * chance)

@@ -98,7 +98,7 @@ class Settlement:
                 else:
                     delay = delay_ms
                     if delay is None:
-                        delay = retry_delay_ms(self.settings, attempts=counted_attempt(item.attempt), jitter=jitter)
+                        delay = retry_delay_ms(self.settings, attempts=counted_attempt(item.attempt), chance=jitter)
                     returned[offset] = self._give_back(item, Cause.NACKED, delay)
                     state.interrupt_behind(offset)
             results.append(problem)

@@ -159,6 +159,12 @@ class TestGroups:
         }
         assert settings.items() >= expected.items()
         assert acklog("groups", "update", name, "--fair-by", "tenant").exit_code == 2
+        listed = acklog("groups", "update", name, "--retry-delays", "0s, 5s,1m", "--retry-jitter", "0")
+        assert "back-off      0 ms, 5 s, 1 min\n" in listed.stdout
+        assert acklog("groups", "update", name, "--retry-delays", "5s,soon").exit_code == 2
+        assert acklog("groups", "update", name, "--retry-jitter", "1.5").exit_code == 2
+        doubling = acklog("groups", "update", name, "--retry-delays", "")
+        assert "back-off      2 s to 1 min\n" in doubling.stdout
         back = acklog("groups", "update", name, "--dead-letters", "", "--max-in-flight-per-key", "0")
         assert "in flight     7 per partition at most; 5 per consumer\n" in back.stdout
         assert f"dead letters  TOPIC.{name}.dlq\n" in back.stdout

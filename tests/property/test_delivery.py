@@ -227,7 +227,7 @@ class DeliveryMachine(RuleBasedStateMachine):
         returned = {}
         for item, result in zip(items, settlement.results, strict=True):
             if result is None and oracle.messages[item.offset].state(0) != "deadLettering":
-                delay = retry_delay_ms(SETTINGS, attempts=item.attempt, jitter=jitter) if delay_ms is None else delay_ms
+                delay = retry_delay_ms(SETTINGS, attempts=item.attempt, chance=jitter) if delay_ms is None else delay_ms
                 is_last = item.attempt >= SETTINGS.max_attempts
                 returned[item.offset] = ((item.leader_epoch, item.attempt), None if is_last else delay)
         self.note_returned(settlement.record, returned, None)

@@ -13,12 +13,11 @@ from acklog.command.confirmation import confirm
 from acklog.command.failures import CommandError, UsageError
 from acklog.command.group_members import members_view
 from acklog.command.group_pauses import pause, resume
+from acklog.command.group_retries import BackoffMaxOption, BackoffMinOption, DelaysOption, JitterOption, retry_changes
 from acklog.command.group_settings import (
     MODES,
     AssignorOption,
     AttemptsOption,
-    BackoffMaxOption,
-    BackoffMinOption,
     DeadLettersOption,
     FilterOption,
     InFlightOption,
@@ -120,6 +119,8 @@ def create(
     max_attempts: AttemptsOption = None,
     backoff_min: BackoffMinOption = None,
     backoff_max: BackoffMaxOption = None,
+    retry_delays: DelaysOption = None,
+    retry_jitter: JitterOption = None,
     dead_letters: DeadLettersOption = None,
     max_in_flight: InFlightOption = None,
     on_exhausted: OnExhaustedOption = None,
@@ -137,9 +138,8 @@ def create(
     session = session_of(context)
     if mode is not None:
         one_of(MODES, mode, field="--mode")
-    changes = delivery_changes(
-        start, visibility, max_attempts, backoff_min, backoff_max, dead_letters, max_in_flight, on_exhausted
-    )
+    changes = delivery_changes(start, visibility, max_attempts, dead_letters, max_in_flight, on_exhausted)
+    changes |= retry_changes(backoff_min, backoff_max, retry_delays, retry_jitter)
     changes |= sharing_changes(max_in_flight_per_consumer, max_in_flight_per_key, fair_by)
     changes |= member_changes(session_timeout, rebalance_timeout, assignor) | filter_changes(message_filter)
     with session.client() as client:
@@ -164,6 +164,8 @@ def update(
     max_attempts: AttemptsOption = None,
     backoff_min: BackoffMinOption = None,
     backoff_max: BackoffMaxOption = None,
+    retry_delays: DelaysOption = None,
+    retry_jitter: JitterOption = None,
     dead_letters: DeadLettersOption = None,
     max_in_flight: InFlightOption = None,
     on_exhausted: OnExhaustedOption = None,
@@ -177,9 +179,8 @@ def update(
 ) -> None:
     """Change settings of a group. What is not named stays."""
     session = session_of(context)
-    changes = delivery_changes(
-        start, visibility, max_attempts, backoff_min, backoff_max, dead_letters, max_in_flight, on_exhausted
-    )
+    changes = delivery_changes(start, visibility, max_attempts, dead_letters, max_in_flight, on_exhausted)
+    changes |= retry_changes(backoff_min, backoff_max, retry_delays, retry_jitter)
     changes |= sharing_changes(max_in_flight_per_consumer, max_in_flight_per_key, fair_by)
     changes |= member_changes(session_timeout, rebalance_timeout, assignor) | filter_changes(message_filter)
     if not changes:

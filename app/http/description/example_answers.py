@@ -130,6 +130,8 @@ _SETTINGS: Document = {
     "assignor": "sticky",
     "onMissingPosition": "start",
     "onExhausted": "deadLetter",
+    "retryDelaysMs": None,
+    "retryJitter": 0.5,
 }
 GROUP: Document = {
     "name": "billing",

@@ -35,8 +35,9 @@ def test_the_versions() -> None:
         (handshake.OLDEST_VERSION, handshake.NEWEST_VERSION) == (1, PROTOCOL_OF_PRODUCERS) == (1, PROTOCOL_OF_FILTERS)
     )
     assert (methods.KNOWN_KEYS.since, methods.REPLICA_REPORT.since, methods.MEMBERS.since) == (2, 3, 4)
-    in_4 = "`heartbeat`, `members`, `commit`, `blocked` and groups of all modes, 5 named producers and filters."
-    brought = f"2 brought `known_keys`, 3 `replica_report`, 4 {in_4}"
+    in_4 = "`heartbeat`, `members`, `commit`, `blocked` and groups of all modes"
+    in_5 = "named producers, filters and groups that say each delay of a retry."
+    brought = f"2 brought `known_keys`, 3 `replica_report`, 4 {in_4}, 5 {in_5}"
     assert f"Today there are the versions 1 to 5; {brought}" in DOCUMENT
 
 

@@ -63,6 +63,13 @@ async def test_dead_letters_do_not_go_to_a_topic_that_the_group_reads(
         ({"mode": "other"}, "INVALID_FIELD", "mode"),
         ({"settings": {"maxAttempts": 0}}, "INVALID_FIELD", "settings.maxAttempts"),
         ({"settings": {"retryBackoffMinMs": 600_001}}, "INVALID_FIELD", "settings.retryBackoffMaxMs"),
+        ({"settings": {"retryDelaysMs": []}}, "INVALID_FIELD", "settings.retryDelaysMs"),
+        ({"settings": {"retryDelaysMs": [1] * 33}}, "INVALID_FIELD", "settings.retryDelaysMs"),
+        ({"settings": {"retryDelaysMs": [1, -1]}}, "INVALID_FIELD", "settings.retryDelaysMs[1]"),
+        ({"settings": {"retryDelaysMs": [43_200_001]}}, "INVALID_FIELD", "settings.retryDelaysMs[0]"),
+        ({"settings": {"retryDelaysMs": 5}}, "INVALID_FIELD", "settings.retryDelaysMs"),
+        ({"settings": {"retryJitter": 1.1}}, "INVALID_FIELD", "settings.retryJitter"),
+        ({"settings": {"retryJitter": -0.1}}, "INVALID_FIELD", "settings.retryJitter"),
         ({"settings": {"deadLetterTopic": "a b"}}, "INVALID_NAME", "settings.deadLetterTopic"),
         ({"settings": {"maxAttempt": 1}}, "UNKNOWN_FIELD", "settings.maxAttempt"),
         ({"setting": {}}, "UNKNOWN_FIELD", "setting"),
@@ -71,6 +78,21 @@ async def test_dead_letters_do_not_go_to_a_topic_that_the_group_reads(
 async def test_a_wrong_body_is_named(client: httpx2.AsyncClient, body: object, code: str, field: str) -> None:
     response = await client.put("/groups/mail", json=body)
     assert (response.status_code, response.json()["code"], response.json()["field"]) == (400, code, field)
+
+
+async def test_delays_one_by_one_and_back_to_doubling(client: httpx2.AsyncClient) -> None:
+    most = [0, 43_200_000] * 16
+    made = await client.put("/groups/mail", json={"settings": {"retryDelaysMs": most, "retryJitter": 1}})
+    assert made.status_code == 201
+    settings = (await client.get("/groups/mail")).json()["settings"]
+    assert (settings["retryDelaysMs"], settings["retryJitter"]) == (most, 1.0)
+    refused = await client.patch("/groups/mail", json={"settings": {"retryDelaysMs": [1], "retryJitter": 2}})
+    assert refused.status_code == 400
+    assert (await client.get("/groups/mail")).json()["settings"] == settings
+    again = await client.put("/groups/mail", json={"settings": {"retryDelaysMs": [1]}})
+    assert (again.status_code, again.json()["code"]) == (409, "GROUP_EXISTS")
+    changed = await client.patch("/groups/mail", json={"settings": {"retryDelaysMs": None, "retryJitter": None}})
+    assert (changed.json()["settings"]["retryDelaysMs"], changed.json()["settings"]["retryJitter"]) == (None, 0.5)
 
 
 async def test_an_error_says_what_would_be_right(client: httpx2.AsyncClient) -> None:

@@ -11,7 +11,7 @@ from cluster.catalog.group_admin import GroupAdmin
 from cluster.errors import ServerError
 from cluster.model import keys
 from cluster.model.codec import decode, encode
-from cluster.model.needed_protocol import PROTOCOL_OF_ALL_MODES
+from cluster.model.needed_protocol import PROTOCOL_OF_ALL_MODES, PROTOCOL_OF_RETRIES
 from cluster.model.values import Group, GroupMode, GroupSettings, NodeRegistration, Tombstone
 from cluster.ports.coordination import CoordinationUnavailableError, OutcomeUnknownError, Put
 from tests.unit.cluster.conftest import Catalogue
@@ -96,6 +96,22 @@ async def test_a_mode_waits_until_every_node_knows_it(catalogue: Catalogue, mode
     assert (await create(groups, "shared")).mode is GroupMode.SHARED
     await register(catalogue, *(replace(node, newest_protocol=PROTOCOL_OF_ALL_MODES) for node in earlier))
     assert (await groups.create("billing", mode=mode, settings=SETTINGS)).mode is mode
+
+
+@pytest.mark.parametrize("settings", [GroupSettings(retry_delays_ms=(1,)), GroupSettings(retry_jitter=0.0)])
+async def test_delays_of_retries_wait_until_every_node_knows_them(
+    catalogue: Catalogue, settings: GroupSettings
+) -> None:
+    groups = catalogue.groups()
+    earlier = NodeRegistration(1, 1, "a", "", newest_protocol=PROTOCOL_OF_RETRIES - 1)
+    await register(catalogue, earlier)
+    existing = await create(groups)
+    await refuse(ProblemCode.NODES_TOO_OLD, groups.update("billing", settings=settings))
+    await refuse(ProblemCode.NODES_TOO_OLD, create(groups, "other", settings))
+    assert await create(groups) == existing
+    await register(catalogue, replace(earlier, newest_protocol=PROTOCOL_OF_RETRIES))
+    assert (await create(groups, "other", settings)).settings == settings
+    assert (await groups.update("billing", settings=settings)).settings == settings
 
 
 async def test_a_mode_waits_for_the_store_to_say_who_is_registered(catalogue: Catalogue) -> None:
