@@ -260,6 +260,8 @@ def _problem_schemas() -> dict[str, Schema]:
                 "field": {"type": "string"},
                 "near": {"type": "array", "items": {"type": "string"}},
                 "differing": {"type": "array", "items": {"type": "string"}},
+                "position": {"type": "integer", "minimum": 0},
+                "expected": {"type": "string"},
                 **_results(reference("ProblemItem")),
             },
             "required": ["type", "title", "status", "detail", "code", "retriable"],
