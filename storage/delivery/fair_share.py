@@ -5,8 +5,8 @@ that has least in flight (`KeysInTurn`). How far it looks is bounded, in memory 
 what waits, and in time by `looks_per_pick_max` batches before it leases from what it has seen. Where all messages are
 of one key it leases them as they come, at full speed.
 
-What is in flight of a key is counted along with the leases and made from them (rule R30): a new leader, and a group
-that is set to read so, meets what is leased on its way from the group's progress upwards.
+What is in flight of a key is counted along with the leases and made from them (rule R30): in a group that is set to
+read so, what was leased before is looked at first, wherever it is, as it counts against the limit of its key.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -49,6 +49,7 @@ class FairShare:
         self._key_of: dict[int, int] = {}
         self._picked: set[int] = set()
         self._leases = LeaseTable()
+        self._leased_before: list[int] | None = None  # and not met yet; None: nobody has asked anything here
         self._looks = 0
 
     # --- what a group asks of its selection ---------------------------------------------------------------------------
@@ -56,6 +57,9 @@ class FairShare:
     def pick(self, state: PartitionGroupState, candidates: CandidateIndex, *, room: int, readable_end: int) -> Picked:
         self._leases = state.leases
         state.leases.tell(self)
+        unknown = self._meet_leased_before(candidates, readable_end)
+        if unknown is not None:
+            return Picked((), (), (), unknown)
         look = Look(_Queue(self), state, candidates, room=room, readable_end=readable_end)
         wanted = self._take_back(look, state, candidates, room, readable_end)
         if wanted is None:
@@ -119,6 +123,21 @@ class FairShare:
             self._key_of[offset] = key
             if offset in self._leases.by_offset:
                 self._keys.count(key, 1)
+
+    def _meet_leased_before(self, candidates: CandidateIndex, readable_end: int) -> WantedRange | None:
+        """What another selection has leased, when the group was set to read otherwise: a limit per key that did not
+        know of it would be passed."""
+        if self._leased_before is None:
+            self._leased_before = sorted(self._leases.by_offset, reverse=True)
+        while self._leased_before:
+            offset = self._leased_before[-1]
+            if offset in self._leases.by_offset:
+                run = candidates.run_at(offset, readable_end)
+                if isinstance(run, WantedRange):
+                    return run
+                self.met(offset, run.key_hash)
+            self._leased_before.pop()
+        return None
 
     def _look_ahead(self, look: Look, state: PartitionGroupState, readable_end: int) -> WantedRange | None:
         """No further than there is memory for, where each message were an entry of its own."""

@@ -165,6 +165,15 @@ class TestLimitPerKey:
         bench.expire()
         assert bench.receive_offsets(5) == [0, 1]
 
+    def test_what_was_leased_before_there_was_a_limit_counts_however_far_ahead_it_is(self) -> None:
+        bench = FairBench((NOISY, 4), look_ahead_ranges_max=1, batch=1)
+        bench.set_otherwise(SharedSelection)
+        first, *_ = bench.receive(3)
+        bench.group.release([first])
+        bench.set_otherwise(NewFairShare(2))
+        assert bench.receive() == []
+        assert bench.reason() == "IN_FLIGHT_LIMIT_PER_KEY"
+
     def test_messages_without_a_key_have_none(self) -> None:
         bench = FairBench((NO_KEY, 5), (NOISY, 3), per_key=1)
         assert len(bench.receive(10)) == 6
