@@ -161,6 +161,10 @@ class MessageExpired(ProblemError, problem=ProblemCode.MESSAGE_EXPIRED):
     """Retention has removed the message."""
 
 
+class ScheduleOver(ProblemError, problem=ProblemCode.SCHEDULE_OVER):
+    """The message is not scheduled any more: it was delivered or cancelled."""
+
+
 class OffsetOutOfRange(ProblemError, problem=ProblemCode.OFFSET_OUT_OF_RANGE):
     """The offset is outside the log."""
 

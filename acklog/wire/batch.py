@@ -184,6 +184,13 @@ def encode_opaque_batch(payload: Buffer, *, count: int) -> bytearray:
     return _finish(buffer, (), flags=0, producer=(-1, -1, -1), tag_filter=0, keys_length=0, count=count)
 
 
+def encode_control_batch(payload: Buffer, *, count: int) -> bytearray:
+    """As `encode_opaque_batch`, among batches of messages: readers of these step over it."""
+    buffer = bytearray(HEADER_BYTES)
+    buffer += payload
+    return _finish(buffer, (), flags=FLAG_CONTROL, producer=(-1, -1, -1), tag_filter=0, keys_length=0, count=count)
+
+
 def _finish(
     buffer: bytearray,
     records: list[Record] | tuple[()],

@@ -1,6 +1,7 @@
-"""Identifiers that travel through clients. Both are opaque to them; a gateway needs nothing else to route an ack.
+"""Identifiers that travel through clients. All are opaque to them; a gateway needs nothing else to route an ack.
 
     messageId   m-<topic id>-<partition>-<batch epoch>-<offset>
+    scheduleId  s-<topic id>-<partition>-<batch epoch>-<offset in the schedule log>
     receipt     r-<topic id>-<partition>-<offset>-<group id>-<generation>-<leader epoch>-<attempt>
 
 Topic and group ids are 13 characters of Crockford's base32 (65 bits hold 64 random ones), never names: a topic that is
@@ -17,8 +18,10 @@ _NUMBER = r"(?:0|[1-9][0-9]{0,17})"
 _SMALL = r"(?:0|[1-9][0-9]{0,8})"
 _ATTEMPT = r"[1-9][0-9]{0,17}"  # a delivery is the first or a later one
 MESSAGE_ID_PATTERN = rf"^m-{_ID}-{_SMALL}-{_SMALL}-{_NUMBER}$"
+SCHEDULE_ID_PATTERN = rf"^s-{_ID}-{_SMALL}-{_SMALL}-{_NUMBER}$"
 RECEIPT_PATTERN = rf"^r-{_ID}-{_SMALL}-{_NUMBER}-{_ID}-{_SMALL}-{_SMALL}-{_ATTEMPT}$"
 _message_id_match = re.compile(rf"m-({_ID})-({_SMALL})-({_SMALL})-({_NUMBER})").fullmatch
+_schedule_id_match = re.compile(rf"s-({_ID})-({_SMALL})-({_SMALL})-({_NUMBER})").fullmatch
 _new_tuple = tuple.__new__
 _receipt_match = re.compile(rf"r-({_ID})-({_SMALL})-({_NUMBER})-({_ID})-({_SMALL})-({_SMALL})-({_ATTEMPT})").fullmatch
 
@@ -33,6 +36,20 @@ class MessageId(NamedTuple):
 
     def __str__(self) -> str:
         return message_id_text(*self)
+
+
+class ScheduleId(NamedTuple):
+    """Which scheduled message: `offset` is where it first stood in its partition's schedule log, in a batch of
+    `epoch`. It stays the same when the message is moved to another time."""
+
+    topic_id: str
+    partition: int
+    epoch: int
+    offset: int
+
+    def __str__(self) -> str:
+        topic_id, partition, epoch, offset = self
+        return f"s-{topic_id}-{partition}-{epoch}-{offset}"
 
 
 class Receipt(NamedTuple):
@@ -68,6 +85,15 @@ def parse_message_id(text: str) -> MessageId | None:
         return None
     topic_id, partition, epoch, offset = found.groups()
     return MessageId(topic_id, int(partition), int(epoch), int(offset))
+
+
+def parse_schedule_id(text: str) -> ScheduleId | None:
+    """The schedule id, or None if `text` is not one."""
+    found = _schedule_id_match(text)
+    if found is None:
+        return None
+    topic_id, partition, epoch, offset = found.groups()
+    return ScheduleId(topic_id, int(partition), int(epoch), int(offset))
 
 
 def parse_receipt(text: str) -> Receipt | None:

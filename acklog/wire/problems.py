@@ -49,6 +49,7 @@ class ProblemCode(Problem, Enum):
     GROUP_NOT_FOUND = Problem(404, False, "There is no such group")
     MESSAGE_NOT_FOUND = Problem(404, False, "There is no such message")
     MESSAGE_EXPIRED = Problem(410, False, "Retention has removed the message")
+    SCHEDULE_OVER = Problem(409, False, "The message is not scheduled any more: it was delivered or cancelled")
     OFFSET_OUT_OF_RANGE = Problem(416, False, "The offset is outside the log")
     LOG_DIVERGED = Problem(
         409, False, "The log was cut behind what was read of it, and has other messages from there on"

@@ -4,10 +4,19 @@ import msgspec
 from crc32c import crc32c
 
 
+class Schedule(msgspec.Struct, array_like=True, gc=False):
+    """When a message is to be seen: at `at_ms`, or (where that is -1) `delay_ms` after its batch was appended to the
+    schedule log. Once it is among the messages, `id` says as which scheduled message it got there."""
+
+    at_ms: int = -1
+    delay_ms: int = -1
+    id: str = ""
+
+
 class Record(msgspec.Struct, array_like=True, gc=False):
     """A message. `body` holds the bytes as they came in: JSON text when `content_type` is None.
 
-    `timestamp_ms` is the producer's; None means "use the batch's append time".
+    `timestamp_ms` is the producer's; None means "use the batch's append time". `schedule` None: it was seen at once.
     """
 
     body: bytes
@@ -16,6 +25,13 @@ class Record(msgspec.Struct, array_like=True, gc=False):
     tags: list[str] | None = None
     timestamp_ms: int | None = None
     content_type: str | None = None
+    schedule: Schedule | None = None
+
+    def content(self) -> tuple[object, ...]:
+        """What its producer said of it, as it was encoded by the first version: of a message without anything that
+        came later, the same for ever."""
+        first = (self.body, self.key, self.headers, self.tags, self.timestamp_ms, self.content_type)
+        return first if self.schedule is None else (*first, self.schedule)
 
 
 PlainRecord = tuple[bytes, str | None]

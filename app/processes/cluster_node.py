@@ -42,6 +42,8 @@ from storage.node.storage_node import StorageNode
 from storage.rpc.in_process import InProcessNode
 from storage.rpc.server import NodeServer
 from storage.rpc.transport import NodeTransport
+from storage.schedule.memory_index import IN_MEMORY
+from storage.schedule.schedule_index import ScheduleIndexes
 
 _log = structlog.get_logger(__name__)
 
@@ -135,6 +137,7 @@ async def start_cluster_node(
     entropy: Entropy,
     settings: NodeProcessSettings,
     node_settings: NodeSettings,
+    schedule_indexes: ScheduleIndexes = IN_MEMORY,
 ) -> ClusterNode:
     """Recover the data directory, register, and take part in the election. `store` is the node's from here on: it is
     closed with it, also when the start fails.
@@ -164,6 +167,7 @@ async def start_cluster_node(
                 io=io,
                 clock=clock,
                 entropy=entropy,
+                schedule_indexes=schedule_indexes,
             ),
             node_id=settings.node_id,
             incarnation=await _begin_life(store, disk, io, clock, settings),

@@ -33,6 +33,8 @@ from storage.node.storage_node import StorageNode
 from storage.rpc.handshake import NEWEST_VERSION
 from storage.rpc.in_process import InProcessNode
 from storage.rpc.node_api import NodeApi
+from storage.schedule.memory_index import IN_MEMORY
+from storage.schedule.schedule_index import ScheduleIndexes
 
 NODE_ID = 1
 
@@ -87,6 +89,7 @@ async def start_embedded(
     entropy: Entropy,
     settings: Settings,
     node_settings: NodeSettings,
+    schedule_indexes: ScheduleIndexes = IN_MEMORY,
     tokens: TokenTable | None = None,
 ) -> EmbeddedServer:
     """Recover everything and be ready to serve. Raises ServerError when the data directory cannot be served."""
@@ -108,6 +111,7 @@ async def start_embedded(
             io=io,
             clock=clock,
             entropy=entropy,
+            schedule_indexes=schedule_indexes,
         ),
         node_id=NODE_ID,
         incarnation=incarnation,

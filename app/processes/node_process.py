@@ -25,7 +25,9 @@ from storage.disk.thread_executor import ThreadExecutor
 from storage.log.data_directory import read_meta
 from storage.log.directory_role import claim_for_node
 from storage.node.partition.node_settings import NodeSettings
+from storage.node.schedule.sqlite_schedule_index import SqliteScheduleIndexes
 from storage.rpc.tcp_transport import TcpTransport
+from storage.schedule.schedule_index import SCHEDULES_DIRECTORY
 
 HTTP_CONNECTIONS_MAX = 64
 """Whoever runs the node asks for its health and metrics; nobody else has any business there."""
@@ -64,6 +66,7 @@ async def serve(options: NodeOptions, etcd: EtcdOptions, node_settings: NodeSett
         entropy=entropy,
         settings=replace(process_settings, rpc_server=rpc_server),
         node_settings=node_settings,
+        schedule_indexes=SqliteScheduleIndexes(f"{options.data_dir}/{SCHEDULES_DIRECTORY}"),
     )
     server = HttpServer(
         _config(node, options),

@@ -21,6 +21,8 @@ from cluster.ports.runtime import SteadyClock, SystemEntropy
 from storage.disk.real_disk import RealDisk
 from storage.disk.thread_executor import ThreadExecutor
 from storage.node.partition.node_settings import NodeSettings
+from storage.node.schedule.sqlite_schedule_index import SqliteScheduleIndexes
+from storage.schedule.schedule_index import SCHEDULES_DIRECTORY
 
 
 async def serve(settings: Settings, node_settings: NodeSettings) -> None:
@@ -58,6 +60,7 @@ async def serve(settings: Settings, node_settings: NodeSettings) -> None:
         entropy=SystemEntropy(),
         settings=settings,
         node_settings=node_settings,
+        schedule_indexes=SqliteScheduleIndexes(f"{settings.data_dir}/{SCHEDULES_DIRECTORY}"),
         tokens=tokens,
     )
 

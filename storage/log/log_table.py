@@ -25,6 +25,9 @@ class SegmentSizes(Protocol):
     @property
     def delivery_segment_bytes(self) -> int: ...
 
+    @property
+    def schedule_segment_bytes(self) -> int: ...
+
 
 @dataclass(frozen=True, slots=True)
 class LogSpec:
@@ -53,6 +56,7 @@ class LogKind:
 
     MESSAGES: Final = 0
     DELIVERY: Final = 1
+    SCHEDULE: Final = 2
 
 
 LOGS: Final[dict[int, LogSpec]] = {
@@ -75,6 +79,15 @@ LOGS: Final[dict[int, LogSpec]] = {
             has_state=True,
             since_version=1,
             segment_bytes=lambda _topic, sizes: sizes.delivery_segment_bytes,
+        ),
+        LogSpec(
+            LogKind.SCHEDULE,
+            "schedule",
+            directory="schedule",
+            space=Space.NORMAL,
+            has_state=False,
+            since_version=5,
+            segment_bytes=lambda _topic, sizes: sizes.schedule_segment_bytes,
         ),
     )
 }

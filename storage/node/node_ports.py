@@ -10,6 +10,8 @@ from storage.disk.executor import IoExecutor
 from storage.disk.port import Disk
 from storage.node.groups.dead_letter_sink import DeadLetterSink
 from storage.node.replicas.peer_directory import Peers
+from storage.schedule.memory_index import IN_MEMORY
+from storage.schedule.schedule_index import ScheduleIndexes
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +26,4 @@ class NodePorts:
     io: IoExecutor
     clock: Clock
     entropy: Entropy
+    schedule_indexes: ScheduleIndexes = IN_MEMORY

@@ -7,17 +7,16 @@ from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from cluster.lifecycle import Lifecycle
 from cluster.ports.coordination import CoordinationStore
-from storage.delivery.partition_delivery import PartitionDelivery
 from storage.log.high_watermarks import HighWatermarks
 from storage.log.store import LogStore
 from storage.node.blocked_calls import BlockedCalls
 from storage.node.group_coordinators import GroupCoordinators
 from storage.node.group_starts import GroupStarts
-from storage.node.groups.delivery_snapshots import DeliverySnapshots
 from storage.node.housekeeping import Housekeeping
 from storage.node.known_groups import KnownGroups
 from storage.node.leader_reads import LeaderReads
 from storage.node.log_calls import LogCalls, positions_of
+from storage.node.node_parts import replica_context
 from storage.node.node_ports import NodePorts
 from storage.node.offset_projection import OffsetProjection
 from storage.node.partition.batch_cache import BatchCache
@@ -28,19 +27,17 @@ from storage.node.recovery_log import log_recovery
 from storage.node.replicas.fetch_service import FetchService
 from storage.node.replicas.fetch_sessions import FetchSessions
 from storage.node.replicas.held_replicas import HeldReplicas
-from storage.node.replicas.isr_writer import IsrWriter
 from storage.node.replicas.led_partition import Partition
-from storage.node.replicas.opening import PartitionOpener
-from storage.node.replicas.replica_context import ReplicaContext
 from storage.node.replicas.replica_host import ReplicaHost
 from storage.node.replicas.replica_report import report_of
 from storage.node.replicas.replicas import Replicas
+from storage.node.schedule_calls import ScheduleCalls
 from storage.node.vital_signs import VitalSigns, vital_signs_of
 from storage.replication.assignment import ReplicaIdentity
 from storage.replication.leadership import UNAVAILABLE_RETRY_MS
 from storage.replication.messages import FetchAnswer, FetchRequest, SnapshotAnswer, SnapshotRequest
 from storage.replication.replication_settings import ReplicationSettings
-from storage.rpc import membership_messages, messages
+from storage.rpc import membership_messages, messages, schedule_messages
 from storage.rpc.node_api import ProduceWaiter
 from storage.rpc.peer_api import ProbeAnswer, ProbeRequest
 
@@ -103,7 +100,20 @@ class StorageNode:
         self._replicas = Replicas(
             logs,
             held,
-            self._replica_context(ports, high_watermarks),
+            replica_context(
+                ports,
+                me,
+                logs,
+                high_watermarks,
+                sessions=self._sessions,
+                service=self._service,
+                cache=self._cache,
+                settings=settings,
+                replication=replication,
+                readers=lambda topic_id: self._receiver.readers(topic_id),
+                is_registered=lambda: self.is_registered(),
+                on_crashed=self._crash,
+            ),
             high_watermarks=high_watermarks,
             store=ports.store,
             metadata=ports.metadata,
@@ -130,45 +140,12 @@ class StorageNode:
             waiting_max=settings.waiting_receives_max,
         )
         self._coordinators = self._make_coordinators(ports, held)
+        self._schedules = ScheduleCalls(self._partition, clock=ports.clock, settings=settings.schedule)
         self._housekeeping = self._make_housekeeping(ports.store)
         self._tasks: list[asyncio.Task[None]] = []
         self._unsubscribe: Callable[[], None] = lambda: None
         self._life = Lifecycle.OPENING
         self._has_changed = False
-
-    def _replica_context(self, ports: NodePorts, high_watermarks: HighWatermarks) -> ReplicaContext:
-        settings = self._settings
-        snapshots = DeliverySnapshots(ports.disk, ports.io, ports.clock, new_state=self._new_delivery_state)
-        opener = PartitionOpener(
-            self.logs,
-            metadata=ports.metadata,
-            dead_letters=ports.dead_letters,
-            snapshots=snapshots,
-            cache=self._cache,
-            clock=ports.clock,
-            entropy=ports.entropy,
-            settings=settings,
-            on_high_watermark=lambda topic_id, number: self._receiver.readers(topic_id).note_all(number),
-            on_returned=lambda topic_id, group_id, number: self._receiver.readers(topic_id).note(group_id, number),
-            on_crashed=self._crash,
-        )
-        return ReplicaContext(
-            me=self._me,
-            sessions=self._sessions,
-            service=self._service,
-            peers=ports.peers,
-            isr_writer=IsrWriter(ports.store, ports.metadata, changes_at_once=settings.isr_changes_at_once),
-            opener=opener,
-            snapshots=snapshots,
-            high_watermarks=high_watermarks,
-            cache=self._cache,
-            clock=ports.clock,
-            settings=self._replication,
-            producers=settings.producers,
-            close_timeout_ms=settings.partition_close_timeout_ms,
-            is_registered=lambda: self.is_registered(),
-            on_crashed=self._crash,
-        )
 
     def _make_coordinators(self, ports: NodePorts, held: HeldReplicas) -> GroupCoordinators:
         return GroupCoordinators(
@@ -276,13 +253,6 @@ class StorageNode:
 
     # --- what its parts ask and tell ----------------------------------------------------------------------------------
 
-    def _new_delivery_state(self, leader_epoch: int) -> PartitionDelivery:
-        return PartitionDelivery(
-            leader_epoch=leader_epoch,
-            groups_max=self._settings.groups_per_partition_max,
-            settings=self._settings.delivery,
-        )
-
     def _partitions_changed(self) -> None:
         """Many come and go together: whoever waits is woken once."""
         if not self._has_changed:
@@ -381,6 +351,17 @@ class StorageNode:
 
     async def members(self, request: membership_messages.MembersRequest) -> membership_messages.MembersResponse:
         return await self._coordinators.members(request, await self._groups.group(request.group_id))
+
+    async def schedule(self, request: messages.ProduceRequest) -> messages.ProduceResponse:
+        return await self._schedules.schedule(request)
+
+    async def scheduled(self, request: schedule_messages.ScheduledRequest) -> schedule_messages.ScheduledResponse:
+        return await self._schedules.call(request)
+
+    async def scheduled_list(
+        self, request: schedule_messages.ScheduledListRequest
+    ) -> schedule_messages.ScheduledListResponse:
+        return await self._schedules.list(request)
 
     # --- PeerApi ---------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
 """Which idempotency keys a partition has seen within its window, and where their messages are (rules R19, R28).
 
 A key stands for a run: one message, or what one request puts into the partition, appended in one batch. A run costs one
-entry, however long it is. A key is unknown, pending (its batch is being appended) or known at an offset. Nothing is
+entry, however long it is. A key is unknown, pending (its batch is being appended) or known at an offset of one of the
+partition's logs (0: that of the messages). Nothing is
 forgotten before it is `window_ms` old; when the memory for keys is used up, new ones are refused instead. The keys
 themselves are durable in the batches of the log, so a new leader rebuilds the window from there.
 """
@@ -33,9 +34,9 @@ class Verdict:
 
 
 class _Entry:
-    """`token` until it is committed, then 0 and the place of the run's first message."""
+    """`token` until it is committed, then 0 and the place of the run's first message: in which log, and where."""
 
-    __slots__ = ("count", "expires_at_ms", "fingerprint", "leader_epoch", "offset", "token")
+    __slots__ = ("count", "expires_at_ms", "fingerprint", "leader_epoch", "log", "offset", "token")
 
     def __init__(self, token: int) -> None:
         self.fingerprint = b""
@@ -43,6 +44,7 @@ class _Entry:
         self.token = token
         self.offset = -1
         self.leader_epoch = -1
+        self.log = 0
         self.expires_at_ms = 0
 
     def hold(self, key: DedupKey) -> None:
@@ -87,8 +89,9 @@ class DedupWindow:
                 # Even with another content: if that append fails, the key is free.
                 pending[entry.token] = None
             else:
+                is_conflict = not entry.holds(each)
                 known.append(
-                    KeyedResult(each.index, entry.offset, entry.leader_epoch, not entry.holds(each), each.count)
+                    KeyedResult(each.index, entry.offset, entry.leader_epoch, is_conflict, each.count, entry.log)
                 )
         return Verdict(known, list(pending))
 
@@ -120,12 +123,13 @@ class DedupWindow:
         self._reserved[token] = keys
         return token
 
-    def commit(self, token: int, base_offset: int, leader_epoch: int, now_ms: int) -> None:
-        """The batch was appended at `base_offset`: the window of its keys begins now. Raises KeyError for a token that
-        is not pending."""
+    def commit(self, token: int, base_offset: int, leader_epoch: int, now_ms: int, *, log: int = 0) -> None:
+        """The batch was appended to `log` at `base_offset`: the window of its keys begins now. Raises KeyError for a
+        token that is not pending."""
         for each in self._reserved.pop(token):
             entry = self._entries[each.key]
             entry.token = 0
+            entry.log = log
             self._place(each, entry, base_offset, leader_epoch, now_ms + self.window_ms)
 
     def abort(self, token: int) -> None:
@@ -135,9 +139,16 @@ class DedupWindow:
             self.size_bytes -= _cost_bytes(each.key)
 
     def rebuild(
-        self, keys: Iterable[DedupKey], base_offset: int, leader_epoch: int, *, age_ms: int, now_ms: int
+        self,
+        keys: Iterable[DedupKey],
+        base_offset: int,
+        leader_epoch: int,
+        *,
+        age_ms: int,
+        now_ms: int,
+        log: int = 0,
     ) -> None:
-        """Learn the keys of a batch in the log, in the order of the log; `age_ms` by its append time.
+        """Learn the keys of a batch in a log, in the order of the log; `age_ms` by its append time.
 
         A clock that went back makes an age negative: it counts as 0, so that nothing is forgotten early. The memory
         limit does not apply: what is in the log has to be known.
@@ -151,6 +162,7 @@ class DedupWindow:
                 entry = self._entries[each.key] = _Entry(0)
                 self.size_bytes += _cost_bytes(each.key)
             entry.hold(each)
+            entry.log = log
             self._place(each, entry, base_offset, leader_epoch, expires_at_ms)
 
     def note_unreadable(self, *, age_ms: int, now_ms: int) -> None:

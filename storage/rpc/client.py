@@ -7,7 +7,7 @@ import structlog
 from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
-from storage.rpc import membership_messages, messages, methods
+from storage.rpc import membership_messages, messages, methods, schedule_messages
 from storage.rpc.framing import Frame, FrameKind
 from storage.rpc.methods import MalformedMessageError
 from storage.rpc.node_api import ProduceWaiter
@@ -97,6 +97,20 @@ class RemoteNode:
 
     async def members(self, request: membership_messages.MembersRequest) -> membership_messages.MembersResponse:
         return await self._channel.call(methods.MEMBERS, request)
+
+    async def schedule(self, request: messages.ProduceRequest) -> messages.ProduceResponse:
+        timeout_ms = request.timeout_ms + self._settings.produce_margin_ms
+        return await self._channel.call(methods.SCHEDULE, request, timeout_ms=timeout_ms)
+
+    async def scheduled(self, request: schedule_messages.ScheduledRequest) -> schedule_messages.ScheduledResponse:
+        timeout_ms = request.timeout_ms + self._settings.produce_margin_ms
+        return await self._channel.call(methods.SCHEDULED, request, timeout_ms=timeout_ms)
+
+    async def scheduled_list(
+        self, request: schedule_messages.ScheduledListRequest
+    ) -> schedule_messages.ScheduledListResponse:
+        timeout_ms = request.timeout_ms + self._settings.produce_margin_ms
+        return await self._channel.call(methods.SCHEDULED_LIST, request, timeout_ms=timeout_ms)
 
     # --- answers that nobody waits for ---
 

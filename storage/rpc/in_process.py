@@ -2,7 +2,7 @@
 
 import msgspec
 
-from storage.rpc import membership_messages, messages
+from storage.rpc import membership_messages, messages, schedule_messages
 from storage.rpc.node_api import NodeApi, ProduceWaiter
 
 
@@ -64,3 +64,14 @@ class InProcessNode:
 
     async def members(self, request: membership_messages.MembersRequest) -> membership_messages.MembersResponse:
         return await self._node.members(request)
+
+    async def schedule(self, request: messages.ProduceRequest) -> messages.ProduceResponse:
+        return await self._node.schedule(msgspec.structs.replace(request, batch=bytearray(request.batch)))
+
+    async def scheduled(self, request: schedule_messages.ScheduledRequest) -> schedule_messages.ScheduledResponse:
+        return await self._node.scheduled(request)
+
+    async def scheduled_list(
+        self, request: schedule_messages.ScheduledListRequest
+    ) -> schedule_messages.ScheduledListResponse:
+        return await self._node.scheduled_list(request)

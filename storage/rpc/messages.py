@@ -43,13 +43,15 @@ class ProduceRequest(_Message):
 
 class KeyedResult(_Message):
     """What the dedup window knows of the run of `count` records at `index`: stored from `offset` on before, or
-    (`conflict`) its key was used with another content. Nothing of the batch was appended."""
+    (`conflict`) its key was used with another content. Nothing of the batch was appended. `log`: in which of the
+    partition's logs, by its number in `storage.log.log_table`."""
 
     index: int
     offset: int
     leader_epoch: int
     conflict: bool = False
     count: int = 1
+    log: int = 0
 
 
 class ProduceResponse(_Message):

@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from storage.replication.messages import FetchAnswer, FetchRequest, SnapshotAnswer, SnapshotRequest
-from storage.rpc import membership_messages, messages
+from storage.rpc import membership_messages, messages, schedule_messages
 from storage.rpc.framing import Buffer
 from storage.rpc.handshake import OLDEST_VERSION, Hello, Welcome
 from storage.rpc.known_logs import fetch_of_known_logs
@@ -125,6 +125,26 @@ BLOCKED = Method(
     since=4,
     changes_something=lambda request: request.action != "list",
 )
+SCHEDULE = Method(
+    14,
+    "schedule",
+    messages.ProduceRequest,
+    messages.ProduceResponse,
+    request_attachment="batch",
+    since=5,
+    changes_something=lambda _request: True,
+)
+SCHEDULED = Method(
+    15,
+    "scheduled",
+    schedule_messages.ScheduledRequest,
+    schedule_messages.ScheduledResponse,
+    since=5,
+    changes_something=lambda request: request.action != "look",
+)
+SCHEDULED_LIST = Method(
+    16, "scheduled_list", schedule_messages.ScheduledListRequest, schedule_messages.ScheduledListResponse, since=5
+)
 
 NODE_METHODS: dict[int, Method[Any, Any]] = {
     method.number: method
@@ -142,6 +162,9 @@ NODE_METHODS: dict[int, Method[Any, Any]] = {
         MEMBERS,
         COMMIT,
         BLOCKED,
+        SCHEDULE,
+        SCHEDULED,
+        SCHEDULED_LIST,
     )
 }
 """NodeApi's."""

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from storage.rpc import membership_messages, messages
+from storage.rpc import membership_messages, messages, schedule_messages
 
 
 class ProduceWaiter(Protocol):
@@ -55,3 +55,13 @@ class NodeApi(Protocol):
     ) -> membership_messages.HeartbeatResponse: ...
 
     async def members(self, request: membership_messages.MembersRequest) -> membership_messages.MembersResponse: ...
+
+    async def schedule(self, request: messages.ProduceRequest) -> messages.ProduceResponse:
+        """As `produce`, for messages that are to be seen later: the offsets are those of the schedule log."""
+        ...
+
+    async def scheduled(self, request: schedule_messages.ScheduledRequest) -> schedule_messages.ScheduledResponse: ...
+
+    async def scheduled_list(
+        self, request: schedule_messages.ScheduledListRequest
+    ) -> schedule_messages.ScheduledListResponse: ...

@@ -5,7 +5,7 @@ from typing import Any
 from acklog.wire.batch import DedupKey
 from acklog.wire.identifiers import Receipt
 from acklog.wire.record import Record
-from storage.rpc import membership_messages, messages
+from storage.rpc import membership_messages, messages, schedule_messages
 from storage.rpc.node_api import ProduceWaiter
 from tests.support.answers import Answers
 
@@ -63,6 +63,13 @@ ANSWERS: dict[str, Any] = {
             )
         ],
     ),
+    "schedule": messages.ProduceResponse(7, 3, 1_700_000_000_000),
+    "scheduled": schedule_messages.ScheduledResponse(
+        schedule_messages.ScheduledItem(7, 3, "scheduled", 1_700_000_000_000, 7, 1, Record(b"x"))
+    ),
+    "scheduled_list": schedule_messages.ScheduledListResponse(
+        [schedule_messages.ScheduledItem(7, 3, "scheduled", 1_700_000_000_000, 7, 1, Record(b""))], True, 5
+    ),
 }
 REQUESTS: dict[str, Any] = {
     "produce": messages.ProduceRequest(TOPIC_ID, 2, bytearray(b"batch" * 1000), acks=1, timeout_ms=5000),
@@ -82,6 +89,9 @@ REQUESTS: dict[str, Any] = {
         2, GROUP_ID, "me", 3, [TOPIC_ID], ["orders.*"], "a", 15_000, True, "first", 4, 5000
     ),
     "members": membership_messages.MembersRequest(2, GROUP_ID),
+    "schedule": messages.ProduceRequest(TOPIC_ID, 2, bytearray(b"batch" * 1000), acks=1, timeout_ms=5000),
+    "scheduled": schedule_messages.ScheduledRequest(TOPIC_ID, 2, "move", 7, 3, 1_700_000_000_000, -1, 5000),
+    "scheduled_list": schedule_messages.ScheduledListRequest(TOPIC_ID, 2, 0, -1, 1_700_000_000_000, 10, 5000),
 }
 
 
@@ -132,3 +142,14 @@ class FakeNode(Answers):
 
     async def members(self, request: membership_messages.MembersRequest) -> membership_messages.MembersResponse:
         return await self._call("members", request)  # type: ignore[no-any-return]
+
+    async def schedule(self, request: messages.ProduceRequest) -> messages.ProduceResponse:
+        return await self._call("schedule", request)  # type: ignore[no-any-return]
+
+    async def scheduled(self, request: schedule_messages.ScheduledRequest) -> schedule_messages.ScheduledResponse:
+        return await self._call("scheduled", request)  # type: ignore[no-any-return]
+
+    async def scheduled_list(
+        self, request: schedule_messages.ScheduledListRequest
+    ) -> schedule_messages.ScheduledListResponse:
+        return await self._call("scheduled_list", request)  # type: ignore[no-any-return]

@@ -10,7 +10,7 @@ from storage.log.log_table import LOGS, LogSpec, Space
 from storage.node.replicas.replica_host import ReplicaHost
 from storage.rpc.handshake import NEWEST_VERSION
 
-TOY = 2
+TOY = 3
 
 
 @contextmanager

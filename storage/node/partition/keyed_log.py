@@ -15,7 +15,7 @@ _READ_BYTES = 4 * 1024 * 1024
 
 
 async def read_keys(log: PartitionLog, window: DedupWindow, clock: Clock) -> None:
-    """Fill `window`, which is empty, with the keys of the batches that were appended within it (rule R19).
+    """Fill `window` with the keys of the log's batches that were appended within it (rule R19).
 
     What cannot be read is stepped over, and the window told of it (rule R40). Raises ServerError: STORAGE_FAILED, and
     RECORDS_CORRUPT where the whole log is not served.
@@ -55,7 +55,14 @@ class _Reading:
                 self._judge_damage(header.append_time_ms)
                 continue
             age_ms = self._wall_now_ms - header.append_time_ms
-            self._window.rebuild(keys, header.base_offset, header.leader_epoch, age_ms=age_ms, now_ms=self._now_ms)
+            self._window.rebuild(
+                keys,
+                header.base_offset,
+                header.leader_epoch,
+                age_ms=age_ms,
+                now_ms=self._now_ms,
+                log=self._log.key.kind,
+            )
 
     def end_range(self, latest_ms: int) -> None:
         """Nothing follows that was appended at `latest_ms` or before."""

@@ -59,10 +59,10 @@ class KeyedRuns:
         self._window.window_ms = self._leadership.topic.config.dedup_window_ms
         return self._window.reserve(keys, self._clock.monotonic_ms())
 
-    def stored(self, token: int, base_offset: int, leader_epoch: int) -> None:
-        """They are committed, and remembered for as long as the topic says now."""
+    def stored(self, token: int, base_offset: int, leader_epoch: int, log: int) -> None:
+        """They are committed in the log of this number, and remembered for as long as the topic says now."""
         self._window.window_ms = self._leadership.topic.config.dedup_window_ms
-        self._window.commit(token, base_offset, leader_epoch, self._clock.monotonic_ms())
+        self._window.commit(token, base_offset, leader_epoch, self._clock.monotonic_ms(), log=log)
         self._wake(token)
 
     def release(self, token: int | None) -> None:

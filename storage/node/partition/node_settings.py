@@ -6,6 +6,7 @@ from storage.delivery.delivery_settings import DeliverySettings
 from storage.groups.coordinator_settings import CoordinatorSettings
 from storage.log.log_settings import LogStoreSettings
 from storage.produce.producer_window import ProducerWindowSettings
+from storage.schedule.schedule_settings import ScheduleSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,10 @@ class NodeSettings:
     """A partition's delivery log is snapshotted and trimmed when it has grown by this much."""
 
     delivery_segment_bytes: int = 8 * 1024 * 1024
+
+    schedule: ScheduleSettings = field(default_factory=ScheduleSettings)
+
+    schedule_segment_bytes: int = 16 * 1024 * 1024
 
     expiries_per_step_max: int = 1_000
     """Leases that one step of a partition's timer gives back, so that a mass expiry does not stall the loop."""

@@ -1,4 +1,4 @@
-"""One partition's messages as its leader runs them: the only writer of its log and its dedup window.
+"""One log of a partition that messages come to, as its leader runs it: the only writer of it.
 
 All decisions happen on the event loop between two awaits, so they need no locks. A send completes when the high
 watermark passes it, or when as many replicas hold it as it asked for. With one replica that is the leader's own durable
@@ -7,7 +7,7 @@ end; the rule stays the same with more.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from acklog.wire.batch import NO_PRODUCER, BatchHeader, stamped_header
 from acklog.wire.problems import ProblemCode
@@ -15,7 +15,6 @@ from cluster.errors import ServerError
 from cluster.model.values import NamedProducer, Topic
 from cluster.ports.clock import Clock
 from storage.log.log_queue import Appended
-from storage.log.log_table import LogKind
 from storage.log.partition_log import PartitionLog
 from storage.node.partition.batch_cache import BatchCache
 from storage.node.partition.commit_waiters import CommitWaiters
@@ -23,7 +22,6 @@ from storage.node.partition.keyed_runs import KeyedRuns
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.partition.pending_append import OVERLOADED_RETRY_MS, PendingAppend, unconfirmed
 from storage.node.partition.sent_batches import SentBatches, SourceKey
-from storage.produce.dedup_window import DedupWindow
 from storage.produce.produce_check import check_mapping, checked_header, checked_keys
 from storage.produce.producer_fence import check_producer
 from storage.produce.producer_window import Known, ProducerWindow
@@ -41,15 +39,17 @@ from storage.rpc.producer_epoch import ProducerEpoch
 
 
 class PartitionHost:
-    """`on_high_watermark` is called after every advance, with the partition's number. `find_producer` finds a named one
-    by its id."""
+    """Of the messages, or of those that are scheduled. `keyed` and `tokens`, the numbers of appends whose copies are
+    counted, are the partition's: both logs share them. `on_high_watermark` is called after every advance, with the
+    partition's number. `find_producer` finds a named one by its id."""
 
     def __init__(
         self,
         partition: int,
         *,
         log: PartitionLog,
-        dedup: DedupWindow,
+        keyed: KeyedRuns,
+        tokens: Iterator[int],
         producers: ProducerWindow,
         find_producer: Callable[[str], NamedProducer | None],
         leadership: Leadership,
@@ -61,9 +61,10 @@ class PartitionHost:
         self.partition = partition
         self.log = log
         self.leader_epoch = leadership.leader_epoch
-        self._waiters = CommitWaiters(leadership.high_watermark(LogKind.MESSAGES), clock)
+        self._waiters = CommitWaiters(leadership.high_watermark(log.key.kind), clock)
         self._leadership = leadership
-        self._keyed = KeyedRuns(dedup, leadership, clock)
+        self._keyed = keyed
+        self._tokens = tokens
         self._sent = SentBatches(producers, clock)
         self._find_producer = find_producer
         self._cache = cache
@@ -73,7 +74,6 @@ class PartitionHost:
         self._inbox_bytes = 0
         self._uncommitted: deque[PendingAppend] = deque()
         self._counted: dict[int, PendingAppend] = {}
-        self._last_counted = 0
         self._moved_to = self.log.log_end
         self._settled: asyncio.Future[None] | None = None
         self._has_ended = False
@@ -127,8 +127,18 @@ class PartitionHost:
         if header.is_keyed or header.producer_id != NO_PRODUCER:
             return False
         self._check_leadership(request.acks)
-        self._append(request, header, None, None, waiter)
+        self._append(request, None, None, waiter)
         return True
+
+    async def append_own(self, batch: bytearray, *, timeout_ms: int) -> ProduceResponse:
+        """A batch that this node has made, committed when this returns. A partition that takes no new messages takes
+        those that it has promised. Raises ServerError as `produce` does."""
+        self._check_room(len(batch))
+        self._check_takes(ACKS_ALL)
+        answer: asyncio.Future[ProduceResponse] = asyncio.get_running_loop().create_future()
+        request = ProduceRequest(self.topic.id, self.partition, batch, timeout_ms=timeout_ms)
+        self._append(request, None, None, answer)
+        return await answer
 
     async def _take(
         self, request: ProduceRequest, header: BatchHeader, source: SourceKey | None, waiter: ProduceWaiter
@@ -149,7 +159,7 @@ class PartitionHost:
             check_mapping(request, self.topic)
             self._check_producer(request.producer)  # it may have been opened again meanwhile
             token = self._keyed.reserve(keys)
-        self._append(request, header, source, token, waiter)
+        self._append(request, source, token, waiter)
         return []
 
     def _check_producer(self, claim: ProducerEpoch | None) -> None:
@@ -171,19 +181,25 @@ class PartitionHost:
 
     def _validate(self, request: ProduceRequest) -> BatchHeader:
         header = checked_header(request, self.topic)
-        if self._inbox_bytes + header.length > self._settings.partition_inbox_bytes_max:
+        self._check_room(header.length)
+        return header
+
+    def _check_room(self, size_bytes: int) -> None:
+        if self._inbox_bytes + size_bytes > self._settings.partition_inbox_bytes_max:
             raise ServerError(
                 ProblemCode.OVERLOADED,
                 f"The partition has {self._inbox_bytes} bytes waiting to be written, "
                 f"the limit is {self._settings.partition_inbox_bytes_max}.",
                 retry_after_ms=OVERLOADED_RETRY_MS,
             )
-        return header
 
     def _check_leadership(self, acks: int) -> None:
         if self.partition in self.topic.decommissioned:
             detail = f"Partition {self.partition} of {self.topic.name} is decommissioned and takes no new messages."
             raise ServerError(ProblemCode.PARTITION_DECOMMISSIONED, detail, field="partition")
+        self._check_takes(acks)
+
+    def _check_takes(self, acks: int) -> None:
         refusal = self._refusal(acks)
         if refusal is Refusal.NOT_ENOUGH_REPLICAS:
             needed = self.topic.config.min_insync_replicas
@@ -208,7 +224,6 @@ class PartitionHost:
     def _append(
         self,
         request: ProduceRequest,
-        header: BatchHeader,
         source: SourceKey | None,
         token: int | None,
         waiter: ProduceWaiter,
@@ -222,7 +237,7 @@ class PartitionHost:
         except Exception:
             self._keyed.release(token)
             raise
-        self._inbox_bytes += header.length
+        self._inbox_bytes += len(batch)
         append.begin(request.timeout_ms)
 
     def flushed(self, append: PendingAppend, appended: Appended) -> None:
@@ -248,9 +263,9 @@ class PartitionHost:
 
     def _count(self, append: PendingAppend) -> None:
         """Whoever asked for a number of replicas waits for these, committed or not."""
-        self._last_counted += 1
-        self._counted[self._last_counted] = append
-        self._leadership.await_acks(LogKind.MESSAGES, append.appended.next_offset, append.acks, self._last_counted)
+        token = next(self._tokens)
+        self._counted[token] = append
+        self._leadership.await_acks(self.log.key.kind, append.appended.next_offset, append.acks, token)
 
     def acks_reached(self, tokens: Iterable[int]) -> None:
         for token in tokens:
@@ -320,7 +335,7 @@ class PartitionHost:
         while self._uncommitted and self._uncommitted[0].appended.next_offset <= self.high_watermark:
             done = self._uncommitted.popleft()
             if done.token is not None:
-                self._keyed.stored(done.token, done.appended.base_offset, self.leader_epoch)
+                self._keyed.stored(done.token, done.appended.base_offset, self.leader_epoch, self.log.key.kind)
             if done.acks == ACKS_ALL:
                 done.tell()
         self._tell_settled()

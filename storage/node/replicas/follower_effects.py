@@ -1,7 +1,7 @@
 """What a follower's machine wants done to the logs, done."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -33,13 +33,14 @@ logger = structlog.get_logger(__name__)
 
 
 class FollowerEffects:
-    """Of one replica. `report` hears what came of each; it may be called from within `append`."""
+    """Of one replica. `producers` are those of the logs that gateways send to, by number. `report` hears what came of
+    each; it may be called from within `append`."""
 
     def __init__(
         self,
         partition: PartitionId,
         logs: Sequence[PartitionLog],
-        producers: ProducerMirror,
+        producers: Mapping[int, ProducerMirror],
         context: ReplicaContext,
         report: Callable[[FollowerEvent], None],
     ) -> None:
@@ -75,8 +76,8 @@ class FollowerEffects:
         if error is not None:
             self._could_not(effect.log, effect.serial, error)
         else:
-            if effect.log == LogKind.MESSAGES:
-                self._producers.note(batches)
+            if effect.log in self._producers:
+                self._producers[effect.log].note(batches)
             self._report(LogChanged(effect.log, effect.serial))
 
     async def compact(self, *, high_watermark: int, leader_epoch: int) -> None:
@@ -109,8 +110,8 @@ class FollowerEffects:
         logger.info("log_truncated", log=str(log.key), offset=effect.offset, log_end=log.log_end)
         await log.truncate_to(effect.offset)
         self._context.cache.drop(log.key)
-        if effect.log == LogKind.MESSAGES:
-            self._producers.truncated(log.log_end)
+        if effect.log in self._producers:
+            self._producers[effect.log].truncated(log.log_end)
 
     async def _snapshot_is_beyond(self, log: PartitionLog, offset: int) -> bool:
         """Its state has what is to be cut: that takes an unclean election, as else only what is committed is in it."""
@@ -142,8 +143,8 @@ class FollowerEffects:
         logger.info("log_begun_anew", log=str(log.key), offset=offset)
         await log.reset_to(offset)
         self._context.cache.drop(log.key)
-        if effect.log == LogKind.MESSAGES:
-            self._producers.forget()
+        if effect.log in self._producers:
+            self._producers[effect.log].forget()
 
     async def _ask(self, leader: int, request: SnapshotRequest) -> SnapshotAnswer:
         peer = self._context.peers.peer(leader)

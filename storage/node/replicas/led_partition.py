@@ -1,7 +1,7 @@
 """Everything that a node holds of one partition that it leads, opened and closed together."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import structlog
@@ -16,6 +16,7 @@ from storage.node.groups.delivery_steps import DeliverySteps
 from storage.node.groups.partition_groups import PartitionGroups
 from storage.node.partition.partition_host import PartitionHost
 from storage.node.partition.record_reader import RecordReader
+from storage.node.schedule.schedule_host import ScheduleHost
 from storage.replication.leadership import Leadership, LeadershipListener
 
 logger = structlog.get_logger(__name__)
@@ -23,8 +24,8 @@ logger = structlog.get_logger(__name__)
 
 @dataclass(slots=True)
 class Partition:
-    """`groups`, `steps` and `delivery` share the partition's delivery state; `host` owns its messages. `leadership`
-    knows whether what all of them say is still true."""
+    """`groups`, `steps` and `delivery` share the partition's delivery state; `host` owns its messages, `schedule` those
+    that are to be seen later. `leadership` knows whether what all of them say is still true."""
 
     leadership: Leadership
 
@@ -33,11 +34,16 @@ class Partition:
     delivery: DeliveryHost
     groups: PartitionGroups
     steps: DeliverySteps
+    schedule: ScheduleHost
     listeners: Mapping[int, LeadershipListener] = field(init=False)
     """Who appends to which log, by its number: told what is committed of it."""
 
     def __post_init__(self) -> None:
-        self.listeners = {LogKind.MESSAGES: self.host, LogKind.DELIVERY: self.delivery}
+        self.listeners = {
+            LogKind.MESSAGES: self.host,
+            LogKind.DELIVERY: self.delivery,
+            LogKind.SCHEDULE: self.schedule.scheduled,
+        }
 
     @property
     def topic_id(self) -> str:
@@ -62,10 +68,16 @@ class Partition:
     async def begin(self) -> None:
         """Let time do its work from now on."""
         self.steps.arm()
+        self.schedule.look()
         try:
             await self.groups.advance_log_start()
         except ServerError as error:  # the next retention tries again
             logger.warning("group_jump_delayed", topic=self.host.topic.name, partition=self.number, reason=str(error))
+
+    def acks_reached(self, tokens: Sequence[int]) -> None:
+        """Of appends whose copies are counted; each belongs to one of the logs."""
+        self.host.acks_reached(tokens)
+        self.schedule.scheduled.acks_reached(tokens)
 
     def end_leadership(self) -> None:
         """Another leads, or will: who waits is told that this one will never know, and nothing more is taken."""
@@ -78,6 +90,7 @@ class Partition:
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 await self.host.wait_until_committed()
+                await self.schedule.scheduled.wait_until_committed()
                 await self.delivery.wait_until_idle()
         except TimeoutError:
             self.end_leadership()
@@ -85,5 +98,7 @@ class Partition:
     async def close(self) -> None:
         """Nothing new may come; waits for what is under way and leaves a snapshot."""
         self.host.stop_waiting()
+        self.schedule.scheduled.stop_waiting()
+        await self.schedule.close()
         await self.steps.close()
         await self.delivery.close()

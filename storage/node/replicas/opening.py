@@ -1,7 +1,8 @@
 """Bringing a partition to life, for who leads it: from what its logs hold."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import count
 from typing import Protocol
 
 import msgspec
@@ -10,7 +11,6 @@ from acklog.wire.batch import BatchCorruptError
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
-from cluster.model.values import Topic
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
 from storage.delivery.records import DeliveryFormatError
@@ -27,10 +27,13 @@ from storage.node.groups.delivery_steps import DeliverySteps
 from storage.node.groups.partition_groups import PartitionGroups
 from storage.node.partition.batch_cache import BatchCache
 from storage.node.partition.keyed_log import read_keys
+from storage.node.partition.keyed_runs import KeyedRuns
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.partition.partition_host import PartitionHost
 from storage.node.partition.record_reader import RecordReader
 from storage.node.replicas.led_partition import Partition
+from storage.node.schedule.schedule_host import ScheduleHost
+from storage.node.schedule.schedule_keeper import ScheduleKeeper
 from storage.produce.dedup_window import DedupWindow
 from storage.produce.producer_window import ProducerWindow
 from storage.replication.leadership import Leadership
@@ -46,7 +49,12 @@ class LedReplica(Leadership, Protocol):
     def logs(self) -> Sequence[PartitionLog]: ...
 
     @property
-    def producers(self) -> ProducerWindow: ...
+    def producers(self) -> Mapping[int, ProducerWindow]:
+        """Of the logs that gateways send to, by number."""
+        ...
+
+    @property
+    def schedule(self) -> ScheduleKeeper: ...
 
 
 class PartitionOpener:
@@ -98,17 +106,33 @@ class PartitionOpener:
     async def _open(self, replica: "LedReplica") -> Partition:
         topic, number = replica.topic, replica.number
         log = replica.logs[LogKind.MESSAGES]
-        host = PartitionHost(
-            number,
-            log=log,
-            dedup=await self._rebuild_dedup(topic, log),
-            producers=replica.producers,
-            find_producer=lambda producer_id: self._metadata.producers.find(producer_id),
-            leadership=replica,
-            cache=self._cache,
+        keyed = KeyedRuns(await self._rebuild_dedup(replica), replica, self._clock)
+        tokens = count(1)
+
+        def host_of(kind: int, on_high_watermark: Callable[[int], None]) -> PartitionHost:
+            return PartitionHost(
+                number,
+                log=replica.logs[kind],
+                keyed=keyed,
+                tokens=tokens,
+                producers=replica.producers[kind],
+                find_producer=lambda producer_id: self._metadata.producers.find(producer_id),
+                leadership=replica,
+                cache=self._cache,
+                clock=self._clock,
+                settings=self._settings,
+                on_high_watermark=on_high_watermark,
+            )
+
+        host = host_of(LogKind.MESSAGES, partial(self._on_high_watermark, topic.id))
+        schedule = ScheduleHost(
+            host,
+            host_of(LogKind.SCHEDULE, lambda _number: schedule.look()),
+            replica.schedule,
+            replica,
             clock=self._clock,
-            settings=self._settings,
-            on_high_watermark=partial(self._on_high_watermark, topic.id),
+            settings=self._settings.schedule,
+            on_crashed=self._on_crashed,
         )
         delivery = await self._open_delivery(replica)
         reader = RecordReader(log, self._cache, read_ahead_bytes=self._settings.read_ahead_bytes)
@@ -134,7 +158,7 @@ class PartitionOpener:
             settings=self._settings,
             on_returned=on_returned,
         )
-        return Partition(replica, host, reader, delivery, groups, steps)
+        return Partition(replica, host, reader, delivery, groups, steps, schedule)
 
     async def _open_delivery(self, replica: "LedReplica") -> DeliveryHost:
         delivery = DeliveryHost(
@@ -154,10 +178,12 @@ class PartitionOpener:
             raise _state_damaged(error) from error
         return delivery
 
-    async def _rebuild_dedup(self, topic: Topic, log: PartitionLog) -> DedupWindow:
-        """The keys of the last window, from the log itself: what a new leader needs to answer a retry (rule R19)."""
-        window = DedupWindow(window_ms=topic.config.dedup_window_ms, limit_bytes=self._settings.dedup_window_bytes_max)
-        await read_keys(log, window, self._clock)
+    async def _rebuild_dedup(self, replica: "LedReplica") -> DedupWindow:
+        """The keys of the last window, from the logs: what a new leader needs to answer a retry (rule R19)."""
+        config = replica.topic.config
+        window = DedupWindow(window_ms=config.dedup_window_ms, limit_bytes=self._settings.dedup_window_bytes_max)
+        for kind in replica.producers:
+            await read_keys(replica.logs[kind], window, self._clock)
         return window
 
 

@@ -116,7 +116,8 @@ class PartitionService:
         partition, self._ended = self._ended, None
         if partition is not None:
             await partition.close()
-            self._cache.drop(partition.host.log.key)
+            for host in (partition.host, partition.schedule.scheduled):
+                self._cache.drop(host.log.key)
 
     async def close(self, timeout_ms: int) -> None:
         """Take nothing more; finish what was accepted, as long as followers come for it, `timeout_ms` at most."""

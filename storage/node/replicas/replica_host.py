@@ -7,7 +7,7 @@ the event loop; a stale completion is known to the machine by its serial or its 
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import structlog
 
@@ -32,6 +32,7 @@ from storage.node.replicas.replica_logs import ReplicaPartitionLog
 from storage.node.replicas.served_logs import ServedLogs
 from storage.node.replicas.standing import Standing
 from storage.node.replicas.store_effects import StoreEffect, StoreEffects
+from storage.node.schedule.schedule_keeper import ScheduleKeeper
 from storage.replication import follower_events, leader_events
 from storage.replication.assignment import Assignment
 from storage.replication.fetch_answer import Read
@@ -56,7 +57,8 @@ class ReplicaHost:
         *,
         logs: Sequence[PartitionLog],
         high_watermarks: Sequence[int],
-        producers: ProducerMirror,
+        producers: Mapping[int, ProducerMirror],
+        schedule: ScheduleKeeper,
         context: ReplicaContext,
         listener: ServiceListener,
     ) -> None:
@@ -64,7 +66,9 @@ class ReplicaHost:
         self.number = number
         self.id = PartitionId(topic.id, number)
         self.logs = tuple(logs)
-        self.producers = producers.window
+        self.producers = {log: mirror.window for log, mirror in producers.items()}
+        self.schedule = schedule
+        schedule.is_alone = lambda: not self.is_replicated
         self.seen_revision = -1
         self._context = context
         self._replica = PartitionReplica(
@@ -224,7 +228,7 @@ class ReplicaHost:
                 self._high_watermark_advanced(effect.log, effect.high_watermark)
             case leader_events.AcksReached():
                 if self.partition is not None:
-                    self.partition.host.acks_reached(effect.tokens)
+                    self.partition.acks_reached(effect.tokens)
             case leader_events.AcksUnknown():
                 pass  # the partition's host knows by the end of the leadership
             case leader_events.ServiceChanged():
@@ -257,6 +261,8 @@ class ReplicaHost:
             case follower_events.HighWatermarkLearned():
                 if self.reads is not None and effect.log == LogKind.MESSAGES:
                     self.reads.learn(effect.high_watermark)
+                elif effect.log == LogKind.SCHEDULE:
+                    self.schedule.advance(effect.high_watermark)
             case follower_events.RaiseLogStart():
                 self._follower_effects.raise_log_start(effect)
             case follower_events.Contradiction():
@@ -270,6 +276,8 @@ class ReplicaHost:
 
     def _high_watermark_advanced(self, log: int, high_watermark: int) -> None:
         self._has_news = True
+        if log == LogKind.SCHEDULE:
+            self.schedule.advance(high_watermark)
         if self.partition is not None:
             listener = self.partition.listeners.get(log)
             if listener is not None:
@@ -357,6 +365,7 @@ class ReplicaHost:
         self._end_reads()
         self._timer.close()
         self._context.sessions.withdraw(self.id)
+        await self.schedule.close()
         await self._follower_effects.come_to_rest()
         await self._tasks.cancel()
         for log in self.logs:

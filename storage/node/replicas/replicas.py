@@ -191,14 +191,17 @@ class Replicas:
                 await self._context.snapshots.finish_restart(logs[LogKind.DELIVERY])
             except (CheckpointDamagedError, DiskFailedError):  # others have it, too
                 is_state_readable = False
-        producers = ProducerMirror(self._context.producers, self._context.clock)
-        await producers.rebuild(logs[LogKind.MESSAGES], bytes_max=self._settings.producers_read_bytes_max)
+        producers = {}
+        for kind in (LogKind.MESSAGES, LogKind.SCHEDULE):
+            producers[kind] = mirror = ProducerMirror(self._context.producers, self._context.clock)
+            await mirror.rebuild(logs[kind], bytes_max=self._settings.producers_read_bytes_max)
         replica = ReplicaHost(
             topic,
             number,
             logs=logs,
             high_watermarks=[self._known_of(log) for log in logs],
             producers=producers,
+            schedule=self._context.schedules.of(logs[LogKind.SCHEDULE]),
             context=self._context,
             listener=self,
         )
@@ -241,6 +244,7 @@ class Replicas:
         """This node is no replica of it any more, or its topic is gone."""
         topic_id = replica.topic.id
         await replica.close()
+        await self._context.schedules.forget(replica.logs[LogKind.SCHEDULE].key)
         for log in replica.logs:  # what was never committed must not be read in a later life of the log
             self._context.cache.drop(log.key)
         del self.held.hosts[replica.id]

@@ -15,8 +15,11 @@ from storage.replication.fetch_answer import Read
 logger = structlog.get_logger(__name__)
 
 
+_IN_MEMORY = frozenset({LogKind.MESSAGES, LogKind.SCHEDULE})
+
+
 class ServedLogs:
-    """Of one partition. The newest batches of messages come from memory."""
+    """Of one partition. The newest batches that gateways sent come from memory."""
 
     def __init__(self, logs: Sequence[PartitionLog], cache: BatchCache) -> None:
         self._logs = logs
@@ -25,7 +28,7 @@ class ServedLogs:
     async def read(self, read: Read) -> bytes:
         """Whole batches. None where the log was cut or removed meanwhile, or is damaged there."""
         log = self._logs[read.log]
-        if read.log == LogKind.MESSAGES:
+        if read.log in _IN_MEMORY:
             cached = self._read_cached(log, read)
             if cached:
                 return cached

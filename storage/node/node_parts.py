@@ -1,0 +1,78 @@
+"""What the replicas of a node share, put together."""
+
+from collections.abc import Callable
+
+from storage.delivery.partition_delivery import PartitionDelivery
+from storage.log.high_watermarks import HighWatermarks
+from storage.log.store import LogStore
+from storage.node.groups.delivery_snapshots import DeliverySnapshots
+from storage.node.groups.waiting import TopicReaders
+from storage.node.node_ports import NodePorts
+from storage.node.partition.batch_cache import BatchCache
+from storage.node.partition.node_settings import NodeSettings
+from storage.node.replicas.fetch_service import FetchService
+from storage.node.replicas.fetch_sessions import FetchSessions
+from storage.node.replicas.isr_writer import IsrWriter
+from storage.node.replicas.opening import PartitionOpener
+from storage.node.replicas.replica_context import ReplicaContext
+from storage.node.schedule.schedule_keeper import ScheduleKeepers
+from storage.replication.assignment import ReplicaIdentity
+from storage.replication.replication_settings import ReplicationSettings
+
+
+def replica_context(
+    ports: NodePorts,
+    me: ReplicaIdentity,
+    logs: LogStore,
+    high_watermarks: HighWatermarks,
+    *,
+    sessions: FetchSessions,
+    service: FetchService,
+    cache: BatchCache,
+    settings: NodeSettings,
+    replication: ReplicationSettings,
+    readers: Callable[[str], TopicReaders],
+    is_registered: Callable[[], bool],
+    on_crashed: Callable[[BaseException], None],
+) -> ReplicaContext:
+    """`readers` are those who wait for messages of a topic."""
+
+    def new_delivery_state(leader_epoch: int) -> PartitionDelivery:
+        return PartitionDelivery(
+            leader_epoch=leader_epoch,
+            groups_max=settings.groups_per_partition_max,
+            settings=settings.delivery,
+        )
+
+    snapshots = DeliverySnapshots(ports.disk, ports.io, ports.clock, new_state=new_delivery_state)
+    opener = PartitionOpener(
+        logs,
+        metadata=ports.metadata,
+        dead_letters=ports.dead_letters,
+        snapshots=snapshots,
+        cache=cache,
+        clock=ports.clock,
+        entropy=ports.entropy,
+        settings=settings,
+        on_high_watermark=lambda topic_id, number: readers(topic_id).note_all(number),
+        on_returned=lambda topic_id, group_id, number: readers(topic_id).note(group_id, number),
+        on_crashed=on_crashed,
+    )
+    return ReplicaContext(
+        me=me,
+        sessions=sessions,
+        service=service,
+        peers=ports.peers,
+        isr_writer=IsrWriter(ports.store, ports.metadata, changes_at_once=settings.isr_changes_at_once),
+        opener=opener,
+        snapshots=snapshots,
+        schedules=ScheduleKeepers(ports.schedule_indexes, ports.io, ports.clock, settings.schedule, on_crashed),
+        high_watermarks=high_watermarks,
+        cache=cache,
+        clock=ports.clock,
+        settings=replication,
+        producers=settings.producers,
+        close_timeout_ms=settings.partition_close_timeout_ms,
+        is_registered=is_registered,
+        on_crashed=on_crashed,
+    )

@@ -1,0 +1,50 @@
+"""What the leader before has appended of what was due, and did not live to record."""
+
+import asyncio
+
+from acklog.wire.batch import decode_records
+from acklog.wire.identifiers import parse_schedule_id
+from acklog.wire.record import Record
+from storage.log.log_walk import LogWalk, Unreadable
+from storage.node.partition.partition_host import PartitionHost
+from storage.node.schedule.schedule_keeper import ScheduleKeeper
+from storage.schedule.changes import Fired, Note, Passed
+from storage.schedule.entries import ScheduledEntry
+
+_READ_BYTES = 1024 * 1024
+
+
+async def find_deliveries(messages: PartitionHost, keeper: ScheduleKeeper, end: int) -> list[Note]:
+    """What is to be noted of the messages between the last record and `end`, all of them committed. Nothing where
+    nothing is scheduled. Raises ServerError, IndexFailedError."""
+    state = keeper.state
+    if not state.pending:
+        return []
+    begin = state.messages_end
+    if begin > end:  # what was recorded has been cut away since (rule R9)
+        begin = messages.log.log_start
+    notes: list[Note] = []
+    walk = LogWalk(messages.log, begin, end)
+    while (found := await walk.next(_READ_BYTES)) is not None:
+        if isinstance(found, Unreadable):
+            continue  # nobody can read it: what was in there is appended again
+        for header, data in found:
+            try:
+                records = decode_records(data, header)
+            except ValueError:
+                continue
+            for offset, record in enumerate(records, header.base_offset):
+                id_ = await _pending_as(record, messages, keeper)
+                if id_ is not None:
+                    notes.append(Fired([id_], offset, header.leader_epoch))
+        await asyncio.sleep(0)
+    return [*notes, Passed(end)]
+
+
+async def _pending_as(record: Record, messages: PartitionHost, keeper: ScheduleKeeper) -> int | None:
+    """Which pending message of this partition the record was; None for all others, copies in other partitions too."""
+    named = None if record.schedule is None else parse_schedule_id(record.schedule.id)
+    if named is None or (named.topic_id, named.partition) != (messages.topic.id, messages.partition):
+        return None
+    entry = await keeper.find(named.offset)
+    return named.offset if isinstance(entry, ScheduledEntry) and entry.epoch == named.epoch else None

@@ -1,0 +1,271 @@
+"""A partition's schedule as its leader runs it: what is due goes among the messages, once and never early (rule R31).
+
+A message that is due is appended to the partition's messages like any other batch, and names the scheduled message that
+it was. When that is committed, the schedule log is told so. Where a leader dies in between, the next one finds what was
+appended and not recorded by looking through the messages behind the last record: no window of time is involved. It does
+so before it decides anything.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import structlog
+
+from acklog.wire.batch import encode_batch
+from acklog.wire.identifiers import ScheduleId
+from acklog.wire.problems import ProblemCode
+from acklog.wire.record import Record, Schedule
+from cluster.errors import ServerError
+from cluster.ports.clock import Clock
+from storage.node.partition.partition_host import PartitionHost
+from storage.node.schedule.earlier_deliveries import find_deliveries
+from storage.node.schedule.schedule_keeper import ScheduleKeeper
+from storage.node.schedule.schedule_writer import UNTIL_KNOWN_MS, ScheduleWriter
+from storage.replication.leadership import Leadership
+from storage.schedule.changes import Change, Fired, Note, Passed
+from storage.schedule.entries import Due
+from storage.schedule.near_future import NearFuture
+from storage.schedule.schedule_index import IndexFailedError
+from storage.schedule.schedule_settings import ScheduleSettings
+
+logger = structlog.get_logger(__name__)
+
+NOTHING_WAS_DONE = frozenset(
+    {
+        ProblemCode.UNAVAILABLE,
+        ProblemCode.OVERLOADED,
+        ProblemCode.NOT_ENOUGH_REPLICAS,
+        ProblemCode.STORAGE_FULL,
+    }
+)
+
+
+@dataclass(slots=True)
+class ScheduleFigures:
+    """Since this leader began. `late_ms` adds up how much later than due messages were committed, `late_ms_max` is the
+    most."""
+
+    delivered: int = 0
+    late_ms: int = 0
+    late_ms_max: int = 0
+
+
+class ScheduleHost:
+    """`begin`, then `close`. `messages` and `scheduled` are the partition's two logs that messages come to."""
+
+    def __init__(
+        self,
+        messages: PartitionHost,
+        scheduled: PartitionHost,
+        keeper: ScheduleKeeper,
+        leadership: Leadership,
+        *,
+        clock: Clock,
+        settings: ScheduleSettings,
+        on_crashed: Callable[[BaseException], None],
+    ) -> None:
+        self.figures = ScheduleFigures()
+        self.near = NearFuture(settings)
+        self.messages = messages
+        self.scheduled = scheduled
+        self.keeper = keeper
+        self.leadership = leadership
+        self.writer = ScheduleWriter(scheduled)
+        self._clock = clock
+        self._settings = settings
+        self._on_crashed = on_crashed
+        self._news = asyncio.Event()
+        self._ready: asyncio.Event = asyncio.Event()
+        self._tasks: dict[asyncio.Task[None], None] = {}
+        self._has_begun = False
+        self._is_closed = False
+        self._noted_end = 0
+        self._unrecorded: list[Fired] = []
+        self._recorded_all = asyncio.Event()
+        self._changing: dict[int, asyncio.Future[None]] = {}
+
+    @property
+    def pending(self) -> int:
+        """How many messages are scheduled."""
+        return self.keeper.state.pending
+
+    # --- life ------------------------------------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """More is committed in the schedule log, or the leadership has just begun: most partitions never have
+        anything, and never begin."""
+        if not self._has_begun and not self._is_closed and self.keeper.has_any:
+            self._has_begun = True
+            self._start(self._open())
+
+    async def wait_ready(self) -> None:
+        """Until it is known what the leader before has done. The caller bounds the time."""
+        if self.keeper.has_any:
+            self.look()
+            await self._ready.wait()
+
+    @asynccontextmanager
+    async def changing(self, id_: int) -> AsyncIterator[None]:
+        """Whoever wants to cancel or move a message waits for who came before."""
+        while (before := self._changing.get(id_)) is not None:
+            await asyncio.shield(before)
+        done = self._changing[id_] = asyncio.get_running_loop().create_future()
+        try:
+            yield
+        finally:
+            del self._changing[id_]
+            done.set_result(None)
+
+    def wake(self) -> None:
+        """Look again at what is due."""
+        self._news.set()
+
+    async def close(self) -> None:
+        self._is_closed = True
+        if self.keeper.listener is self:
+            self.keeper.listener = None
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.writer.close()
+
+    def changed(self, changes: list[Change]) -> None:
+        """They are committed."""
+        self.near.apply(changes, self._clock.now_ms())
+        self._news.set()
+
+    async def _open(self) -> None:
+        while True:
+            try:
+                await self.messages.wait_until_committed()
+                await self.scheduled.wait_until_committed()
+                await self.keeper.wait_applied(self.scheduled.high_watermark)
+                self._noted_end = self.messages.high_watermark
+                notes = await find_deliveries(self.messages, self.keeper, self._noted_end)
+                if notes:
+                    await self.keeper.wait_applied(await self.writer.write(*notes))
+                break
+            except (ServerError, IndexFailedError) as error:
+                logger.warning("schedule_not_opened", partition=self.messages.partition, reason=str(error))
+                await self._clock.sleep(self._settings.retry_pause_ms)
+        self.keeper.listener = self
+        self._ready.set()
+        for work in (self._read_ahead(), self._append_due(), self._note_progress()):
+            self._start(work)
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks[task] = None
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        del self._tasks[task]
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._on_crashed(error)
+
+    # --- what is due -----------------------------------------------------------------------------------------------
+
+    async def _read_ahead(self) -> None:
+        """Have in memory what is due soon."""
+        while True:
+            read_at_ms = self.near.next_read()
+            if read_at_ms is None or read_at_ms > self._clock.now_ms():
+                await self._wait(read_at_ms)
+                continue
+            try:
+                await self.keeper.load(lambda: self.near.wanted(self._clock.now_ms()), self.near.loaded)
+                self._news.set()
+                await asyncio.sleep(0)
+            except (ServerError, IndexFailedError) as error:
+                logger.warning("schedule_not_read_ahead", partition=self.messages.partition, reason=str(error))
+                await self._clock.sleep(self._settings.retry_pause_ms)
+
+    async def _append_due(self) -> None:
+        """One batch at a time: the next one is appended when this one is committed."""
+        while True:
+            taken = self.near.take_due(self._clock.now_ms())
+            if not taken:
+                await self._wait(self.near.next_due())
+                continue
+            self._news.set()  # there is room to read ahead
+            batch = encode_batch([self._as_message(due) for due in taken])
+            try:
+                answer = await self.messages.append_own(batch, timeout_ms=UNTIL_KNOWN_MS)
+            except ServerError as error:
+                logger.warning("due_messages_not_appended", partition=self.messages.partition, reason=str(error))
+                if error.code in NOTHING_WAS_DONE:
+                    self.near.give_back(taken)
+                # Else they may be kept by a later leader: this one never appends them again.
+                await self._clock.sleep(self._settings.retry_pause_ms)
+                continue
+            self._count(taken)
+            fired = Fired([due.entry.id for due in taken], answer.base_offset, answer.leader_epoch)
+            self._unrecorded.append(fired)
+            if len(self._unrecorded) == 1:
+                self._start(self._record())
+            elif len(self._unrecorded) >= self._settings.unrecorded_batches_max:
+                await self._recorded_all.wait()
+
+    def _as_message(self, due: Due) -> Record:
+        entry = due.entry
+        name = ScheduleId(self.messages.topic.id, self.messages.partition, entry.epoch, entry.id)
+        return msgspec.structs.replace(due.record, schedule=Schedule(at_ms=entry.due_ms, id=str(name)))
+
+    async def _record(self) -> None:
+        """In the order in which they were appended: each record vouches for all before it. Until it is done: the log
+        is full, say, and will not stay so."""
+        self._recorded_all.clear()
+        while self._unrecorded:
+            notes: list[Note] = list(self._unrecorded)
+            try:
+                await self.writer.write(*notes)
+            except ServerError as error:
+                if error.code not in NOTHING_WAS_DONE:
+                    return  # the leadership has ended: the next leader finds the messages
+                await self._clock.sleep(self._settings.retry_pause_ms)
+            else:
+                del self._unrecorded[: len(notes)]
+        self._recorded_all.set()
+
+    def _count(self, taken: list[Due]) -> None:
+        now_ms = self._clock.now_ms()
+        figures = self.figures
+        figures.delivered += len(taken)
+        figures.late_ms += sum(now_ms - due.entry.due_ms for due in taken)
+        figures.late_ms_max = max(figures.late_ms_max, now_ms - taken[0].entry.due_ms)
+
+    async def _wait(self, until_ms: int | None) -> None:
+        """Until then by the wall clock, or until there are news."""
+        self._news.clear()
+        waited = None if until_ms is None else max(until_ms - self._clock.now_ms(), 1) / 1000
+        try:
+            async with asyncio.timeout(waited):
+                await self._news.wait()
+        except TimeoutError:
+            pass
+
+    # --- how far it is recorded ------------------------------------------------------------------------------------
+
+    async def _note_progress(self) -> None:
+        """Now and then, so that the next leader has not much to look through."""
+        while True:
+            await self._clock.sleep(self._settings.note_interval_ms)
+            end = self.messages.high_watermark
+            is_due = end - self._noted_end >= self._settings.unnoted_messages_max
+            if not self.pending or not (is_due or self.keeper.state.messages_end == 0 < end):
+                continue
+            try:
+                await self.note_passed()
+            except ServerError as error:
+                logger.info("schedule_progress_not_noted", partition=self.messages.partition, reason=str(error))
+
+    async def note_passed(self) -> None:
+        """Note up to where all that was due is recorded. Raises ServerError."""
+        if self.near.has_leaving:
+            return  # what is on its way is recorded first, and says the same
+        self._noted_end = end = self.messages.high_watermark
+        await self.writer.write(Passed(end))

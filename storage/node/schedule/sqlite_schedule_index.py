@@ -1,0 +1,214 @@
+"""The index of a schedule on disk: a file of SQLite per partition that has, or had, something scheduled.
+
+What is taken over is one transaction, together with how far it goes. It need not be durable: what the machine forgets
+when it loses power is taken over again from the log. A file that is damaged, or of another version, is made anew.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import groupby
+from pathlib import Path
+from typing import TypeVar
+
+from storage.log.keys import LogKey
+from storage.schedule.changes import Added, Cancelled, Change, Fired, Moved, Passed
+from storage.schedule.entries import Key, ScheduledEntry, SettledEntry
+from storage.schedule.schedule_index import IndexFailedError, IndexState, ScheduleIndex
+
+_FORMAT = 1
+_CACHE_KIB = 512
+_TABLES = f"""
+CREATE TABLE IF NOT EXISTS pending (
+    position INTEGER PRIMARY KEY, id INTEGER NOT NULL, epoch INTEGER NOT NULL, due_ms INTEGER NOT NULL,
+    ord INTEGER NOT NULL, size_bytes INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS by_time ON pending (due_ms, ord);
+CREATE UNIQUE INDEX IF NOT EXISTS written_anew ON pending (id) WHERE id <> position;
+CREATE TABLE IF NOT EXISTS settled (
+    id INTEGER PRIMARY KEY, epoch INTEGER NOT NULL, message_offset INTEGER NOT NULL, message_epoch INTEGER NOT NULL,
+    position INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS settled_by_position ON settled (position);
+CREATE TABLE IF NOT EXISTS state (
+    applied INTEGER NOT NULL, applied_epoch INTEGER NOT NULL, messages_end INTEGER NOT NULL, pending INTEGER NOT NULL,
+    pending_bytes INTEGER NOT NULL
+);
+PRAGMA user_version = {_FORMAT};
+"""
+_COLUMNS = "id, epoch, due_ms, ord, position, size_bytes"
+# Nearly all stand where they first did: those are found by their position, the others by an index of their own.
+_HERE, _ELSEWHERE = "position = id AND position = ?", "id <> position AND id = ?"
+
+_Result = TypeVar("_Result")
+
+
+class SqliteScheduleIndex:
+    """One partition's. Its calls come one at a time, each on some I/O thread."""
+
+    def __init__(self, path: Path) -> None:
+        """For `SqliteScheduleIndexes.open` only."""
+        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._connection.execute("PRAGMA synchronous = NORMAL")
+        self._connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        version = self._connection.execute("PRAGMA user_version").fetchone()[0]
+        if version not in {0, _FORMAT}:
+            raise IndexFailedError(f"it has the format {version}")
+        self._connection.executescript(_TABLES)
+        row = self._connection.execute("SELECT * FROM state").fetchone()
+        self.state = IndexState(0) if row is None else IndexState(*row)
+
+    def apply(self, changes: Sequence[Change], *, applied: int, applied_epoch: int) -> None:
+        with self._transaction() as execute:
+            messages_end = self.state.messages_end
+            pending, pending_bytes = self.state.pending, self.state.pending_bytes
+            for kind, group in groupby(changes, key=lambda change: type(change.what)):
+                run = list(group)
+                if kind is Passed:
+                    messages_end = run[-1].what.messages_end  # type: ignore[union-attr]
+                    continue
+                if kind is Fired:
+                    messages_end = run[-1].what.offset + len(run[-1].what.ids)  # type: ignore[union-attr]
+                more, more_bytes = self._apply_run(kind, run)
+                pending, pending_bytes = pending + more, pending_bytes + more_bytes
+            state = IndexState(applied, applied_epoch, messages_end, pending, pending_bytes)
+            execute("DELETE FROM state")
+            execute("INSERT INTO state VALUES (?, ?, ?, ?, ?)", state)
+        self.state = state
+
+    def _apply_run(self, kind: type, run: list[Change]) -> tuple[int, int]:
+        """How many entries there are more, and bytes of their messages, after changes of one kind."""
+        if kind is Added:
+            return self._add([change.what.entry for change in run])  # type: ignore[union-attr]
+        count = size_bytes = 0
+        for offset, what in run:
+            if isinstance(what, Moved):
+                self._connection.execute(
+                    f"UPDATE pending SET due_ms = ?, ord = ? WHERE {self._where(what.id)}",
+                    (what.due_ms, offset, what.id),
+                )
+                continue
+            ids = [what.id] if isinstance(what, Cancelled) else what.ids if isinstance(what, Fired) else []
+            for number, id_ in enumerate(ids):
+                at, epoch = (what.offset + number, what.epoch) if isinstance(what, Fired) else (-1, -1)
+                removed = self._settle(SettledEntry(id_, 0, at, epoch, offset))
+                if removed is not None:
+                    count, size_bytes = count - 1, size_bytes - removed
+        return count, size_bytes
+
+    def _add(self, entries: list[ScheduledEntry]) -> tuple[int, int]:
+        count = size_bytes = 0
+        for is_anew, group in groupby(entries, key=lambda entry: entry.id != entry.position):
+            run = list(group)
+            for entry in run if is_anew else ():
+                removed = self._remove(entry.id)
+                if removed is not None:
+                    count, size_bytes = count - 1, size_bytes - removed
+            # One that stands twice in a run is counted by its last place: the others were removed by then.
+            run = list({entry.id: entry for entry in run}.values())
+            self._connection.executemany(f"INSERT INTO pending ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", run)
+            count, size_bytes = count + len(run), size_bytes + sum(entry.size_bytes for entry in run)
+        return count, size_bytes
+
+    def _settle(self, settled: SettledEntry) -> int | None:
+        """The size of the message; None where it was not pending."""
+        where = self._where(settled.id)
+        self._connection.execute(
+            f"INSERT OR REPLACE INTO settled SELECT id, epoch, ?, ?, ? FROM pending WHERE {where}",
+            (settled.message_offset, settled.message_epoch, settled.position, settled.id),
+        )
+        return self._remove(settled.id)
+
+    def _remove(self, id_: int) -> int | None:
+        found = self._connection.execute(
+            f"DELETE FROM pending WHERE {self._where(id_)} RETURNING size_bytes", (id_,)
+        ).fetchone()
+        return None if found is None else int(found[0])
+
+    def _where(self, id_: int) -> str:
+        found = self._connection.execute(f"SELECT 1 FROM pending WHERE {_HERE}", (id_,)).fetchone()
+        return _ELSEWHERE if found is None else _HERE
+
+    def after(self, since: Key, *, before_ms: int, limit: int) -> list[ScheduledEntry]:
+        return self._read(
+            lambda: [
+                ScheduledEntry(*row)
+                for row in self._connection.execute(
+                    f"SELECT {_COLUMNS} FROM pending WHERE (due_ms, ord) >= (?, ?) AND due_ms < ? "
+                    "ORDER BY due_ms, ord LIMIT ?",
+                    (*since, before_ms, limit),
+                )
+            ]
+        )
+
+    def find(self, id_: int) -> ScheduledEntry | SettledEntry | None:
+        def find() -> ScheduledEntry | SettledEntry | None:
+            sql = f"SELECT {_COLUMNS} FROM pending WHERE {self._where(id_)}"
+            pending = self._connection.execute(sql, (id_,)).fetchone()
+            if pending is not None:
+                return ScheduledEntry(*pending)
+            settled = self._connection.execute("SELECT * FROM settled WHERE id = ?", (id_,)).fetchone()
+            return None if settled is None else SettledEntry(*settled)
+
+        return self._read(find)
+
+    def oldest(self, limit: int) -> list[ScheduledEntry]:
+        sql = f"SELECT {_COLUMNS} FROM pending ORDER BY position LIMIT ?"
+        return self._read(lambda: [ScheduledEntry(*row) for row in self._connection.execute(sql, (limit,))])
+
+    def forget_settled(self, log_start: int) -> None:
+        with self._transaction() as execute:
+            execute("DELETE FROM settled WHERE position < ?", (log_start,))
+
+    def clear(self, log_start: int) -> None:
+        with self._transaction() as execute:
+            for table in ("pending", "settled", "state"):
+                execute(f"DELETE FROM {table}")
+            self.state = IndexState(log_start)
+            execute("INSERT INTO state VALUES (?, ?, ?, ?, ?)", self.state)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Callable[..., sqlite3.Cursor]]:
+        try:
+            self._connection.execute("BEGIN")
+            yield self._connection.execute
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise IndexFailedError(str(error)) from error
+
+    def _read(self, read: Callable[[], _Result]) -> _Result:
+        try:
+            return read()
+        except sqlite3.Error as error:
+            raise IndexFailedError(str(error)) from error
+
+
+class SqliteScheduleIndexes:
+    """In a directory of their own, which is made with the first."""
+
+    def __init__(self, directory: str) -> None:
+        self._directory = Path(directory)
+
+    def open(self, key: LogKey) -> ScheduleIndex:
+        """Raises IndexFailedError where it cannot be made either."""
+        try:
+            self._directory.mkdir(exist_ok=True)
+            try:
+                return SqliteScheduleIndex(self._path(key))
+            except (sqlite3.Error, IndexFailedError):
+                self.remove(key)
+                return SqliteScheduleIndex(self._path(key))
+        except (OSError, sqlite3.Error) as error:
+            raise IndexFailedError(str(error)) from error
+
+    def remove(self, key: LogKey) -> None:
+        path = self._path(key)
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{path}{suffix}").unlink(missing_ok=True)
+
+    def _path(self, key: LogKey) -> Path:
+        return self._directory / f"{key.topic_id}-{key.partition}.sqlite"

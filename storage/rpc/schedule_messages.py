@@ -1,0 +1,71 @@
+"""What a gateway asks of a partition's schedule. Fields are added at the end only, as in `storage.rpc.messages`."""
+
+import msgspec
+
+from acklog.wire.record import Record
+
+SCHEDULED = "scheduled"
+DELIVERED = "delivered"
+CANCELLED = "cancelled"
+
+
+class _Message(msgspec.Struct, array_like=True, gc=False):
+    pass
+
+
+class ScheduledItem(_Message):
+    """A scheduled message. `offset` and `leader_epoch` name it (`acklog.wire.identifiers.ScheduleId`); `state` is
+    SCHEDULED, and due at `due_ms`; or DELIVERED, and the message at `message_offset`; or CANCELLED. `order` parts those
+    that are due at the same time. `size_bytes` is that of the body, which a list leaves out of `record`."""
+
+    offset: int
+    leader_epoch: int
+    state: str
+    due_ms: int = -1
+    order: int = -1
+    size_bytes: int = 0
+    record: Record | None = None
+    message_offset: int = -1
+    message_epoch: int = -1
+
+
+class ScheduledRequest(_Message):
+    """`action`: "look" at a message, body and all; "cancel" it; "move" it to `at_ms`, or (-1) by `delay_ms` from now.
+
+    Each may be repeated. Raises MESSAGE_NOT_FOUND, and SCHEDULE_OVER (extra: messageOffset, messageEpoch where it was
+    delivered) for one that is not scheduled any more; to cancel again is fine.
+    """
+
+    topic_id: str
+    partition: int
+    action: str
+    offset: int
+    leader_epoch: int
+    at_ms: int = -1
+    delay_ms: int = -1
+    timeout_ms: int = 10_000
+
+
+class ScheduledResponse(_Message):
+    item: ScheduledItem
+
+
+class ScheduledListRequest(_Message):
+    """What is scheduled in a partition from (`since_ms`, `since_order`) on, due before `before_ms`, in order: so many
+    at most, without bodies."""
+
+    topic_id: str
+    partition: int
+    since_ms: int
+    since_order: int
+    before_ms: int
+    limit: int
+    timeout_ms: int = 10_000
+
+
+class ScheduledListResponse(_Message):
+    """`has_more`: there are more in the range. `pending` counts all that is scheduled in the partition."""
+
+    items: list[ScheduledItem]
+    has_more: bool = False
+    pending: int = 0

@@ -1,0 +1,124 @@
+"""What the batches of a schedule log say: messages to be kept for later, and what became of earlier ones.
+
+A batch of messages is one as a gateway made it: each record says when it is due. What the leader itself notes stands in
+control batches, as msgpack lists whose first item is the kind.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from acklog.wire.batch import (
+    BatchHeader,
+    Buffer,
+    decode_records,
+    encode_control_batch,
+    opaque_payload,
+)
+from acklog.wire.record import Record, Schedule
+from storage.schedule.entries import ScheduledEntry
+
+OVERHEAD_BYTES = 32
+"""Of a record beside its body and key, about."""
+
+
+class Cancelled(msgspec.Struct, array_like=True, frozen=True, tag=0):
+    """It will not be delivered."""
+
+    id: int
+
+
+class Moved(msgspec.Struct, array_like=True, frozen=True, tag=1):
+    """It is due at another time."""
+
+    id: int
+    due_ms: int
+
+
+class Fired(msgspec.Struct, array_like=True, frozen=True, tag=2):
+    """They were due and are among the partition's messages, one behind the other from `offset` on, committed, in a
+    batch of `epoch`. Whatever is due and stands below the end of that batch is recorded by now."""
+
+    ids: list[int]
+    offset: int
+    epoch: int
+
+
+class Passed(msgspec.Struct, array_like=True, frozen=True, tag=3):
+    """Below `messages_end` no message was due that is not recorded by now."""
+
+    messages_end: int
+
+
+class Kept(msgspec.Struct, array_like=True, frozen=True, tag=4):
+    """A pending message as it was, written anew so that the log before it can be removed."""
+
+    id: int
+    epoch: int
+    due_ms: int
+    order: int
+    record: Record
+
+
+Note = Cancelled | Moved | Fired | Passed | Kept
+"""What a leader writes itself."""
+
+
+class Added(NamedTuple):
+    """A message is pending; or is at another place, where it was before."""
+
+    entry: ScheduledEntry
+    record: Record
+
+
+class Change(NamedTuple):
+    """What the record at `offset` says."""
+
+    offset: int
+    what: Added | Cancelled | Moved | Fired | Passed
+
+
+_decode_notes = msgspec.msgpack.Decoder(list[Note]).decode
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def encode_notes(notes: list[Note]) -> bytearray:
+    return encode_control_batch(_encode(notes), count=len(notes))
+
+
+def changes_of(header: BatchHeader, data: Buffer) -> Iterator[Change]:
+    """In order. Raises ValueError (of msgpack, and of text) for a batch that nobody can make out."""
+    if header.is_control:
+        for offset, note in enumerate(_decode_notes(opaque_payload(data, header)), header.base_offset):
+            if isinstance(note, Kept):
+                size_bytes = _size_of(note.record)
+                entry = ScheduledEntry(note.id, note.epoch, note.due_ms, note.order, offset, size_bytes)
+                yield Change(offset, Added(entry, note.record))
+            else:
+                yield Change(offset, note)
+        return
+    for offset, record in enumerate(decode_records(data, header), header.base_offset):
+        due_ms = due_of(record.schedule, header.append_time_ms)
+        entry = ScheduledEntry(offset, header.leader_epoch, due_ms, offset, offset, _size_of(record))
+        yield Change(offset, Added(entry, record))
+
+
+def added_at(changes: Iterable[Change], positions: set[int]) -> dict[int, Record]:
+    """The messages at these offsets."""
+    return {
+        change.offset: change.what.record
+        for change in changes
+        if change.offset in positions and isinstance(change.what, Added)
+    }
+
+
+def due_of(schedule: Schedule | None, append_time_ms: int) -> int:
+    """When a message is due that was appended to the schedule log then; at once where it does not say."""
+    if schedule is None:
+        return append_time_ms
+    return schedule.at_ms if schedule.at_ms >= 0 else append_time_ms + schedule.delay_ms
+
+
+def _size_of(record: Record) -> int:
+    return len(record.body) + (len(record.key) if record.key else 0) + OVERHEAD_BYTES

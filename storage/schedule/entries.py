@@ -1,0 +1,52 @@
+"""What a partition's schedule knows of a message, beside the message itself."""
+
+import sys
+from typing import NamedTuple
+
+from acklog.wire.record import Record
+
+
+class Key(NamedTuple):
+    """The order in which messages become visible: by time, those of the same time by `order`, the offset in the
+    schedule log of whatever gave it that time."""
+
+    due_ms: int
+    order: int
+
+
+BEGINNING = Key(-1, -1)
+END = Key(sys.maxsize, sys.maxsize)
+
+
+class ScheduledEntry(NamedTuple):
+    """One that is pending. `id` is its first offset in the schedule log, which with `epoch` names it for ever;
+    `position` is the offset at which the log has it now."""
+
+    id: int
+    epoch: int
+    due_ms: int
+    order: int
+    position: int
+    size_bytes: int
+
+    @property
+    def key(self) -> Key:
+        return Key(self.due_ms, self.order)
+
+
+class SettledEntry(NamedTuple):
+    """One that is pending no more: it is at `message_offset` of the partition's messages, or (-1) was cancelled.
+    `position` is where the schedule log says so."""
+
+    id: int
+    epoch: int
+    message_offset: int
+    message_epoch: int
+    position: int
+
+
+class Due(NamedTuple):
+    """A message, with what is known of it."""
+
+    entry: ScheduledEntry
+    record: Record

@@ -1,0 +1,94 @@
+"""The index of a schedule in memory: what a model of the one on disk looks like, and enough where there is no disk."""
+
+from bisect import bisect_left, insort
+from collections.abc import Sequence
+
+from storage.log.keys import LogKey
+from storage.schedule.changes import Added, Cancelled, Change, Fired, Moved, Passed
+from storage.schedule.entries import Key, ScheduledEntry, SettledEntry
+from storage.schedule.schedule_index import IndexState, ScheduleIndex
+
+
+class MemoryScheduleIndex:
+    """One partition's."""
+
+    def __init__(self) -> None:
+        self.state = IndexState(0)
+        self._entries: dict[int, ScheduledEntry] = {}
+        self._settled: dict[int, SettledEntry] = {}
+        self._order: list[tuple[Key, int]] = []
+        self._bytes = 0
+
+    def apply(self, changes: Sequence[Change], *, applied: int, applied_epoch: int) -> None:
+        messages_end = self.state.messages_end
+        for offset, what in changes:
+            match what:
+                case Added():
+                    self._remove(what.entry.id)
+                    self._add(what.entry)
+                case Cancelled():
+                    self._settle(what.id, offset, -1, -1)
+                case Moved():
+                    entry = self._remove(what.id)
+                    if entry is not None:
+                        self._add(entry._replace(due_ms=what.due_ms, order=offset))
+                case Fired():
+                    for at, id_ in enumerate(what.ids, what.offset):
+                        self._settle(id_, offset, at, what.epoch)
+                    messages_end = what.offset + len(what.ids)
+                case Passed():
+                    messages_end = what.messages_end
+        self.state = IndexState(applied, applied_epoch, messages_end, len(self._entries), self._bytes)
+
+    def after(self, since: Key, *, before_ms: int, limit: int) -> list[ScheduledEntry]:
+        at = bisect_left(self._order, (since, -1))
+        return [self._entries[id_] for key, id_ in self._order[at : at + limit] if key.due_ms < before_ms]
+
+    def find(self, id_: int) -> ScheduledEntry | SettledEntry | None:
+        return self._entries.get(id_) or self._settled.get(id_)
+
+    def oldest(self, limit: int) -> list[ScheduledEntry]:
+        return sorted(self._entries.values(), key=lambda entry: entry.position)[:limit]
+
+    def forget_settled(self, log_start: int) -> None:
+        self._settled = {id_: each for id_, each in self._settled.items() if each.position >= log_start}
+
+    def clear(self, log_start: int) -> None:
+        self._entries.clear()
+        self._settled.clear()
+        self._order.clear()
+        self._bytes = 0
+        self.state = IndexState(log_start)
+
+    def close(self) -> None:
+        pass
+
+    def _add(self, entry: ScheduledEntry) -> None:
+        self._entries[entry.id] = entry
+        self._bytes += entry.size_bytes
+        insort(self._order, (entry.key, entry.id))
+
+    def _remove(self, id_: int) -> ScheduledEntry | None:
+        entry = self._entries.pop(id_, None)
+        if entry is not None:
+            self._bytes -= entry.size_bytes
+            del self._order[bisect_left(self._order, (entry.key, id_))]
+        return entry
+
+    def _settle(self, id_: int, position: int, message_offset: int, message_epoch: int) -> None:
+        entry = self._remove(id_)
+        if entry is not None:
+            self._settled[id_] = SettledEntry(id_, entry.epoch, message_offset, message_epoch, position)
+
+
+class MemoryScheduleIndexes:
+    """Gone with the process, and made anew from the log by the next one."""
+
+    def open(self, key: LogKey) -> ScheduleIndex:
+        return MemoryScheduleIndex()
+
+    def remove(self, key: LogKey) -> None:
+        pass
+
+
+IN_MEMORY = MemoryScheduleIndexes()

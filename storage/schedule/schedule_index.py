@@ -1,0 +1,69 @@
+"""The port behind which a replica keeps what is pending, in the order of time: derived from the committed part of the
+schedule log and never an authority. Where it is not there, or damaged, it is made anew from the log.
+
+Calls block, and come one at a time. Each raises IndexFailedError where the index cannot be used any more.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from storage.log.keys import LogKey
+from storage.schedule.changes import Change
+from storage.schedule.entries import Key, ScheduledEntry, SettledEntry
+
+SCHEDULES_DIRECTORY = "schedules"
+"""Where those on disk are, in a data directory."""
+
+
+class IndexFailedError(Exception):
+    """It has to be made anew."""
+
+
+class IndexState(NamedTuple):
+    """Everything below `applied` is in the index; the record before it is of `applied_epoch` (-1: there is none).
+    `messages_end`: see `storage.schedule.changes.Passed`. `pending` counts entries, `pending_bytes` their messages."""
+
+    applied: int
+    applied_epoch: int = -1
+    messages_end: int = 0
+    pending: int = 0
+    pending_bytes: int = 0
+
+
+class ScheduleIndex(Protocol):
+    @property
+    def state(self) -> IndexState: ...
+
+    def apply(self, changes: Sequence[Change], *, applied: int, applied_epoch: int) -> None:
+        """Take over what follows `state.applied`, all of it or nothing."""
+        ...
+
+    def after(self, since: Key, *, before_ms: int, limit: int) -> list[ScheduledEntry]:
+        """Those from `since` on that are due before `before_ms`, in order."""
+        ...
+
+    def find(self, id_: int) -> ScheduledEntry | SettledEntry | None: ...
+
+    def oldest(self, limit: int) -> list[ScheduledEntry]:
+        """Those that stand first in the log, by position."""
+        ...
+
+    def forget_settled(self, log_start: int) -> None:
+        """What the log below `log_start` said of messages that are settled is not known any more."""
+        ...
+
+    def clear(self, log_start: int) -> None:
+        """Nothing is known; the log begins at `log_start`."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class ScheduleIndexes(Protocol):
+    """Of one node. `open` and `remove` block."""
+
+    def open(self, key: LogKey) -> ScheduleIndex: ...
+
+    def remove(self, key: LogKey) -> None:
+        """It need not be there, and must not be open."""
+        ...

@@ -1,0 +1,42 @@
+"""What a partition's schedule can be told."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleSettings:
+    """Of one partition. Sizes are in bytes, times in milliseconds."""
+
+    near_messages_max: int = 4_000
+    near_bytes_max: int = 4 * 1024 * 1024
+    """Messages in memory since they are due soon; all others are on disk only."""
+
+    near_window_ms: int = 10_000
+    """What is due later than this from now is not in memory."""
+
+    look_ahead_ms: int = 5_000
+    """How long before it is due a message is read."""
+
+    due_messages_max: int = 1_000
+    due_bytes_max: int = 1024 * 1024
+    """Messages that are due together go into the log in batches of this size, one at a time: what is due leaves the
+    rest of the partition's inbox to those who send."""
+
+    unrecorded_batches_max: int = 16
+    """Such batches that are appended and not recorded in the schedule log yet; beyond it the next one waits."""
+
+    read_bytes_max: int = 1024 * 1024
+    """How much of the schedule log is read at once."""
+
+    retry_pause_ms: int = 500
+    """Pause after something could not be appended (the disk is full, say), or not be read."""
+
+    unnoted_messages_max: int = 100_000
+    """After so many messages of the partition it is noted in the schedule log up to where nothing is unrecorded: a new
+    leader looks through so many for what its predecessor appended last."""
+
+    note_interval_ms: int = 1_000
+    """How often that is looked at, while anything is scheduled."""
+
+    page_messages_max: int = 1_000
+    """Messages of one answer of a list."""
