@@ -123,11 +123,6 @@ class BatchHeader(msgspec.Struct, frozen=True, gc=False):
         return bool(self.flags & FLAG_CONTROL)
 
 
-def encode_records(records: list[Record]) -> bytes:
-    """The payload of an uncompressed batch of `records`, for who wants to look at it before there is a batch."""
-    return _encoder.encode(records)
-
-
 def encode_batch(
     records: list[Record],
     *,
@@ -140,7 +135,7 @@ def encode_batch(
 ) -> bytearray:
     """An unstamped batch of `records` (at least one). The leader stamps it in place with `stamp`.
 
-    `payload` is `encode_records` of the records, where it has been made already, and saves making it again.
+    `payload` is the msgpack of the records, where it has been made already, and saves making it again.
     """
     buffer = bytearray(HEADER_BYTES)
     keys_length = 0

@@ -12,7 +12,7 @@ from typing import cast
 
 import msgspec
 
-from acklog.wire.batch import DedupKey, encode_records
+from acklog.wire.batch import DedupKey
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from app.calls.send import TRACE_HEADERS, Produce, Records, Sendable, dedup_id_of, record_of
@@ -29,8 +29,8 @@ class Run:
     """Messages that are stored one behind the other, `indexes` by their places in the request.
 
     They are remembered by `key`, or not at all where it is None; `twins` are the places of later messages with the same
-    key and content, which share the fate of this one. `payload` is what `encode_records` makes of the records, where
-    that was needed already.
+    key and content, which share the fate of this one. `payload` is the msgpack of the records, where that was needed
+    already.
     """
 
     indexes: list[int]
@@ -66,9 +66,11 @@ def request_name(produce: Produce, mapping: int) -> str | None:
 def request_run(indexes: list[int], records: list[Record], key: str) -> Run:
     """The run of what a request with the `request_name` puts into one partition."""
     if any(record.headers is not None for record in records):
-        content = _encode_content([_without_trace(record) for record in records])
+        content = _encode_content([_without_trace(record).content() for record in records])
         return Run(indexes, records, key, _run_fingerprint(content))
-    payload = encode_records(records)  # the same bytes as `_encode_content` makes: there is nothing to put in order
+    # The same bytes as `_encode_content` makes, as there is nothing to put in order; what is missing at the end of a
+    # record counts as nil.
+    payload = _encode_content([record.content() for record in records])
     return Run(indexes, records, key, _run_fingerprint(payload), payload)
 
 
@@ -140,8 +142,7 @@ def fingerprint_of(record: Record) -> bytes:
     """What tells two contents sent with one dedupId apart. The trace headers stay out: a retry has a span of its
     own."""
     bare = _without_trace(record)
-    content = (bare.body, bare.key, bare.headers, bare.tags, bare.timestamp_ms, bare.content_type)
-    return blake2b(_encode_content(content), digest_size=FINGERPRINT_BYTES).digest()
+    return blake2b(_encode_content(bare.content()), digest_size=FINGERPRINT_BYTES).digest()
 
 
 def key_reused() -> ServerError:

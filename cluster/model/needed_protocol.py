@@ -23,6 +23,9 @@ PROTOCOL_OF_RETRIES = 5
 PROTOCOL_OF_FILTERS = 5
 """Brought groups that pass over what their filter does not match, and filters of single calls."""
 
+PROTOCOL_OF_DELAYS = 5
+"""Brought messages that are to be seen later, and the log that they are kept in."""
+
 
 def needed_by_group(mode: GroupMode, settings: GroupSettings) -> int:
     needed = [ANY_PROTOCOL if mode is GroupMode.SHARED else PROTOCOL_OF_ALL_MODES]

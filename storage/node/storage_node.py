@@ -28,6 +28,7 @@ from storage.node.replicas.fetch_service import FetchService
 from storage.node.replicas.fetch_sessions import FetchSessions
 from storage.node.replicas.held_replicas import HeldReplicas
 from storage.node.replicas.led_partition import Partition
+from storage.node.replicas.replica_context import ReplicaContext
 from storage.node.replicas.replica_host import ReplicaHost
 from storage.node.replicas.replica_report import report_of
 from storage.node.replicas.replicas import Replicas
@@ -100,20 +101,7 @@ class StorageNode:
         self._replicas = Replicas(
             logs,
             held,
-            replica_context(
-                ports,
-                me,
-                logs,
-                high_watermarks,
-                sessions=self._sessions,
-                service=self._service,
-                cache=self._cache,
-                settings=settings,
-                replication=replication,
-                readers=lambda topic_id: self._receiver.readers(topic_id),
-                is_registered=lambda: self.is_registered(),
-                on_crashed=self._crash,
-            ),
+            self._replica_context(ports, high_watermarks),
             high_watermarks=high_watermarks,
             store=ports.store,
             metadata=ports.metadata,
@@ -146,6 +134,22 @@ class StorageNode:
         self._unsubscribe: Callable[[], None] = lambda: None
         self._life = Lifecycle.OPENING
         self._has_changed = False
+
+    def _replica_context(self, ports: NodePorts, high_watermarks: HighWatermarks) -> ReplicaContext:
+        return replica_context(
+            ports,
+            self._me,
+            self.logs,
+            high_watermarks,
+            sessions=self._sessions,
+            service=self._service,
+            cache=self._cache,
+            settings=self._settings,
+            replication=self._replication,
+            readers=lambda topic_id: self._receiver.readers(topic_id),
+            is_registered=lambda: self.is_registered(),
+            on_crashed=self._crash,
+        )
 
     def _make_coordinators(self, ports: NodePorts, held: HeldReplicas) -> GroupCoordinators:
         return GroupCoordinators(

@@ -43,8 +43,7 @@ class ProduceRequest(_Message):
 
 class KeyedResult(_Message):
     """What the dedup window knows of the run of `count` records at `index`: stored from `offset` on before, or
-    (`conflict`) its key was used with another content. Nothing of the batch was appended. `log`: in which of the
-    partition's logs, by its number in `storage.log.log_table`."""
+    (`conflict`) its key was used with another content; `log` is the number of the partition's log that it is in."""
 
     index: int
     offset: int

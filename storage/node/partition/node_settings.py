@@ -91,6 +91,7 @@ class NodeSettings:
     schedule: ScheduleSettings = field(default_factory=ScheduleSettings)
 
     schedule_segment_bytes: int = 16 * 1024 * 1024
+    """Of the logs of messages that are to be seen later."""
 
     expiries_per_step_max: int = 1_000
     """Leases that one step of a partition's timer gives back, so that a mass expiry does not stall the loop."""

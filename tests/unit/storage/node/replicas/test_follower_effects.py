@@ -59,7 +59,7 @@ class Scene:
         return FollowerEffects(
             PartitionId("alpha", 0),
             logs,
-            cast(ProducerMirror, producers),
+            {LogKind.MESSAGES: cast(ProducerMirror, producers)},
             cast(ReplicaContext, context),
             self.reported.append,
         )

@@ -21,6 +21,7 @@ class FakePartition:
         self.done: list[str] = []
         self.may_settle = asyncio.Event()
         self.host = SimpleNamespace(stop_waiting=lambda: None, log=SimpleNamespace(key=KEY))
+        self.schedule = SimpleNamespace(scheduled=self.host)
 
     async def follow_cut_log(self) -> None:
         return
