@@ -40,6 +40,8 @@ class Produce(msgspec.Struct):
     keys: list[str | None] | None = None
     idempotency_key: str | None = None
     producer: ProducerEpoch | None = None
+    has_later: bool = False
+    """Some message is to be seen later; as soon as somebody has looked."""
 
     def plain_keys(self) -> list[str | None] | None:
         """None where some message is not plain."""
@@ -69,6 +71,11 @@ def record_of(message: Sendable) -> Record:
 
 def dedup_id_of(message: Sendable) -> str | None:
     return message.dedup_id if isinstance(message, Outgoing) else None
+
+
+def is_later(message: Message) -> bool:
+    """Whether it is to be seen later."""
+    return isinstance(message, Outgoing) and message.record.schedule is not None
 
 
 def deciding_key(message: Sendable, idempotency_key: str | None) -> str | None:

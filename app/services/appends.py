@@ -1,6 +1,7 @@
 """Batches on their way to the log: how they are made, and what is done while it is not known what became of one."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from acklog.wire.batch import DedupKey, encode_batch, encode_plain_batch
@@ -40,6 +41,20 @@ class Appends(Protocol):
     ) -> ProduceResponse:
         """`mapping` and `producer` as in ProduceRequest. Raises ServerError: OUTCOME_UNKNOWN if the batch may be
         stored, else why it is not."""
+        ...
+
+    async def schedule(
+        self,
+        topic_id: str,
+        partition: int,
+        batch: bytearray,
+        acks: int,
+        *,
+        deadline_ms: int,
+        mapping: int = ANY_MAPPING,
+        producer: ProducerEpoch | None = None,
+    ) -> ProduceResponse:
+        """As `append`, of messages that are to be seen later."""
         ...
 
     def begin(self, flight: Flight) -> None:
@@ -107,6 +122,34 @@ class NumberedAppends:
                 ProduceRequest(topic_id, partition, batch, acks, remaining_ms, is_retry, mapping, producer)
             )
 
+        return await self._change(topic_id, partition, produce, deadline_ms)
+
+    async def schedule(
+        self,
+        topic_id: str,
+        partition: int,
+        batch: bytearray,
+        acks: int,
+        *,
+        deadline_ms: int,
+        mapping: int = ANY_MAPPING,
+        producer: ProducerEpoch | None = None,
+    ) -> ProduceResponse:
+        async def produce(node: NodeApi, attempt: Try) -> ProduceResponse:
+            remaining_ms, is_retry = attempt
+            return await node.schedule(
+                ProduceRequest(topic_id, partition, batch, acks, remaining_ms, is_retry, mapping, producer)
+            )
+
+        return await self._change(topic_id, partition, produce, deadline_ms)
+
+    async def _change(
+        self,
+        topic_id: str,
+        partition: int,
+        produce: Callable[[NodeApi, Try], Awaitable[ProduceResponse]],
+        deadline_ms: int,
+    ) -> ProduceResponse:
         try:
             return await self._leaders.change(topic_id, partition, produce, deadline_ms=deadline_ms)
         except ServerError as error:
@@ -143,15 +186,40 @@ class LocalAppends:
         mapping: int = ANY_MAPPING,
         producer: ProducerEpoch | None = None,
     ) -> ProduceResponse:
-        try:
-            return await self._leaders.change_once_in_time(
-                topic_id,
-                partition,
-                lambda node, remaining_ms: node.produce(
-                    ProduceRequest(topic_id, partition, batch, acks, remaining_ms, mapping=mapping, producer=producer)
-                ),
-                deadline_ms=deadline_ms,
+        def produce(node: NodeApi, remaining_ms: int) -> Awaitable[ProduceResponse]:
+            return node.produce(
+                ProduceRequest(topic_id, partition, batch, acks, remaining_ms, mapping=mapping, producer=producer)
             )
+
+        return await self._change(topic_id, partition, produce, deadline_ms)
+
+    async def schedule(
+        self,
+        topic_id: str,
+        partition: int,
+        batch: bytearray,
+        acks: int,
+        *,
+        deadline_ms: int,
+        mapping: int = ANY_MAPPING,
+        producer: ProducerEpoch | None = None,
+    ) -> ProduceResponse:
+        def produce(node: NodeApi, remaining_ms: int) -> Awaitable[ProduceResponse]:
+            return node.schedule(
+                ProduceRequest(topic_id, partition, batch, acks, remaining_ms, mapping=mapping, producer=producer)
+            )
+
+        return await self._change(topic_id, partition, produce, deadline_ms)
+
+    async def _change(
+        self,
+        topic_id: str,
+        partition: int,
+        produce: Callable[[NodeApi, int], Awaitable[ProduceResponse]],
+        deadline_ms: int,
+    ) -> ProduceResponse:
+        try:
+            return await self._leaders.change_once_in_time(topic_id, partition, produce, deadline_ms=deadline_ms)
         except ServerError as error:
             raise _told_to_client(error) from None
 

@@ -10,7 +10,7 @@ from app.gateway.partition_choice import partition_of_key
 from app.gateway.routing import PartitionLeaders
 from app.services.fan_out import ask_each
 from app.services.keyed_batch import without_known
-from app.services.keyed_runs import Run, keys_of, request_name, runs_of
+from app.services.keyed_runs import Run, by_time, keys_of, name_at, request_name, runs_of
 from cluster.errors import ServerError
 from cluster.model.topic_mapping import earlier_topics
 from cluster.model.values import PartitionLife, Topic
@@ -53,11 +53,14 @@ class EarlierSends:
             if partition is not None:
                 places.setdefault(partition, []).append(index)
         name = request_name(produce, earlier.mapping)
-        return {
-            partition: left
-            for partition, indexes in places.items()
-            if (left := runs_of(produce, indexes, name, result, found))
-        }
+        runs = {}
+        for partition, indexes in places.items():
+            left: list[Run] = []
+            for when, some in by_time(produce, indexes):
+                left += runs_of(produce, some, name_at(name, when), result, found)
+            if left:
+                runs[partition] = left
+        return runs
 
     def _partition_of(self, message: Sendable, idempotency_key: str | None, earlier: Topic) -> int | None:
         """None where the message has no name to be found by, or cannot have been stored in a partition that is left."""

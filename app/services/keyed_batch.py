@@ -4,18 +4,27 @@ A run is stored whole or not at all, since it never leaves its batch, and a batc
 """
 
 from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 from acklog.wire.problems import ProblemCode
-from app.calls.send_result import Placed, SendResult
+from app.calls.send_result import Placed, Scheduled, SendResult
 from app.services.keyed_runs import Run, key_reused
 from cluster.errors import ServerError
-from storage.rpc.messages import KeyedResult, ProduceResponse
+from storage.rpc.messages import MESSAGES_LOG, KeyedResult, ProduceResponse
 
 Store = Callable[[list[Run]], Awaitable[ProduceResponse]]
 """Appends one batch of runs, which stand one behind the other."""
 
 
-async def store_runs(store: Store, partition: int, runs: list[Run], result: SendResult, *, rounds_max: int) -> None:
+class Place(Protocol):
+    """Notes where runs are that were stored one behind the other."""
+
+    def __call__(self, answer: ProduceResponse, partition: int, sent: list[Run], result: SendResult, /) -> None: ...
+
+
+async def store_runs(
+    store: Store, place: Place, partition: int, runs: list[Run], result: SendResult, *, rounds_max: int
+) -> None:
     """Store what of `runs` (at least one) the window does not know. What it knows gets its first ids, and the rest is
     sent again without it.
 
@@ -25,7 +34,7 @@ async def store_runs(store: Store, partition: int, runs: list[Run], result: Send
         for _ in range(rounds_max):
             answer = await store(runs)
             if not answer.known:
-                _place_all(answer, partition, runs, result)
+                place(answer, partition, runs, result)
                 return
             runs = without_known(answer.known, partition, runs, result)
             if not runs:
@@ -51,7 +60,10 @@ def without_known(known: list[KeyedResult], partition: int, sent: list[Run], res
         if found is None:
             left.append(run)
         elif not found.conflict:
-            run.place(Placed(partition, found.leader_epoch, found.offset), result)
+            if found.log == MESSAGES_LOG:
+                run.place(Placed(partition, found.leader_epoch, found.offset), result)
+            else:
+                run.schedule(Scheduled(partition, found.leader_epoch, found.offset), result)
         else:
             run.fail(key_reused(), result)
             refused.add(run.origin())
@@ -62,7 +74,17 @@ def without_known(known: list[KeyedResult], partition: int, sent: list[Run], res
     return [run for run in left if run.origin() not in refused]
 
 
-def _place_all(answer: ProduceResponse, partition: int, sent: list[Run], result: SendResult) -> None:
+def place_later(answer: ProduceResponse, partition: int, sent: list[Run], result: SendResult) -> None:
+    """In the schedule log."""
+    offset = answer.base_offset
+    for run in sent:
+        run.schedule(Scheduled(partition, answer.leader_epoch, offset, answer.append_time_ms), result)
+        if offset >= 0:
+            offset += len(run.records)
+
+
+def place_now(answer: ProduceResponse, partition: int, sent: list[Run], result: SendResult) -> None:
+    """In the log of messages."""
     offset = answer.base_offset
     for run in sent:
         run.place(Placed(partition, answer.leader_epoch, offset), result)

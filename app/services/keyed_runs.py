@@ -15,11 +15,12 @@ import msgspec
 from acklog.wire.batch import DedupKey
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
-from app.calls.send import TRACE_HEADERS, Produce, Records, Sendable, dedup_id_of, record_of
-from app.calls.send_result import Placed, SendResult
+from app.calls.send import TRACE_HEADERS, Produce, Records, Sendable, dedup_id_of, is_later, record_of
+from app.calls.send_result import Placed, Scheduled, SendResult
 from cluster.errors import ServerError
 
 FINGERPRINT_BYTES = 8
+_LATER = "t"
 _MARK = "\n"  # what sets a request's keys apart: no dedupId may hold a control character
 _encode_content = msgspec.msgpack.Encoder(order="deterministic").encode
 
@@ -45,6 +46,12 @@ class Run:
         for twin in self.twins:
             result.place([twin], first)
 
+    def schedule(self, first: Scheduled, result: SendResult) -> None:
+        due = [_due_of(record, first.append_time_ms) for record in cast("list[Record]", self.records)]
+        result.schedule(self.indexes, first, due)
+        for twin in self.twins:
+            result.schedule([twin], first, due[:1])
+
     def fail(self, fault: ServerError, result: SendResult) -> None:
         result.fail([*self.indexes, *self.twins], fault)
 
@@ -52,6 +59,28 @@ class Run:
         """The same for all runs of a request, and different for any other."""
         stem, mark, _ = (self.key or _MARK).partition(_MARK)
         return stem + mark
+
+
+def _due_of(record: Record, append_time_ms: int) -> int | None:
+    """None where only the node knows."""
+    schedule = record.schedule
+    if append_time_ms < 0 or schedule is None:
+        return None
+    return schedule.at_ms if schedule.at_ms >= 0 else append_time_ms + schedule.delay_ms
+
+
+def by_time(produce: Produce, indexes: list[int]) -> list[tuple[bool, list[int]]]:
+    """What of these messages of a request is to be seen now, and (True) what later: the two go to different logs."""
+    if not produce.has_later:
+        return [(False, indexes)]
+    now = [index for index in indexes if not is_later(produce.messages[index])]
+    later = [index for index in indexes if is_later(produce.messages[index])]
+    return [(when, some) for when, some in ((False, now), (True, later)) if some]
+
+
+def name_at(name: str | None, when: bool) -> str | None:
+    """What a request's messages of one partition are remembered by, those for later apart from the others."""
+    return f"{name}{_LATER}" if name is not None and when else name
 
 
 def request_name(produce: Produce, mapping: int) -> str | None:

@@ -17,6 +17,7 @@ from app.services.pauses import PauseService
 from app.services.producers import ProducerService
 from app.services.receive import ReceiveService
 from app.services.records import RecordsService
+from app.services.scheduled import ScheduledService
 from app.services.seeks import SeekService
 from app.services.send import SendService
 from app.services.settle import SettleService
@@ -47,6 +48,7 @@ class Services:
             gateway, catalog, leaders, self.settle, self.waiting, self.metrics, self.membership
         )
         self.look = InspectService(gateway, catalog, leaders)
+        self.scheduled = ScheduledService(gateway, catalog, leaders)
         ends = LogEnds(leaders, partitions_max=gateway.settings.shown_ends_max)
         self.records = RecordsService(gateway, catalog, leaders, ends, self.waiting)
         self.topics = TopicService(gateway, catalog, leaders, ends)

@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import PlainRecord, Record
 from app.auth.principal import Principal, Scope
-from app.calls.send import Outgoing, Produce, Sendable, dedup_id_of
+from app.calls.send import Outgoing, Produce, Sendable, dedup_id_of, is_later
 from app.calls.send_result import SendResult
 from app.gateway.batching.coalescer import Coalescer, Waiter, of_one_form
 from app.gateway.batching.flight import Flight
@@ -18,13 +18,16 @@ from app.gateway.metrics import Metrics
 from app.gateway.routing import PartitionLeaders
 from app.services.appends import Appends
 from app.services.catalog import Catalog
+from app.services.delayed_sends import PROTOCOL_WHAT, settle_times
 from app.services.earlier_sends import NOTHING, EarlierSends
-from app.services.keyed_batch import store_runs
+from app.services.keyed_batch import place_later, place_now, store_runs
 from app.services.keyed_runs import Run, joined, keys_of
 from app.services.parts_under_way import PartsUnderWay
 from app.services.producers import ProducerService
 from app.services.send_plan import Part, SendPlanner, can_take_some, highest_partition, note_misplaced
+from cluster.catalog.known_by_all import KnownByAll
 from cluster.errors import ServerError
+from cluster.model.needed_protocol import PROTOCOL_OF_DELAYS
 from cluster.model.values import Topic
 from storage.rpc.messages import ProduceResponse
 from storage.rpc.producer_epoch import ProducerEpoch
@@ -44,6 +47,8 @@ class SendService:
     ) -> None:
         settings = gateway.settings
         self._settings = settings
+        self._clock = gateway.clock
+        self._known_by_all = KnownByAll(gateway.metadata, timeout_ms=settings.request_timeout_ms)
         self._catalog = catalog
         self._leaders = leaders
         self._appends = appends
@@ -67,6 +72,9 @@ class SendService:
     async def send(self, produce: Produce, principal: Principal) -> SendResult:
         """Store what can be stored. It takes what is in `produce`: the caller must not use it again. Raises ServerError
         where the request as a whole is at fault."""
+        settle_times(produce, self._clock.now_ms())
+        if produce.has_later:
+            self._known_by_all.check(PROTOCOL_OF_DELAYS, PROTOCOL_WHAT)
         topic, is_created = await self._topic_for(produce, principal)
         topic = await self._catalog.grown(topic, highest_partition(produce))
         result = SendResult(
@@ -85,7 +93,8 @@ class SendService:
         """Have one message without an idempotency key stored, durably as `acks` all asks, without a task; `waiter` is
         told where, or why not.
 
-        The topic that it goes to; None, with nothing begun, where it does not exist. Raises ServerError where the
+        The topic that it goes to; None, with nothing begun, where it does not exist, and for a message that is to be
+        seen later. Raises ServerError where the
         request is at fault.
         """
         principal.require(Scope.WRITE)
@@ -95,6 +104,8 @@ class SendService:
         message = single.messages[0]
         if isinstance(message, ServerError):
             raise message
+        if is_later(message):
+            return None
         partition = self._planner.partition_of(message, topic)
         self._coalescer.enqueue(topic.id, partition, single.acks, _stored_as(message), waiter)
         return topic
@@ -119,9 +130,11 @@ class SendService:
         if len(result.faults) > FAULTS_PER_TURN:
             await asyncio.sleep(0)  # telling of them takes as long again
         under_way = PartsUnderWay(result)
-        flights = [self._flight(part, under_way) for part in parts if not part.is_keyed]
+        flights = [self._flight(part, under_way) for part in parts if not (part.is_keyed or part.is_later)]
         producer = produce.producer
-        waits: list[Awaitable[None]] = [self._store_keyed(part, producer, result) for part in parts if part.is_keyed]
+        waits: list[Awaitable[None]] = [
+            self._store_runs(part, producer, result) for part in parts if part.is_keyed or part.is_later
+        ]
         # Freed before the disk is waited for: the next request's records take their places, which the processor's
         # cache still has.
         parts.clear()
@@ -141,13 +154,14 @@ class SendService:
         flight.batch = self._appends.encode(run.records)
         return flight
 
-    async def _store_keyed(self, part: Part, producer: ProducerEpoch | None, result: SendResult) -> None:
+    async def _store_runs(self, part: Part, producer: ProducerEpoch | None, result: SendResult) -> None:
         topic = result.topic
+        append, place = (self._appends.schedule, place_later) if part.is_later else (self._appends.append, place_now)
 
         def store(runs: list[Run]) -> Awaitable[ProduceResponse]:
             records, payload = joined(runs)
             batch = self._appends.encode(records, keys=keys_of(runs), payload=payload)
-            return self._appends.append(
+            return append(
                 topic.id,
                 part.partition,
                 batch,
@@ -157,7 +171,7 @@ class SendService:
                 producer=producer,
             )
 
-        await store_runs(store, part.partition, part.runs, result, rounds_max=self._settings.send_rounds_max)
+        await store_runs(store, place, part.partition, part.runs, result, rounds_max=self._settings.send_rounds_max)
 
     def _begin(self, flight: Flight, records: list[Record | PlainRecord]) -> None:
         flight.batch = self._appends.encode(of_one_form(records))
@@ -203,7 +217,7 @@ def _one_without_name(produce: Produce) -> Sendable | None:
     message = produce.messages[0]
     if len(produce.messages) > 1 or produce.idempotency_key is not None or isinstance(message, ServerError):
         return None
-    return message if dedup_id_of(message) is None else None
+    return message if dedup_id_of(message) is None and not is_later(message) else None
 
 
 def _stored_as(message: Sendable) -> Record | PlainRecord:

@@ -10,7 +10,7 @@ from app.calls.send import Message, Outgoing, Produce, Sendable, deciding_key, r
 from app.calls.send_result import SendResult
 from app.gateway.batching.coalescer import ANY_PARTITION
 from app.gateway.partition_choice import partition_of_key, places_of_keys
-from app.services.keyed_runs import Run, request_name, request_run, runs_of
+from app.services.keyed_runs import Run, by_time, name_at, request_name, request_run, runs_of
 from cluster.errors import ServerError
 from cluster.model.values import Topic
 
@@ -22,10 +22,11 @@ ChooseKeyless = Callable[[Topic, int], int]
 
 
 class Part(NamedTuple):
-    """What goes to one partition: runs that share a batch."""
+    """What goes to one partition: runs that share a batch; `is_later`: of messages that are to be seen later."""
 
     partition: int
     runs: list[Run]
+    is_later: bool = False
 
     @property
     def is_keyed(self) -> bool:
@@ -45,13 +46,15 @@ class SendPlanner:
             return self._parts_of_plain(produce, keys, result.topic)
         name = request_name(produce, result.topic.mapping)
         places = self._places(produce, result, found)
-        if name is None and not places.has_names:
-            return [Part(number, [_unnamed_run(produce, indexes)]) for number, indexes in places.by_partition.items()]
         parts = []
         for partition, indexes in places.by_partition.items():
-            runs = runs_of(produce, indexes, name, result, found)
-            if runs:
-                parts.append(Part(partition, runs))
+            for when, some in by_time(produce, indexes):
+                if name is None and not places.has_names:
+                    parts.append(Part(partition, [_unnamed_run(produce, some)], when))
+                    continue
+                runs = runs_of(produce, some, name_at(name, when), result, found)
+                if runs:
+                    parts.append(Part(partition, runs, when))
         return parts
 
     def partition_of(self, message: Sendable, topic: Topic, idempotency_key: str | None = None) -> int:

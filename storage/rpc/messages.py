@@ -14,6 +14,7 @@ from storage.rpc.producer_epoch import ProducerEpoch
 
 ACKS_ALL = -1
 ANY_MAPPING = -1
+MESSAGES_LOG = 0  # its number in `storage.log.log_table`
 
 
 class _Message(msgspec.Struct, array_like=True, gc=False):
@@ -50,7 +51,7 @@ class KeyedResult(_Message):
     leader_epoch: int
     conflict: bool = False
     count: int = 1
-    log: int = 0
+    log: int = MESSAGES_LOG
 
 
 class ProduceResponse(_Message):

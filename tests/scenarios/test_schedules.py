@@ -1,4 +1,4 @@
-"""Messages that are to be seen later, in a cluster of three nodes: over failovers none is early, lost or there twice."""
+"""Messages that are to be seen later, in a cluster of three nodes: over failovers none is early, lost or doubled."""
 
 import asyncio
 

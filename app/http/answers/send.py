@@ -4,7 +4,7 @@ everything else that a message costs."""
 import msgspec
 
 from app.calls.problem_item import ProblemItem, problem_item
-from app.calls.send_result import Placed, SendResult
+from app.calls.send_result import Placed, Scheduled, SendResult
 from app.http.exchange.problems import problem_response
 from app.http.exchange.responses import BytesResponse, json_text_response
 
@@ -38,6 +38,8 @@ def _texts(result: SendResult) -> list[str]:
     texts = [""] * result.count
     for indexes, first in result.runs:
         _put_run(indexes, first, result.topic.id, texts)
+    for indexes, scheduled, due in result.scheduled:
+        _put_scheduled(indexes, scheduled, due, result.topic.id, texts)
     for index, fault in result.faults.items():
         texts[index] = _encode(problem_item(fault)).decode()
     return texts
@@ -62,6 +64,21 @@ def _put_run(indexes: list[int], first: Placed, topic_id: str, texts: list[str])
     between = f'","partition":{partition},"offset":'
     for index, digits in zip(indexes, map(str, range(offset, offset + len(indexes))), strict=True):
         texts[index] = f"{before}{digits}{between}{digits}}}"
+
+
+def _put_scheduled(
+    indexes: list[int], first: Scheduled, due: list[int | None], topic_id: str, texts: list[str]
+) -> None:
+    """The message has no place among the others yet. `deliverAt` is null where the message was sent before: it may have
+    been moved since."""
+    partition, epoch, offset, _ = first
+    for place, index in enumerate(indexes):
+        name = f'"s-{topic_id}-{partition}-{epoch}-{offset + place}"' if offset >= 0 else "null"
+        at = due[place] if place < len(due) else None
+        texts[index] = (
+            f'{{"messageId":null,"scheduleId":{name},"partition":{partition},"offset":null,'
+            f'"deliverAt":{"null" if at is None else at}}}'
+        )
 
 
 def _items(result: SendResult) -> list[ProblemItem]:

@@ -175,6 +175,44 @@ SEEK: Document = {
     "partitions": [{"partition": 0, "offset": 0, "previous": 1}],
     "failed": 0,
 }
+SCHEDULE_ID = "s-akna6k7shy2ya-0-1-0"
+STORED_LATER: Document = {
+    "messageId": None,
+    "scheduleId": SCHEDULE_ID,
+    "partition": 0,
+    "offset": None,
+    "deliverAt": TIME_MS + 900_000,
+}
+SCHEDULED: Document = {
+    "scheduleId": SCHEDULE_ID,
+    "queue": "orders",
+    "partition": 0,
+    "state": "scheduled",
+    "deliverAt": TIME_MS + 900_000,
+    "size": 12,
+    "key": "customer-17",
+    "body": {"order": 17},
+}
+SCHEDULED_LISTING: Document = {
+    "scheduled": [{name: value for name, value in SCHEDULED.items() if name != "body"}],
+    "pending": 1,
+}
+DELIVERED_LATER: Document = {
+    "scheduleId": SCHEDULE_ID,
+    "queue": "orders",
+    "partition": 0,
+    "state": "delivered",
+    "messageId": MESSAGE_ID,
+    "offset": 0,
+}
+CANCELLED: Document = {"scheduleId": SCHEDULE_ID, "queue": "orders", "partition": 0, "state": "cancelled"}
+MOVED: Document = {
+    "scheduleId": SCHEDULE_ID,
+    "queue": "orders",
+    "partition": 0,
+    "state": "scheduled",
+    "deliverAt": TIME_MS + 3_600_000,
+}
 _BLOCKED_MESSAGE: Document = {
     "topic": "orders",
     "partition": 0,

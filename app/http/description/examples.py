@@ -25,6 +25,7 @@ class Examples:
 _TOPIC = {"topic": "orders"}
 _PARTITION = {**_TOPIC, "partition": 0}
 _GROUP = {"group": "billing"}
+_SCHEDULED = {"topic": "orders", "scheduleId": answers.SCHEDULE_ID}
 _EXCLUSIVE = {"group": "shipping"}
 _MEMBER = {**_EXCLUSIVE, "member": "worker-1"}
 _NODE = {"node": 4}
@@ -84,7 +85,7 @@ EXAMPLES: dict[str, Examples] = {
         {},
         _SEND,
         {
-            201: _json(one_message=answers.STORED, a_batch=answers.STORED_BATCH),
+            201: _json(one_message=answers.STORED, a_batch=answers.STORED_BATCH, later=answers.STORED_LATER),
             202: _json(one_message=answers.ACCEPTED),
             207: _json(one_is_too_large=answers.STORED_IN_PART),
         },
@@ -100,6 +101,18 @@ EXAMPLES: dict[str, Examples] = {
         },
     ),
     "lookAtMessage": Examples({"messageId": answers.MESSAGE_ID}, {}, {200: _json(leased=answers.INSPECTED)}),
+    "listScheduled": Examples({"topic": "orders", "limit": 10}, {}, {200: _json(one=answers.SCHEDULED_LISTING)}),
+    "lookAtScheduled": Examples(
+        _SCHEDULED,
+        {},
+        {200: _json(it_is_scheduled=answers.SCHEDULED, it_was_delivered=answers.DELIVERED_LATER)},
+    ),
+    "cancelScheduled": Examples(_SCHEDULED, {}, {200: _json(it_is_cancelled=answers.CANCELLED)}),
+    "moveScheduled": Examples(
+        _SCHEDULED,
+        _json(to_a_time={"deliverAt": "2026-12-24T18:00:00+01:00"}, from_now={"delaySeconds": 3600}),
+        {200: _json(it_is_moved=answers.MOVED)},
+    ),
     "acknowledge": Examples(
         {},
         _json(

@@ -10,7 +10,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
-from acklog.wire.identifiers import MESSAGE_ID_PATTERN
+from acklog.wire.identifiers import MESSAGE_ID_PATTERN, SCHEDULE_ID_PATTERN
 from acklog.wire.limits import CONSUMER_NAME_LENGTH_MAX, PARTITIONS_MAX
 from acklog.wire.names import NAME_PATTERN
 from acklog.wire.problems import ProblemCode
@@ -34,6 +34,7 @@ _PATH_SCHEMAS: dict[str, Schema] = {
     "member": {"type": "string", "minLength": 1, "maxLength": CONSUMER_NAME_LENGTH_MAX},
     "node": {"type": "integer", "minimum": 1, "maximum": NODE_ID_MAX},
     "messageId": {"type": "string", "pattern": MESSAGE_ID_PATTERN},
+    "scheduleId": {"type": "string", "pattern": SCHEDULE_ID_PATTERN},
     "partition": {"type": "integer", "minimum": 0, "maximum": PARTITIONS_MAX - 1},
 }
 _HEADERS: dict[str, Schema] = {

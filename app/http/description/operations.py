@@ -15,6 +15,7 @@ from app.http.description.operation import (
     json_of,
 )
 from app.http.description.producer_operations import PRODUCER_OPERATIONS
+from app.http.description.scheduled_operations import SCHEDULED_OPERATIONS
 from app.http.parsing.cluster import CLUSTER_QUERY
 from app.http.parsing.groups import OFFSETS_QUERY
 from app.http.parsing.json_schema import Schema, reference
@@ -148,6 +149,7 @@ OPERATIONS: dict[str, Operation] = {
             _P.MESSAGE_EXPIRED,
         ),
     ),
+    **SCHEDULED_OPERATIONS,
     "acknowledge": Operation(
         "The messages are done for the group",
         _SETTLED,

@@ -4,7 +4,7 @@ encoded; messages, whose bodies are never decoded, are described by hand, with t
 import msgspec
 
 from acklog.wire import limits
-from acklog.wire.identifiers import MESSAGE_ID_PATTERN, RECEIPT_PATTERN
+from acklog.wire.identifiers import MESSAGE_ID_PATTERN, RECEIPT_PATTERN, SCHEDULE_ID_PATTERN
 from acklog.wire.problems import ProblemCode
 from app.calls.blocked import BlockedDecided, BlockedFields, BlockedListing
 from app.calls.cluster import (
@@ -26,8 +26,10 @@ from app.calls.pauses import PauseFields
 from app.calls.position_copy import CopyFields, CopyView
 from app.calls.problem_item import ProblemItem
 from app.calls.producers import OpenFields, ProducerView
+from app.calls.scheduled import ScheduleFields
 from app.calls.topics import PartitionDescription, TopicDescription, TopicFields, TopicListing, TopicView
 from app.calls.unclean_election import UncleanElectedView, UncleanPlanView
+from app.http.description.scheduled_schemas import SCHEDULED_SCHEMAS
 from app.http.parsing.envelope import ENVELOPE_PROPERTIES
 from app.http.parsing.json_schema import NAME, TIME, Schema, or_null, reference
 from app.http.parsing.message_properties import HEADERS, PROPERTIES
@@ -39,6 +41,7 @@ REQUESTS = (
     PauseFields,
     SeekFields,
     BlockedFields,
+    ScheduleFields,
     CommitFields,
     CopyFields,
     OpenFields,
@@ -89,11 +92,24 @@ def all_schemas() -> dict[str, Schema]:
     # One object for both forms, as of a send; and what each form takes and answers is there by its own name.
     schemas["OffsetsChange"] = _either(schemas["SeekFields"], schemas["CommitFields"])
     schemas["OffsetsChanged"] = _either(schemas["SeekView"], schemas["CommitView"])
+    times = schemas_of(PROPERTIES)
+    for name in ("delaySeconds", "deliverAt"):
+        schemas["ScheduleFields"]["properties"][name] = times[name]
     settings = schemas["GroupSettingsFields"]["properties"]
     settings["deadLetterTopic"] = or_null(NAME)
     schemas["PlannedMoveFields"]["properties"]["topic"] = NAME
     schemas["GroupFields"]["properties"]["mode"] = or_null({"enum": ["exclusive", "keyOrdered", "shared"]})
-    return dict(sorted({**schemas, **_message_schemas(), **_settlement_schemas(), **_problem_schemas()}.items()))
+    return dict(
+        sorted(
+            {
+                **schemas,
+                **_message_schemas(),
+                **SCHEDULED_SCHEMAS,
+                **_settlement_schemas(),
+                **_problem_schemas(),
+            }.items()
+        )
+    )
 
 
 def _closed(schema: Schema) -> Schema:
@@ -181,12 +197,21 @@ def _stored() -> Schema:
     return _object(
         {
             "messageId": or_null({"type": "string", "pattern": MESSAGE_ID_PATTERN}),
+            "scheduleId": {
+                "type": ["string", "null"],
+                "pattern": SCHEDULE_ID_PATTERN,
+                "description": "of a message that is to be seen later: it has no messageId and no offset before",
+            },
+            "deliverAt": {
+                "type": ["integer", "null"],
+                "description": "when it is to be seen, ms since 1970; null for one that was sent before",
+            },
             "partition": {"type": "integer", "minimum": 0},
             "offset": or_null(_OFFSET),
             "topicCreated": {"type": "boolean", "description": "there, and true, where it was so"},
         },
         ["messageId", "partition", "offset"],
-        "Both ids are null with `acks` 0 where the node did not wait for them.",
+        "The ids are null with `acks` 0 where the node did not wait for them.",
     )
 
 

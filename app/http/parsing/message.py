@@ -10,6 +10,7 @@ from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from app.calls.send import Outgoing, Sendable
+from app.http.parsing.delivery_time import schedule_of
 from app.http.parsing.json_text import is_too_deep, too_deep
 from app.http.parsing.message_properties import BESIDE_RAW, PROPERTIES, MessageFields
 from app.http.parsing.query import Arguments
@@ -19,11 +20,9 @@ OCTETS = "application/octet-stream"
 _BODY_BYTES_MAX = limits.MESSAGE_BODY_BYTES_MAX
 KEY_SURELY_FITS = limits.KEY_BYTES_MAX // 4  # a character has at most 4 bytes in UTF-8
 SURELY_SHALLOW_BYTES = 2 * limits.JSON_DEPTH_MAX  # each level takes two brackets
-_NULL = b"null"
 
 
 _DECLARED = {each.name: each.property for each in PROPERTIES}
-_UNSUPPORTED = [(each.attribute, each.name) for each in PROPERTIES if each.property.schema is None]
 
 
 def message_of(fields: MessageFields, prefix: str = "") -> Sendable:
@@ -40,8 +39,8 @@ def message_of(fields: MessageFields, prefix: str = "") -> Sendable:
         or fields.content_type is not None
         or fields.partition is not None
         or fields.dedup_id is not None
-        or fields.delay_seconds is not UNSET
-        or fields.deliver_at is not UNSET
+        or fields.delay_seconds is not None
+        or fields.deliver_at is not None
     ):
         return _with_every_property(fields, prefix)
     body = bytes(raw)
@@ -64,12 +63,10 @@ def raw_message(body: bytes, content_type: str, arguments: Arguments) -> Outgoin
         if name in arguments:
             setattr(fields, attribute, arguments.texts(name) if each.items_max else arguments.value(name))
     _check(fields, "")
-    return _outgoing(fields, body, content_type)
+    return _outgoing(fields, body, content_type, "")
 
 
 def _with_every_property(fields: MessageFields, prefix: str) -> Outgoing:
-    if fields.delay_seconds is not UNSET or fields.deliver_at is not UNSET:
-        _refuse_unsupported(fields, prefix)
     content_type: str | None = None
     if fields.body_base64 is not None:
         if fields.body is not UNSET:
@@ -87,18 +84,13 @@ def _with_every_property(fields: MessageFields, prefix: str) -> Outgoing:
     if content_type is None and is_too_deep(body):
         raise too_deep(prefix + "body")
     _check(fields, prefix)
-    return _outgoing(fields, body, content_type)
+    return _outgoing(fields, body, content_type, prefix)
 
 
-def _refuse_unsupported(fields: MessageFields, prefix: str) -> None:
-    for attribute, name in _UNSUPPORTED:
-        value = getattr(fields, attribute)
-        if value is not UNSET and bytes(value) != _NULL:
-            raise ServerError(ProblemCode.UNSUPPORTED, f"{name} is not supported yet", field=prefix + name)
-
-
-def _outgoing(fields: MessageFields, body: bytes, content_type: str | None) -> Outgoing:
+def _outgoing(fields: MessageFields, body: bytes, content_type: str | None, prefix: str) -> Outgoing:
     record = Record(body, fields.key, fields.headers or None, fields.tags or None, fields.timestamp, content_type)
+    if fields.delay_seconds is not None or fields.deliver_at is not None:
+        record.schedule = schedule_of(fields.delay_seconds, fields.deliver_at, prefix)
     return Outgoing(record, fields.partition, fields.dedup_id)
 
 
@@ -113,6 +105,10 @@ def _check(fields: MessageFields, prefix: str) -> None:
         _judge("contentType", fields.content_type, prefix)
     if fields.dedup_id is not None:
         _judge("dedupId", fields.dedup_id, prefix)
+    if fields.delay_seconds is not None:
+        _judge("delaySeconds", fields.delay_seconds, prefix)
+    if fields.deliver_at is not None:
+        _judge("deliverAt", fields.deliver_at, prefix)
     if fields.headers:
         _judge("headers", fields.headers, prefix)
     if fields.tags:

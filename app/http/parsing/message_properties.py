@@ -8,8 +8,10 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from acklog.wire import limits
+from app.http.parsing import query
+from app.http.parsing.delivery_time import WRONG_TIME, delay_fault, delivery_time_fault, time_ms_of
 from app.http.parsing.json_schema import TIME, Schema, or_null, reference
-from app.http.parsing.properties import NOT_YET, Property, beside_raw, declared_in, text, whole_number
+from app.http.parsing.properties import Property, beside_raw, declared_in, text, whole_number
 from app.http.parsing.query import Parameter
 
 _CONTENT_TYPE = re.compile(rf"[\x20-\x7e]{{1,{limits.CONTENT_TYPE_BYTES_MAX}}}")
@@ -56,6 +58,13 @@ def dedup_key_fault(key: str, bytes_max: int = limits.DEDUP_KEY_BYTES_MAX) -> st
 
 def too_many_items(items_max: int) -> str:
     return f"has more than {items_max} entries"
+
+
+def _delivery_time(text: str) -> int:
+    time_ms = time_ms_of(text)
+    if time_ms is None:
+        raise ValueError(WRONG_TIME)
+    return time_ms
 
 
 # --- the properties ------------------------------------------------------------------------------------------------
@@ -120,6 +129,35 @@ _TIMESTAMP = whole_number(
     "the producer's time, ms since 1970",
     f"must be milliseconds since 1970, 0 to {limits.TIMESTAMP_MS_MAX}",
 )
+_DELAY_SECONDS = Property(
+    schema=or_null(
+        {
+            "type": "number",
+            "minimum": 0,
+            "maximum": limits.DELAY_SECONDS_MAX,
+            "description": "how much later than it is stored the message is to be seen, fractions included",
+        }
+    ),
+    parameter=lambda name: query.number(
+        name, 0, limits.DELAY_SECONDS_MAX, beside_raw("how much later than it is stored the message is to be seen")
+    ),
+    fault=delay_fault,
+    limit=("a delay", "a year"),
+)
+_DELIVER_AT = Property(
+    schema={
+        "oneOf": [
+            {"type": "string", "format": "date-time"},
+            {"type": "integer", "minimum": 0, "maximum": limits.TIMESTAMP_MS_MAX},
+            {"type": "null"},
+        ],
+        "description": "when it is to be seen: RFC 3339 with an offset, or ms since 1970; a year ahead at most",
+    },
+    parameter=lambda name: Parameter(
+        name, _delivery_time, {"type": "string"}, beside_raw("when the message is to be seen"), example="1800000000000"
+    ),
+    fault=delivery_time_fault,
+)
 _DEDUP_ID = text(limits.DEDUP_KEY_BYTES_MAX, "the message's idempotency key", dedup_key_fault, bytes_min=1)
 
 
@@ -135,10 +173,10 @@ class MessageFields(msgspec.Struct, forbid_unknown_fields=True, rename="camel", 
     tags: Annotated[list[str] | None, _TAGS] = None
     timestamp: Annotated[int | None, _TIMESTAMP] = None
     dedup_id: Annotated[str | None, _DEDUP_ID] = None
-    delay_seconds: Annotated[Raw | UnsetType, NOT_YET] = UNSET
-    deliver_at: Annotated[Raw | UnsetType, NOT_YET] = UNSET
+    delay_seconds: Annotated[float | None, _DELAY_SECONDS] = None
+    deliver_at: Annotated[int | str | None, _DELIVER_AT] = None
 
 
 PROPERTIES = declared_in(MessageFields)
-BESIDE_RAW = [each for each in PROPERTIES if each.property.parameter is not None and each.property.schema is not None]
+BESIDE_RAW = [each for each in PROPERTIES if each.property.parameter is not None]
 """Those that may stand in the query, beside a raw body."""

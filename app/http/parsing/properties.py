@@ -16,24 +16,20 @@ from app.http.parsing.query import Parameter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Property:
-    """`schema` None: it is not supported yet. `parameter` makes the query's parameter from the name, where it may stand
+    """`parameter` makes the query's parameter from the name, where it may stand
     there. `fault` says what is wrong with a value of the right type, `item_fault` with one of its items.
 
     `strings_max`: how many strings its JSON can hold at most; more are refused, as more than `items_max` items, before
     anything is made of them. `limit` is a row of the README's table: what is limited, and to what.
     """
 
-    schema: Schema | None = None
+    schema: Schema
     parameter: Callable[[str], Parameter] | None = None
     fault: Callable[[Any], str | None] | None = None
     item_fault: Callable[[Any], str | None] | None = None
     items_max: int = 0
     strings_max: int = 0
     limit: tuple[str, str] | None = None
-
-
-NOT_YET = Property(parameter=query.unsupported)
-"""Refused by name, not as unknown."""
 
 
 class Declared(NamedTuple):
@@ -55,8 +51,8 @@ def declared_in(struct: type[msgspec.Struct]) -> list[Declared]:
 
 
 def schemas_of(declared: list[Declared]) -> dict[str, Schema]:
-    """By name, those that are supported."""
-    return {each.name: each.property.schema for each in declared if each.property.schema is not None}
+    """By name."""
+    return {each.name: each.property.schema for each in declared}
 
 
 def parameters_of(declared: list[Declared]) -> tuple[Parameter, ...]:

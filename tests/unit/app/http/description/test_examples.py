@@ -117,9 +117,12 @@ async def shop(client: httpx2.AsyncClient) -> dict[str, str]:
     messages = [{"body": number, "partition": 0} for number in range(2)]
     sent = await client.post("/messages", json={"queue": "orders", "messages": messages})
     got = await client.get("/messages?queue=orders&group=billing&waitSeconds=20")
+    later = {"queue": "orders", "partition": 0, "body": 3, "delaySeconds": 900}
+    scheduled = await client.post("/messages", json=later)
     receipts = [each["receipt"] for each in got.json()["messages"]]
     return {
         example_answers.MESSAGE_ID: sent.json()["results"][0]["messageId"],
+        example_answers.SCHEDULE_ID: scheduled.json()["scheduleId"],
         example_answers.RECEIPT: receipts[0],
         example_answers.NEXT_RECEIPT: receipts[1],
     }

@@ -1,0 +1,38 @@
+"""What is said of messages that are to be seen later, before they are sent."""
+
+from acklog.wire.limits import DELAY_SECONDS_MAX
+from acklog.wire.problems import ProblemCode
+from app.calls.send import Outgoing, Produce
+from cluster.errors import ServerError
+
+PROTOCOL_WHAT = "delayed messages"
+
+
+def check_year(at_ms: int, now_ms: int, field: str) -> None:
+    """Raises ServerError INVALID_FIELD."""
+    if at_ms > now_ms + DELAY_SECONDS_MAX * 1000:
+        raise ServerError(ProblemCode.INVALID_FIELD, "is more than a year ahead", field=field)
+
+
+def settle_times(produce: Produce, now_ms: int) -> None:
+    """Note whether any of the messages is to be seen later, and what is wrong with when.
+
+    What was to be seen by now is a message like any other; but for one with an idempotency key, which goes where its
+    first try went, as that may have been in time.
+    """
+    if produce.keys is not None:  # all of them are plain
+        return
+    for place, message in enumerate(produce.messages):
+        if not isinstance(message, Outgoing) or message.record.schedule is None:
+            continue
+        at_ms = message.record.schedule.at_ms
+        try:
+            check_year(at_ms, now_ms, f"messages[{place}].deliverAt" if produce.is_batch else "deliverAt")
+        except ServerError as fault:
+            produce.messages[place] = fault.with_traceback(None)
+            continue
+        has_key = message.dedup_id is not None or produce.idempotency_key is not None
+        if 0 <= at_ms <= now_ms and not has_key:
+            message.record.schedule = None
+        else:
+            produce.has_later = True
