@@ -91,7 +91,7 @@ def invalid_receipt(server: ServerProcess) -> Answer:
 
 
 def unsupported(server: ServerProcess) -> Answer:
-    return post(server, {"queue": "q", "body": 1, "delaySeconds": 5})
+    return post(server, {}, "/cluster/plan")
 
 
 def body_incomplete(server: ServerProcess) -> Answer:

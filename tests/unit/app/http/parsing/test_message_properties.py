@@ -6,7 +6,6 @@ import pytest
 from app.http.parsing.message import message_of
 from app.http.parsing.message_properties import PROPERTIES, MessageFields
 from app.http.parsing.properties import Declared
-from app.http.parsing.send import SEND_QUERY
 from cluster.errors import ServerError
 
 SOME_VALUE = {"headers": {"a": "b"}, "tags": ["t"], "partition": 1, "timestamp": 1}
@@ -34,6 +33,8 @@ WRONG: dict[str, object] = {
     "tags": ["t", ""],
     "timestamp": -1,
     "dedupId": "\n",
+    "delaySeconds": -1,
+    "deliverAt": "soon",
 }
 
 
@@ -45,11 +46,3 @@ def test_what_is_declared_to_be_wrong_is_refused(declared: Declared) -> None:
         message_of(fields, "messages[3].")
     place = "[1]" if declared.name == "tags" else ""
     assert refused.value.field == f"messages[3].{declared.name}{place}"
-
-
-def test_what_is_not_supported_yet_is_refused_by_name_in_both_places() -> None:
-    names = [each.name for each in PROPERTIES if each.property.schema is None]
-    assert names == ["delaySeconds", "deliverAt"]
-    for name in names:
-        with pytest.raises(ServerError, match="not supported yet"):
-            SEND_QUERY.parse(f"{name}=1".encode())

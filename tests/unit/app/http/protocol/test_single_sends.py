@@ -114,7 +114,7 @@ async def test_what_asks_for_more_goes_the_ordinary_way(rig: Rig, request_bytes:
         (post(b'{"queue":"orders","body":"\xff"}'), "INVALID_JSON"),
         (post(b'{"queue":"orders"}'), "MISSING_FIELD"),
         (post(b'{"queue":"orders","body":1,"nonsense":1}'), "UNKNOWN_FIELD"),
-        (post(b'{"queue":"orders","body":1,"delaySeconds":1}'), "UNSUPPORTED"),
+        (post(b'{"queue":"orders","body":1,"delaySeconds":-1}'), "INVALID_FIELD"),
         (post(b'{"queue":"orders","body":1,"partition":99}'), "PARTITION_NOT_FOUND"),
     ],
 )
