@@ -39,7 +39,7 @@ class ScheduledPage:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class MoveInTime:
     """To another time; None: as soon as it can be."""
 
     schedule: Schedule | None

@@ -16,14 +16,14 @@ Store = Callable[[list[Run]], Awaitable[ProduceResponse]]
 """Appends one batch of runs, which stand one behind the other."""
 
 
-class Place(Protocol):
+class NotePlaces(Protocol):
     """Notes where runs are that were stored one behind the other."""
 
     def __call__(self, answer: ProduceResponse, partition: int, sent: list[Run], result: SendResult, /) -> None: ...
 
 
 async def store_runs(
-    store: Store, place: Place, partition: int, runs: list[Run], result: SendResult, *, rounds_max: int
+    store: Store, place: NotePlaces, partition: int, runs: list[Run], result: SendResult, *, rounds_max: int
 ) -> None:
     """Store what of `runs` (at least one) the window does not know. What it knows gets its first ids, and the rest is
     sent again without it.

@@ -9,7 +9,7 @@ from msgspec import Raw
 from acklog.wire.identifiers import MessageId, ScheduleId
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal, Scope
-from app.calls.scheduled import Move, ScheduledCursor, ScheduledListing, ScheduledPage, ScheduledView
+from app.calls.scheduled import MoveInTime, ScheduledCursor, ScheduledListing, ScheduledPage, ScheduledView
 from app.gateway.dependencies import Gateway
 from app.gateway.routing import PartitionLeaders
 from app.services.catalog import Catalog
@@ -85,7 +85,7 @@ class ScheduledService:
         principal.require(Scope.WRITE)
         return await self._ask(name, schedule_id, principal, "cancel")
 
-    async def move(self, name: str, schedule_id: ScheduleId, move: Move, principal: Principal) -> ScheduledView:
+    async def move(self, name: str, schedule_id: ScheduleId, move: MoveInTime, principal: Principal) -> ScheduledView:
         principal.require(Scope.WRITE)
         at_ms, delay_ms = (-1, 0) if move.schedule is None else (move.schedule.at_ms, move.schedule.delay_ms)
         if at_ms >= 0:

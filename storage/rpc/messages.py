@@ -43,8 +43,8 @@ class ProduceRequest(_Message):
 
 
 class KeyedResult(_Message):
-    """What the dedup window knows of the run of `count` records at `index`: stored from `offset` on before, or
-    (`conflict`) its key was used with another content; `log` is the number of the partition's log that it is in."""
+    """What the window knows of the run of `count` records at `index`: stored from `offset` of the partition's `log` on
+    before, or (`conflict`) its key was used with another content."""
 
     index: int
     offset: int

@@ -2,6 +2,7 @@
 2012: leaving features out finds bugs that always having them all hides)."""
 
 import random
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from cluster.model.values import Exhausted, GroupMode
@@ -17,6 +18,9 @@ READER_SHARE = 0.4
 ORDERED_SHARE = 0.4
 BLOCKING_SHARE = 0.5
 """Of the groups that keep an order."""
+DELAYED_SHARE = 0.4
+"""Of the seeds, in which messages are sent for later."""
+
 LASTING_SHARE = 0.3
 
 LATE_FAULTS = (Fault.BIT_ROT, Fault.GROW, Fault.MOVE, Fault.ISLAND)
@@ -86,6 +90,7 @@ def draw_embedded_options(seed: int) -> Options:
         readers=_readers(seed),
         ordered_groups=_ordered_groups(seed),
         lasting_faults=(),
+        delayed=_delayed(seed, faults=misfortunes.faults),
     )
 
 
@@ -143,6 +148,7 @@ def draw_cluster_options(seed: int) -> Options:
         readers=_readers(seed),
         ordered_groups=ordered_groups,
         lasting_faults=_lasting_faults(seed),
+        delayed=_delayed(seed, faults=()),
     )
 
 
@@ -229,6 +235,14 @@ def _lasting_faults(seed: int) -> tuple[LastingFault, ...]:
     if rng.random() >= LASTING_SHARE:
         return ()
     return tuple(rng.choice(list(LastingFault)) for _ in range(rng.choice((1, 1, 2))))
+
+
+def _delayed(seed: int, *, faults: Iterable[Fault]) -> int:
+    """Of a share of the seeds. What rots on the only disk is nobody's to deliver."""
+    rng = random.Random(f"delayed {seed}")
+    if rng.random() >= DELAYED_SHARE or Fault.BIT_ROT in faults:
+        return 0
+    return rng.choice((5, 20, 60))
 
 
 def _acks(seed: int, replication_factor: int) -> tuple[int | str, ...]:

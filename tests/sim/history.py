@@ -192,6 +192,29 @@ class ReadRecord(msgspec.Struct, frozen=True):
     append_time_ms: int = -1
 
 
+class ScheduledFor(Event, frozen=True, kw_only=True):
+    """A message that was acknowledged for later: due at `due_ms`, by the clock of the leader that took it."""
+
+    uid: str
+    queue: str
+    due_ms: int
+    schedule_id: str
+
+
+class LeftForLater(Event, frozen=True, kw_only=True):
+    """What is still scheduled in a partition after everything: its leader's clock is behind."""
+
+    schedule_ids: list[str]
+
+
+class Rescheduled(Event, frozen=True, kw_only=True):
+    """It was to be due at another time, or (`due_ms` -1) to be cancelled."""
+
+    uid: str
+    outcome: Outcome
+    due_ms: int
+
+
 class LogRead(Event, frozen=True, kw_only=True):
     """A read of a partition's log as it is. `is_final` marks the one after everything, which is complete."""
 

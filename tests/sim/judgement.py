@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from cluster.model.values import GroupMode
 from tests.sim.blocked_checkers import BlockingGroupsGiveUpNothing, OthersGoOn, WhatIsBlockedWaits
 from tests.sim.checkers import Checker
+from tests.sim.delay_checkers import ALL_DELAYED
 from tests.sim.delivery_checkers import (
     AcknowledgedIsNeverDeliveredAgain,
     AttemptsAreLimited,
@@ -96,6 +97,7 @@ def checkers_for(
             BlockingGroupsGiveUpNothing(blocking, dead_letter_queues=dead_letter_queues),
             OthersGoOn(blocking, dead_letter_queues=dead_letter_queues),
             ReplayEqualsLiveState(),
+            *ALL_DELAYED,
             KeysAreInOrder(
                 options.ordered(GroupMode.KEY_ORDERED),
                 max_attempts=given_up_after,

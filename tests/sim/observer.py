@@ -8,15 +8,19 @@ import random
 from collections.abc import Callable
 
 from acklog.wire.batch import decode_records, verify
+from acklog.wire.identifiers import ScheduleId
 from cluster.errors import ServerError
 from cluster.model.internal_topics import is_internal
 from cluster.model.values import PartitionState
+from storage.node.storage_node import StorageNode
 from storage.rpc.messages import PositionsRequest, PositionsResponse, RecordsRequest
+from storage.rpc.schedule_messages import ScheduledListRequest
+from storage.schedule.entries import END
 from tests.sim.clients import Surroundings
 from tests.sim.cluster.hardware import Hardware
 from tests.sim.cluster.machines import NodeMachine
 from tests.sim.cluster.store_observer import StoreObserver
-from tests.sim.history import LogRead, ProgressRead, ReadRecord
+from tests.sim.history import LeftForLater, LogRead, ProgressRead, ReadRecord
 from tests.sim.process import Process, ProcessDiedError
 from tests.sim.queue_label import queue_label
 
@@ -150,6 +154,8 @@ class Observer:
             next_offset = response.next_offset
             if not is_final or next_offset >= response.high_watermark or stands_still:
                 break
+        if is_final:
+            await self._read_schedule(node, process, state)
         self._around.history.add(
             LogRead(
                 began_ms=began_ms,
@@ -165,6 +171,15 @@ class Observer:
                 is_final=is_final,
             )
         )
+
+    async def _read_schedule(self, node: StorageNode, process: Process, state: PartitionState) -> None:
+        began_ms = self._around.now_ms()
+        request = ScheduledListRequest(state.topic_id, state.partition, 0, -1, END.due_ms, 1000)
+        response = await process.call(node.scheduled_list(request))
+        names = [
+            str(ScheduleId(state.topic_id, state.partition, item.leader_epoch, item.offset)) for item in response.items
+        ]
+        self._around.history.add(LeftForLater(began_ms=began_ms, ended_ms=self._around.now_ms(), schedule_ids=names))
 
 
 def records_of(batches: bytes, from_offset: int) -> list[ReadRecord]:

@@ -213,6 +213,8 @@ class Options:
     ordered_groups: tuple[OrderedGroup, ...]
     lasting_faults: tuple[LastingFault, ...]
     """What comes after all the others, under the eyes of the availability judge."""
+    delayed: int = 0
+    """Messages that are sent for later."""
 
     @property
     def dedup_is_exact(self) -> bool:

@@ -25,7 +25,7 @@ from tests.sim.cluster.availability import AvailabilityJudge
 from tests.sim.cluster.coordination import NO_FAULTS, Coordination
 from tests.sim.cluster.faults import Misfortune
 from tests.sim.cluster.hardware import Hardware
-from tests.sim.cluster.inspector import Inspector, replicas_of
+from tests.sim.cluster.inspector import Inspector, is_anything_scheduled, replicas_of
 from tests.sim.cluster.lasting_faults import LastingMisfortune
 from tests.sim.cluster.links import Links
 from tests.sim.cluster.log_reader import LogReader
@@ -51,6 +51,7 @@ from tests.sim.pauser import Pauser
 from tests.sim.process import ProcessDiedError, current_process
 from tests.sim.producer import Producer
 from tests.sim.queue_label import PASSING, is_passing
+from tests.sim.scheduler import Scheduler
 from tests.sim.seats import seats_of
 from tests.sim.seeker import Seeker
 
@@ -268,6 +269,9 @@ class World:
         ]
         watchers = [MemberWatcher(name, self.around) for name in self.options.ordered(GroupMode.EXCLUSIVE)]
         looking = [each.run(lambda: self._is_over) for each in (*watchers, *readers, self.observer)]
+        if self.options.delayed:
+            later = Scheduler("later", QUEUE, self.around).run(self.options.delayed, self.options.duration_ms / 1000)
+            self._producers.append(asyncio.create_task(later))
         return [*self._producers, *self._consumers(), *map(asyncio.create_task, looking)]
 
     def _topic(self) -> Topic:
@@ -402,6 +406,7 @@ class World:
             found = await self.observer.look(is_final=False)
             is_complete = len(found) == self._partitions() * len(self._groups) + self._partitions(PASSING)
             is_done = all(read.progress == read.high_watermark for read in found)
+            is_done = is_done and not is_anything_scheduled(self.hardware.nodes.values())
             if is_all_sent and is_complete and is_done and not self._not_in_sync():
                 self._is_converged = True
                 break

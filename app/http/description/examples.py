@@ -110,7 +110,7 @@ EXAMPLES: dict[str, Examples] = {
     "cancelScheduled": Examples(_SCHEDULED, {}, {200: _json(it_is_cancelled=answers.CANCELLED)}),
     "moveScheduled": Examples(
         _SCHEDULED,
-        _json(to_a_time={"deliverAt": "2026-12-24T18:00:00+01:00"}, from_now={"delaySeconds": 3600}),
+        _json(to_a_time={"deliverAt": "2024-06-30T18:00:00+02:00"}, from_now={"delaySeconds": 3600}),
         {200: _json(it_is_moved=answers.MOVED)},
     ),
     "acknowledge": Examples(

@@ -6,7 +6,7 @@ import msgspec
 
 from acklog.wire.identifiers import ScheduleId, parse_schedule_id
 from acklog.wire.problems import ProblemCode
-from app.calls.scheduled import LISTED_DEFAULT, LISTED_MAX, Move, ScheduledCursor, ScheduledPage, ScheduleFields
+from app.calls.scheduled import LISTED_DEFAULT, LISTED_MAX, MoveInTime, ScheduledCursor, ScheduledPage, ScheduleFields
 from app.http.parsing import query
 from app.http.parsing.delivery_time import WRONG_TIME, delay_fault, delivery_time_fault, schedule_of, time_ms_of
 from app.http.parsing.json_text import check_utf8, decode
@@ -73,7 +73,7 @@ def schedule_id_of(text: str) -> ScheduleId:
     return found
 
 
-def parse_move_in_time(body: bytes) -> Move:
+def parse_move_in_time(body: bytes) -> MoveInTime:
     """Raises ServerError."""
     check_utf8(body)
     fields = decode(_decoder, body)
@@ -85,4 +85,4 @@ def parse_move_in_time(body: bytes) -> Move:
     fault = None if fields.deliver_at is None else delivery_time_fault(fields.deliver_at)
     if fault is not None:
         raise ServerError(ProblemCode.INVALID_FIELD, fault, field="deliverAt")
-    return Move(schedule_of(fields.delay_seconds, fields.deliver_at))
+    return MoveInTime(schedule_of(fields.delay_seconds, fields.deliver_at))

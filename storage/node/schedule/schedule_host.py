@@ -93,6 +93,11 @@ class ScheduleHost:
         """How many messages are scheduled."""
         return self.keeper.state.pending
 
+    def next_in_ms(self) -> int | None:
+        """How long until the next message is due; None where none is, and before it is known."""
+        moments = [each for each in (self.near.next_due(), self.near.next_read()) if each is not None]
+        return min(moments) - self._clock.now_ms() if self.pending and moments else None
+
     # --- life ------------------------------------------------------------------------------------------------------
 
     def look(self) -> None:

@@ -68,8 +68,9 @@ class SqliteScheduleIndex:
                 if kind is Passed:
                     messages_end = run[-1].what.messages_end  # type: ignore[union-attr]
                     continue
-                if kind is Fired:
-                    messages_end = run[-1].what.offset + len(run[-1].what.ids)  # type: ignore[union-attr]
+                last = run[-1].what
+                if isinstance(last, Fired):
+                    messages_end = last.offset + len(last.ids)
                 more, more_bytes = self._apply_run(kind, run)
                 pending, pending_bytes = pending + more, pending_bytes + more_bytes
             state = IndexState(applied, applied_epoch, messages_end, pending, pending_bytes)

@@ -6,6 +6,7 @@ leader that lacks something committed although nobody has asked for it yet.
 
 import zlib
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from app.processes.cluster_node import ClusterNode
@@ -21,6 +22,7 @@ from tests.sim.process import ProcessDiedError
 
 LogName = tuple[str, int, LogKind]
 READ_BYTES = 100_000
+SOON_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,3 +141,24 @@ class Inspector:
     def _complain(self, violation: str) -> None:
         if violation not in self.violations:
             self.violations.append(violation)
+
+
+def is_anything_scheduled(machines: Iterable[NodeMachine]) -> bool:
+    """Whether some replica, whatever its role, has a message that is to be seen soon, or may hear of one. By a clock
+    that went back it may be hours, and nobody waits for that."""
+    return any(
+        _is_scheduled_soon(host)
+        for machine in machines
+        if machine.node is not None
+        for host in replicas_of(machine.node)
+    )
+
+
+def _is_scheduled_soon(host: ReplicaHost) -> bool:
+    keeper = host.schedule
+    if keeper.state.applied < host.high_watermarks[LogKind.SCHEDULE]:
+        return True
+    if not keeper.state.pending or host.partition is None:
+        return False
+    next_in_ms = host.partition.schedule.next_in_ms()
+    return next_in_ms is None or next_in_ms < SOON_MS

@@ -103,6 +103,7 @@ from tests.sim.cluster.key_order_mutants import (
 )
 from tests.sim.cluster.leader_mutants import deposed_leaders_answer_readers, leaders_that_cannot_commit_stay
 from tests.sim.cluster.reader_mutants import nearest_reads_go_to_the_log_end
+from tests.sim.cluster.schedule_mutants import SCHEDULE_MUTANTS
 
 Mutant = Callable[[pytest.MonkeyPatch], None]
 
@@ -464,6 +465,7 @@ MUTANTS: tuple[Mutant, ...] = (
     second_instances_are_accepted,
     sessions_never_end,
     some_partitions_are_nobodys,
+    *SCHEDULE_MUTANTS,
 )
 
 _SCENARIOS = "tests/scenarios/test_planted_bugs.py"

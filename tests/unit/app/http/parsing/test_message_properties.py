@@ -8,7 +8,7 @@ from app.http.parsing.message_properties import PROPERTIES, MessageFields
 from app.http.parsing.properties import Declared
 from cluster.errors import ServerError
 
-SOME_VALUE = {"headers": {"a": "b"}, "tags": ["t"], "partition": 1, "timestamp": 1}
+SOME_VALUE = {"headers": {"a": "b"}, "tags": ["t"], "partition": 1, "timestamp": 1, "delaySeconds": 1}
 
 
 @pytest.mark.parametrize("declared", PROPERTIES, ids=lambda each: each.name)
