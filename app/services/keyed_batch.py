@@ -10,7 +10,8 @@ from acklog.wire.problems import ProblemCode
 from app.calls.send_result import Placed, Scheduled, SendResult
 from app.services.keyed_runs import Run, key_reused
 from cluster.errors import ServerError
-from storage.rpc.messages import MESSAGES_LOG, KeyedResult, ProduceResponse
+from storage.rpc.messages import KeyedResult, ProduceResponse
+from storage.rpc.schedule_messages import MESSAGES_LOG
 
 Store = Callable[[list[Run]], Awaitable[ProduceResponse]]
 """Appends one batch of runs, which stand one behind the other."""

@@ -14,7 +14,6 @@ from storage.rpc.producer_epoch import ProducerEpoch
 
 ACKS_ALL = -1
 ANY_MAPPING = -1
-MESSAGES_LOG = 0  # its number in `storage.log.log_table`
 
 
 class _Message(msgspec.Struct, array_like=True, gc=False):
@@ -51,7 +50,7 @@ class KeyedResult(_Message):
     leader_epoch: int
     conflict: bool = False
     count: int = 1
-    log: int = MESSAGES_LOG
+    log: int = 0
 
 
 class ProduceResponse(_Message):

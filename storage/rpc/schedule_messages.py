@@ -4,6 +4,9 @@ import msgspec
 
 from acklog.wire.record import Record
 
+MESSAGES_LOG = 0
+"""Where a batch is that is not for later: the number in `storage.log.log_table`."""
+
 SCHEDULED = "scheduled"
 DELIVERED = "delivered"
 CANCELLED = "cancelled"

@@ -43,6 +43,8 @@ from tests.sim.reader_checkers import AcknowledgedIsReadable, PagesBeginWhereThe
 from tests.sim.seek_checkers import ReceiptsFromBeforeASeekAreStale, SeeksAreNotForgotten
 from tests.sim.static_checkers import StaticNamesAreOneProcesses
 
+OF_WHAT_IS_LEFT: tuple[Checker, ...] = (ReplayEqualsLiveState(), *ALL_DELAYED)
+
 
 def checkers_for(
     options: Options,
@@ -96,8 +98,7 @@ def checkers_for(
             EverythingIsDoneInTheEnd(dead_letter_queues=dead_letter_queues),
             BlockingGroupsGiveUpNothing(blocking, dead_letter_queues=dead_letter_queues),
             OthersGoOn(blocking, dead_letter_queues=dead_letter_queues),
-            ReplayEqualsLiveState(),
-            *ALL_DELAYED,
+            *OF_WHAT_IS_LEFT,
             KeysAreInOrder(
                 options.ordered(GroupMode.KEY_ORDERED),
                 max_attempts=given_up_after,
