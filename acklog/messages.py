@@ -86,7 +86,7 @@ class Settler(Protocol):
 
     def ack(self, message: "Message", /) -> None: ...
 
-    def nack(self, message: "Message", /, delay_s: float | None) -> None: ...
+    def nack(self, message: "Message", /, delay_s: float | None, reason: str = "") -> None: ...
 
     def end(self, message: "Message", error: BaseException | None, /) -> None: ...
 
@@ -106,9 +106,10 @@ class Message(StoredMessage, kw_only=True, omit_defaults=True):
         """The work is done. Raises InvalidArgument for a message that did not come from a consumer."""
         self._settler.ack(self)
 
-    def nack(self, *, delay_s: float | None = None) -> None:
-        """Give it back, to come again after `delay_s` seconds; None: by the group's back-off."""
-        self._settler.nack(self, delay_s)
+    def nack(self, *, delay_s: float | None = None, reason: str = "") -> None:
+        """Give it back, to come again after `delay_s` seconds; None: by the group's back-off. `reason` says why: its
+        first 256 bytes are kept with the message, and go with it where it dies."""
+        self._settler.nack(self, delay_s, reason)
 
     @property
     def _settler(self) -> Settler:
@@ -174,14 +175,26 @@ def raise_for_failures(results: "Iterable[Settled | Sent | AcklogError]") -> Non
         raise SomeFailed(f"{len(errors)} failed; the first: {errors[0]}", failures=errors)
 
 
+class FailedAttempt(msgspec.Struct):
+    """Why an attempt at a message failed, as its consumer said when it gave it back."""
+
+    attempt: int
+    at_ms: int = field(name="at")
+    reason: str
+
+
 class GroupState(msgspec.Struct, omit_defaults=True):
-    """What one group has done with a message. `until_ms` is when a lease or a delay ends."""
+    """What one group has done with a message. `until_ms` is when a lease or a delay ends, and `consumer` who has it.
+
+    Of one that failed and is not done: `last_consumer` had it last, and `reasons` are the last ones that were said."""
 
     group: str
     state: str
     attempts: int
     until_ms: int | None = field(name="until", default=None)
     consumer: str = ""
+    last_consumer: str = field(name="lastConsumer", default="")
+    reasons: list[FailedAttempt] = field(default_factory=list)
 
 
 class InspectedMessage(StoredMessage, kw_only=True, omit_defaults=True):

@@ -177,10 +177,11 @@ class AsyncClient:
         """
         return raised_if_one(receipts, await self.caller.perform(message_calls.ack(receipts)))
 
-    async def nack(self, receipts: Receipts, *, delay_s: float | None = None) -> list[Settled]:
-        """Give the messages back, to come again after `delay_s` seconds; None: by the group's back-off. Raises
-        as `ack` does."""
-        return raised_if_one(receipts, await self.caller.perform(message_calls.nack(receipts, delay_s=delay_s)))
+    async def nack(self, receipts: Receipts, *, delay_s: float | None = None, reason: str = "") -> list[Settled]:
+        """Give the messages back, to come again after `delay_s` seconds; None: by the group's back-off. `reason` says
+        why; its first 256 bytes are kept with them. Raises as `ack` does."""
+        call = message_calls.nack(receipts, delay_s=delay_s, reason=reason)
+        return raised_if_one(receipts, await self.caller.perform(call))
 
     async def extend(self, receipts: Receipts, *, visibility_s: float) -> list[Settled]:
         """Keep the messages leased for `visibility_s` seconds from now; 0 gives them back at once. Raises as

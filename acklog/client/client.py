@@ -196,10 +196,10 @@ class Client:
         """
         return self._run(lambda: self._async.ack(receipts))
 
-    def nack(self, receipts: Receipts, *, delay_s: float | None = None) -> list[Settled]:
-        """Give the messages back, to come again after `delay_s` seconds; None: by the group's back-off. Raises
-        as `ack` does."""
-        return self._run(lambda: self._async.nack(receipts, delay_s=delay_s))
+    def nack(self, receipts: Receipts, *, delay_s: float | None = None, reason: str = "") -> list[Settled]:
+        """Give the messages back, to come again after `delay_s` seconds; None: by the group's back-off. `reason` says
+        why; its first 256 bytes are kept with them. Raises as `ack` does."""
+        return self._run(lambda: self._async.nack(receipts, delay_s=delay_s, reason=reason))
 
     def extend(self, receipts: Receipts, *, visibility_s: float) -> list[Settled]:
         """Keep the messages leased for `visibility_s` seconds from now; 0 gives them back at once. Raises as

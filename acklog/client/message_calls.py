@@ -32,7 +32,7 @@ from acklog.messages import (
     Sent,
     Settled,
 )
-from acklog.wire.limits import RECEIPTS_MAX, REQUEST_MESSAGES_MAX
+from acklog.wire.limits import NACK_REASON_BYTES_MAX, RECEIPTS_MAX, REQUEST_MESSAGES_MAX
 
 Acks = int | str | None
 Receipts = str | Message | Sequence[str | Message]
@@ -200,8 +200,10 @@ def _seconds(duration_s: float) -> float:
     return round(duration_s, 3)
 
 
-def nack(receipts: Receipts, *, delay_s: float | None) -> Call[list[Settled]]:
-    return _settle("/nack", receipts, {} if delay_s is None else {"delaySeconds": _seconds(delay_s)})
+def nack(receipts: Receipts, *, delay_s: float | None, reason: str = "") -> Call[list[Settled]]:
+    said = reason.encode(errors="replace")[:NACK_REASON_BYTES_MAX].decode(errors="ignore")  # as long as an error's text
+    fields: dict[str, object] = {"reason": said} if said else {}
+    return _settle("/nack", receipts, fields if delay_s is None else {"delaySeconds": _seconds(delay_s), **fields})
 
 
 def extend(receipts: Receipts, *, visibility_s: float) -> Call[list[Settled]]:

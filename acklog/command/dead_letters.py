@@ -16,7 +16,7 @@ from acklog.wire.limits import MAX_ATTEMPTS_MAX
 if TYPE_CHECKING:
     from acklog import AcklogError, Client
     from acklog.catalog import GroupOffsets, PartitionState
-    from acklog.messages import Message, Sent, StoredMessage
+    from acklog.messages import FailedAttempt, Message, Sent, StoredMessage
 
 GROUP = "acklog-dlq"
 HEADER_PREFIX = "acklog-dead-letter-"
@@ -34,6 +34,7 @@ class Origin:
     offset: str = ""
     group: str = ""
     attempts: str = ""
+    reasons: str = ""
 
     @classmethod
     def of(cls, message: "StoredMessage") -> "Origin":
@@ -47,7 +48,19 @@ class Origin:
         if not self.topic:
             return "not a dead letter"
         attempts = "1 attempt" if self.attempts == "1" else f"{self.attempts} attempts"
-        return f"{attempts} of group {self.group} failed"
+        said = self.said()
+        return f"{attempts} of group {self.group} failed" + (f": {said[-1].reason}" if said else "")
+
+    def said(self) -> "list[FailedAttempt]":
+        """Why attempts failed, as far as consumers said so; the oldest first."""
+        import msgspec
+
+        from acklog.messages import FailedAttempt
+
+        try:
+            return msgspec.json.decode(self.reasons, type=list[FailedAttempt]) if self.reasons else []
+        except msgspec.DecodeError:  # whoever may send there may have written it
+            return []
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from acklog.command.times import ago_text, clock_text, duration_text
-from acklog.command.views import Style
+from acklog.command.views import Cell, Style
 
 if TYPE_CHECKING:
     from acklog.catalog import Group
@@ -117,6 +117,15 @@ def _passed_over(message: "StoredMessage", state: "GroupState", group: "Group | 
         f"Once the filter matches it: acklog seek {state.group} {message.topic} --to-offset {message.offset} "
         f"--partition {message.partition}",
     )
+
+
+def failure_rows(state: "GroupState", now_ms: int) -> list[tuple[str, Cell | str]]:
+    """Who had it last, and why it failed: what is known of that."""
+    rows: list[tuple[str, Cell | str]] = []
+    if state.last_consumer:
+        rows.append(("last had by", state.last_consumer))
+    said = [(f"attempt {each.attempt}", f"{each.reason} ({ago_text(each.at_ms, now_ms)})") for each in state.reasons]
+    return [*rows, *said]
 
 
 def _is_paused(group: "Group", message: "StoredMessage") -> bool:

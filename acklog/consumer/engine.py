@@ -109,10 +109,10 @@ class ConsumerEngine:
         if self._holdings.ack(message):
             self._hooks.on_change()
 
-    def nack(self, message: Message, delay_s: float | None) -> None:
+    def nack(self, message: Message, delay_s: float | None, reason: str = "") -> None:
         if not self._is_first_decision(message):
             return
-        is_freed = self._holdings.nack(message, delay_s)
+        is_freed = self._holdings.nack(message, delay_s, reason)
         self._hooks.wake(self.wake)
         if is_freed:
             self._hooks.on_change()
@@ -324,7 +324,7 @@ class ConsumerEngine:
         if step.action == "ack":
             return message_calls.ack(step.receipts)
         if step.action == "nack":
-            return message_calls.nack(step.receipts, delay_s=step.delay_s)
+            return message_calls.nack(step.receipts, delay_s=step.delay_s, reason=step.reason)
         return message_calls.extend(step.receipts, visibility_s=self._settings.visibility_s)
 
     def _report(self, problems: list[SettlementProblem]) -> None:

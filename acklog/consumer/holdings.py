@@ -70,14 +70,14 @@ class Holdings:
             self._on_due()
         return is_freed
 
-    def nack(self, message: Message, delay_s: float | None) -> bool:
+    def nack(self, message: Message, delay_s: float | None, reason: str = "") -> bool:
         """Whether another worker may take something by it."""
         with self._lock:
             if self._lanes.is_ended(message):
                 self._settlements.forget([message.receipt])
             else:
                 self._let_go(self._lanes.came_back(message, None))
-                self._settlements.nack(message.receipt, delay_s, self._now_ms)
+                self._settlements.nack(message.receipt, delay_s, self._now_ms, reason=reason)
             return self._lanes.settled(message)
 
     # For who receives

@@ -29,10 +29,10 @@ class MessageBatch:
         for message in self.messages:
             self._settler.ack(message)
 
-    def nack(self, *, delay_s: float | None = None) -> None:
+    def nack(self, *, delay_s: float | None = None, reason: str = "") -> None:
         """Give all of them back, to come again after `delay_s` seconds; None: by the group's back-off."""
         for message in self.messages:
-            self._settler.nack(message, delay_s)
+            self._settler.nack(message, delay_s, reason)
 
     def __enter__(self) -> Self:
         return self

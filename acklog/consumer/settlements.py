@@ -18,12 +18,14 @@ Action = Literal["ack", "nack", "extend"]
 
 @dataclass(frozen=True, slots=True)
 class SettlementRequest:
-    """One request. `delay_s` goes with a nack. `since_ms` is when the first receipt of an ack or nack was handed in."""
+    """One request. `delay_s` and `reason` go with a nack. `since_ms` is when the first receipt of an ack or nack was
+    handed in."""
 
     action: Action
     receipts: list[str]
     delay_s: float | None = None
     since_ms: float = 0.0
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ class Settlements:
         # Receipt to (when to extend, since when held). All leases are equally long, so the order is that of time.
         self._leases: dict[str, tuple[float, float]] = {}
         self._acks = _Pending()
-        self._nacks: dict[float | None, _Pending] = {}
+        self._nacks: dict[tuple[float | None, str], _Pending] = {}
         self._problems: list[SettlementProblem] = []
         self._in_request = 0
         self._failures = 0
@@ -106,9 +108,10 @@ class Settlements:
         count = len(receipts)
         return count == 1 or count == self._settings.settle_messages_max
 
-    def nack(self, receipt: str, delay_s: float | None, now_ms: Callable[[], float]) -> None:
+    def nack(self, receipt: str, delay_s: float | None, now_ms: Callable[[], float], *, reason: str = "") -> None:
+        """Those with one delay and reason share requests."""
         self._leases.pop(receipt, None)
-        self._nacks.setdefault(delay_s, _Pending()).add(receipt, now_ms)
+        self._nacks.setdefault((delay_s, reason), _Pending()).add(receipt, now_ms)
 
     def forget(self, receipts: Iterable[str]) -> None:
         """Their leases are over, or somebody else's business."""
@@ -199,11 +202,11 @@ class Settlements:
         return SettlementRequest("extend", due) if due else None
 
     def _due_nack(self) -> SettlementRequest | None:
-        for delay_s, pending in self._nacks.items():
+        for (delay_s, reason), pending in self._nacks.items():
             receipts = pending.take(self._settings.settle_messages_max)
             if not pending.receipts:
-                del self._nacks[delay_s]
-            return SettlementRequest("nack", receipts, delay_s, pending.since_ms)
+                del self._nacks[delay_s, reason]
+            return SettlementRequest("nack", receipts, delay_s, pending.since_ms, reason)
         return None
 
     def _due_ack(self, now_ms: float) -> SettlementRequest | None:
@@ -232,5 +235,6 @@ class Settlements:
         if now_ms - step.since_ms >= self._settings.settle_timeout_ms:
             self._problems += [SettlementProblem(step.action, receipt, error) for receipt in receipts]
             return
-        pending = self._acks if step.action == "ack" else self._nacks.setdefault(step.delay_s, _Pending())
+        is_ack = step.action == "ack"
+        pending = self._acks if is_ack else self._nacks.setdefault((step.delay_s, step.reason), _Pending())
         pending.put_back(receipts, step.since_ms)

@@ -43,6 +43,8 @@ WAIT_SECONDS_MAX = 20
 VISIBILITY_SECONDS_DEFAULT = 30
 VISIBILITY_SECONDS_MAX = 43_200
 NACK_DELAY_SECONDS_MAX = 43_200
+NACK_REASON_BYTES_MAX = 256
+FAILURE_REASONS_MAX = 8  # that are remembered of a message, the last ones
 RECEIPTS_MAX = 10_000
 
 IN_FLIGHT_MAX = 100_000  # leased messages of one group in one partition

@@ -12,7 +12,8 @@ Item = Receipt | MessageId | ServerError
 @dataclass(frozen=True, slots=True)
 class SettleCommand:
     """`items` holds, in the request's order, what is to be settled or why it cannot be. `group` goes with message
-    ids. `delay_ms` -1: by the group's back-off. `kind` is what the items are: "receipt" or "messageId"."""
+    ids. `delay_ms` -1: by the group's back-off; `reason` goes with a nack. `kind` is what the items are: "receipt" or
+    "messageId"."""
 
     action: str
     items: list[Item]
@@ -21,6 +22,7 @@ class SettleCommand:
     delay_ms: int = -1
     visibility_ms: int = 0
     kind: str = "receipt"
+    reason: str = ""
 
     def field_of(self, index: int) -> str:
         """Where in the request the item stands."""

@@ -3,13 +3,13 @@
 from acklog.wire.identifiers import MessageId, parse_message_id
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal, Scope
-from app.calls.inspect import GroupState, InspectedView
+from app.calls.inspect import FailureReasonView, GroupState, InspectedView
 from app.calls.message_view import MessageView, view_of
 from app.gateway.dependencies import Gateway
 from app.gateway.routing import PartitionLeaders
 from app.services.catalog import Catalog
 from cluster.errors import ServerError
-from storage.rpc.messages import InspectRequest, MessageInGroup
+from storage.rpc.inspect_messages import InspectRequest, MessageInGroup
 
 
 class InspectService:
@@ -61,7 +61,15 @@ class InspectService:
         ]
 
     def _group_state(self, name: str, group: MessageInGroup) -> GroupState:
-        state = GroupState(name, group.state, group.attempts, consumer=group.consumer)
+        reasons = [FailureReasonView(*each) for each in group.reasons]
+        state = GroupState(
+            name,
+            group.state,
+            group.attempts,
+            consumer=group.consumer,
+            last_consumer=group.last_consumer,
+            reasons=reasons,
+        )
         if group.until_ms >= 0:
             state.until = self._gateway.clock.now_ms() + group.until_ms
         return state

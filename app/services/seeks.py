@@ -16,7 +16,8 @@ from app.services.groups import GroupService
 from app.services.node_lag import answer_of_node
 from cluster.errors import ServerError
 from cluster.model.values import Group, Topic
-from storage.rpc.messages import InspectRequest, SeekRequest, SeekResponse
+from storage.rpc.inspect_messages import InspectRequest
+from storage.rpc.messages import SeekRequest, SeekResponse
 from storage.rpc.node_api import NodeApi
 
 

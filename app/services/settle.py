@@ -135,6 +135,7 @@ class SettleService:
             settlement.action,
             delay_ms=settlement.delay_ms,
             visibility_ms=settlement.visibility_ms,
+            reason=settlement.reason,
         )
         for index, result in enumerate(settled):
             if result is not None:
@@ -184,13 +185,20 @@ class SettleService:
         return await self._settle(places, len(deliveries), action, delay_ms=delay_ms, visibility_ms=visibility_ms)
 
     async def _settle(
-        self, places: dict[Place, _Part], count: int, action: str, *, delay_ms: int, visibility_ms: int
+        self,
+        places: dict[Place, _Part],
+        count: int,
+        action: str,
+        *,
+        delay_ms: int,
+        visibility_ms: int,
+        reason: str = "",
     ) -> list[ServerError | None]:
         results: list[ServerError | None] = [None] * count
         deadline_ms = self._leaders.deadline_in(self._settings.request_timeout_ms)
 
         async def settle_place(place: Place, part: _Part) -> None:
-            request = SettleRequest(*place, action, part.items, delay_ms, visibility_ms)
+            request = SettleRequest(*place, action, part.items, delay_ms, visibility_ms, reason)
             try:
                 codes = await self._call(request, deadline_ms)
             except ServerError as error:

@@ -20,10 +20,20 @@ def records_of_cut(group: GroupSnapshot, log_end: int) -> list[GroupRecord]:
         Sought(group.group_id, generation, progress),
         Acked(group.group_id, generation, runs, min(group.delivered_below, log_end)),
     ]
+    consumers = {offset: consumer for offset, _, consumer in group.failures}
+    reasons = {(offset, each.attempt): each.reason for offset, said in group.reasons for each in said}
     kept = sorted((retry for retry in group.retries if retry[0] < log_end), key=lambda retry: (retry[3], retry[0]))
     for wall_ms, retries in groupby(kept, key=lambda retry: retry[3]):
         items = [
-            ReturnedItem(offset, attempts, delay_ms, int(Cause.NACKED), leader_epoch)
+            ReturnedItem(
+                offset,
+                attempts,
+                delay_ms,
+                int(Cause.NACKED),
+                leader_epoch,
+                consumers.get(offset, ""),
+                reasons.get((offset, attempts), ""),
+            )
             for offset, attempts, leader_epoch, _, delay_ms in retries
         ]
         records.append(Returned(group.group_id, generation, wall_ms, items))

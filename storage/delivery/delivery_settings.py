@@ -17,6 +17,9 @@ class DeliverySettings:
     dead_lettered_ranges_max: int = 10_000
     """Ranges of dead-lettered offsets that a group remembers; the lowest are forgotten first and then count as done."""
 
+    failure_reasons_bytes_max: int = 4 * 1024 * 1024
+    """What one group remembers of why messages failed that are not done; what failed longest ago is forgotten first."""
+
     postponed_ranges_max: int = limits.IN_FLIGHT_MAX
     """Ranges of messages that one group has left for later and remembers; what is beyond is searched for again when it
     may go."""

@@ -178,6 +178,7 @@ class ExclusiveDelivery:
         jitter: float,
         readable_end: int,
         wall_now_ms: int,
+        reason: str = "",
     ) -> SettleDecision[Returned]:
         named = list(items)
         refusals = self._refusals(named)
@@ -187,6 +188,7 @@ class ExclusiveDelivery:
             jitter=jitter,
             readable_end=readable_end,
             wall_now_ms=wall_now_ms,
+            reason=reason,
         )
         if settlement.record is not None:
             self._returning.mark(item.offset for item in settlement.record.items)

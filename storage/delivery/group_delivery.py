@@ -240,9 +240,10 @@ class GroupDelivery:
         jitter: float,
         readable_end: int,
         wall_now_ms: int,
+        reason: str = "",
     ) -> SettleDecision[Returned]:
         return self._settlement.nack(
-            items, delay_ms=delay_ms, jitter=jitter, readable_end=readable_end, wall_now_ms=wall_now_ms
+            items, delay_ms=delay_ms, jitter=jitter, readable_end=readable_end, wall_now_ms=wall_now_ms, reason=reason
         )
 
     def extend(
@@ -272,9 +273,9 @@ class GroupDelivery:
             if offset in state.pending:
                 state.dead_letters.discard(offset)  # an abort puts it back
             else:
-                letters.append(
-                    DueLetter(offset, state.progress.retries[offset].attempts, state.progress.seek_generation)
-                )
+                progress = state.progress
+                attempts, history = progress.retries[offset].attempts, progress.history(offset)
+                letters.append(DueLetter(offset, attempts, progress.seek_generation, history))
         return letters
 
     def dead_lettered(self, offsets: Iterable[int]) -> DeadLettered:

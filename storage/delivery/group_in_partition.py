@@ -15,6 +15,7 @@ from acklog.wire.problems import ProblemCode
 from cluster.model.values import GroupMode, GroupSettings
 from storage.delivery.blocked_offsets import BlockedOffset, BlockedVerdict
 from storage.delivery.candidates import CandidateIndex, WantedRange
+from storage.delivery.failures import FailureHistory
 from storage.delivery.group_progress import CommittedPosition, GroupSnapshot
 from storage.delivery.handover import ClaimVerdict, OwnershipClaim
 from storage.delivery.leases import Lease
@@ -25,6 +26,7 @@ from storage.delivery.records import Acked, Claimed, DeadLettered, GroupRecord, 
 
 _RecordT = TypeVar("_RecordT", Acked, Returned)
 _DEFAULT_SETTINGS = GroupSettings()
+_NO_HISTORY = FailureHistory()
 
 
 class GroupTerms(NamedTuple):
@@ -57,6 +59,7 @@ class DueLetter(NamedTuple):
     offset: int
     attempts: int
     generation: int
+    history: FailureHistory = _NO_HISTORY
 
 
 class ClaimDecision(NamedTuple):
@@ -136,6 +139,7 @@ class GroupInPartition(Protocol):
         jitter: float,
         readable_end: int,
         wall_now_ms: int,
+        reason: str = "",
     ) -> SettleDecision[Returned]: ...
     def extend(
         self,

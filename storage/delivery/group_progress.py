@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from acklog.wire.failure_reason import FailureReason
 from storage.delivery.delivery_settings import DeliverySettings
+from storage.delivery.failures import FailureHistory, FailureReasons
 from storage.delivery.offset_ranges import OffsetRanges
 from storage.delivery.records import (
     BLOCKED,
@@ -33,6 +35,7 @@ class Retry(msgspec.Struct, gc=False):
 
     It may be leased again `delay_ms` after `wall_ms`; with DEAD_LETTER and BLOCKED its attempts are used up.
     `receipt_attempt` is what the receipt of the last of them says, as long as that is remembered (0: it is not).
+    It failed first at `first_ms` (-1: at `wall_ms`), and `consumer` had it last ("": that is not known).
     """
 
     attempts: int
@@ -40,6 +43,8 @@ class Retry(msgspec.Struct, gc=False):
     wall_ms: int
     delay_ms: int
     receipt_attempt: int = 0
+    first_ms: int = -1
+    consumer: str = ""
 
     @property
     def is_dead_lettering(self) -> bool:
@@ -78,6 +83,8 @@ class GroupSnapshot(msgspec.Struct, array_like=True, gc=False):
 
     `done` and `dead_lettered` are half-open ranges, `retries` (offset, attempts, leader epoch, wall ms, delay ms).
     `owner` is (ownership, member) of an exclusive group. `filtered` are ranges that its filter passed over.
+    `failures` is (offset, first ms, consumer) of the retries that failed twice or whose consumer is known, `reasons`
+    what was said of them, in the order of their last failure.
     """
 
     group_id: str
@@ -93,6 +100,8 @@ class GroupSnapshot(msgspec.Struct, array_like=True, gc=False):
     owner: tuple[int, str] = NOBODY
     claimed_generations: int = 0
     filtered: list[tuple[int, int]] = []
+    failures: list[tuple[int, int, str]] = []
+    reasons: list[tuple[int, tuple[FailureReason, ...]]] = []
 
 
 class GroupProgress:
@@ -113,6 +122,7 @@ class GroupProgress:
         self.committed: CommittedPosition | None = None
         self.owner = NOBODY
         self.claimed_generations = 0
+        self._reasons = FailureReasons(bounds.failure_reasons_bytes_max)
         self._dead_lettered = OffsetRanges()
         self._dead_lettered_ranges_max = bounds.dead_lettered_ranges_max
         self._filtered = OffsetRanges()
@@ -159,10 +169,26 @@ class GroupProgress:
         if self.is_done(item.offset):
             return None
         before = self.retries.get(item.offset)
-        retry = self.retries[item.offset] = Retry(item.attempts, item.leader_epoch, wall_ms, item.delay_ms)
+        retry = self.retries[item.offset] = Retry(
+            item.attempts, item.leader_epoch, wall_ms, item.delay_ms, consumer=item.consumer
+        )
+        if before is not None:
+            retry.first_ms = before.first_ms if before.first_ms >= 0 else before.wall_ms
+        if before is not None and not item.consumer and before.attempts == item.attempts:
+            retry.consumer = before.consumer
+        if item.reason:
+            self._reasons.add(item.offset, FailureReason(item.attempts, wall_ms, item.reason))
         if before is not None and (before.attempts == item.attempts or item.cause == Cause.RELEASED):
             retry.receipt_attempt = before.receipt_attempt  # by the same receipt once more, or nobody has it since
         return retry
+
+    def history(self, offset: int) -> FailureHistory:
+        """How a message failed that is not done."""
+        retry = self.retries.get(offset)
+        if retry is None:
+            return FailureHistory()
+        first_ms = retry.first_ms if retry.first_ms >= 0 else retry.wall_ms
+        return FailureHistory(first_ms, retry.wall_ms, retry.consumer, self._reasons.of(offset))
 
     def position_committed(self, record: PositionCommitted) -> None:
         self._done(self.progress, record.offset)
@@ -176,6 +202,7 @@ class GroupProgress:
         self.progress = self.delivered_below = record.offset
         self.committed = None
         self.retries.clear()
+        self._reasons.clear()
         self.done_above.clear()
         self._dead_lettered.remove_from(record.offset)
         self._filtered.remove_from(record.offset)
@@ -222,6 +249,12 @@ class GroupProgress:
             self.owner,
             self.claimed_generations,
             list(self._filtered),
+            [
+                (offset, retry.first_ms, retry.consumer)
+                for offset, retry in sorted(self.retries.items())
+                if retry.consumer or retry.first_ms >= 0
+            ],
+            self._reasons.snapshot(),
         )
 
     def restore(self, snapshot: GroupSnapshot) -> None:
@@ -240,8 +273,11 @@ class GroupProgress:
             self._dead_lettered.add(start, end)
         for start, end in snapshot.filtered:
             self._filtered.add(start, end)
-        for offset, *fields in snapshot.retries:
-            self.retries[offset] = Retry(*fields)
+        for offset, attempts, leader_epoch, wall_ms, delay_ms in snapshot.retries:
+            self.retries[offset] = Retry(attempts, leader_epoch, wall_ms, delay_ms)
+        for offset, first_ms, consumer in snapshot.failures:
+            self.retries[offset].first_ms, self.retries[offset].consumer = first_ms, consumer
+        self._reasons.restore(snapshot.reasons)
 
     def check_invariants(self) -> None:
         previous_end = self.progress
@@ -250,6 +286,7 @@ class GroupProgress:
             previous_end = end
         for offset in self.retries:
             assert not self.is_done(offset), f"offset {offset} is done and waits for a retry"
+        assert self._reasons.offsets <= self.retries.keys(), "why a message failed that does not wait for a retry"
         assert self._dead_lettered.range_count <= self._dead_lettered_ranges_max
         assert self._filtered.range_count <= self._filtered_ranges_max
 
@@ -260,6 +297,7 @@ class GroupProgress:
         if self.retries:
             for offset in self._retries_within(start, end):
                 del self.retries[offset]
+                self._reasons.forget(offset)
         if start > self.progress:
             self.done_above.add(start, end)
             return

@@ -2,18 +2,23 @@
 
 from typing import NamedTuple
 
+from storage.delivery.failures import FailureHistory
 from storage.delivery.group_state import PartitionGroupState
 from storage.delivery.leases import counted_attempt
 from storage.delivery.states import MessageState
 
+_NO_HISTORY = FailureHistory()
+
 
 class MessageStatus(NamedTuple):
-    """A message as the group sees it; `state` as in `MessageState`. `until_ms` is a duration from now, -1 for none."""
+    """A message as the group sees it; `state` as in `MessageState`. `until_ms` is a duration from now, -1 for none.
+    `consumer` has it; `history` says how it failed before."""
 
     state: str
     attempts: int
     until_ms: int = -1
     consumer: str = ""
+    history: FailureHistory = _NO_HISTORY
 
 
 def message_state(state: PartitionGroupState, offset: int) -> MessageState:
@@ -35,14 +40,16 @@ def message_state(state: PartitionGroupState, offset: int) -> MessageState:
 def view_message(state: PartitionGroupState, offset: int, *, now_ms: int) -> MessageStatus:
     """What became of a message so far."""
     its_state = message_state(state, offset)
+    history = state.progress.history(offset)
     delivery = state.leases.by_offset.get(offset)
     if delivery is not None:
         left_ms = max(delivery.deadline_ms - now_ms, 0)
-        return MessageStatus(its_state.value, counted_attempt(delivery.attempt), left_ms, delivery.consumer)
+        return MessageStatus(its_state.value, counted_attempt(delivery.attempt), left_ms, delivery.consumer, history)
     retry = state.progress.retries.get(offset)
     delayed_until_ms = state.returns.delayed_until(offset)
     return MessageStatus(
         its_state.value,
         0 if retry is None else retry.attempts,
         -1 if delayed_until_ms is None else delayed_until_ms - now_ms,
+        history=history,
     )

@@ -66,13 +66,15 @@ class Acked(_Record, frozen=True, tag=2):
 
 class ReturnedItem(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """`attempts`: how many deliveries count by now; `leader_epoch`: of the last of them. `delay_ms`: DEAD_LETTER,
-    BLOCKED, or from the record's `wall_ms` on."""
+    BLOCKED, or from the record's `wall_ms` on. `consumer` had it, and said the `reason`; "" where none is known."""
 
     offset: int
     attempts: int
     delay_ms: int
     cause: int
     leader_epoch: int
+    consumer: str = ""
+    reason: str = ""
 
 
 class Returned(_Record, frozen=True, tag=3):

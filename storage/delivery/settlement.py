@@ -78,8 +78,10 @@ class Settlement:
         jitter: float,
         readable_end: int,
         wall_now_ms: int,
+        reason: str = "",
     ) -> SettleDecision[Returned]:
-        """Give back, to be leased again after `delay_ms` or (None) the group's back-off; the attempt counts.
+        """Give back, to be leased again after `delay_ms` or (None) the group's back-off; the attempt counts. `reason`
+        says why, to be remembered with the message.
 
         Results: RECEIPT_STALE (also for a message that is done), INVALID_RECEIPT, OVERLOADED (too many given back).
         """
@@ -99,7 +101,7 @@ class Settlement:
                     delay = delay_ms
                     if delay is None:
                         delay = retry_delay_ms(self.settings, attempts=counted_attempt(item.attempt), chance=jitter)
-                    returned[offset] = self._give_back(item, Cause.NACKED, delay)
+                    returned[offset] = self._give_back(item, Cause.NACKED, delay, reason)
                     state.interrupt_behind(offset)
             results.append(problem)
         return SettleDecision(results, self._returned(returned, wall_now_ms))
@@ -211,11 +213,14 @@ class Settlement:
                 return each
         return offset
 
-    def _give_back(self, item: ReceiptClaim, cause: Cause, delay_ms: int) -> ReturnedItem:
+    def _give_back(self, item: ReceiptClaim, cause: Cause, delay_ms: int, reason: str = "") -> ReturnedItem:
         attempts = counted_attempt(item.attempt)
         if attempts >= self.settings.max_attempts:
             delay_ms = BLOCKED if self.settings.on_exhausted is Exhausted.BLOCK else DEAD_LETTER
-        return ReturnedItem(item.offset, attempts, delay_ms, cause, item.leader_epoch)
+        state = self._state
+        delivery = state.leases.by_offset.get(item.offset) or state.released.get(item.offset)
+        consumer = "" if delivery is None else delivery.consumer
+        return ReturnedItem(item.offset, attempts, delay_ms, cause, item.leader_epoch, consumer, reason)
 
     def _returned(self, items: dict[int, ReturnedItem], wall_now_ms: int) -> Returned | None:
         if not items:

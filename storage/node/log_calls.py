@@ -14,7 +14,7 @@ from storage.log.partition_log import PartitionLog
 from storage.node.append_times import append_time_at
 from storage.node.replicas.led_partition import Partition
 from storage.replication.leadership import UNAVAILABLE_RETRY_MS, confirm
-from storage.rpc import messages
+from storage.rpc import inspect_messages, messages
 
 _WAITING_RETRY_MS = 1000
 
@@ -55,7 +55,9 @@ class LogCalls:
         self._waiting_records_max = waiting_records_max
         self._waiting_records = 0
 
-    async def inspect(self, partition: Partition, request: messages.InspectRequest) -> messages.InspectResponse:
+    async def inspect(
+        self, partition: Partition, request: inspect_messages.InspectRequest
+    ) -> inspect_messages.InspectResponse:
         """Raises ServerError UNAVAILABLE, MESSAGE_EXPIRED, MESSAGE_NOT_FOUND, RECORDS_CORRUPT."""
         await confirm(partition.leadership)
         host = partition.host
@@ -69,7 +71,7 @@ class LogCalls:
         if header.is_control or header.leader_epoch != request.leader_epoch:
             raise not_found
         record = batch.records()[request.offset - header.base_offset]
-        return messages.InspectResponse(
+        return inspect_messages.InspectResponse(
             record, header.leader_epoch, header.append_time_ms, partition.groups.views(request.offset)
         )
 

@@ -38,7 +38,7 @@ from storage.replication.assignment import ReplicaIdentity
 from storage.replication.leadership import UNAVAILABLE_RETRY_MS
 from storage.replication.messages import FetchAnswer, FetchRequest, SnapshotAnswer, SnapshotRequest
 from storage.replication.replication_settings import ReplicationSettings
-from storage.rpc import membership_messages, messages, schedule_messages
+from storage.rpc import inspect_messages, membership_messages, messages, schedule_messages
 from storage.rpc.node_api import ProduceWaiter
 from storage.rpc.peer_api import ProbeAnswer, ProbeRequest
 
@@ -325,7 +325,7 @@ class StorageNode:
         group = await self._groups.served(request.group_id)
         return messages.SettleResponse(await partition.groups.settle(request, group))
 
-    async def inspect(self, request: messages.InspectRequest) -> messages.InspectResponse:
+    async def inspect(self, request: inspect_messages.InspectRequest) -> inspect_messages.InspectResponse:
         return await self._log_calls.inspect(await self._partition(request.topic_id, request.partition), request)
 
     async def records(self, request: messages.RecordsRequest) -> messages.RecordsResponse:

@@ -7,7 +7,7 @@ import structlog
 from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
-from storage.rpc import membership_messages, messages, methods, schedule_messages
+from storage.rpc import inspect_messages, membership_messages, messages, methods, schedule_messages
 from storage.rpc.framing import Frame, FrameKind
 from storage.rpc.methods import MalformedMessageError
 from storage.rpc.node_api import ProduceWaiter
@@ -69,7 +69,7 @@ class RemoteNode:
     async def settle(self, request: messages.SettleRequest) -> messages.SettleResponse:
         return await self._channel.call(methods.SETTLE, request)
 
-    async def inspect(self, request: messages.InspectRequest) -> messages.InspectResponse:
+    async def inspect(self, request: inspect_messages.InspectRequest) -> inspect_messages.InspectResponse:
         return await self._channel.call(methods.INSPECT, request)
 
     async def records(self, request: messages.RecordsRequest) -> messages.RecordsResponse:

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from storage.rpc import membership_messages, messages, schedule_messages
+from storage.rpc import inspect_messages, membership_messages, messages, schedule_messages
 from storage.rpc.node_api import NodeApi, ProduceWaiter
 
 
@@ -38,7 +38,7 @@ class InProcessNode:
     async def settle(self, request: messages.SettleRequest) -> messages.SettleResponse:
         return await self._node.settle(request)
 
-    async def inspect(self, request: messages.InspectRequest) -> messages.InspectResponse:
+    async def inspect(self, request: inspect_messages.InspectRequest) -> inspect_messages.InspectResponse:
         return await self._node.inspect(request)
 
     async def records(self, request: messages.RecordsRequest) -> messages.RecordsResponse:

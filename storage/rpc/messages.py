@@ -139,7 +139,8 @@ class SettleRequest(_Message):
     """Acknowledge, give back, extend or release deliveries of one group in one partition.
 
     `action`: "ack"; "nack" (`delay_ms`: -1 means by the group's back-off); "extend" (`visibility_ms` from now);
-    "release" (the answer could not be written: the lease returns and the attempt does not count).
+    "release" (the answer could not be written: the lease returns and the attempt does not count). `reason` goes with a
+    nack, and is left out by nodes that do not know it.
     """
 
     topic_id: str
@@ -149,6 +150,7 @@ class SettleRequest(_Message):
     items: list[SettleItem]
     delay_ms: int = -1
     visibility_ms: int = 0
+    reason: str = ""
 
 
 class SettleResponse(_Message):
@@ -158,36 +160,6 @@ class SettleResponse(_Message):
 
 
 # --- look ------------------------------------------------------------------------------------------------------
-
-
-class InspectRequest(_Message):
-    """One message and its state per group; leases nothing."""
-
-    topic_id: str
-    partition: int
-    offset: int
-    leader_epoch: int
-
-
-class MessageInGroup(_Message):
-    """A message as one group sees it. `state`: waiting, delayed, leased, deadLettering, blocked, done,
-    deadLettered.
-
-    `until_ms` (leased, delayed) is a duration from now; -1 where there is none.
-    """
-
-    group_id: str
-    state: str
-    attempts: int
-    until_ms: int = -1
-    consumer: str = ""
-
-
-class InspectResponse(_Message):
-    record: Record
-    leader_epoch: int
-    append_time_ms: int
-    groups: list[MessageInGroup]
 
 
 class RecordsRequest(_Message):

@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from storage.replication.messages import FetchAnswer, FetchRequest, SnapshotAnswer, SnapshotRequest
-from storage.rpc import membership_messages, messages, schedule_messages
+from storage.rpc import inspect_messages, membership_messages, messages, schedule_messages
 from storage.rpc.framing import Buffer
 from storage.rpc.handshake import OLDEST_VERSION, Hello, Welcome
 from storage.rpc.known_logs import fetch_of_known_logs
@@ -96,7 +96,7 @@ RECEIVE = Method(
     changes_something=lambda request: request.auto_ack,
 )
 SETTLE = Method(3, "settle", messages.SettleRequest, messages.SettleResponse, changes_something=lambda _request: True)
-INSPECT = Method(4, "inspect", messages.InspectRequest, messages.InspectResponse)
+INSPECT = Method(4, "inspect", inspect_messages.InspectRequest, inspect_messages.InspectResponse)
 RECORDS = Method(5, "records", messages.RecordsRequest, messages.RecordsResponse, response_attachment="batches")
 POSITIONS = Method(6, "positions", messages.PositionsRequest, messages.PositionsResponse)
 SEEK = Method(

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from storage.rpc import membership_messages, messages, schedule_messages
+from storage.rpc import inspect_messages, membership_messages, messages, schedule_messages
 
 
 class ProduceWaiter(Protocol):
@@ -36,7 +36,7 @@ class NodeApi(Protocol):
 
     async def settle(self, request: messages.SettleRequest) -> messages.SettleResponse: ...
 
-    async def inspect(self, request: messages.InspectRequest) -> messages.InspectResponse: ...
+    async def inspect(self, request: inspect_messages.InspectRequest) -> inspect_messages.InspectResponse: ...
 
     async def records(self, request: messages.RecordsRequest) -> messages.RecordsResponse: ...
 

@@ -42,6 +42,7 @@ LONG_FOR_A_REASON = {
     "storage/check/directory_check.py": "the order of the checks: each relies on what those before it said",
     "storage/delivery/exclusive_delivery.py": "what is asked of a group, most of it passed on; the rest is one order",
     "storage/delivery/group_delivery.py": "what is asked of a group; most of it is decided elsewhere",
+    "storage/delivery/group_progress.py": "what each kind of record makes durable, and how the whole is written down",
     "storage/delivery/group_state.py": "what a record does, and what its failure undoes: each speaks of every field",
     "storage/log/group_commit.py": "a round is one chain of callbacks, and reads from top to bottom",
     "storage/log/log_reader.py": "reads by offset, by time and for the scrub go the same way through the segments",

@@ -9,7 +9,7 @@ import pytest
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from cluster.errors import ServerError
-from storage.rpc import messages
+from storage.rpc import inspect_messages, messages
 from storage.rpc.node_api import NodeApi
 from tests.support.fake_node import ANSWERS, REQUESTS, TOPIC_ID, FakeNode
 
@@ -95,9 +95,9 @@ class NodeApiContract:
 
     async def test_each_call_gets_its_own_answer(self, connect: Connect) -> None:
         node = FakeNode()
-        node.behave("inspect", lambda request: messages.InspectResponse(Record(b"x"), 0, request.offset, []))
+        node.behave("inspect", lambda request: inspect_messages.InspectResponse(Record(b"x"), 0, request.offset, []))
         api = await connect(node)
         answers = await asyncio.gather(
-            *(api.inspect(messages.InspectRequest(TOPIC_ID, 0, offset, 0)) for offset in range(200))
+            *(api.inspect(inspect_messages.InspectRequest(TOPIC_ID, 0, offset, 0)) for offset in range(200))
         )
         assert [answer.append_time_ms for answer in answers] == list(range(200))

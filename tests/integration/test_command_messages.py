@@ -419,10 +419,12 @@ class TestWhy:
         sent = send_each(acklog, topic, "1", "2", "3", "4")
         leased = receipts(acklog, topic, "--max", "3", "--consumer", "worker-1", "--visibility", "600")
         acklog("ack", leased[0])
-        acklog("nack", leased[1], "--delay", "600")
+        acklog("nack", leased[1], "--delay", "600", "--reason", "no such\ncustomer")
         explained = [acklog("why", each).stdout for each in sent]
         assert "state  done" in explained[0]
         assert "1 of 16 attempts failed" in explained[1]
+        assert "last had by  worker-1" in explained[1]
+        assert "attempt 1    no such" in explained[1]
         assert "Leased to worker-1 until" in explained[2]
         assert "attempt 1 of 16" in explained[2]
         assert "nobody has received it yet, and 2 of its partition are before it" in explained[3]
@@ -461,7 +463,8 @@ class TestDeadLetters:
         """A dead-letter topic with three letters."""
         shared_server.request("PUT", f"/groups/{topic}-group", {"settings": {"maxAttempts": 1}})
         acklog("send", topic, "--key", "k", "--header", "a=b", "-q", stdin='{"n":1}\n{"n":2}\n{"n":3}\n')
-        acklog("nack", "--delay", "0", stdin=acklog("receive", topic, "-g", f"{topic}-group").stdout)
+        received = acklog("receive", topic, "-g", f"{topic}-group").stdout
+        acklog("nack", "--delay", "0", "--reason", "no customer", stdin=received)
         name = f"{topic}.{topic}-group.dlq"
         wait_until(
             lambda: len(acklog("tail", name, "--from", "earliest", "--no-follow").stdout.splitlines()) == 3,
@@ -473,7 +476,7 @@ class TestDeadLetters:
     def test_list(self, acklog: Acklog, topic: str, letters: str) -> None:
         (row,) = [line for line in acklog("dlq", "list").stdout.splitlines() if line.startswith(letters)]
         assert row.split()[1:3] == ["3", "3"]
-        assert row.endswith(f"1 attempt of group {topic}-group failed")
+        assert row.endswith(f"1 attempt of group {topic}-group failed: no customer")
         (found,) = [each for each in acklog("dlq", "list", "--json").document["topics"] if each["name"] == letters]
         assert (found["unhandled"], found["letters"], found["newest"]["body"]) == (3, 3, {"n": 3})
 

@@ -5,7 +5,7 @@ from typing import Any
 from acklog.wire.batch import DedupKey
 from acklog.wire.identifiers import Receipt
 from acklog.wire.record import Record
-from storage.rpc import membership_messages, messages, schedule_messages
+from storage.rpc import inspect_messages, membership_messages, messages, schedule_messages
 from storage.rpc.node_api import ProduceWaiter
 from tests.support.answers import Answers
 
@@ -30,8 +30,8 @@ ANSWERS: dict[str, Any] = {
         ]
     ),
     "settle": messages.SettleResponse(["", "RECEIPT_STALE"]),
-    "inspect": messages.InspectResponse(
-        Record(b"x"), 3, 1_700_000_000_000, [messages.MessageInGroup(GROUP_ID, "leased", 1, 5000, "me")]
+    "inspect": inspect_messages.InspectResponse(
+        Record(b"x"), 3, 1_700_000_000_000, [inspect_messages.MessageInGroup(GROUP_ID, "leased", 1, 5000, "me")]
     ),
     "records": messages.RecordsResponse(bytes(range(256)) * 1000, 5, 105, 0, 200),
     "known_keys": messages.KnownKeysResponse([messages.KeyedResult(0, 7, 3, count=2)]),
@@ -77,7 +77,7 @@ REQUESTS: dict[str, Any] = {
     "settle": messages.SettleRequest(
         TOPIC_ID, 2, GROUP_ID, "nack", [messages.SettleItem(7, 0, 3, 1)], delay_ms=5, visibility_ms=6
     ),
-    "inspect": messages.InspectRequest(TOPIC_ID, 2, 7, 3),
+    "inspect": inspect_messages.InspectRequest(TOPIC_ID, 2, 7, 3),
     "records": messages.RecordsRequest(TOPIC_ID, 2, 5, time_ms=6, max_bytes=7, wait_ms=8),
     "known_keys": messages.KnownKeysRequest(TOPIC_ID, 2, [DedupKey(0, "a", b"12345678", 2)], 2, 5),
     "positions": messages.PositionsRequest(TOPIC_ID, 2),
@@ -113,7 +113,7 @@ class FakeNode(Answers):
     async def settle(self, request: messages.SettleRequest) -> messages.SettleResponse:
         return await self._call("settle", request)  # type: ignore[no-any-return]
 
-    async def inspect(self, request: messages.InspectRequest) -> messages.InspectResponse:
+    async def inspect(self, request: inspect_messages.InspectRequest) -> inspect_messages.InspectResponse:
         return await self._call("inspect", request)  # type: ignore[no-any-return]
 
     async def records(self, request: messages.RecordsRequest) -> messages.RecordsResponse:

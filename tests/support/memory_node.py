@@ -11,7 +11,7 @@ from acklog.wire.identifiers import Receipt
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from cluster.errors import ServerError
-from storage.rpc import membership_messages, messages
+from storage.rpc import inspect_messages, membership_messages, messages
 from storage.rpc.node_api import ProduceWaiter
 
 LEADER_EPOCH = 3
@@ -184,7 +184,7 @@ class MemoryNode:
             lease.attempt -= 1
         return ""
 
-    async def inspect(self, request: messages.InspectRequest) -> messages.InspectResponse:
+    async def inspect(self, request: inspect_messages.InspectRequest) -> inspect_messages.InspectResponse:
         self._note("inspect", request)
         log = self.log(request.topic_id, request.partition)
         if request.offset >= len(log.records) or request.leader_epoch != LEADER_EPOCH:
@@ -193,8 +193,8 @@ class MemoryNode:
         for group_id, reader in log.readers.items():
             lease = reader.leases.get(request.offset)
             state = "done" if request.offset in reader.done else "leased" if lease and lease.is_live else "waiting"
-            groups.append(messages.MessageInGroup(group_id, state, lease.attempt if lease else 0, -1, ""))
-        return messages.InspectResponse(log.records[request.offset], LEADER_EPOCH, APPEND_TIME_MS, groups)
+            groups.append(inspect_messages.MessageInGroup(group_id, state, lease.attempt if lease else 0, -1, ""))
+        return inspect_messages.InspectResponse(log.records[request.offset], LEADER_EPOCH, APPEND_TIME_MS, groups)
 
     async def records(self, request: messages.RecordsRequest) -> messages.RecordsResponse:
         self._note("records", request)

@@ -27,6 +27,9 @@ def nack(
             help="They come again after so long [the group's back-off].",
         ),
     ] = None,
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="Why; its first 256 bytes are kept with the messages.")
+    ] = "",
 ) -> None:
     """Give messages back, to come again now or later. It counts as an attempt."""
     session = session_of(context)
@@ -34,6 +37,6 @@ def nack(
         settle_all(
             session,
             receipts_from(session, receipts),
-            lambda some: client.nack(some, delay_s=delay_s),
+            lambda some: client.nack(some, delay_s=delay_s, reason=reason),
             done="given back",
         )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from acklog.command.held_back import held_back
-from acklog.command.message_state import STATE_STYLES, Explanation, explain_state
+from acklog.command.message_state import STATE_STYLES, Explanation, explain_state, failure_rows
 from acklog.command.message_view import body_cell, stored_rows
 from acklog.command.session import session_of
 from acklog.command.tree import CommandTyper
@@ -37,7 +37,7 @@ def why(
             title=message_id,
         )
     ]
-    views += [_fields(state, explanation) for state, explanation in explained]
+    views += [_fields(state, explanation, now_ms) for state, explanation in explained]
     if not explained:
         topic = looked.message.topic
         views.append(
@@ -70,13 +70,14 @@ def _explain(client: "Client", looked: "LookedAt", state: "GroupState", now_ms: 
     return explain_state(message, state, group, ahead=ahead, now_ms=now_ms)
 
 
-def _fields(state: "GroupState", explanation: Explanation) -> Fields:
+def _fields(state: "GroupState", explanation: Explanation, now_ms: int) -> Fields:
     rows: list[tuple[str, Cell | str]] = [
         ("state", Cell(state.state, STATE_STYLES.get(state.state, ""))),
         ("what", explanation.what),
     ]
     if explanation.then:
         rows.append(("then", explanation.then))
+    rows += failure_rows(state, now_ms)
     rows.append(("to do", explanation.do))
     return Fields(rows, title=f"group {state.group}")
 

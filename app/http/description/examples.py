@@ -125,7 +125,7 @@ EXAMPLES: dict[str, Examples] = {
     "giveBack": Examples(
         {},
         _json(
-            one={"receipt": answers.RECEIPT, "delaySeconds": 30},
+            one={"receipt": answers.RECEIPT, "delaySeconds": 30, "reason": "no such customer"},
             several={"receipts": [answers.RECEIPT, answers.NEXT_RECEIPT]},
         ),
         _settling("returned"),

@@ -20,7 +20,7 @@ from app.calls.cluster import (
 )
 from app.calls.commits import CommitFields, CommitView
 from app.calls.groups import GroupFields, GroupListing, GroupView, OffsetsView, SeekFields, SeekView
-from app.calls.inspect import GroupState
+from app.calls.inspect import FailureReasonView, GroupState
 from app.calls.members import HeartbeatFields, JoinFields, MemberAssignment, MembersView
 from app.calls.pauses import PauseFields
 from app.calls.position_copy import CopyFields, CopyView
@@ -69,6 +69,7 @@ ANSWERS = (
     ProducerView,
     MemberAssignment,
     MembersView,
+    FailureReasonView,
     GroupState,
     ClusterView,
     ClusterNodeView,
@@ -252,13 +253,17 @@ def _settlement_schemas() -> dict[str, Schema]:
         return {"type": "array", "items": item, "minItems": 1, "maxItems": limits.RECEIPTS_MAX}
 
     receipts = {"receipt": receipt, "receipts": several(receipt)}
+    why = f"why, in at most {limits.NACK_REASON_BYTES_MAX} bytes of UTF-8; it is kept with the message"
+    reason = or_null({"type": "string", "description": why})
     return {
         "AckRequest": _object(
             {**receipts, "messageId": message_id, "messageIds": several(message_id), "group": NAME},
             [],
             "One of receipt, receipts, messageId and messageIds; a group goes with ids.",
         ),
-        "NackRequest": _object({**receipts, "delaySeconds": delay}, [], "Either receipt or receipts."),
+        "NackRequest": _object(
+            {**receipts, "delaySeconds": delay, "reason": reason}, [], "Either receipt or receipts."
+        ),
         "ExtendRequest": _object(
             {**receipts, "visibilitySeconds": visibility}, ["visibilitySeconds"], "Either receipt or receipts."
         ),

@@ -27,6 +27,7 @@ class _NackBody(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
     receipt: str | UnsetType = UNSET
     receipts: list[str] | UnsetType = UNSET
     delay_seconds: float | None = None
+    reason: str | None = None
 
 
 class _ExtendBody(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
@@ -88,8 +89,12 @@ def parse_nack(text: bytes) -> SettleCommand:
     delay_ms = -1
     if body.delay_seconds is not None:
         delay_ms = _milliseconds(body.delay_seconds, limits.NACK_DELAY_SECONDS_MAX, "delaySeconds")
+    reason = body.reason or ""
+    if len(reason.encode()) > limits.NACK_REASON_BYTES_MAX:
+        detail = f"must have at most {limits.NACK_REASON_BYTES_MAX} bytes as UTF-8"
+        raise ServerError(ProblemCode.INVALID_FIELD, detail, field="reason")
     items = _items(body.receipt, body.receipts, "receipt")
-    return SettleCommand("nack", items, body.receipts is not UNSET, delay_ms=delay_ms)
+    return SettleCommand("nack", items, body.receipts is not UNSET, delay_ms=delay_ms, reason=reason)
 
 
 def parse_extend(text: bytes) -> SettleCommand:

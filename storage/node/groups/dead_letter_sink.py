@@ -4,6 +4,9 @@ from typing import NamedTuple, Protocol
 
 from acklog.wire.record import Record
 from cluster.model.values import Group, Topic
+from storage.delivery.failures import FailureHistory
+
+_NO_HISTORY = FailureHistory()
 
 
 class DeadLetter(NamedTuple):
@@ -16,6 +19,7 @@ class DeadLetter(NamedTuple):
     append_time_ms: int
     attempts: int
     record: Record
+    history: FailureHistory = _NO_HISTORY
 
 
 class DeadLetterSink(Protocol):

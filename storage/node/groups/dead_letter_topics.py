@@ -4,6 +4,7 @@ from collections.abc import Callable
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
+import msgspec
 from crc32c import crc32c
 
 from acklog.wire.batch import DedupKey, encode_batch
@@ -19,6 +20,7 @@ from cluster.metadata.metadata_view import MetadataView
 from cluster.model.topic_mapping import earlier_topics
 from cluster.model.values import Group, PartitionLife, PartitionState, Topic, TopicConfig
 from cluster.ports.clock import Clock
+from storage.delivery.failures import FailureHistory
 from storage.node.groups.dead_letter_sink import DeadLetter
 from storage.rpc.messages import KeyedResult, KnownKeysRequest, ProduceRequest
 from storage.rpc.node_api import NodeApi
@@ -31,6 +33,8 @@ TOPICS_MAX = 5_000
 ROUNDS_MAX = 3
 """Of asking one partition: some letters may be there already, and the names of some may be taken."""
 HEADER_PREFIX = "acklog-dead-letter-"
+_FAILURE_HEADERS = frozenset(HEADER_PREFIX + name for name in ("first-time", "last-time", "last-consumer", "reasons"))
+"""A letter that dies again says how it died now."""
 _MARK = "\n"  # no dedupId may hold a control character, so nobody can take a name that ends in it
 
 
@@ -217,8 +221,9 @@ def _record(letter: DeadLetter, source: Topic, group: Group) -> Record:
         "offset": str(letter.offset),
         "group": group.name,
         "attempts": str(letter.attempts),
+        **_told_of(letter.history),
     }
-    headers = dict(letter.record.headers or {})
+    headers = {name: value for name, value in (letter.record.headers or {}).items() if name not in _FAILURE_HEADERS}
     headers |= {HEADER_PREFIX + name: value[:HEADER_VALUE_BYTES_MAX] for name, value in origin.items()}
     return Record(
         letter.record.body,
@@ -228,3 +233,20 @@ def _record(letter: DeadLetter, source: Topic, group: Group) -> Record:
         letter.record.timestamp_ms if letter.record.timestamp_ms is not None else letter.append_time_ms,
         letter.record.content_type,
     )
+
+
+def _told_of(history: FailureHistory) -> dict[str, str]:
+    """What is known of how it failed."""
+    told: dict[str, str] = {}
+    if history.last_ms >= 0:
+        told |= {"first-time": str(history.first_ms), "last-time": str(history.last_ms)}
+    if history.last_consumer:
+        told["last-consumer"] = history.last_consumer
+    reasons = [{"attempt": each.attempt, "at": each.at_ms, "reason": each.reason} for each in history.reasons]
+    while reasons:
+        text = msgspec.json.encode(reasons)
+        if len(text) <= HEADER_VALUE_BYTES_MAX:
+            told["reasons"] = text.decode()
+            break
+        reasons = reasons[1:]  # much of the text had to be escaped
+    return told

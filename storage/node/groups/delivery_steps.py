@@ -179,6 +179,7 @@ class DeliverySteps:
             header.append_time_ms,
             due.attempts,
             record,
+            due.history,
         )
 
     async def _give_up(self, state: GroupInPartition, group: Group, errors: dict[int, UndecodableError]) -> None:

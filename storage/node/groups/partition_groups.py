@@ -28,13 +28,8 @@ from storage.node.partition.node_settings import NodeSettings
 from storage.node.partition.partition_host import PartitionHost
 from storage.node.partition.record_reader import RecordReader
 from storage.replication.leadership import UNAVAILABLE_RETRY_MS
-from storage.rpc.messages import (
-    DeliveredMessage,
-    GroupPosition,
-    MessageInGroup,
-    ReceiveRequest,
-    SettleRequest,
-)
+from storage.rpc.inspect_messages import MessageInGroup
+from storage.rpc.messages import DeliveredMessage, GroupPosition, ReceiveRequest, SettleRequest
 
 logger = structlog.get_logger(__name__)
 
@@ -250,6 +245,7 @@ class PartitionGroups:
                 jitter=self._entropy.fraction(),
                 readable_end=readable_end,
                 wall_now_ms=self._clock.now_ms(),
+                reason=request.reason,
             )
         elif request.action == "extend":
             self._delivery.check_sure()  # it is granted without a record, and so without a follower's word
@@ -319,7 +315,17 @@ class PartitionGroups:
         views = []
         for state in self._state.groups():
             found = state.describe(offset, readable_end=self._host.readable_end, now_ms=now_ms)
-            views.append(MessageInGroup(state.group_id, found.state, found.attempts, found.until_ms, found.consumer))
+            views.append(
+                MessageInGroup(
+                    state.group_id,
+                    found.state,
+                    found.attempts,
+                    found.until_ms,
+                    found.consumer,
+                    found.history.last_consumer,
+                    found.history.reasons,
+                )
+            )
         return views
 
     async def advance_log_start(self) -> None:

@@ -40,6 +40,7 @@ class FakeQueue:
     requests: list[Request] = field(default_factory=list)
     delivered: list[tuple[int, int]] = field(default_factory=list)
     nacks: list[tuple[int, float | None]] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
     _random: random.Random = field(init=False)
 
     def __post_init__(self) -> None:
@@ -132,6 +133,7 @@ class FakeQueue:
         if action == "/nack":
             delay_s = document.get("delaySeconds")
             self.nacks.append((int(index), delay_s))
+            self.reasons.append(document.get("reason", ""))
             item.leased_until_s = -1.0
             item.due_s = now_s + (1.0 if delay_s is None else delay_s)
             return {"status": "returned"}

@@ -94,6 +94,8 @@ def test_receipts_and_messages_are_settled_alike() -> None:
         },
         Message,
     )
+    said = message_calls.nack("r-2", delay_s=None, reason="ä" * 200)
+    assert json.loads(said.request.body) == {"receipts": ["r-2"], "reason": "ä" * 128}, "256 bytes"
     call = message_calls.nack([message, "r-2"], delay_s=2.5)
     assert json.loads(call.request.body) == {"receipts": ["r-1", "r-2"], "delaySeconds": 2.5}
     first, second = call.read(answer(207, {"results": [{"status": "returned"}, STALE], "failed": 1}))

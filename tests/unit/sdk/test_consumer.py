@@ -77,13 +77,13 @@ def test_the_first_decision_about_a_message_counts() -> None:
         async with consumer:
             async for message in consumer:
                 async with message:
-                    message.nack(delay_s=3)
+                    message.nack(delay_s=3, reason="not now")
                     message.ack()
                 break
 
     queue = FakeQueue.of("x")
     run(queue, program)
-    assert queue.nacks == [(0, 3)]
+    assert (queue.nacks, queue.reasons) == ([(0, 3)], ["not now"])
     assert queue.done == []
 
 

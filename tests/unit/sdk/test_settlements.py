@@ -40,6 +40,20 @@ def test_what_is_settled_is_not_extended() -> None:
     assert answered(settlements, settlements.next_step(5000), 5000).receipts == ["a"]
 
 
+def test_nacks_share_a_request_where_delay_and_reason_are_the_same() -> None:
+    settlements = made()
+    for receipt, reason in (("a", "slow"), ("b", ""), ("c", "slow")):
+        settlements.nack(receipt, 5, lambda: 0, reason=reason)
+    step = settlements.next_step(0)
+    assert step == SettlementRequest("nack", ["a", "c"], 5, 0, "slow")
+    settlements.finished(step, [Settled("a", error=Overloaded("busy")), Settled("c", "returned")], 0, chance=0.0)
+    again = answered(settlements, settlements.next_step(60_000), 60_000)
+    assert again == SettlementRequest("nack", ["b"], 5, 0)
+    assert answered(settlements, settlements.next_step(60_000), 60_000) == SettlementRequest(
+        "nack", ["a"], 5, 0, "slow"
+    )
+
+
 def test_acks_wait_for_others_but_not_for_long() -> None:
     settlements = made(ack_linger_ms=20, settle_messages_max=3)
     assert settlements.ack("a", lambda: 100)

@@ -128,6 +128,10 @@ class GroupBench:
     def ack_by_message_id(self, offset: int) -> ProblemCode | None:
         return self.ack(Lease(offset, 0, 0, 0))[0]
 
+    def due_letters(self, *, now_ms: int) -> list[tuple[int, int, int]]:
+        """Without how they failed."""
+        return [letter[:3] for letter in self.group.dead_letters(limit=10, now_ms=now_ms)]
+
     def state(self, offset: int) -> str:
         return self.group.describe(offset, readable_end=self.readable_end, now_ms=self.now_ms).state
 

@@ -29,7 +29,12 @@ from storage.delivery.records import (
 EVERY_KIND = [
     Started("g", 5),
     Acked("g", 0, [5, 3, 2, 1], 20),
-    Returned("g", 1, 123456, [ReturnedItem(7, 2, 1000, Cause.NACKED, 4), ReturnedItem(8, 16, -1, Cause.EXPIRED, 4)]),
+    Returned(
+        "g",
+        1,
+        123456,
+        [ReturnedItem(7, 2, 1000, Cause.NACKED, 4, "ada", "why"), ReturnedItem(8, 16, -1, Cause.EXPIRED, 4)],
+    ),
     DeadLettered("g", 1, [8, 1]),
     Sought("g", 2, 0),
     Jumped("g", 100, 93),
@@ -48,7 +53,7 @@ def test_the_bytes_on_disk_never_change() -> None:
     expected = [
         [1, "g", 5],
         [2, "g", 0, [5, 3, 2, 1], 20],
-        [3, "g", 1, 123456, [[7, 2, 1000, 0, 4], [8, 16, -1, 1, 4]]],
+        [3, "g", 1, 123456, [[7, 2, 1000, 0, 4, "ada", "why"], [8, 16, -1, 1, 4, "", ""]]],
         [4, "g", 1, [8, 1]],
         [5, "g", 2, 0],
         [6, "g", 100, 93],

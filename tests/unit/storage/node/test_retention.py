@@ -6,7 +6,7 @@ import pytest
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from cluster.model.values import RetentionMode
-from storage.rpc import messages
+from storage.rpc.inspect_messages import InspectRequest
 from tests.support.simulated_node import SimulatedNode, with_node
 
 
@@ -27,7 +27,7 @@ def test_retention_beats_what_is_not_acknowledged_and_the_jump_is_visible() -> N
         assert [message.record.body for message in (await sim.receive(topic, group)).messages] == [b"new"]
         assert await sim.settle("ack", topic, group, [old]) == [""]
         with pytest.raises(ServerError) as gone:
-            await sim.node.inspect(messages.InspectRequest(topic.id, 0, 0, 1))
+            await sim.node.inspect(InspectRequest(topic.id, 0, 0, 1))
         assert gone.value.code is ProblemCode.MESSAGE_EXPIRED
 
     with_node(main)

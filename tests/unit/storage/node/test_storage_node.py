@@ -16,7 +16,7 @@ from cluster.model.projected_offsets import ProjectedOffsets
 from cluster.model.values import StartPosition
 from storage.log.keys import LogKey
 from storage.log.log_table import LogKind
-from storage.rpc import messages
+from storage.rpc import inspect_messages, messages
 from tests.support.simulated_node import SMALL, SimulatedNode, with_node
 
 
@@ -139,7 +139,7 @@ def test_what_used_up_its_attempts_goes_to_the_dead_letter_topic_and_then_counts
         assert await sim.bodies_in_log(dead) == [b"poison"]
         [position] = (await sim.positions(topic)).groups
         assert (position.progress, position.dead_lettered) == (1, 1)
-        found = await sim.node.inspect(messages.InspectRequest(topic.id, 0, 0, 1))
+        found = await sim.node.inspect(inspect_messages.InspectRequest(topic.id, 0, 0, 1))
         assert [view.state for view in found.groups] == ["deadLettered"]
 
     with_node(main)

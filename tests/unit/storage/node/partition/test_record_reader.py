@@ -13,7 +13,7 @@ from storage.log.log_table import LogKind
 from storage.node.log_calls import LogCalls
 from storage.node.partition.batch_cache import BatchCache, UndecodableError
 from storage.node.partition.record_reader import RecordReader
-from storage.rpc.messages import InspectRequest
+from storage.rpc.inspect_messages import InspectRequest
 from tests.support.control_batch import control_batch
 
 KEY = LogKey("topic00000000", 0, LogKind.MESSAGES)

@@ -24,7 +24,7 @@ from acklog.wire.record import Record
 from cluster.errors import ServerError
 from cluster.model.values import Topic
 from storage.log.log_settings import LogStoreSettings
-from storage.rpc import messages
+from storage.rpc import inspect_messages, messages
 from tests.support.simulated_node import SMALL, SimulatedNode, with_node
 
 FLAGS_AT, COUNT_AT, BASE_TIMESTAMP_AT, MAX_TIMESTAMP_AT, KEYS_LENGTH_AT = 36, 40, 44, 52, 80
@@ -140,7 +140,7 @@ def test_a_receive_steps_over_a_batch_that_cannot_be_decoded(name: str) -> None:
             await sim.stop()
             await sim.start()
         with pytest.raises(ServerError, match="RECORDS_CORRUPT"):
-            await sim.node.inspect(messages.InspectRequest(topic.id, 0, 5, 1))
+            await sim.node.inspect(inspect_messages.InspectRequest(topic.id, 0, 5, 1))
 
     with_node(main)
 

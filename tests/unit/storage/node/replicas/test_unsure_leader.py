@@ -10,7 +10,7 @@ from cluster.errors import ServerError
 from cluster.model.values import Group, Topic
 from storage.node.storage_node import StorageNode
 from storage.replication.replication_settings import ReplicationSettings
-from storage.rpc import messages
+from storage.rpc import inspect_messages, messages
 from tests.support.cluster import Cluster, ClusterBuilder
 
 CONTACT_MS = ReplicationSettings().contact_ms
@@ -55,8 +55,10 @@ WHAT_OTHERS_MAY_KNOW: dict[str, Call] = {
     "an offset beyond the log": lambda node, topic, _: node.records(records_from(topic, 5)),
     "a time behind everything": lambda node, topic, _: node.records(records_from(topic, 0, time_ms=1 << 50)),
     "positions": lambda node, topic, _: node.positions(messages.PositionsRequest(topic.id, 0)),
-    "a message": lambda node, topic, _: node.inspect(messages.InspectRequest(topic.id, 0, 1, 1)),
-    "a message that is not there": lambda node, topic, _: node.inspect(messages.InspectRequest(topic.id, 0, 9, 2)),
+    "a message": lambda node, topic, _: node.inspect(inspect_messages.InspectRequest(topic.id, 0, 1, 1)),
+    "a message that is not there": lambda node, topic, _: node.inspect(
+        inspect_messages.InspectRequest(topic.id, 0, 9, 2)
+    ),
     "where latest is": lambda node, topic, group: node.seek(seek_to(topic, group, "latest")),
     "where a time is": lambda node, topic, group: node.seek(seek_to(topic, group, "time", 1 << 50)),
     "whether a target is in the log": lambda node, topic, group: node.seek(seek_to(topic, group, "offset", 9)),
