@@ -123,16 +123,19 @@ class SimulatedNode:
         return (await self.node.settle(request)).results
 
     async def bodies_in_log(self, topic: Topic, partition: int = 0) -> list[bytes]:
-        bodies: list[bytes] = []
+        return [record.body for record in await self.records_in_log(topic, partition)]
+
+    async def records_in_log(self, topic: Topic, partition: int = 0) -> list[Record]:
+        found: list[Record] = []
         offset = (await self.positions(topic, partition)).log_start
         while True:
             answer = await self.node.records(messages.RecordsRequest(topic.id, partition, offset))
             if answer.next_offset == offset:
-                return bodies
+                return found
             at = 0
             while at < len(answer.batches):
                 header = verify(answer.batches, at)
-                bodies += [record.body for record in decode_records(answer.batches, header, at)]
+                found += decode_records(answer.batches, header, at)
                 at += header.length
             offset = answer.next_offset
 

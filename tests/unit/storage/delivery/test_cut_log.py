@@ -30,6 +30,13 @@ def returned(offset: int, wall_ms: int = 7) -> Returned:
     return Returned(GROUP, 0, wall_ms, [ReturnedItem(offset, 2, 50, 0, 3)])
 
 
+def test_what_was_said_last_of_a_message_stays() -> None:
+    said = ReturnedItem(1, 2, 50, 0, 3, "ada", "why")
+    state = state_of(acked(0, 6), Returned(GROUP, 0, 7, [said]))
+    [record] = [each for each in records_of_cut(snapshot_of(state), 5) if isinstance(each, Returned)]
+    assert record.items == [said]
+
+
 @pytest.mark.parametrize(
     "records",
     [

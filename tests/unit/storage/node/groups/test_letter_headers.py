@@ -1,0 +1,62 @@
+"""What a dead letter says of how it failed."""
+
+import json
+
+from acklog.wire.failure_reason import FailureReason
+from acklog.wire.limits import FAILURE_REASONS_MAX, HEADER_VALUE_BYTES_MAX, NACK_REASON_BYTES_MAX
+from acklog.wire.record import Record
+from storage.delivery.failures import FailureHistory
+from storage.node.groups.dead_letter_sink import DeadLetter
+from storage.node.groups.dead_letter_topics import DeadLetterTopics
+from tests.support.simulated_node import SimulatedNode, with_node
+
+PREFIX = "acklog-dead-letter-"
+
+
+def headers_of(history: FailureHistory, before: dict[str, str] | None = None) -> dict[str, str]:
+    """As they are stored, without the prefix; other headers are left out."""
+    found: dict[str, str] = {}
+
+    async def main(sim: SimulatedNode) -> None:
+        source, group = await sim.topic(), await sim.group()
+        target = await sim.topic("orders.workers.dlq")
+        sink = DeadLetterTopics(sim.topics, sim.metadata, lambda _: sim.node, clock=sim.clock)
+        await sink.append(source, group, [DeadLetter(0, 7, 0, 1, 0, 3, Record(b"x", None, before), history)])
+        [record] = await sim.records_in_log(target)
+        headers = record.headers or {}
+        found.update({name.removeprefix(PREFIX): value for name, value in headers.items() if name.startswith(PREFIX)})
+
+    with_node(main)
+    return found
+
+
+def test_when_by_whom_and_why() -> None:
+    reasons = (FailureReason(1, 5, "no customer"), FailureReason(3, 9, "ä\n"))
+    headers = headers_of(FailureHistory(5, 9, "ada", reasons))
+    assert (headers["first-time"], headers["last-time"], headers["last-consumer"]) == ("5", "9", "ada")
+    assert json.loads(headers["reasons"]) == [
+        {"attempt": 1, "at": 5, "reason": "no customer"},
+        {"attempt": 3, "at": 9, "reason": "ä\n"},
+    ]
+
+
+def test_what_is_not_known_is_not_said() -> None:
+    assert not {"first-time", "last-time", "last-consumer", "reasons"} & headers_of(FailureHistory()).keys()
+    assert headers_of(FailureHistory(5, 5)).keys() & {"first-time", "last-consumer", "reasons"} == {"first-time"}
+
+
+def test_all_reasons_fit_and_where_they_have_to_be_escaped_the_last_ones_do() -> None:
+    plain, escaped = ("x" * NACK_REASON_BYTES_MAX, "\x01" * NACK_REASON_BYTES_MAX)
+    for text, count in ((plain, FAILURE_REASONS_MAX), (escaped, 2)):
+        reasons = tuple(FailureReason(attempt, 1 << 40, text) for attempt in range(1, FAILURE_REASONS_MAX + 1))
+        header = headers_of(FailureHistory(1, 2, "ada", reasons))["reasons"]
+        assert len(header.encode()) <= HEADER_VALUE_BYTES_MAX
+        last = list(range(1, FAILURE_REASONS_MAX + 1))[-count:]
+        assert [each["attempt"] for each in json.loads(header)] == last
+
+
+def test_a_letter_that_dies_again_says_how_it_died_now() -> None:
+    before = headers_of(FailureHistory(1, 2, "ada", (FailureReason(1, 2, "then"),)))
+    again = headers_of(FailureHistory(5, 5), {PREFIX + name: value for name, value in before.items()})
+    assert (again["first-time"], again["last-time"]) == ("5", "5")
+    assert not {"last-consumer", "reasons"} & again.keys()
