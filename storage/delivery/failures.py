@@ -53,6 +53,11 @@ class FailureReasons:
         """The oldest first."""
         return self._by_offset.get(offset, ())
 
+    def forget_all(self, offsets: Iterable[int]) -> None:
+        for offset in offsets:
+            if offset in self._by_offset:
+                self.forget(offset)
+
     def forget(self, offset: int) -> None:
         self._size_bytes -= _size_bytes(self._by_offset.pop(offset, ()))
 

@@ -5,7 +5,6 @@ Replaying the delivery log into this class gives what the leader had; leases and
 (rule R24).
 """
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -295,17 +294,19 @@ class GroupProgress:
         if start >= end:
             return
         if self.retries:
-            for offset in self._retries_within(start, end):
+            over = self._retries_within(start, end)
+            for offset in over:
                 del self.retries[offset]
-                self._reasons.forget(offset)
+            if self._reasons.offsets:  # most groups say none
+                self._reasons.forget_all(over)
         if start > self.progress:
             self.done_above.add(start, end)
             return
         self.progress = self.done_above.end_of(end) or end
         self.done_above.remove_below(self.progress)
 
-    def _retries_within(self, start: int, end: int) -> Iterator[int]:
+    def _retries_within(self, start: int, end: int) -> list[int]:
         """Costs as much as the smaller of the range and the retries: a jump may be a billion offsets long."""
         if end - start <= len(self.retries):
-            return iter([offset for offset in range(start, end) if offset in self.retries])
-        return iter([offset for offset in self.retries if start <= offset < end])
+            return [offset for offset in range(start, end) if offset in self.retries]
+        return [offset for offset in self.retries if start <= offset < end]
