@@ -1,6 +1,6 @@
 """Topics and groups, for `await`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Unpack
 
 from acklog.catalog import (
@@ -17,6 +17,7 @@ from acklog.catalog import (
 )
 from acklog.client import catalog_calls, member_calls
 from acklog.client.caller import Caller
+from acklog.deletions import DeletionResult
 from acklog.errors import GroupExists, TopicExists
 from acklog.members import GroupMembers
 from acklog.positions import CommitResult, CopyResult, Position
@@ -107,6 +108,21 @@ class AsyncTopics:
         """Let these partitions take no new messages; what they hold is read until retention frees it, and then they are
         gone. It cannot be undone. Raises TopicNotFound, InvalidField."""
         return await self._caller.perform(catalog_calls.decommission(name, partitions))
+
+    async def purge(
+        self, name: str, partitions: Sequence[int] | None = None, *, dry_run: bool = False
+    ) -> DeletionResult:
+        """Delete all messages that the topic holds now, or these partitions of it, for all groups; a `dry_run` only
+        tells. Takes a token with the scope `purge`. Raises TopicNotFound, PartitionNotFound."""
+        return await self._caller.perform(catalog_calls.purge(name, partitions, dry_run=dry_run))
+
+    async def delete_before(
+        self, name: str, *, offsets: Mapping[int, int] | None = None, time_ms: int | None = None, dry_run: bool = False
+    ) -> DeletionResult:
+        """Delete what is before these offsets, by partition, or was appended before a time; else as `purge`. Raises
+        TopicNotFound, PartitionNotFound, OffsetOutOfRange."""
+        call = catalog_calls.delete_before(name, offsets=offsets, time_ms=time_ms, dry_run=dry_run)
+        return await self._caller.perform(call)
 
     async def delete(self, name: str) -> None:
         """Delete the topic and all its messages. Raises TopicNotFound."""

@@ -1,6 +1,6 @@
 """Topics and groups, without `await`. What each method does stands with its twin in `async_catalog`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Unpack
 
 from acklog.catalog import (
@@ -17,6 +17,7 @@ from acklog.catalog import (
 )
 from acklog.client.async_catalog import AsyncGroups, AsyncTopics
 from acklog.client.background import Background
+from acklog.deletions import DeletionResult
 from acklog.members import GroupMembers
 from acklog.positions import CommitResult, CopyResult, Position
 
@@ -95,6 +96,18 @@ class Topics:
         """Let these partitions take no new messages; what they hold is read until retention frees it, and then they are
         gone. It cannot be undone. Raises TopicNotFound, InvalidField."""
         return self._run(lambda: self._twin().decommission(name, partitions))
+
+    def purge(self, name: str, partitions: Sequence[int] | None = None, *, dry_run: bool = False) -> DeletionResult:
+        """Delete all messages that the topic holds now, or these partitions of it, for all groups; a `dry_run` only
+        tells. Takes a token with the scope `purge`. Raises TopicNotFound, PartitionNotFound."""
+        return self._run(lambda: self._twin().purge(name, partitions, dry_run=dry_run))
+
+    def delete_before(
+        self, name: str, *, offsets: Mapping[int, int] | None = None, time_ms: int | None = None, dry_run: bool = False
+    ) -> DeletionResult:
+        """Delete what is before these offsets, by partition, or was appended before a time; else as `purge`. Raises
+        TopicNotFound, PartitionNotFound, OffsetOutOfRange."""
+        return self._run(lambda: self._twin().delete_before(name, offsets=offsets, time_ms=time_ms, dry_run=dry_run))
 
     def delete(self, name: str) -> None:
         """Delete the topic and all its messages. Raises TopicNotFound."""

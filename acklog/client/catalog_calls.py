@@ -17,6 +17,7 @@ from acklog.catalog import (
     camel_case,
 )
 from acklog.client.call import JSON, Call, Request, encode_document, read_as, read_nothing, segment, target
+from acklog.deletions import DeletionResult
 from acklog.errors import InvalidArgument
 from acklog.positions import CommitResult, CopyResult, Position
 
@@ -33,6 +34,7 @@ _read_decision = read_as(BlockedDecision)
 _read_commit = read_as(CommitResult)
 _read_copy = read_as(CopyResult)
 _read_seek = read_as(SeekResult)
+_read_deletion = read_as(DeletionResult)
 _read_status = read_as(dict[str, str])
 
 
@@ -77,6 +79,24 @@ def decommission(name: str, partitions: Sequence[int]) -> Call[Topic]:
 
 def delete_topic(name: str) -> Call[None]:
     return Call(Request("DELETE", _topic(name)), read_nothing, is_repeatable=False)
+
+
+def purge(name: str, partitions: Sequence[int] | None, *, dry_run: bool) -> Call[DeletionResult]:
+    """A second try would take what was sent since the first."""
+    document = {**_given(partitions=None if partitions is None else list(partitions)), "dryRun": dry_run}
+    request = Request("POST", f"{_topic(name)}/purge", encode_document(document), JSON)
+    return Call(request, _read_deletion, is_repeatable=dry_run)
+
+
+def delete_before(
+    name: str, *, offsets: Mapping[int, int] | None, time_ms: int | None, dry_run: bool
+) -> Call[DeletionResult]:
+    """Raises InvalidArgument unless exactly one of the two is given."""
+    if (offsets is None) == (time_ms is None):
+        raise InvalidArgument("give offsets, or a time_ms", field="offsets")
+    places = [{"partition": partition, "offset": offset} for partition, offset in (offsets or {}).items()]
+    document = {**_given(offsets=None if offsets is None else places, time=time_ms), "dryRun": dry_run}
+    return Call(Request("POST", f"{_topic(name)}/delete-before", encode_document(document), JSON), _read_deletion)
 
 
 def list_groups(after: str | None) -> Call[GroupPage]:

@@ -15,6 +15,7 @@ class Scope(Enum):
     READ = "read"  # receive, settle, look at messages and records
     WRITE = "write"  # send
     ADMIN = "admin"  # topics, groups, offsets, where replicas are
+    PURGE = "purge"  # delete a topic's messages, and not the topic
 
     __hash__ = object.__hash__  # each member is there once; Enum's own is a Python call, in every request
 

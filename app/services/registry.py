@@ -8,6 +8,7 @@ from app.services.blocked import BlockedService
 from app.services.catalog import Catalog
 from app.services.cluster import ClusterService
 from app.services.commits import CommitService
+from app.services.deletions import DeletionService
 from app.services.groups import GroupService
 from app.services.inspect import InspectService
 from app.services.log_ends import LogEnds
@@ -52,6 +53,7 @@ class Services:
         ends = LogEnds(leaders, partitions_max=gateway.settings.shown_ends_max)
         self.records = RecordsService(gateway, catalog, leaders, ends, self.waiting)
         self.topics = TopicService(gateway, catalog, leaders, ends)
+        self.deletions = DeletionService(gateway, catalog, leaders)
         self.members = MemberService(catalog, self.membership, self.waiting)
         self.groups = GroupService(gateway, catalog, leaders, ends, self.members)
         self.pauses = PauseService(gateway, catalog)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from cluster.model.values import NodeRegistration, PartitionLife, PartitionState
+from cluster.model.values import Deletion, NodeRegistration, PartitionLife, PartitionState
 
 
 def without_damaged(
@@ -63,3 +63,16 @@ def found_empty(state: PartitionState) -> PartitionState | None:
     if state.life is not PartitionLife.DECOMMISSIONED:
         return None
     return replace(state, life=PartitionLife.EMPTY, partition_epoch=state.partition_epoch + 1)
+
+
+def with_deletion(state: PartitionState, deletion: Deletion) -> PartitionState:
+    """What the leader has deleted, by the word of whoever may; who leads later goes by it, too."""
+    return replace(state, deletion=deletion, partition_epoch=state.partition_epoch + 1)
+
+
+def latest_deletion(known: Deletion | None, told: Deletion | None) -> Deletion | None:
+    """Of two that were heard of in any order: within an epoch they only go on, and a later epoch knew of the ones
+    before."""
+    if known is None or told is None:
+        return known or told
+    return max(known, told, key=lambda deletion: (deletion.leader_epoch, deletion.before))

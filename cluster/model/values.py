@@ -109,6 +109,15 @@ class UncleanElection(msgspec.Struct, frozen=True, rename="camel"):
     at_ms: int
 
 
+class Deletion(msgspec.Struct, frozen=True, rename="camel"):
+    """What a partition held below the offset `before` was deleted on purpose, by the leader of `leader_epoch`. If an
+    unclean election has cut that one's log since, other messages stand at these offsets: they are not meant (rule R9).
+    """
+
+    before: int
+    leader_epoch: int
+
+
 class PartitionState(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Who holds a partition. Leadership is bound to (node, incarnation); every start takes a new leader epoch.
 
@@ -119,6 +128,7 @@ class PartitionState(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
     `given_up_by` are nodes that have handed the leadership over of late, as they could not commit, the last one last.
     `damaged` are members of the ISR that have handed it over because their copy is damaged, and had to stay members.
     `unclean_election` is the last one, and stays: what was committed before it may be cut by whoever follows since.
+    `deletion` is the last one, and stays.
     """
 
     topic_id: str
@@ -136,6 +146,7 @@ class PartitionState(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
     given_up_by: tuple[int, ...] = ()
     damaged: tuple[int, ...] = ()
     unclean_election: UncleanElection | None = None
+    deletion: Deletion | None = None
 
     def __post_init__(self) -> None:
         if self.directories and len(self.directories) != len(self.replicas):

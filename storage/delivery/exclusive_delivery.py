@@ -378,6 +378,9 @@ class ExclusiveDelivery:
             return CommitDecision(ProblemCode.CONFLICT, [])
         return self._group.commit(position, expected=expected)
 
+    def undone_below(self, offset: int) -> int:
+        return self._group.undone_below(offset)
+
     def advance_log_start(self, log_start: int) -> Jumped | None:
         return self._group.advance_log_start(log_start)
 

@@ -327,15 +327,21 @@ class GroupDelivery:
             self._last_generation = before
         return decision
 
+    def undone_below(self, offset: int) -> int:
+        """How many messages a jump to there would pass that are not done. An ack that is being written at this moment
+        does not count."""
+        if offset <= self.progress:
+            return 0
+        return offset - self.progress - self._state.progress.done_above.count_below(offset)
+
     def advance_log_start(self, log_start: int) -> Jumped | None:
-        """Retention removed everything below `log_start`. None if the group has done all that, or the jump is under
-        way. An ack that is being written at this moment is counted as lost too."""
+        """Everything below `log_start` was removed, by retention or on purpose. None if the group has done all that, or
+        the jump is under way. An ack that is being written at this moment is counted as lost too."""
         state = self._state
         if log_start <= max(self.progress, state.jumping_to):
             return None
         state.jumping_to = log_start
-        lost = log_start - self.progress - state.progress.done_above.count_below(log_start)
-        return Jumped(self.group_id, log_start, lost)
+        return Jumped(self.group_id, log_start, self.undone_below(log_start))
 
     # --- time and looks --------------------------------------------------------------------------------------------
 

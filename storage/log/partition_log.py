@@ -18,7 +18,7 @@ from storage.log.log_state import LogState
 from storage.log.log_table import Space
 from storage.log.maintenance import Maintenance
 from storage.log.reset import reset_to
-from storage.log.retention import Retained, remove_before, retain
+from storage.log.retention import Retained, remove_all_before, remove_before, retain
 from storage.log.segment_reader import Damage, StoredBatch
 from storage.log.stamped_run import StampedRun
 from storage.log.truncation import truncate_to
@@ -206,6 +206,12 @@ class PartitionLog:
         """Drop the segments that end at or below `offset`, never the active one; the new log start."""
         self._engine.check(self._state)
         await uncancelled(remove_before(self._engine, self._maintenance, self._state, offset))
+        return self.log_start
+
+    async def remove_all_before(self, offset: int) -> int:
+        """As `remove_before`, and the active segment, too, where all of it is below."""
+        self._engine.check(self._state)
+        await uncancelled(remove_all_before(self._engine, self._commit, self._maintenance, self._queue, offset))
         return self.log_start
 
     async def retain(

@@ -1,5 +1,6 @@
 """Cut a log's beginning, by whole segments."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -34,6 +35,19 @@ async def remove_before(engine: Engine, maintenance: Maintenance, state: LogStat
         await _drop(engine, maintenance, state, count)
 
 
+async def remove_all_before(
+    engine: Engine, commit: GroupCommit, maintenance: Maintenance, log: LogQueue, offset: int
+) -> None:
+    """See `PartitionLog.remove_all_before`."""
+    state = log.state
+
+    def is_past() -> bool:
+        return bool(state.active.size_bytes) and state.active.end_offset <= offset
+
+    await _close_active(engine, commit, maintenance, log, when=is_past)
+    await remove_before(engine, maintenance, state, offset)
+
+
 async def retain(
     engine: Engine,
     commit: GroupCommit,
@@ -59,15 +73,7 @@ async def retain(
             keep_keyed_after_ms=keep_keyed_after_ms,
         )
 
-    if droppable() == len(state.segments):
-        await commit.hold(log)
-        try:
-            async with maintenance.exclusive():
-                engine.check(state)
-                if droppable() == len(state.segments):
-                    await _roll(engine, maintenance, state)
-        finally:
-            commit.release(log)
+    await _close_active(engine, commit, maintenance, log, when=lambda: droppable() == len(state.segments))
     async with maintenance.exclusive():
         engine.check(state)
         count = min(droppable(), len(state.segments) - 1)
@@ -111,6 +117,22 @@ def _count_droppable(
             break
         count += 1
     return count
+
+
+async def _close_active(
+    engine: Engine, commit: GroupCommit, maintenance: Maintenance, log: LogQueue, *, when: Callable[[], bool]
+) -> None:
+    """Go on in a new segment, so that the one of now can go. Nothing is appended meanwhile."""
+    if not when():
+        return
+    await commit.hold(log)
+    try:
+        async with maintenance.exclusive():
+            engine.check(log.state)
+            if when():
+                await _roll(engine, maintenance, log.state)
+    finally:
+        commit.release(log)
 
 
 async def _roll(engine: Engine, maintenance: Maintenance, state: LogState) -> None:

@@ -76,13 +76,14 @@ class Housekeeping:
                 logger.warning("housekeeping_failed", reason=str(error))
 
     async def retain(self, partition: Partition) -> None:
-        """Remove whole segments that are past the topic's retention, and say so to the groups that lose by it.
+        """Remove whole segments that are deleted, or past the topic's retention, and say so to the groups that lose by
+        it.
 
         Only what is committed is ever removed: followers are told, and follow.
         """
         log = partition.host.log
         config = partition.host.topic.config
-        before_bytes = log.size_bytes
+        before_bytes, before_start = log.size_bytes, log.log_start
         # Idempotency keys live in the batches, so nothing removes those of the present window (rule R28).
         keep_keyed_after_ms = self._clock.now_ms() - config.dedup_window_ms
         progress = [position.progress for position in partition.groups.positions()]
@@ -93,6 +94,13 @@ class Housekeeping:
                 not_after_offset=min(min(progress), partition.host.high_watermark),
                 keep_keyed_after_ms=keep_keyed_after_ms,
             )
+        if partition.host.readable_start > log.log_start:
+            await log.retain(
+                retention_ms=0,
+                retention_bytes=-1,
+                not_after_offset=min(partition.host.readable_start, partition.host.high_watermark),
+                keep_keyed_after_ms=keep_keyed_after_ms,
+            )
         await log.retain(
             retention_ms=config.retention_ms,
             retention_bytes=config.retention_bytes,
@@ -100,6 +108,8 @@ class Housekeeping:
             keep_keyed_after_ms=keep_keyed_after_ms,
         )
         self.bytes_removed += max(0, before_bytes - log.size_bytes)
+        if log.log_start > before_start:
+            partition.leadership.log_moved()  # followers hear of it, also where nothing is sent any more
         await partition.groups.advance_log_start()
 
     async def _forget_deleted_groups(self, partition: Partition) -> None:

@@ -21,6 +21,10 @@ class LeaderReads:
         return self._host.high_watermark
 
     @property
+    def readable_start(self) -> int:
+        return self._host.readable_start
+
+    @property
     def readable_end(self) -> int:
         return self._host.readable_end
 

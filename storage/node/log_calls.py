@@ -12,6 +12,7 @@ from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from storage.log.partition_log import PartitionLog
 from storage.node.append_times import append_time_at
+from storage.node.partition.partition_host import PartitionHost
 from storage.node.replicas.led_partition import Partition
 from storage.replication.leadership import UNAVAILABLE_RETRY_MS, confirm
 from storage.rpc import inspect_messages, messages
@@ -21,13 +22,17 @@ _WAITING_RETRY_MS = 1000
 
 class CommittedLog(Protocol):
     """A leader's or a follower's messages, as far as they are committed; `leader_epoch` is of who leads or is
-    followed. Readers get what is below the readable end, which is never above the high watermark."""
+    followed. Readers get what is from the readable start on, which is never below the log's, and below the readable
+    end, which is never above the high watermark."""
 
     @property
     def log(self) -> PartitionLog: ...
 
     @property
     def high_watermark(self) -> int: ...
+
+    @property
+    def readable_start(self) -> int: ...
 
     @property
     def readable_end(self) -> int: ...
@@ -61,8 +66,9 @@ class LogCalls:
         """Raises ServerError UNAVAILABLE, MESSAGE_EXPIRED, MESSAGE_NOT_FOUND, RECORDS_CORRUPT."""
         await confirm(partition.leadership)
         host = partition.host
-        if request.offset < host.log.log_start:
-            raise ServerError(ProblemCode.MESSAGE_EXPIRED, "Retention has removed the message.", field="messageId")
+        if request.offset < host.readable_start:
+            detail = "The message was removed, by retention or by whoever deleted it."
+            raise ServerError(ProblemCode.MESSAGE_EXPIRED, detail, field="messageId")
         not_found = ServerError(ProblemCode.MESSAGE_NOT_FOUND, "There is no such message.", field="messageId")
         if request.offset >= host.readable_end:
             raise not_found
@@ -82,12 +88,13 @@ class LogCalls:
         )
         offset = request.offset
         if request.time_ms >= 0:
-            offset = min(await reads.log.offset_at_time(request.time_ms), reads.readable_end)
+            found_at = await reads.log.offset_at_time(request.time_ms)
+            offset = min(max(found_at, reads.readable_start), reads.readable_end)
             if offset == reads.readable_end:
                 await reads.confirm()
-        if not reads.log.log_start <= offset <= reads.high_watermark:
+        if not reads.readable_start <= offset <= reads.high_watermark:
             await reads.confirm()
-            check_range(reads.log, reads.high_watermark, offset, field="offset")
+            check_range(reads, offset, field="offset")
         if request.wait_ms and offset >= reads.readable_end:
             reads.check_sure()
             await self._wait_for_records(reads, offset, request.wait_ms)
@@ -101,7 +108,7 @@ class LogCalls:
             b"".join(stored.data for stored in found),
             offset,
             found[-1].header.next_offset if found else offset,
-            reads.log.log_start,
+            reads.readable_start,
             reads.high_watermark,
             reads.leader_epoch,
         )
@@ -140,7 +147,7 @@ async def positions_of(
     host = partition.host
     positions = partition.groups.positions()
     answer = messages.PositionsResponse(
-        host.log.log_start,
+        host.readable_start,
         host.high_watermark,
         host.log.size_bytes,
         host.leader_epoch,
@@ -159,17 +166,22 @@ async def seek_target(partition: Partition, request: messages.SeekRequest) -> in
     await confirm(partition.leadership)
     host = partition.host
     if request.to == "earliest":
-        return host.log.log_start
+        return host.readable_start
     if request.to == "latest":
         return host.readable_end
     if request.to == "time":
-        return min(await host.log.offset_at_time(request.value), host.readable_end)
+        return await offset_at_time(host, request.value)
     if request.to != "offset":
         raise ServerError(
             ProblemCode.INVALID_FIELD, "to must be earliest, latest, offset, time or relative.", field="to"
         )
-    check_range(host.log, host.high_watermark, request.value, field="to")
+    check_range(host, request.value, field="to")
     return request.value
+
+
+async def offset_at_time(host: PartitionHost, time_ms: int) -> int:
+    """Of the first message there is that was appended then or later. Raises ServerError RECORDS_CORRUPT."""
+    return min(max(await host.log.offset_at_time(time_ms), host.readable_start), host.readable_end)
 
 
 def check_not_diverged(log: PartitionLog, leader_epoch: int, *, offset: int, read_in_epoch: int, field: str) -> None:
@@ -190,11 +202,23 @@ def check_not_diverged(log: PartitionLog, leader_epoch: int, *, offset: int, rea
         )
 
 
-def check_range(log: PartitionLog, high_watermark: int, offset: int, *, field: str) -> None:
-    if not log.log_start <= offset <= high_watermark:
+class ReadableRange(Protocol):
+    """Between where readers begin and what is committed."""
+
+    @property
+    def readable_start(self) -> int: ...
+
+    @property
+    def high_watermark(self) -> int: ...
+
+
+def check_range(reads: ReadableRange, offset: int, *, field: str) -> None:
+    """Raises ServerError OFFSET_OUT_OF_RANGE."""
+    start, end = reads.readable_start, reads.high_watermark
+    if not start <= offset <= end:
         raise ServerError(
             ProblemCode.OFFSET_OUT_OF_RANGE,
-            f"The offset {offset} is outside the log, which goes from {log.log_start} to {high_watermark}.",
+            f"The offset {offset} is outside the log, which goes from {start} to {end}.",
             field=field,
-            extra={"logStart": log.log_start, "highWatermark": high_watermark},
+            extra={"logStart": start, "highWatermark": end},
         )

@@ -106,14 +106,14 @@ def _moved(partition: Partition, group: Group, messages: int) -> int:
     """So many messages behind where the group is, or before it, within the log."""
     state = partition.delivery.state.group(group.id)
     progress = 0 if state is None else state.progress
-    return max(partition.host.log.log_start, min(progress + messages, partition.host.readable_end))
+    return max(partition.host.readable_start, min(progress + messages, partition.host.readable_end))
 
 
 async def _check_log_has_it(partition: Partition, request: CommitRequest) -> None:
     """What the reader says it has read. Raises ServerError UNAVAILABLE, OFFSET_OUT_OF_RANGE, LOG_DIVERGED."""
     await confirm(partition.leadership)
     host = partition.host
-    check_range(host.log, host.high_watermark, request.offset, field="offset")
+    check_range(host, request.offset, field="offset")
     check_not_diverged(
         host.log, host.leader_epoch, offset=request.offset, read_in_epoch=request.leader_epoch, field="leaderEpoch"
     )

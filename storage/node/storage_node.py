@@ -10,6 +10,7 @@ from cluster.ports.coordination import CoordinationStore
 from storage.log.high_watermarks import HighWatermarks
 from storage.log.store import LogStore
 from storage.node.blocked_calls import BlockedCalls
+from storage.node.deletion_calls import DeletionCalls
 from storage.node.group_coordinators import GroupCoordinators
 from storage.node.group_starts import GroupStarts
 from storage.node.housekeeping import Housekeeping
@@ -38,7 +39,7 @@ from storage.replication.assignment import ReplicaIdentity
 from storage.replication.leadership import UNAVAILABLE_RETRY_MS
 from storage.replication.messages import FetchAnswer, FetchRequest, SnapshotAnswer, SnapshotRequest
 from storage.replication.replication_settings import ReplicationSettings
-from storage.rpc import inspect_messages, membership_messages, messages, schedule_messages
+from storage.rpc import deletion_messages, inspect_messages, membership_messages, messages, schedule_messages
 from storage.rpc.node_api import ProduceWaiter
 from storage.rpc.peer_api import ProbeAnswer, ProbeRequest
 
@@ -130,10 +131,10 @@ class StorageNode:
         self._coordinators = self._make_coordinators(ports, held)
         self._schedules = ScheduleCalls(self._partition, clock=ports.clock, settings=settings.schedule)
         self._housekeeping = self._make_housekeeping(ports.store)
+        self._deletions = DeletionCalls(ports.store, self._housekeeping.retain)
         self._tasks: list[asyncio.Task[None]] = []
         self._unsubscribe: Callable[[], None] = lambda: None
-        self._life = Lifecycle.OPENING
-        self._has_changed = False
+        self._life, self._has_changed = Lifecycle.OPENING, False
 
     def _replica_context(self, ports: NodePorts, high_watermarks: HighWatermarks) -> ReplicaContext:
         return replica_context(
@@ -292,8 +293,6 @@ class StorageNode:
         """A bug in a background task: better to stop serving, and say so, than to go on with half a node."""
         self.logs.fail(f"a background task of the node crashed: {error!r}")
 
-    # --- finding ---------------------------------------------------------------------------------------------------
-
     async def _partition(self, topic_id: str, number: int) -> Partition:
         partition = await self._replicas.get(topic_id, number)
         if self._life is not Lifecycle.SERVING:
@@ -303,17 +302,15 @@ class StorageNode:
     # --- NodeApi -------------------------------------------------------------------------------------------------
 
     async def produce(self, request: messages.ProduceRequest) -> messages.ProduceResponse:
-        partition = await self._partition(request.topic_id, request.partition)
-        return await partition.host.produce(request)
+        return await (await self._partition(request.topic_id, request.partition)).host.produce(request)
 
     def begin_produce(self, request: messages.ProduceRequest, waiter: ProduceWaiter) -> bool:
-        is_serving = self._life is _SERVING
-        partition = self._held.find(request.topic_id, request.partition) if is_serving else None
+        partition = self._held.find(request.topic_id, request.partition) if self._life is _SERVING else None
         return partition is not None and partition.host.begin(request, waiter)
 
     async def known_keys(self, request: messages.KnownKeysRequest) -> messages.KnownKeysResponse:
-        partition = await self._partition(request.topic_id, request.partition)
-        return messages.KnownKeysResponse(await partition.host.known_keys(request))
+        host = (await self._partition(request.topic_id, request.partition)).host
+        return messages.KnownKeysResponse(await host.known_keys(request))
 
     async def receive(self, request: messages.ReceiveRequest) -> messages.ReceiveResponse:
         group = await self._groups.served(request.group_id)
@@ -346,6 +343,9 @@ class StorageNode:
 
     async def blocked(self, request: messages.BlockedRequest) -> messages.BlockedResponse:
         return await self._blocked.answer(await self._partition(request.topic_id, request.partition), request)
+
+    async def delete(self, request: deletion_messages.DeleteRequest) -> deletion_messages.DeleteResponse:
+        return await self._deletions.delete(await self._partition(request.topic_id, request.partition), request)
 
     async def replica_report(self, request: messages.ReplicaReportRequest) -> messages.ReplicaReportResponse:
         return report_of(self._replicas, request, self._me)

@@ -76,7 +76,7 @@ class PartitionAnswer(_Message):
 
     @property
     def is_work(self) -> bool:
-        """The follower's position changes, or it has to look elsewhere; else it is news of high watermarks only."""
+        """The follower's position changes, or it has to look elsewhere; else it is news of bounds only."""
         return bool(self.refusal) or any(log.size_bytes or log.diverged or log.restart for log in self.logs)
 
 

@@ -2,7 +2,7 @@
 
 A partition of the session is either waiting (its position is known, and it is answered when there is news) or with the
 follower (it was given work, and says its new position when that is durable). Waiting ones with work stand in a line;
-of the others those are remembered whose high watermark the follower was not told.
+of the others those are remembered whose log start or high watermark the follower was not told.
 """
 
 from collections import OrderedDict
@@ -26,12 +26,12 @@ class ServedPartition:
     """`views` are of the logs that the follower named, none where the leader refuses. `turn` is the log that is read
     first."""
 
-    __slots__ = ("told_high_watermarks", "turn", "verdict", "views")
+    __slots__ = ("told_bounds", "turn", "verdict", "views")
 
     def __init__(self, verdict: FetchVerdict, views: tuple[LogView, ...]) -> None:
         self.verdict = verdict
         self.views = views[: len(verdict.logs)]
-        self.told_high_watermarks: tuple[int, ...] = ()
+        self.told_bounds: tuple[tuple[int, int], ...] = ()
         self.turn = 0
 
     def show(self, views: tuple[LogView, ...]) -> None:
@@ -50,11 +50,11 @@ class ServedPartition:
     def told(self, answer: PartitionAnswer) -> None:
         """This answer goes out."""
         if not answer.refusal:
-            self.told_high_watermarks = tuple(log.high_watermark for log in answer.logs)
+            self.told_bounds = tuple((log.log_start, log.high_watermark) for log in answer.logs)
 
     @property
     def has_news(self) -> bool:
-        return tuple(view.high_watermark for view in self.views) != self.told_high_watermarks
+        return tuple((view.log_start, view.high_watermark) for view in self.views) != self.told_bounds
 
 
 def parting(log: LogVerdict, view: LogView) -> Diverged | Restart | None:
@@ -96,7 +96,7 @@ class ServedSession:
         partition = self._partitions[partition_id] = ServedPartition(verdict, views)
         if known is not None:
             partition.turn = known.turn % max(len(partition.views), 1)
-            partition.told_high_watermarks = known.told_high_watermarks
+            partition.told_bounds = known.told_bounds
         self._with_follower.pop(partition_id, None)
         self._line.pop(partition_id, None)
         self._news.pop(partition_id, None)
@@ -144,7 +144,7 @@ class ServedSession:
             self._news[partition_id] = None
 
     def take_news(self, count_max: int) -> list[PartitionId]:
-        """Waiting partitions with high watermarks that the follower was not told of."""
+        """Waiting partitions with bounds that the follower was not told of."""
         taken = list(islice(self._news, count_max))
         for partition_id in taken:
             del self._news[partition_id]

@@ -7,7 +7,7 @@ import structlog
 from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
-from storage.rpc import inspect_messages, membership_messages, messages, methods, schedule_messages
+from storage.rpc import deletion_messages, inspect_messages, membership_messages, messages, methods, schedule_messages
 from storage.rpc.framing import Frame, FrameKind
 from storage.rpc.methods import MalformedMessageError
 from storage.rpc.node_api import ProduceWaiter
@@ -87,6 +87,9 @@ class RemoteNode:
 
     async def blocked(self, request: messages.BlockedRequest) -> messages.BlockedResponse:
         return await self._channel.call(methods.BLOCKED, request)
+
+    async def delete(self, request: deletion_messages.DeleteRequest) -> deletion_messages.DeleteResponse:
+        return await self._channel.call(methods.DELETE, request)
 
     async def replica_report(self, request: messages.ReplicaReportRequest) -> messages.ReplicaReportResponse:
         return await self._channel.call(methods.REPLICA_REPORT, request)

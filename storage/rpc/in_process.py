@@ -2,7 +2,7 @@
 
 import msgspec
 
-from storage.rpc import inspect_messages, membership_messages, messages, schedule_messages
+from storage.rpc import deletion_messages, inspect_messages, membership_messages, messages, schedule_messages
 from storage.rpc.node_api import NodeApi, ProduceWaiter
 
 
@@ -55,6 +55,9 @@ class InProcessNode:
 
     async def blocked(self, request: messages.BlockedRequest) -> messages.BlockedResponse:
         return await self._node.blocked(request)
+
+    async def delete(self, request: deletion_messages.DeleteRequest) -> deletion_messages.DeleteResponse:
+        return await self._node.delete(request)
 
     async def replica_report(self, request: messages.ReplicaReportRequest) -> messages.ReplicaReportResponse:
         return await self._node.replica_report(request)

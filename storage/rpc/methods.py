@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from storage.replication.messages import FetchAnswer, FetchRequest, SnapshotAnswer, SnapshotRequest
-from storage.rpc import inspect_messages, membership_messages, messages, schedule_messages
+from storage.rpc import deletion_messages, inspect_messages, membership_messages, messages, schedule_messages
 from storage.rpc.framing import Buffer
 from storage.rpc.handshake import OLDEST_VERSION, Hello, Welcome
 from storage.rpc.known_logs import fetch_of_known_logs
@@ -145,6 +145,14 @@ SCHEDULED = Method(
 SCHEDULED_LIST = Method(
     16, "scheduled_list", schedule_messages.ScheduledListRequest, schedule_messages.ScheduledListResponse, since=5
 )
+DELETE = Method(
+    17,
+    "delete",
+    deletion_messages.DeleteRequest,
+    deletion_messages.DeleteResponse,
+    since=5,
+    changes_something=lambda request: not request.dry_run,
+)
 
 NODE_METHODS: dict[int, Method[Any, Any]] = {
     method.number: method
@@ -165,6 +173,7 @@ NODE_METHODS: dict[int, Method[Any, Any]] = {
         SCHEDULE,
         SCHEDULED,
         SCHEDULED_LIST,
+        DELETE,
     )
 }
 """NodeApi's."""

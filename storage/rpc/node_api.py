@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from storage.rpc import inspect_messages, membership_messages, messages, schedule_messages
+from storage.rpc import deletion_messages, inspect_messages, membership_messages, messages, schedule_messages
 
 
 class ProduceWaiter(Protocol):
@@ -47,6 +47,8 @@ class NodeApi(Protocol):
     async def commit(self, request: messages.CommitRequest) -> messages.CommitResponse: ...
 
     async def blocked(self, request: messages.BlockedRequest) -> messages.BlockedResponse: ...
+
+    async def delete(self, request: deletion_messages.DeleteRequest) -> deletion_messages.DeleteResponse: ...
 
     async def replica_report(self, request: messages.ReplicaReportRequest) -> messages.ReplicaReportResponse: ...
 

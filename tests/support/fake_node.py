@@ -5,7 +5,7 @@ from typing import Any
 from acklog.wire.batch import DedupKey
 from acklog.wire.identifiers import Receipt
 from acklog.wire.record import Record
-from storage.rpc import inspect_messages, membership_messages, messages, schedule_messages
+from storage.rpc import deletion_messages, inspect_messages, membership_messages, messages, schedule_messages
 from storage.rpc.node_api import ProduceWaiter
 from tests.support.answers import Answers
 
@@ -38,6 +38,7 @@ ANSWERS: dict[str, Any] = {
     "positions": messages.PositionsResponse(0, 200, 4096, 3, [messages.GroupPosition(GROUP_ID, 5, 1, 2, 0, 0)]),
     "seek": messages.SeekResponse(5, 9),
     "commit": messages.CommitResponse(5, 2),
+    "delete": deletion_messages.DeleteResponse(7, 3, [deletion_messages.UndoneByGroup(GROUP_ID, 2)]),
     "blocked": messages.BlockedResponse([messages.BlockedItem(7, 5, 1_700_000_000_000, 3, "key")], 2),
     "replica_report": messages.ReplicaReportResponse(
         7, "directory", 3, messages.LogReach(0, 200, 3, 190), messages.LogReach(5, 9, 2, 9), False
@@ -83,6 +84,7 @@ REQUESTS: dict[str, Any] = {
     "positions": messages.PositionsRequest(TOPIC_ID, 2),
     "seek": messages.SeekRequest(TOPIC_ID, 2, GROUP_ID, "offset", 5, True),
     "commit": messages.CommitRequest(TOPIC_ID, 2, GROUP_ID, 5, 3, "mine", 2, "me", 4),
+    "delete": deletion_messages.DeleteRequest(TOPIC_ID, 2, "offset", 7),
     "blocked": messages.BlockedRequest(TOPIC_ID, 2, GROUP_ID, "release", 7, 3, "key", 10),
     "replica_report": messages.ReplicaReportRequest(TOPIC_ID, 2),
     "heartbeat": membership_messages.HeartbeatRequest(
@@ -133,6 +135,9 @@ class FakeNode(Answers):
 
     async def blocked(self, request: messages.BlockedRequest) -> messages.BlockedResponse:
         return await self._call("blocked", request)  # type: ignore[no-any-return]
+
+    async def delete(self, request: deletion_messages.DeleteRequest) -> deletion_messages.DeleteResponse:
+        return await self._call("delete", request)  # type: ignore[no-any-return]
 
     async def replica_report(self, request: messages.ReplicaReportRequest) -> messages.ReplicaReportResponse:
         return await self._call("replica_report", request)  # type: ignore[no-any-return]

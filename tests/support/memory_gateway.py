@@ -37,6 +37,7 @@ from cluster.ports.clock import Clock
 from cluster.ports.coordination import Changed, CoordinationError, Event, KeyValue
 from cluster.stores.key_space import Mutation
 from cluster.stores.memory_store import MemoryStore
+from storage.rpc.handshake import NEWEST_VERSION
 from storage.rpc.node_api import NodeApi
 from tests.support.manual_clock import ManualClock
 from tests.support.memory_node import LEADER_EPOCH, MemoryNode
@@ -90,7 +91,7 @@ class MemoryMetadata:
         self.confirmation_fault: CoordinationError | None = None
         self.gone: set[tuple[str, int]] = set()
         self.registrations: list[NodeRegistration] = []
-        self.register(NodeRegistration(NODE_ID, 1, "dir", "local"))
+        self.register(NodeRegistration(NODE_ID, 1, "dir", "local", newest_protocol=NEWEST_VERSION))
 
     def register(self, registration: NodeRegistration) -> None:
         self.registrations.append(registration)

@@ -11,7 +11,7 @@ from acklog.wire.identifiers import Receipt
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from cluster.errors import ServerError
-from storage.rpc import inspect_messages, membership_messages, messages
+from storage.rpc import deletion_messages, inspect_messages, membership_messages, messages
 from storage.rpc.node_api import ProduceWaiter
 
 LEADER_EPOCH = 3
@@ -48,6 +48,8 @@ class MemoryNode:
     def __init__(self) -> None:
         self.owned: dict[str, list[membership_messages.Ownership]] = {}
         self.seen: list[tuple[str, Any]] = []
+        self.undone: list[str] = []
+        """Ids of groups that have done nothing."""
         self._logs: dict[tuple[str, int], _Log] = {}
         self._failures: dict[str, list[Exception]] = {}
         self._appended = asyncio.Event()
@@ -259,6 +261,13 @@ class MemoryNode:
     async def blocked(self, request: messages.BlockedRequest) -> messages.BlockedResponse:
         self._note("blocked", request)
         return messages.BlockedResponse([], 0)
+
+    async def delete(self, request: deletion_messages.DeleteRequest) -> deletion_messages.DeleteResponse:
+        self._note("delete", request)
+        end = len(self.log(request.topic_id, request.partition).records)
+        target = end if request.to == "end" else min(end, request.value)
+        undone = [deletion_messages.UndoneByGroup(group_id, target) for group_id in self.undone]
+        return deletion_messages.DeleteResponse(target, 0, undone)
 
     async def heartbeat(self, request: membership_messages.HeartbeatRequest) -> membership_messages.HeartbeatResponse:
         self._note("heartbeat", request)

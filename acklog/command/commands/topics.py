@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from acklog.command.arguments import TopicArgument, YesOption
+from acklog.command.commands.deletions import delete_before, purge
 from acklog.command.confirmation import confirm
 from acklog.command.failures import CommandError, UsageError
 from acklog.command.partition_view import partition_table
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 RETENTION_MODES = ("time", "untilAcked")
 
-command = CommandTyper(name="topics", help="List, create, change and delete topics.", no_args_is_help=True)
+command = CommandTyper(name="topics", help="List, create, change, empty and delete topics.", no_args_is_help=True)
 
 NewTopic = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic.", show_default=False)]
 PartitionsOption = Annotated[
@@ -199,6 +200,10 @@ def delete(context: typer.Context, topic: TopicArgument, yes: YesOption = False)
         client.topics.delete(topic)
     session.output.note(f"Deleted {topic} with {messages}.")
     session.output.show({"deleted": topic, "messages": _messages(found)})
+
+
+command.command("purge")(purge)
+command.command("delete-before")(delete_before)
 
 
 def _changes(

@@ -251,6 +251,20 @@ SEEK_FAILED: Document = {
     "partitions": [*SEEK["partitions"], {"partition": 1, "problem": _UNAVAILABLE}],
     "failed": 1,
 }
+DELETED: Document = {
+    "topic": "orders",
+    "dryRun": True,
+    "deleted": 2,
+    "partitions": [
+        {"partition": 0, "logStart": 2, "previous": 0, "deleted": 2, "groups": [{"group": "billing", "lost": 1}]}
+    ],
+    "failed": 0,
+}
+DELETED_IN_PART: Document = {
+    **DELETED,
+    "partitions": [*DELETED["partitions"], {"partition": 1, "problem": _UNAVAILABLE}],
+    "failed": 1,
+}
 
 
 def _node(number: int) -> Document:

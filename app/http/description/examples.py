@@ -160,6 +160,19 @@ EXAMPLES: dict[str, Examples] = {
     "decommissionPartitions": Examples(
         _TOPIC, _json(the_last={"partitions": [7]}), {200: _json(the_last=answers.SMALLER_TOPIC)}
     ),
+    "purgeTopic": Examples(
+        _TOPIC,
+        _json(what_would_go={"dryRun": True}, one_partition={"partitions": [0]}),
+        {200: _json(two_messages=answers.DELETED), 207: _json(one_failed=answers.DELETED_IN_PART)},
+    ),
+    "deleteBefore": Examples(
+        _TOPIC,
+        _json(
+            an_offset={"offsets": [{"partition": 0, "offset": 2}], "dryRun": True},
+            a_time={"time": answers.TIME_MS},
+        ),
+        {200: _json(two_messages=answers.DELETED), 207: _json(one_failed=answers.DELETED_IN_PART)},
+    ),
     "openProducer": Examples(
         {"topic": "orders", "producer": "billing-7"},
         _json(a_process={"instanceId": "9f86d081"}),

@@ -3,6 +3,7 @@ route is here, and nothing else."""
 
 from acklog.wire.problems import ProblemCode
 from app.http.description.blocked_operations import BLOCKED_OPERATIONS
+from app.http.description.deletion_operations import DELETION_OPERATIONS
 from app.http.description.media_types import JSON, NDJSON, OCTETS
 from app.http.description.member_operations import MEMBER_OPERATIONS
 from app.http.description.operation import (
@@ -234,6 +235,7 @@ OPERATIONS: dict[str, Operation] = {
         (*WITH_TOKEN, *WITH_BODY, *FROM_COORDINATION, _P.INVALID_NAME, _P.TOPIC_NOT_FOUND, _P.WRONG_GROUP_MODE),
         body=json_of("DecommissionFields"),
     ),
+    **DELETION_OPERATIONS,
     **PRODUCER_OPERATIONS,
     "listGroups": Operation(
         "Groups by name", {200: ("A page of groups", json_of("GroupListing"))}, WITH_TOKEN, query=LISTING_QUERY

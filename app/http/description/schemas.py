@@ -19,6 +19,7 @@ from app.calls.cluster import (
     UncleanPlanFields,
 )
 from app.calls.commits import CommitFields, CommitView
+from app.calls.deletions import DeleteBeforeFields, DeletionView, PurgeFields
 from app.calls.groups import GroupFields, GroupListing, GroupView, OffsetsView, SeekFields, SeekView
 from app.calls.inspect import FailureReasonView, GroupState
 from app.calls.members import HeartbeatFields, JoinFields, MemberAssignment, MembersView
@@ -44,6 +45,8 @@ REQUESTS = (
     ScheduleFields,
     CommitFields,
     CopyFields,
+    PurgeFields,
+    DeleteBeforeFields,
     OpenFields,
     JoinFields,
     HeartbeatFields,
@@ -66,6 +69,7 @@ ANSWERS = (
     BlockedDecided,
     CommitView,
     CopyView,
+    DeletionView,
     ProducerView,
     MemberAssignment,
     MembersView,

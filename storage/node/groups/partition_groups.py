@@ -123,18 +123,18 @@ class PartitionGroups:
                 starting.set_result(None)
 
     async def _start_offset(self, group: Group, projected_offset: int | None, since_ms: int | None) -> int:
-        log = self._host.log
+        start = self._host.readable_start
         if projected_offset is not None:
             offset = projected_offset
-        elif group.settings.on_missing_position is MissingPosition.REFUSE and (since_ms is None or log.log_start):
+        elif group.settings.on_missing_position is MissingPosition.REFUSE and (since_ms is None or start):
             raise self._no_position()  # of a new partition of a topic that it reads nothing can have been missed
         elif group.settings.start_position is StartPosition.EARLIEST:
-            offset = log.log_start
+            offset = start
         elif since_ms is not None:
-            offset = await log.offset_at_time(since_ms)
+            offset = await self._host.log.offset_at_time(since_ms)
         else:
             offset = self._host.readable_end
-        within = min(max(offset, log.log_start), self._host.readable_end)
+        within = min(max(offset, start), self._host.readable_end)
         (logger.info if within == offset else logger.warning)(
             "group_started" if within == offset else "group_position_out_of_range",
             group=group.name,
@@ -175,7 +175,7 @@ class PartitionGroups:
         if state is None:
             return NOTHING
         self._delivery.check_sure()
-        if state.progress < self._host.log.log_start:
+        if state.progress < self._host.readable_start:
             await self._jump(state)
         return await self._receives.give(state, request, group.settings, max_messages, max_bytes, is_first)
 
@@ -193,7 +193,7 @@ class PartitionGroups:
         if state is None:
             return OwnedShare(NOTHING, ClaimVerdict.WAITING)
         self._delivery.check_sure()
-        if state.progress < self._host.log.log_start:
+        if state.progress < self._host.readable_start:
             await self._jump(state)
         return await self._owned.give(state, claim, request, group.settings, max_messages, max_bytes, is_first)
 
@@ -328,12 +328,18 @@ class PartitionGroups:
             )
         return views
 
+    def undone_below(self, offset: int) -> dict[str, int]:
+        """What each group has not done of that, where it is something."""
+        undone = {state.group_id: state.undone_below(offset) for state in self._state.groups()}
+        return {group_id: count for group_id, count in undone.items() if count}
+
     async def advance_log_start(self) -> None:
-        """Retention beats unacknowledged: groups that lose by it jump, and it is logged, counted and visible."""
+        """What is gone, by retention or on purpose, beats unacknowledged: groups that lose by it jump, and it is
+        logged, counted and visible."""
         await asyncio.gather(*(self._jump(state) for state in self._state.groups()))
 
     async def _jump(self, state: GroupInPartition) -> None:
-        record = state.advance_log_start(self._host.log.log_start)
+        record = state.advance_log_start(self._host.readable_start)
         if record is None:
             return
         await self._delivery.commit(record)

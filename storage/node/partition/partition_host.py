@@ -21,6 +21,7 @@ from storage.node.partition.commit_waiters import CommitWaiters
 from storage.node.partition.keyed_runs import KeyedRuns
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.partition.pending_append import OVERLOADED_RETRY_MS, PendingAppend, unconfirmed
+from storage.node.partition.readable_start import readable_start
 from storage.node.partition.sent_batches import SentBatches, SourceKey
 from storage.produce.produce_check import check_mapping, checked_header, checked_keys
 from storage.produce.producer_fence import check_producer
@@ -86,6 +87,11 @@ class PartitionHost:
     def high_watermark(self) -> int:
         """Everything below it is committed."""
         return self._waiters.high_watermark
+
+    @property
+    def readable_start(self) -> int:
+        """Nothing below it is delivered or read."""
+        return readable_start(self.log, self._leadership.deletion)
 
     @property
     def readable_end(self) -> int:

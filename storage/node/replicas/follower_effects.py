@@ -162,7 +162,7 @@ class FollowerEffects:
     async def _raise_log_start(self, effect: RaiseLogStart) -> None:
         log = self._logs[effect.log]
         try:
-            await log.remove_before(effect.offset)
+            await log.remove_all_before(effect.offset)
         except ServerError as error:
             logger.warning("log_not_trimmed", log=str(log.key), reason=str(error))
 

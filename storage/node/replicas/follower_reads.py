@@ -1,12 +1,26 @@
 """What readers may have of a follower."""
 
+from typing import Protocol
+
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
+from cluster.model.values import Deletion
 from storage.log.partition_log import PartitionLog
 from storage.node.partition.commit_waiters import CommitWaiters
+from storage.node.partition.readable_start import readable_start
 from storage.node.replicas.replica_context import ReplicaContext
 from storage.replication.leadership import UNAVAILABLE_RETRY_MS
 from storage.replication.messages import PartitionId
+
+
+class FollowingReplica(Protocol):
+    """The replica that is read."""
+
+    @property
+    def id(self) -> PartitionId: ...
+
+    @property
+    def deletion(self) -> Deletion | None: ...
 
 
 class FollowerReads:
@@ -17,17 +31,27 @@ class FollowerReads:
     """
 
     def __init__(
-        self, partition: PartitionId, log: PartitionLog, high_watermark: int, leader_epoch: int, context: ReplicaContext
+        self,
+        replica: FollowingReplica,
+        log: PartitionLog,
+        high_watermark: int,
+        leader_epoch: int,
+        context: ReplicaContext,
     ) -> None:
         self.log = log
         self.leader_epoch = leader_epoch
-        self._partition = partition
+        self._replica = replica
         self._context = context
         self._waiters = CommitWaiters(high_watermark, context.clock)
 
     @property
     def high_watermark(self) -> int:
         return self._waiters.high_watermark
+
+    @property
+    def readable_start(self) -> int:
+        """As its leader's, as far as it is known here."""
+        return readable_start(self.log, self._replica.deletion)
 
     @property
     def readable_end(self) -> int:
@@ -39,7 +63,7 @@ class FollowerReads:
 
     def check_sure(self) -> None:
         """Raises ServerError UNAVAILABLE where others may long have more."""
-        silent_ms = self._context.clock.monotonic_ms() - self._context.sessions.answered_ms(self._partition)
+        silent_ms = self._context.clock.monotonic_ms() - self._context.sessions.answered_ms(self._replica.id)
         if silent_ms >= self._context.settings.contact_ms or not self._context.is_registered():
             raise _ask_the_leader("This replica does not hear its leader, or the coordination store.")
 

@@ -13,7 +13,8 @@ import structlog
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
-from cluster.model.values import Topic
+from cluster.model.partition_change import latest_deletion
+from cluster.model.values import Deletion, Topic
 from storage.disk.port import DiskFailedError, DiskRefusedError
 from storage.log.checkpoint import CheckpointDamagedError
 from storage.log.log_table import LogKind
@@ -70,6 +71,7 @@ class ReplicaHost:
         self.schedule = schedule
         schedule.is_alone = lambda: not self.is_replicated
         self.seen_revision = -1
+        self.deletion: Deletion | None = None
         self._context = context
         self._replica = PartitionReplica(
             context.me,
@@ -168,6 +170,9 @@ class ReplicaHost:
         self._replicas = len(assignment.replicas)
         self.seen_revision = max(self.seen_revision, assignment.revision)
         self.step(leader_events.AssignmentSeen(assignment))
+
+    def deleted(self, deletion: Deletion | None) -> None:
+        self.deletion = latest_deletion(self.deletion, deletion)
 
     def topic_changed(self, topic: Topic) -> None:
         before, self.topic = self.topic, topic
@@ -316,7 +321,7 @@ class ReplicaHost:
     def _role_taken(self, effect: RoleTaken) -> None:
         if effect.role is Role.FOLLOWER:
             log, high_watermark = self.logs[LogKind.MESSAGES], self.high_watermarks[LogKind.MESSAGES]
-            self.reads = FollowerReads(self.id, log, high_watermark, effect.leader_epoch, self._context)
+            self.reads = FollowerReads(self, log, high_watermark, effect.leader_epoch, self._context)
         if effect.role is not Role.NONE and self._replicas > 1:
             logger.info(
                 "replica_role_taken",

@@ -2,7 +2,12 @@
 
 import re
 
-from cluster.model.needed_protocol import PROTOCOL_OF_DELAYS, PROTOCOL_OF_FILTERS, PROTOCOL_OF_PRODUCERS
+from cluster.model.needed_protocol import (
+    PROTOCOL_OF_DELAYS,
+    PROTOCOL_OF_DELETIONS,
+    PROTOCOL_OF_FILTERS,
+    PROTOCOL_OF_PRODUCERS,
+)
 from storage.node.replicas.failure_detector import FailureDetectorSettings
 from storage.node.replicas.fetch_sessions import RETRY_GROWTH_MAX
 from storage.node.replicas.peer_directory import PEER_CLIENT
@@ -37,9 +42,10 @@ def test_the_versions() -> None:
         == (1, PROTOCOL_OF_FILTERS)
         == (1, PROTOCOL_OF_DELAYS)
     )
+    assert methods.DELETE.since == PROTOCOL_OF_DELETIONS
     assert (methods.KNOWN_KEYS.since, methods.REPLICA_REPORT.since, methods.MEMBERS.since) == (2, 3, 4)
     in_4 = "`heartbeat`, `members`, `commit`, `blocked` and groups of all modes"
-    in_5 = "named producers, filters, groups that say each delay of a retry and messages that are seen later."
+    in_5 = "named producers, `delete`, filters, groups that say each delay of a retry and messages that are seen later."
     brought = f"2 brought `known_keys`, 3 `replica_report`, 4 {in_4}, 5 {in_5}"
     assert f"Today there are the versions 1 to 5; {brought}" in DOCUMENT
 

@@ -14,7 +14,7 @@ EVERYTHING = "everything-token-0123456789"
 TOPICS_ONLY = "topics-only-token-0123456789"
 BOTH = "both-token-0123456789"
 OTHER_GROUPS = "other-groups-token-0123456789"
-SCOPES = ["read", "write", "admin"]
+SCOPES = ["read", "write", "admin", "purge"]
 FILE = {
     "tokens": [
         {"name": "everything", "token": EVERYTHING, "scopes": SCOPES},
@@ -75,6 +75,10 @@ CALLS = [
     Call("PUT", "/topics/theirs-too", "ynny"),
     Call("PUT", "/topics/theirs/decommissioned", "ynny", {"partitions": [0]}),
     Call("DELETE", "/topics/theirs-too", "ynny"),
+    Call("POST", "/topics/mine/purge", "yyyy", {"dryRun": True}),
+    Call("POST", "/topics/theirs/purge", "ynny"),
+    Call("POST", "/topics/mine/delete-before", "yyyy", {"time": 0}),
+    Call("POST", "/topics/theirs/delete-before", "ynny", {"offsets": [{"partition": 0, "offset": 1}]}),
     Call("GET", "/groups/mine", "ynyn"),
     Call("GET", "/groups/theirs", "ynnn"),
     Call("PUT", "/groups/mine-too", "ynyn"),
@@ -257,3 +261,16 @@ async def test_looking_at_what_is_blocked_needs_read_and_deciding_admin(serve: A
             for decision in ("release", "skip"):
                 decided = await client.post(f"/groups/mine/keys/{decision}", json=BLOCKED, headers=headers)
                 assert (decided.status_code == 403) == (scope != "admin"), (scope, decided.text)
+
+
+async def test_deleting_messages_has_a_right_of_its_own(serve: Any) -> None:
+    """R43: who may change topics may not empty them by that, and a job that cleans up needs no more."""
+    tokens = [{"name": scope, "token": f"{scope}-token-0123456789", "scopes": [scope]} for scope in SCOPES]
+    file = {"tokens": [*FILE["tokens"], *tokens]}
+    async with serve(MemoryWorld(tokens=parse_token_table(json.dumps(file).encode()))) as client:
+        await prepare(client)
+        for scope in SCOPES:
+            headers = bearer(f"{scope}-token-0123456789")
+            for path, body in (("purge", {"dryRun": True}), ("purge", {}), ("delete-before", {"time": 0})):
+                answer = await client.post(f"/topics/mine/{path}", json=body, headers=headers)
+                assert (answer.status_code == 403) == (scope != "purge"), (scope, answer.text)

@@ -9,6 +9,7 @@ from cluster.catalog.cluster_admin import ClusterAdmin
 from cluster.errors import ServerError
 from cluster.model.unclean_election import LogReach, ReplicaReport, longest, loss_by
 from cluster.model.values import NO_LEADER, Topic
+from storage.rpc.deletion_messages import DeleteRequest
 from storage.rpc.messages import ReplicaReportRequest, SettleItem, SettleRequest
 from tests.support.cluster import Cluster, ClusterBuilder
 
@@ -147,6 +148,36 @@ def test_what_was_acknowledged_beyond_the_new_end_is_not_done_any_more() -> None
         await cluster.until(lambda: sorted(cluster.state(topic).isr) == [1, 2, 3])
         await cluster.stop(away)
         assert [each.record.body for each in await cluster.receive(topic, group)] == again, "on every replica"
+
+    ClusterBuilder().nodes(3).run(main)
+
+
+def test_what_was_deleted_before_takes_no_message_that_came_to_its_offset_since() -> None:
+    """R9: the log that it was said of was cut."""
+
+    async def main(cluster: Cluster) -> None:
+        topic = await cluster.topic(min_insync_replicas=1, max_replica_lag_ms=1_000)
+        for number in range(3):
+            await cluster.send(topic, b"old %d" % number)
+        away, members = await out_of_sync(cluster, topic)
+        for _ in range(3):
+            await cluster.send(topic, b"lost")
+        await cluster.leader(topic).delete(DeleteRequest(topic.id, 0, "end"))
+        deletion = cluster.state(topic).deletion
+        assert deletion is not None
+        assert deletion.before == 6
+        await nobody_in_sync_is_left(cluster, topic, away, members)
+        await elect_unclean(cluster, topic)
+        for number in range(2):
+            await cluster.send(topic, b"new %d" % number)
+        group = await cluster.group()
+        assert [each.record.body for each in await cluster.receive(topic, group)] == [b"new 0", b"new 1"]
+        await cluster.leader(topic).delete(DeleteRequest(topic.id, 0, "offset", 4))
+        await cluster.start(*members)
+        await cluster.until(lambda: sorted(cluster.state(topic).isr) == [1, 2, 3])
+        await cluster.stop(away)
+        other = await cluster.group("other")
+        assert [each.record.body for each in await cluster.receive(topic, other)] == [b"new 1"]
 
     ClusterBuilder().nodes(3).run(main)
 
