@@ -75,6 +75,30 @@ class TestTopics:
         assert (config["retention"], config["dedupWindowMs"], config["segmentBytes"]) == ("untilAcked", 90_000, 2 << 20)
         assert "retention     untilAcked" in acklog("topics", "show", name).stdout
 
+    def test_purge_and_delete_before(self, acklog: Acklog, server: ServerProcess, name: str) -> None:
+        fill(server, name)
+        take(server, name, name, received=4, acked=4)
+        asked = acklog("topics", "delete-before", name, "3", "--partition", "0", "--dry-run")
+        assert (asked.exit_code, asked.stdout.splitlines()[-1][:28]) == (0, "Would delete 3 messages of o"), (
+            asked.stderr
+        )
+        refused = acklog("topics", "purge", name)
+        assert (refused.exit_code, "this has to be confirmed" in refused.stderr) == (2, True), refused.stderr
+        deleted = acklog("topics", "delete-before", name, "3", "--partition", "0", "--yes", "--json").document
+        [item] = deleted["partitions"]
+        assert (deleted["deleted"], item["logStart"], item["previous"]) == (3, 3, 0)
+        purged = acklog("topics", "purge", name, "--yes", "--json").document
+        assert (purged["deleted"], purged["failed"], purged["dryRun"]) == (7, 0, False)
+        lost = sum(each["lost"] for part in (deleted, purged) for item in part["partitions"] for each in item["groups"])
+        assert lost == 6
+        assert acklog("topics", "show", name, "--json").document["partitionStates"][0]["logStart"] == 5
+        again = acklog("topics", "purge", name, "--yes")
+        assert (again.exit_code, again.stderr) == (0, "There is nothing to delete.\n")
+        for wrong in (["3"], ["2h", "--partition", "0"], ["whenever"]):
+            assert acklog("topics", "delete-before", name, *wrong, "--yes").exit_code == 2
+        assert acklog("topics", "delete-before", name, "9", "-p", "0", "--yes").exit_code == 1
+        assert acklog("topics", "delete-before", name, "2020-01-01", "--yes", "--json").document["deleted"] == 0
+
     def test_list(self, acklog: Acklog, server: ServerProcess, name: str) -> None:
         fill(server, name)
         listed = acklog("topics", "list")

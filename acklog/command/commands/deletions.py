@@ -36,7 +36,7 @@ def purge(
     numbers = None if partitions is None else parse_numbers(partitions, field="--partitions")
     with session.client() as client:
         found = client.topics.purge(topic, numbers, dry_run=True)
-        if not dry_run:
+        if not dry_run and found.deleted:
             _ask(session, found, "", is_yes=yes)
             found = client.topics.purge(topic, numbers)
     _show(session, found)
@@ -65,7 +65,7 @@ def delete_before(
     offsets, time_ms = _place(place, partition, now_ms=session.now_ms())
     with session.client() as client:
         found = client.topics.delete_before(topic, offsets=offsets, time_ms=time_ms, dry_run=True)
-        if not dry_run:
+        if not dry_run and found.deleted:
             where = f" before {place if time_ms is None else clock_text(time_ms)}"
             _ask(session, found, where, is_yes=yes)
             found = client.topics.delete_before(topic, offsets=offsets, time_ms=time_ms)
@@ -123,8 +123,11 @@ def _views(result: "DeletionResult") -> list[View]:
 
 
 def _show(session: Session, result: "DeletionResult") -> None:
-    count = count_text(result.deleted, "message")
-    verdict = f"{'Would delete' if result.dry_run else 'Deleted'} {count} of {result.topic}: {_consequence(result)}."
-    session.output.show(result, *_views(result), Sentence(verdict, "" if result.dry_run else "good"))
+    views = _views(result)
+    if result.deleted:
+        done = "Would delete" if result.dry_run else "Deleted"
+        verdict = f"{done} {count_text(result.deleted, 'message')} of {result.topic}: {_consequence(result)}."
+        views.append(Sentence(verdict, "" if result.dry_run else "good"))
+    session.output.show(result, *views)
     if result.failed:
         raise CommandError(f"{count_text(result.failed, 'partition')} of {result.topic} could not be asked")

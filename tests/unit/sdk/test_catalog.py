@@ -8,8 +8,9 @@ import pytest
 
 import acklog
 from acklog import AsyncClient, Sent, Settled
+from acklog.client import catalog_calls
 from acklog.client.call import Request, Response
-from acklog.errors import Overloaded, ReceiptStale, SomeFailed, TopicExists
+from acklog.errors import InvalidArgument, Overloaded, ReceiptStale, SomeFailed, TopicExists
 from tests.unit.sdk.fake_log import answer, problem
 
 TOPIC = {
@@ -114,3 +115,31 @@ def test_several_failures_are_raised_together() -> None:
     with pytest.raises(SomeFailed, match="2 failed; the first: RECEIPT_STALE: stale") as caught:
         acklog.raise_for_failures([Settled("r", None, stale), busy, Sent("m", 0, 0)])
     assert caught.value.failures == [stale, busy]
+
+
+def test_deleting_messages_asks_for_what_it_says() -> None:
+    item = {"partition": 0, "logStart": 3, "previous": 1, "deleted": 2, "groups": [{"group": "mail", "lost": 1}]}
+    result = {"topic": "t", "dryRun": False, "deleted": 2, "partitions": [item], "failed": 0}
+    transport = Answers(*[answer(200, result) for _ in range(3)])
+
+    async def program(client: AsyncClient) -> None:
+        purged = await client.topics.purge("t", [0])
+        assert (purged.deleted, purged.partitions[0].groups[0].lost) == (2, 1)
+        await client.topics.delete_before("t", offsets={0: 3}, dry_run=True)
+        await client.topics.delete_before("t", time_ms=7)
+        with pytest.raises(InvalidArgument):
+            await client.topics.delete_before("t")
+
+    calls = run(transport, program)
+    assert calls == [("POST", "/topics/t/purge"), *[("POST", "/topics/t/delete-before")] * 2]
+    assert [json.loads(request.body or b"") for request in transport.requests] == [
+        {"partitions": [0], "dryRun": False},
+        {"offsets": [{"partition": 0, "offset": 3}], "dryRun": True},
+        {"time": 7, "dryRun": False},
+    ]
+
+
+def test_a_purge_whose_answer_is_lost_is_not_made_again_by_itself() -> None:
+    """It would take what was sent since; to look again takes nothing."""
+    assert not catalog_calls.purge("t", None, dry_run=False).is_repeatable
+    assert catalog_calls.purge("t", None, dry_run=True).is_repeatable
