@@ -55,7 +55,10 @@ class DeletionCalls:
         await partition.groups.advance_log_start()  # also where an earlier try got no further
         try:
             await self._free(partition)
-        except ServerError as error:  # nobody sees them any more, and the next retention tries again
+        except (
+            ServerError,
+            CoordinationError,
+        ) as error:  # nobody sees them any more, and the next retention tries again
             logger.warning("files_not_freed", topic=host.topic.name, partition=host.partition, reason=str(error))
         return answer
 

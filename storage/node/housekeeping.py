@@ -16,6 +16,7 @@ from storage.node.offset_projection import OffsetProjection
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.replicas.led_partition import Partition
 from storage.node.replicas.replicas import Replicas
+from storage.node.topic_readers import TopicReaders
 
 logger = structlog.get_logger(__name__)
 
@@ -43,6 +44,7 @@ class Housekeeping:
         self._settings = settings
         self._forget_in_coordinators = forget_deleted_groups
         self._on_group_removed = on_group_removed
+        self._readers = TopicReaders(store, metadata)
         self.bytes_removed = 0
 
     async def run(self) -> None:
@@ -58,6 +60,7 @@ class Housekeeping:
                 continue
             next_retention_ms = self._clock.monotonic_ms() + self._settings.retention_interval_ms
             await self._replicas.compact_followers()
+            self._readers.look_anew()
             for partition in self._replicas.held.led():
                 try:
                     await self.retain(partition)
@@ -79,38 +82,43 @@ class Housekeeping:
         """Remove whole segments that are deleted, or past the topic's retention, and say so to the groups that lose by
         it.
 
-        Only what is committed is ever removed: followers are told, and follow.
+        Only what is committed is ever removed: followers are told, and follow. Raises ServerError, CoordinationError.
         """
         log = partition.host.log
         config = partition.host.topic.config
         before_bytes, before_start = log.size_bytes, log.log_start
         # Idempotency keys live in the batches, so nothing removes those of the present window (rule R28).
         keep_keyed_after_ms = self._clock.now_ms() - config.dedup_window_ms
-        progress = [position.progress for position in partition.groups.positions()]
-        if config.retention is RetentionMode.UNTIL_ACKED and progress:
+        removable_end = partition.schedule.recorded_end
+        unneeded_end = min(await self._unneeded_end(partition), removable_end)
+        if unneeded_end > log.log_start:
             await log.retain(
                 retention_ms=0,
                 retention_bytes=-1,
-                not_after_offset=min(min(progress), partition.host.high_watermark),
-                keep_keyed_after_ms=keep_keyed_after_ms,
-            )
-        if partition.host.readable_start > log.log_start:
-            await log.retain(
-                retention_ms=0,
-                retention_bytes=-1,
-                not_after_offset=min(partition.host.readable_start, partition.host.high_watermark),
+                not_after_offset=unneeded_end,
                 keep_keyed_after_ms=keep_keyed_after_ms,
             )
         await log.retain(
             retention_ms=config.retention_ms,
             retention_bytes=config.retention_bytes,
-            not_after_offset=partition.host.high_watermark,
+            not_after_offset=removable_end,
             keep_keyed_after_ms=keep_keyed_after_ms,
         )
         self.bytes_removed += max(0, before_bytes - log.size_bytes)
         if log.log_start > before_start:
             partition.leadership.log_moved()  # followers hear of it, also where nothing is sent any more
         await partition.groups.advance_log_start()
+
+    async def _unneeded_end(self, partition: Partition) -> int:
+        """Nobody needs what is below: it is deleted, or done by every group that the topic keeps messages for. Raises
+        CoordinationError."""
+        start = partition.host.readable_start
+        if partition.host.topic.config.retention is not RetentionMode.UNTIL_ACKED:
+            return start
+        done_end = min((position.progress for position in partition.groups.positions()), default=start)
+        if done_end <= start or await self._readers.not_here_yet(partition) is not None:
+            return start
+        return done_end
 
     async def _forget_deleted_groups(self, partition: Partition) -> None:
         for group_id in partition.groups.group_ids():

@@ -98,6 +98,16 @@ class ScheduleHost:
         moments = [each for each in (self.near.next_due(), self.near.next_read()) if each is not None]
         return min(moments) - self._clock.now_ms() if self.pending and moments else None
 
+    @property
+    def recorded_end(self) -> int:
+        """Messages below it may be removed: whoever leads next looks through the others for what was due and is not
+        recorded, and what it does not find there it appends again."""
+        if not self.keeper.has_any:
+            return self.messages.high_watermark
+        if not self._ready.is_set():
+            return 0
+        return self.keeper.state.messages_end if self.near.has_leaving else self.messages.high_watermark
+
     # --- life ------------------------------------------------------------------------------------------------------
 
     def look(self) -> None:

@@ -9,6 +9,10 @@ from cluster.model.codec import decode
 from cluster.model.values import Deletion, PartitionState, Topic
 from storage.rpc import messages
 from storage.rpc.deletion_messages import DeleteRequest, DeleteResponse
+from storage.rpc.inspect_messages import InspectRequest
+from storage.rpc.schedule_messages import DELIVERED
+from storage.schedule.changes import Note
+from tests.support.schedules import look, schedule
 from tests.support.simulated_node import SimulatedNode, with_node
 
 
@@ -38,7 +42,7 @@ def test_everything_is_deleted_and_its_file_is_gone() -> None:
         assert (position.groups[0].progress, position.groups[0].lost) == (10, 10)
         assert await sim.settle("ack", topic, group, [first]) == [""]
         with pytest.raises(ServerError) as gone:
-            await sim.node.inspect(messages.InspectRequest(topic.id, 0, 0, 1))
+            await sim.node.inspect(InspectRequest(topic.id, 0, 0, 1))
         assert gone.value.code is ProblemCode.MESSAGE_EXPIRED
         await sim.send(topic, b"new")
         assert [message.record.body for message in (await sim.receive(topic, group)).messages] == [b"new"]
@@ -157,5 +161,32 @@ def test_the_decision_stands_in_the_partitions_key() -> None:
         assert item is not None
         state = decode(PartitionState, item.value)
         assert state.deletion == Deletion(6, state.leader_epoch)
+
+    with_node(main)
+
+
+def test_what_was_due_and_is_not_recorded_yet_stays_on_the_disk_so_that_it_is_not_appended_again() -> None:
+    """R31, and once."""
+
+    async def main(sim: SimulatedNode) -> None:
+        async def refuse(*_notes: Note) -> int:
+            raise ServerError(ProblemCode.STORAGE_FULL, "the disk is full")
+
+        topic = await sim.topic(dedup_window_ms=0)
+        sent = await schedule(sim.node, topic, b"later", delay_ms=1_000)
+        [partition] = sim.node.partitions_led()
+        await sim.clock.sleep(500)
+        partition.schedule.writer.write = refuse  # type: ignore[method-assign]
+        await sim.clock.sleep(1_000)
+        assert await sim.bodies_in_log(topic) == [b"later"]
+        assert (await delete(sim, topic, "end")).log_start == 1
+        await sim.clock.sleep(5_000)
+        assert (await sim.positions(topic)).size_bytes > 0
+        await sim.lose_power()
+        await sim.start()
+        await sim.clock.sleep(5_000)
+        assert await sim.bodies_in_log(topic) == []
+        assert (await look(sim.node, topic, sent)).state == DELIVERED
+        assert (await sim.positions(topic)).size_bytes == 0
 
     with_node(main)
