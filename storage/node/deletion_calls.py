@@ -74,7 +74,7 @@ class DeletionCalls:
                     raise _unavailable("Another leads the partition by now.")
                 changed = encode_instead(with_deletion(state, deletion), item.value)
                 if (await self._store.transact([unchanged(item)], [Put(key, changed)])).succeeded:
-                    partition.leadership.deleted(deletion)
+                    partition.leadership.deletions.heard(deletion)
                     return
         except CoordinationError as error:
             raise _unavailable(f"The coordination store does not take the deletion now: {error}") from error

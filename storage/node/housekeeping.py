@@ -14,9 +14,9 @@ from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationError, CoordinationStore, Put, unchanged
 from storage.node.offset_projection import OffsetProjection
 from storage.node.partition.node_settings import NodeSettings
+from storage.node.registered_readers import RegisteredReaders
 from storage.node.replicas.led_partition import Partition
 from storage.node.replicas.replicas import Replicas
-from storage.node.topic_readers import TopicReaders
 
 logger = structlog.get_logger(__name__)
 
@@ -44,7 +44,7 @@ class Housekeeping:
         self._settings = settings
         self._forget_in_coordinators = forget_deleted_groups
         self._on_group_removed = on_group_removed
-        self._readers = TopicReaders(store, metadata)
+        self._readers = RegisteredReaders(store, metadata)
         self.bytes_removed = 0
 
     async def run(self) -> None:

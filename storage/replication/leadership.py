@@ -4,7 +4,8 @@ from typing import Protocol
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
-from cluster.model.values import Deletion, Topic
+from cluster.model.values import Topic
+from storage.replication.known_deletion import KnownDeletion
 from storage.replication.leader_events import Refusal
 
 UNAVAILABLE_RETRY_MS = 200
@@ -37,13 +38,7 @@ class Leadership(Protocol):
     def leader_epoch(self) -> int: ...
 
     @property
-    def deletion(self) -> Deletion | None:
-        """The last one of the partition's messages, as far as it is known."""
-        ...
-
-    def deleted(self, deletion: Deletion) -> None:
-        """The partition's key says so by now."""
-        ...
+    def deletions(self) -> KnownDeletion: ...
 
     def high_watermark(self, log: int) -> int:
         """Everything below it is committed."""

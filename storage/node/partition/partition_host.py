@@ -91,7 +91,7 @@ class PartitionHost:
     @property
     def readable_start(self) -> int:
         """Nothing below it is delivered or read."""
-        return readable_start(self.log, self._leadership.deletion)
+        return readable_start(self.log, self._leadership.deletions.last)
 
     @property
     def readable_end(self) -> int:

@@ -1,14 +1,16 @@
 """What readers may have of a follower."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
-from cluster.model.values import Deletion
+from storage.log.log_table import LogKind
 from storage.log.partition_log import PartitionLog
 from storage.node.partition.commit_waiters import CommitWaiters
 from storage.node.partition.readable_start import readable_start
 from storage.node.replicas.replica_context import ReplicaContext
+from storage.replication.known_deletion import KnownDeletion
 from storage.replication.leadership import UNAVAILABLE_RETRY_MS
 from storage.replication.messages import PartitionId
 
@@ -20,7 +22,13 @@ class FollowingReplica(Protocol):
     def id(self) -> PartitionId: ...
 
     @property
-    def deletion(self) -> Deletion | None: ...
+    def logs(self) -> Sequence[PartitionLog]: ...
+
+    @property
+    def high_watermarks(self) -> Sequence[int]: ...
+
+    @property
+    def deletions(self) -> KnownDeletion: ...
 
 
 class FollowerReads:
@@ -30,19 +38,12 @@ class FollowerReads:
     only while its leader answers it.
     """
 
-    def __init__(
-        self,
-        replica: FollowingReplica,
-        log: PartitionLog,
-        high_watermark: int,
-        leader_epoch: int,
-        context: ReplicaContext,
-    ) -> None:
-        self.log = log
+    def __init__(self, replica: FollowingReplica, leader_epoch: int, context: ReplicaContext) -> None:
+        self.log = replica.logs[LogKind.MESSAGES]
         self.leader_epoch = leader_epoch
         self._replica = replica
         self._context = context
-        self._waiters = CommitWaiters(high_watermark, context.clock)
+        self._waiters = CommitWaiters(replica.high_watermarks[LogKind.MESSAGES], context.clock)
 
     @property
     def high_watermark(self) -> int:
@@ -51,7 +52,7 @@ class FollowerReads:
     @property
     def readable_start(self) -> int:
         """As its leader's, as far as it is known here."""
-        return readable_start(self.log, self._replica.deletion)
+        return readable_start(self.log, self._replica.deletions.last)
 
     @property
     def readable_end(self) -> int:

@@ -13,8 +13,7 @@ import structlog
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
-from cluster.model.partition_change import latest_deletion
-from cluster.model.values import Deletion, Topic
+from cluster.model.values import Topic
 from storage.disk.port import DiskFailedError, DiskRefusedError
 from storage.log.checkpoint import CheckpointDamagedError
 from storage.log.log_table import LogKind
@@ -37,6 +36,7 @@ from storage.node.schedule.schedule_keeper import ScheduleKeeper
 from storage.replication import follower_events, leader_events
 from storage.replication.assignment import Assignment
 from storage.replication.fetch_answer import Read
+from storage.replication.known_deletion import KnownDeletion
 from storage.replication.leader_events import FetchRefusal, FetchVerdict, FollowerFetched, Refusal, Service
 from storage.replication.leadership import UNAVAILABLE_RETRY_MS
 from storage.replication.messages import PartitionFetch, PartitionId, SnapshotAnswer, SnapshotRequest
@@ -71,7 +71,7 @@ class ReplicaHost:
         self.schedule = schedule
         schedule.is_alone = lambda: not self.is_replicated
         self.seen_revision = -1
-        self.deletion: Deletion | None = None
+        self.deletions = KnownDeletion()
         self._context = context
         self._replica = PartitionReplica(
             context.me,
@@ -93,8 +93,7 @@ class ReplicaHost:
         self._timer = DeadlineTimer(self._replica.next_deadline, self._time_passed, clock=context.clock)
         self._is_closed = False
         self._events: deque[ReplicaEvent] = deque()
-        self._is_stepping = False
-        self._has_news = False
+        self._is_stepping = self._has_news = False
         self.damaged_logs = DamagedLogs(topic, self.id, self.logs, self.step)
 
     # --- asking ----------------------------------------------------------------------------------------------------
@@ -170,9 +169,6 @@ class ReplicaHost:
         self._replicas = len(assignment.replicas)
         self.seen_revision = max(self.seen_revision, assignment.revision)
         self.step(leader_events.AssignmentSeen(assignment))
-
-    def deleted(self, deletion: Deletion | None) -> None:
-        self.deletion = latest_deletion(self.deletion, deletion)
 
     def topic_changed(self, topic: Topic) -> None:
         before, self.topic = self.topic, topic
@@ -320,8 +316,7 @@ class ReplicaHost:
 
     def _role_taken(self, effect: RoleTaken) -> None:
         if effect.role is Role.FOLLOWER:
-            log, high_watermark = self.logs[LogKind.MESSAGES], self.high_watermarks[LogKind.MESSAGES]
-            self.reads = FollowerReads(self, log, high_watermark, effect.leader_epoch, self._context)
+            self.reads = FollowerReads(self, effect.leader_epoch, self._context)
         if effect.role is not Role.NONE and self._replicas > 1:
             logger.info(
                 "replica_role_taken",

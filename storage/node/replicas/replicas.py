@@ -236,7 +236,7 @@ class Replicas:
         if revision > replica.seen_revision:
             if not self._is_coordinated and replica.seen_revision < 0:
                 replica.step(leader_events.CoordinationChanged(False))
-            replica.deleted(state.deletion)  # before it may lead by this revision
+            replica.deletions.heard(state.deletion)  # before it may lead by this revision
             replica.seen(assignment_of(state, revision=revision))
         elif (topic.id, state.partition) in self.failures:
             replica.open()

@@ -8,7 +8,7 @@ from cluster.ports.coordination import CoordinationStore
 from storage.node.replicas.led_partition import Partition
 
 
-class TopicReaders:
+class RegisteredReaders:
     """Of one node. It goes by the projected progress, and remembers what that says until it is told to look anew."""
 
     def __init__(self, store: CoordinationStore, metadata: MetadataView) -> None:
