@@ -165,13 +165,15 @@ class Client:
         consumer: str | None = None,
         auto_ack: bool = False,
         mode: "Mode | None" = None,
+        message_filter: str | None = None,
     ) -> Received:
         """Lease up to `max_messages` messages, waiting up to `wait_s` seconds (20 at most) for the first.
 
         They are yours for `visibility_s` seconds (None: as the group has it): ack, nack or extend them in that time.
         With `auto_ack` they are done as soon as they are returned, and lost if you crash. `mode` is how the group has
         to share the topics; with "exclusive" the call takes part under the name `consumer`. A consumer does all that
-        for you. Raises TopicNotFound, WrongGroupMode.
+        for you. `message_filter` takes only what matches and leaves the rest to others (shared groups). Raises
+        TopicNotFound, WrongGroupMode, InvalidFilter.
         """
         return self._run(
             lambda: self._async.receive(
@@ -184,6 +186,7 @@ class Client:
                 consumer=consumer,
                 auto_ack=auto_ack,
                 mode=mode,
+                message_filter=message_filter,
             )
         )
 
@@ -226,13 +229,22 @@ class Client:
         time_ms: int | None = None,
         max_bytes: int | None = None,
         wait_s: float = 0,
+        message_filter: str | None = None,
     ) -> RecordsPage:
         """The partition's log from `offset` (a number, "earliest", "latest") or from what was appended at `time_ms`;
         no group, no lease. Who goes on at a page's `next_offset` may give its `epoch`, and is told if the log was cut
-        since. Raises TopicNotFound, PartitionNotFound, OffsetOutOfRange, LogDiverged."""
+        since. With `message_filter` a page holds what matches, and may be empty with more behind it: go on at its
+        `next_offset`. Raises TopicNotFound, PartitionNotFound, OffsetOutOfRange, LogDiverged, InvalidFilter."""
         return self._run(
             lambda: self._async.records(
-                topic, partition, offset=offset, epoch=epoch, time_ms=time_ms, max_bytes=max_bytes, wait_s=wait_s
+                topic,
+                partition,
+                offset=offset,
+                epoch=epoch,
+                time_ms=time_ms,
+                max_bytes=max_bytes,
+                wait_s=wait_s,
+                message_filter=message_filter,
             )
         )
 

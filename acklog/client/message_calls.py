@@ -172,12 +172,12 @@ def receive(
     auto_ack: bool,
     mode: str | None = None,
     member_epoch: int | None = None,
+    message_filter: str | None = None,
 ) -> Call[Received]:
-    """Leases up to `max_messages` messages of at most `max_bytes`, within `wait_s` seconds. `member_epoch` is what a
-    member of an exclusive group was told last."""
-    names = [topics] if isinstance(topics, str) else list(topics)
-    query: list[tuple[str, object | None]] = [("queue", name) for name in names]
-    query += [
+    """Leases messages within `wait_s` seconds. `member_epoch` is what a member of an exclusive group was told last."""
+    names = [topics] if isinstance(topics, str) else topics
+    query: list[tuple[str, object | None]] = [
+        *(("queue", name) for name in names),
         ("group", group),
         ("max", max_messages),
         ("maxBytes", max_bytes),
@@ -187,6 +187,7 @@ def receive(
         ("autoAck", auto_ack or None),
         ("mode", mode),
         ("memberEpoch", member_epoch),
+        ("filter", message_filter),
     ]
     return Call(Request("GET", target("/messages", query)), _read_received, wait_s=wait_s)
 
@@ -231,6 +232,7 @@ def records(
     time_ms: int | None,
     max_bytes: int | None,
     wait_s: float,
+    message_filter: str | None = None,
 ) -> Call[RecordsPage]:
     """`epoch` is that of the page whose `next_offset` is asked for."""
     query = [
@@ -239,6 +241,7 @@ def records(
         ("time", time_ms),
         ("maxBytes", max_bytes),
         ("waitSeconds", _seconds(wait_s) or None),
+        ("filter", message_filter),
     ]
     path = f"/topics/{segment(topic)}/partitions/{partition}/records"
     return Call(Request("GET", target(path, query)), _read_records, wait_s=wait_s)

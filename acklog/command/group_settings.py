@@ -58,6 +58,10 @@ FilterOption = Annotated[
         help='Which messages it wants: \'tag in ("a", "b") and header.x = "y"\'; \'\': all.',
     ),
 ]
+CallFilterOption = Annotated[
+    str | None,
+    typer.Option("--filter", metavar="FILTER", help='Only what matches: \'tag = "a" and key like "user-%"\'.'),
+]
 ModeOption = Annotated[
     str | None,
     typer.Option("--mode", metavar="MODE", help="How it shares a topic: shared, keyOrdered, exclusive. Never changes."),

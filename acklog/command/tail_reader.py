@@ -51,12 +51,22 @@ class EnoughError(Exception):
 class TailReader:
     """One run over a topic. `show` gets messages in each partition's order."""
 
-    def __init__(self, client: "AsyncClient", topic: str, *, show: Show, note: Note, messages_max: int | None) -> None:
+    def __init__(
+        self,
+        client: "AsyncClient",
+        topic: str,
+        *,
+        show: Show,
+        note: Note,
+        messages_max: int | None,
+        message_filter: str | None = None,
+    ) -> None:
         self._client = client
         self._topic = topic
         self._show = show
         self._note = note
         self._left = messages_max
+        self._filter = message_filter
         self._polls = asyncio.Semaphore(POLLS_AT_ONCE_MAX)
 
     async def run(self, start: TailStart, *, is_following: bool) -> None:
@@ -145,7 +155,15 @@ class TailReader:
         """Raises CommandError for an offset that the log does not have yet, or with other messages below it."""
         from acklog.errors import LogDiverged, OffsetOutOfRange, RecordsCorrupt, UnknownField
 
-        read = partial(self._client.records, self._topic, partition, offset=offset, wait_s=wait_s, max_bytes=max_bytes)
+        read = partial(
+            self._client.records,
+            self._topic,
+            partition,
+            offset=offset,
+            wait_s=wait_s,
+            max_bytes=max_bytes,
+            message_filter=self._filter,
+        )
         async with self._polls:
             try:
                 try:

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from acklog.filters import FilterError, MessageFilter, both, filter_by_tags, parse_filter
+from acklog.filters.filter_error import FilterError
+from acklog.filters.message_filter import MessageFilter, both, filter_by_tags, parse_filter
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
+from cluster.model.call_filters import why_no_filter
 from cluster.model.values import Group, GroupMode, Topic
 
 
@@ -30,3 +31,11 @@ def check_keys_stay(group: Group, topics: Iterable[Topic]) -> None:
         if topic.mapping:
             detail = f"the partitions of {topic.name!r} were changed: no group can read it in the order of its keys"
             raise ServerError(ProblemCode.WRONG_GROUP_MODE, detail, field="queue")
+
+
+def check_takes_filters(group: Group) -> None:
+    """A receive may bring a filter of its own where a message's place says nothing. Raises ServerError
+    WRONG_GROUP_MODE."""
+    detail = why_no_filter(group)
+    if detail:
+        raise ServerError(ProblemCode.WRONG_GROUP_MODE, detail, field="filter")

@@ -20,7 +20,7 @@ LIMITS = {
 class ReceiveCommand:
     """`visibility_ms` None: the group's setting. `mode` None: the one that the group has; else it must be that.
     `member_epoch` None: who receives from an exclusive group is a member of it just by that; else as the member was
-    told, and it must be one."""
+    told, and it must be one. `filter` is in its canonical text; "": all messages of the group."""
 
     queues: tuple[str, ...]
     group: str
@@ -32,6 +32,7 @@ class ReceiveCommand:
     auto_ack: bool
     mode: GroupMode | None = None
     member_epoch: int | None = None
+    filter: str = ""
 
 
 @dataclass(slots=True)

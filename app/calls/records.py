@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
+from acklog.filters.message_filter import MessageFilter
 from acklog.wire.batch import BatchHeader
 from acklog.wire.identifiers import MessageId
 from acklog.wire.log_page import Run, headers, runs
@@ -49,6 +50,7 @@ class RecordsCommand:
     until: int | None = None
     read_from: ReadFrom = ReadFrom.LEADER
     epoch: int = -1
+    message_filter: MessageFilter | None = None
 
 
 @dataclass(slots=True)
@@ -56,13 +58,15 @@ class RecordsRead:
     """Whole batches, as stored; the first may begin before `response.offset`, and the last end behind `until`.
 
     `next_offset` is where to go on: never behind `until`, unless the reading began there; and never behind what could
-    not be decoded, so that is known when the messages have been taken.
+    not be decoded, so that is known when the messages have been taken. With a filter there are batches that hold a
+    match, and it is behind all that was looked at.
     """
 
     topic: Topic
     partition: int
     response: RecordsResponse
     until: int | None = None
+    message_filter: MessageFilter | None = None
     next_offset: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -77,7 +81,7 @@ class RecordsRead:
         expected = self.response.offset
         try:
             for run in runs(self.response.batches, expected, self.until):
-                yield run
+                yield from (run,) if self.message_filter is None else matching(run, self.message_filter)
                 expected = run[1] + len(run[2])
         except ValueError as error:
             if expected > self.response.offset:
@@ -106,3 +110,17 @@ class RecordsRead:
 
     def message_id(self, header: BatchHeader, offset: int) -> str:
         return str(MessageId(self.topic.id, self.partition, header.leader_epoch, offset))
+
+
+def matching(run: Run, message_filter: MessageFilter) -> Iterator[Run]:
+    """What of it matches, in rows of neighbours."""
+    header, first, records = run
+    row: list[Record] = []
+    for at, record in enumerate(records):
+        if message_filter.matches(record):
+            row.append(record)
+        elif row:
+            yield header, first + at - len(row), row
+            row = []
+    if row:
+        yield header, first + len(records) - len(row), row

@@ -44,6 +44,7 @@ class RecordsService:
             command.time_ms,
             command.max_bytes,
             leader_epoch=command.epoch,
+            filter="" if command.message_filter is None else command.message_filter.text,
         )
         if command.first is FirstOffset.EARLIEST:
             request.time_ms = 0  # every batch was appended after 1970
@@ -61,7 +62,7 @@ class RecordsService:
             leader_epoch=response.leader_epoch,
             high_watermark=response.high_watermark,
         )
-        return RecordsRead(topic, command.partition, response, command.until)
+        return RecordsRead(topic, command.partition, response, command.until, command.message_filter)
 
     async def _first_offset(self, topic: Topic, command: RecordsCommand) -> int:
         if command.first is not FirstOffset.LATEST:

@@ -1,5 +1,6 @@
 """Keys with a deadline each, earliest first: a heap with lazy deletion whose garbage is bounded."""
 
+from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 
 _GARBAGE_ALLOWED = 64
@@ -20,6 +21,9 @@ class Deadlines:
 
     def __len__(self) -> int:
         return len(self._at)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._at)
 
     def __contains__(self, key: int) -> bool:
         return key in self._at

@@ -41,7 +41,7 @@ from storage.delivery.records import (
     pack_ranges,
     unpack_ranges,
 )
-from storage.delivery.selection import NewSelection
+from storage.delivery.selection import NewSelection, Picked
 from storage.delivery.settlement import Settlement
 from storage.delivery.state_check import check_state
 
@@ -163,15 +163,7 @@ class GroupDelivery:
         if room <= 0:
             return ReceiveDecision([])
         picked = self._selection.pick(state, candidates, room=room, readable_end=readable_end)
-        again, fresh, deadline_ms = picked.again, picked.fresh, now_ms + visibility_ms
-        leases = self._lease_again(again, consumer, deadline_ms) if again else []
-        generation, leader_epoch = state.progress.generation, self.leader_epoch
-        if fresh:
-            attempt = state.attempt_base + 1
-            self._grant(fresh, attempt, consumer, deadline_ms)
-            leases += [Lease(offset, attempt, generation, leader_epoch) for offset in fresh]
-            if again and picked.is_by_offset:
-                leases.sort(key=attrgetter("offset"))
+        leases, generation = self.lease(picked, consumer=consumer, deadline_ms=now_ms + visibility_ms), self.generation
         skipped = self._passed_over.due(generation, now_ms)
         if picked.passed_over and self._terms.settings.filter is None:
             skipped = Skipped(self.group_id, generation, pack_ranges(sorted(picked.passed_over)))
@@ -179,6 +171,18 @@ class GroupDelivery:
             self._passed_over.add(picked.passed_over, now_ms)
             skipped = self._passed_over.due(generation, now_ms) if skipped is None else skipped
         return ReceiveDecision(leases, skipped, picked.wanted)
+
+    def lease(self, picked: Picked, *, consumer: str, deadline_ms: int) -> list[Lease]:
+        """Lease what was picked."""
+        again, fresh = picked.again, picked.fresh
+        leases = self._lease_again(again, consumer, deadline_ms) if again else []
+        if fresh:
+            attempt, generation, leader_epoch = self._state.attempt_base + 1, self.generation, self.leader_epoch
+            self._grant(fresh, attempt, consumer, deadline_ms)
+            leases += [Lease(offset, attempt, generation, leader_epoch) for offset in fresh]
+            if again and picked.is_by_offset:
+                leases.sort(key=attrgetter("offset"))
+        return leases
 
     def record_passed_over(self) -> Skipped | None:
         return self._passed_over.record(self.generation)

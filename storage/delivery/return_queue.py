@@ -1,5 +1,7 @@
 """Messages that came back, in the order in which they are leased again."""
 
+from collections.abc import Iterator
+
 from storage.delivery.deadlines import Deadlines
 
 _HEAD_MS = -1
@@ -47,6 +49,10 @@ class ReturnQueue:
             return None
         first = self._ready.pop_due(first_ms)
         return None if first is None else first[1]
+
+    def ready(self) -> Iterator[int]:
+        """What is ready, in no order."""
+        return iter(self._ready)
 
     def delayed_until(self, offset: int) -> int | None:
         return self._delayed.get(offset)

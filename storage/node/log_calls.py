@@ -11,7 +11,10 @@ from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from storage.log.partition_log import PartitionLog
+from storage.log.segment_reader import StoredBatch
 from storage.node.append_times import append_time_at
+from storage.node.filtered_reads import read_filtered
+from storage.node.partition.named_filter import read_filter
 from storage.node.partition.partition_host import PartitionHost
 from storage.node.replicas.led_partition import Partition
 from storage.replication.leadership import UNAVAILABLE_RETRY_MS, confirm
@@ -98,16 +101,22 @@ class LogCalls:
         if request.wait_ms and offset >= reads.readable_end:
             reads.check_sure()
             await self._wait_for_records(reads, offset, request.wait_ms)
-        found = []
-        readable_end = reads.readable_end
-        if offset < readable_end:
-            found = await reads.log.read(offset, max_bytes=request.max_bytes, until=readable_end)
-        else:
+        found: list[StoredBatch] = []
+        readable_end, next_offset = reads.readable_end, offset
+        if offset >= readable_end:
             reads.check_sure()  # now, too: the wait may have been long
+        elif request.filter:
+            read = await read_filtered(
+                reads.log, read_filter(request.filter), offset, max_bytes=request.max_bytes, until=readable_end
+            )
+            found, next_offset = read.batches, read.next_offset
+        else:
+            found = await reads.log.read(offset, max_bytes=request.max_bytes, until=readable_end)
+            next_offset = found[-1].header.next_offset if found else offset
         return messages.RecordsResponse(
             b"".join(stored.data for stored in found),
             offset,
-            found[-1].header.next_offset if found else offset,
+            next_offset,
             reads.readable_start,
             reads.high_watermark,
             reads.leader_epoch,

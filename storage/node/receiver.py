@@ -12,6 +12,7 @@ from storage.node.consumer_limits import ConsumerLimits
 from storage.node.exclusive_receiver import ExclusiveReceiver, PartitionsOf, StartGroups
 from storage.node.groups.partition_groups import empty_reason_of
 from storage.node.groups.waiting import TopicReaders, WaitingReceive
+from storage.node.matching_receiver import MatchingReceiver
 from storage.rpc.messages import DeliveredMessage, ReceiveRequest, ReceiveResponse
 
 TOO_MANY_WAITING_RETRY_MS = 1000
@@ -57,6 +58,20 @@ class Receiver:
             is_stopping=lambda: self._is_stopping,
         )
 
+        self._matching = MatchingReceiver(
+            partitions_of,
+            self.readers,
+            start_groups,
+            clock=clock,
+            limits=self._limits,
+            latest_group=latest_group,
+            admit=self.admit,
+            dismiss=self.dismiss,
+            give_back=self._give_back,
+            empty_reason=self._empty_reason,
+            is_stopping=lambda: self._is_stopping,
+        )
+
     def readers(self, topic_id: str) -> TopicReaders:
         readers = self._topics.get(topic_id)
         if readers is None:
@@ -71,6 +86,8 @@ class Receiver:
             raise ServerError(ProblemCode.WRONG_GROUP_MODE, f"The group is {group.mode.value!r}.", field="group")
         if request.claims:
             return await self._exclusive.receive(request, group)
+        if request.filter:
+            return await self._matching.receive(request, group)
         deadline_ms = self._clock.monotonic_ms() + request.wait_ms
         while True:
             is_known_everywhere = self._is_stopping or await self._start_groups(group, request.topic_ids)

@@ -90,8 +90,7 @@ class ReceiveRequest(_Message):
 
     `auto_ack`: done (durably) before they are returned. `visibility_ms` None: the group's setting. `claims`: what
     `consumer` owns as the group's coordinator says; an exclusive group gives nothing of other partitions, and without
-    claims it raises WRONG_GROUP_MODE.
-    """
+    claims it raises WRONG_GROUP_MODE. `filter`: only what matches, and no progress (WRONG_GROUP_MODE unless shared)."""
 
     topic_ids: list[str]
     group_id: str
@@ -102,6 +101,7 @@ class ReceiveRequest(_Message):
     visibility_ms: int | None = None
     auto_ack: bool = False
     claims: list[Ownership] = []
+    filter: str = ""
 
 
 class DeliveredMessage(_Message):
@@ -167,7 +167,7 @@ class RecordsRequest(_Message):
     only, waiting up to `wait_ms` when there is nothing yet. At least one batch is returned where there is one, also
     beyond `max_bytes`. `any_replica`: a follower may answer, too, with what it knows to be committed; one that is
     behind `offset` raises UNAVAILABLE after a moment. `leader_epoch`: the reader was given everything below `offset` by
-    an answer of this epoch; -1 where it does not say."""
+    an answer of this epoch; -1 where it does not say. `filter`: only batches that hold a match; others are passed."""
 
     topic_id: str
     partition: int
@@ -177,6 +177,7 @@ class RecordsRequest(_Message):
     wait_ms: int = 0
     any_replica: bool = False
     leader_epoch: int = -1
+    filter: str = ""
 
 
 class RecordsResponse(_Message):

@@ -9,6 +9,7 @@ from storage.replication.messages import FetchAnswer, FetchRequest, SnapshotAnsw
 from storage.rpc import deletion_messages, inspect_messages, membership_messages, messages, schedule_messages
 from storage.rpc.framing import Buffer
 from storage.rpc.handshake import OLDEST_VERSION, Hello, Welcome
+from storage.rpc.known_filters import of_known_filters
 from storage.rpc.known_logs import fetch_of_known_logs
 from storage.rpc.peer_api import ProbeAnswer, ProbeRequest
 
@@ -94,10 +95,18 @@ RECEIVE = Method(
     messages.ReceiveRequest,
     messages.ReceiveResponse,
     changes_something=lambda request: request.auto_ack,
+    fitted=of_known_filters,
 )
 SETTLE = Method(3, "settle", messages.SettleRequest, messages.SettleResponse, changes_something=lambda _request: True)
 INSPECT = Method(4, "inspect", inspect_messages.InspectRequest, inspect_messages.InspectResponse)
-RECORDS = Method(5, "records", messages.RecordsRequest, messages.RecordsResponse, response_attachment="batches")
+RECORDS = Method(
+    5,
+    "records",
+    messages.RecordsRequest,
+    messages.RecordsResponse,
+    response_attachment="batches",
+    fitted=of_known_filters,
+)
 POSITIONS = Method(6, "positions", messages.PositionsRequest, messages.PositionsResponse)
 SEEK = Method(
     7, "seek", messages.SeekRequest, messages.SeekResponse, changes_something=lambda request: not request.dry_run

@@ -90,6 +90,10 @@ def invalid_receipt(server: ServerProcess) -> Answer:
     return post(server, {"receipt": "r-1-2-3"}, "/ack")
 
 
+def invalid_filter(server: ServerProcess) -> Answer:
+    return server.request("GET", "/messages?queue=q&filter=tag")
+
+
 def unsupported(server: ServerProcess) -> Answer:
     return post(server, {}, "/cluster/plan")
 
@@ -273,6 +277,7 @@ PROVOKED: dict[str, tuple[str, Callable[[ServerProcess], Answer]]] = {
     "INVALID_NAME": ("server", invalid_name),
     "INVALID_MESSAGE_ID": ("server", invalid_message_id),
     "INVALID_RECEIPT": ("server", invalid_receipt),
+    "INVALID_FILTER": ("server", invalid_filter),
     "UNSUPPORTED": ("server", unsupported),
     "BODY_INCOMPLETE": ("server", body_incomplete),
     "UNAUTHENTICATED": ("guarded", unauthenticated),

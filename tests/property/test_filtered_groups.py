@@ -13,9 +13,11 @@ from storage.delivery.candidates import NO_KEY, CandidateIndex
 from storage.delivery.candidates import CandidateKind as Kind
 from storage.delivery.candidates import CandidateRun as Run
 from storage.delivery.delivery_settings import DeliverySettings
+from storage.delivery.group_delivery import GroupDelivery
 from storage.delivery.group_in_partition import GroupInPartition
 from storage.delivery.handover import OwnershipClaim
 from storage.delivery.leases import Lease
+from storage.delivery.matching import receive_matching
 from storage.delivery.partition_delivery import PartitionDelivery
 from storage.delivery.records import Acked, SkipCause, Skipped, Started, decode_records, encode_records, unpack_ranges
 
@@ -165,6 +167,36 @@ class FilteredGroupMachine(RuleBasedStateMachine):
         for _ in range(steps):
             if not self.ask(max_messages):
                 return
+
+    @precondition(lambda self: self.mode is GroupMode.SHARED and self.settings.fair_by is FairBy.NONE)
+    @rule(text=st.sampled_from(["red", "blue"]), max_messages=st.integers(1, 5), reach=st.integers(1, 40))
+    def receive_by_a_filter_of_its_own(self, text: str, max_messages: int, reach: int) -> None:
+        """It leaves what does not match as it was, and so the group's own receives find it."""
+        group, before = self.group, self.group.progress
+        assert isinstance(group, GroupDelivery)
+        index = CandidateIndex(runs_max=100)
+        runs = [
+            Run(offset, offset + 1, Kind.MESSAGE if self.matches(offset) and text in tags else Kind.FILTERED_OUT)
+            for offset, (_, tags) in enumerate(self.log)
+        ]
+        if runs:
+            index.feed(0, len(runs), merged(runs))
+        found = receive_matching(
+            group,
+            index,
+            consumer="c",
+            max_messages=max_messages,
+            visibility_ms=100,
+            readable_end=len(self.log),
+            reach=reach,
+            now_ms=self.now_ms,
+        )
+        self.partition.check_invariants()
+        assert found.wanted is None
+        assert all(text in self.log[lease.offset][1] for lease in found.leases)
+        self.check_leases(found.leases)
+        self.leases += found.leases
+        assert self.group.progress == before
 
     @rule(text=st.sampled_from(FILTERS))
     def filter_otherwise(self, text: str | None) -> None:

@@ -7,7 +7,7 @@ import typer
 
 from acklog.command.arguments import DEFAULT_GROUP, GroupOption, TopicArgument
 from acklog.command.failures import CommandError
-from acklog.command.group_settings import ModeOption, receive_mode
+from acklog.command.group_settings import CallFilterOption, ModeOption, receive_mode
 from acklog.command.message_view import body_line, leased_document, leased_fields
 from acklog.command.session import Session, session_of
 from acklog.command.settling import report_settled
@@ -60,6 +60,7 @@ def receive(
         typer.Option("--consumer", metavar="NAME", help="A label, shown by acklog why; the member's name (exclusive)."),
     ] = None,
     mode: ModeOption = None,
+    message_filter: CallFilterOption = None,
     ack: Annotated[bool, typer.Option("--ack", help="Acknowledge them once they are written.")] = False,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until interrupted.")] = False,
 ) -> None:
@@ -83,6 +84,7 @@ def receive(
                 visibility_s=visibility_s,
                 consumer=consumer,
                 mode=checked,
+                message_filter=message_filter,
             )
             if answer.group_created:
                 session.output.note(f"Created the group {group}.")

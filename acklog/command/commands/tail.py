@@ -8,6 +8,7 @@ import typer
 
 from acklog.command.arguments import TopicArgument
 from acklog.command.failures import UsageError, near_names
+from acklog.command.group_settings import CallFilterOption
 from acklog.command.message_view import body_line
 from acklog.command.printable import one_line
 from acklog.command.session import Session, session_of
@@ -43,6 +44,7 @@ def tail(
     messages_max: Annotated[
         int | None, typer.Option("--max", metavar="COUNT", min=1, help="Stop after so many.")
     ] = None,
+    message_filter: CallFilterOption = None,
 ) -> None:
     """Show messages of all partitions as they come. No group, no lease: nobody else notices.
 
@@ -50,15 +52,28 @@ def tail(
     """
     session = session_of(context)
     begin = _start_of(start, last, now_ms=session.now_ms())
-    asyncio.run(_tail(session, topic, begin, is_following=follow, messages_max=messages_max))
+    asyncio.run(_tail(session, topic, begin, is_following=follow, messages_max=messages_max, wanted=message_filter))
 
 
 async def _tail(
-    session: Session, topic: str, start: TailStart, *, is_following: bool, messages_max: int | None
+    session: Session,
+    topic: str,
+    start: TailStart,
+    *,
+    is_following: bool,
+    messages_max: int | None,
+    wanted: str | None,
 ) -> None:
     printer = _Printer(session)
     async with session.async_client() as client:
-        reader = TailReader(client, topic, show=printer.show, note=session.output.note, messages_max=messages_max)
+        reader = TailReader(
+            client,
+            topic,
+            show=printer.show,
+            note=session.output.note,
+            messages_max=messages_max,
+            message_filter=wanted,
+        )
         try:
             await reader.run(start, is_following=is_following)
         except BaseExceptionGroup as group:

@@ -2,6 +2,7 @@
 
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
+from app.calls.filters import filter_of
 from app.calls.names import check_consumer
 from app.calls.receive import DEFAULT_GROUP, ReceiveCommand
 from app.http.parsing import query
@@ -49,7 +50,13 @@ RECEIVE_QUERY = query.QueryTable(
             MEMBER_EPOCH_MAX,
             "in an exclusive group: the member's epoch, as it was told; who leaves it out is a member by receiving",
         ),
-        query.unsupported("tags"),
+        query.text("tags", limits.FILTER_BYTES_MAX, "only messages with one of these tags: a,b (shared groups)"),
+        query.text(
+            "filter",
+            limits.FILTER_BYTES_MAX,
+            "only what matches, by tags, key and headers (shared groups); the rest stays for others",
+            length_min=0,
+        ),
     )
 )
 
@@ -78,4 +85,5 @@ def parse_receive(query_string: bytes) -> ReceiveCommand:
         auto_ack=arguments.switch("autoAck"),
         mode=None if mode is None else GroupMode(mode),
         member_epoch=arguments.integer("memberEpoch"),
+        filter=filter_of(arguments.text("filter"), arguments.text("tags")),
     )

@@ -5,6 +5,7 @@ from typing import cast
 
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
+from app.calls.filters import filter_of, read_filter
 from app.calls.records import EPOCH_MAX, OFFSET_MAX, FirstOffset, ReadFrom, RecordsCommand
 from app.http.parsing import query
 from cluster.errors import ServerError
@@ -60,6 +61,13 @@ RECORDS_QUERY = query.QueryTable(
             {"type": "string", "enum": [each.value for each in ReadFrom], "default": ReadFrom.LEADER.value},
             "nearest: an in-sync replica may answer, too, with what it knows to be committed",
         ),
+        query.text("tags", limits.FILTER_BYTES_MAX, "only messages with one of these tags: a,b"),
+        query.text(
+            "filter",
+            limits.FILTER_BYTES_MAX,
+            "only what matches, by tags, key and headers; raw batches stay whole, those without a match go",
+            length_min=0,
+        ),
     )
 )
 
@@ -74,6 +82,7 @@ def parse_records(topic: str, partition: str, query_string: bytes) -> RecordsCom
     epoch = arguments.integer("epoch")
     if epoch is not None and not isinstance(asked, int):
         raise ServerError(ProblemCode.INVALID_FIELD, "goes with an offset that is a number", field="epoch")
+    wanted = filter_of(arguments.text("filter"), arguments.text("tags"))
     first = FirstOffset.GIVEN
     offset = 0
     if isinstance(asked, FirstOffset):
@@ -93,6 +102,7 @@ def parse_records(topic: str, partition: str, query_string: bytes) -> RecordsCom
         until=arguments.integer("until"),
         read_from=cast("ReadFrom | None", arguments.value("readFrom")) or ReadFrom.LEADER,
         epoch=-1 if epoch is None else epoch,
+        message_filter=read_filter(wanted, field="filter") if wanted else None,
     )
 
 

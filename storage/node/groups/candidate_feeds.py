@@ -3,15 +3,16 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import reduce
 from typing import Protocol
 
-from acklog.filters import MessageFilter, parse_filter
-from acklog.filters.filter_error import FilterError
+from acklog.filters.message_filter import MessageFilter, both
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from storage.delivery.candidates import NO_KEY, CandidateIndex, CandidateKind, CandidateRun, WantedRange, runs_of
 from storage.node.groups.lease_reader import end_of_damage
 from storage.node.partition.batch_cache import CachedBatch
+from storage.node.partition.named_filter import read_filter
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.partition.record_reader import RecordReader
 
@@ -167,23 +168,23 @@ class CandidateFeeds:
         self._settings = settings
         self._runs_max = runs_max
         self._every_message: CandidateFeed = EveryMessageFeed(self._new_index(), reader, readable_end)
-        self._filtered: OrderedDict[str, CandidateFeed] = OrderedDict()
+        self._filtered: OrderedDict[tuple[str, ...], CandidateFeed] = OrderedDict()
 
-    def of(self, text: str | None) -> CandidateFeed:
-        """None: of every message. Raises ServerError INVALID_FILTER."""
-        if text is None:
+    def of(self, filters: tuple[str, ...]) -> CandidateFeed:
+        """Of what matches all of these. Raises ServerError INVALID_FILTER."""
+        if not filters:
             return self._every_message
-        feed = self._filtered.get(text)
+        feed = self._filtered.get(filters)
         if feed is None:
-            feed = self._filtered[text] = self._new_feed(text)
+            feed = self._filtered[filters] = self._new_feed(filters)
             if len(self._filtered) > self._settings.filters_per_partition_max:
                 self._filtered.popitem(last=False)
-        self._filtered.move_to_end(text)
+        self._filtered.move_to_end(filters)
         return feed
 
-    def _new_feed(self, text: str) -> CandidateFeed:
+    def _new_feed(self, filters: tuple[str, ...]) -> CandidateFeed:
         return FilteredFeed(
-            read_filter(text),
+            reduce(both, map(read_filter, filters)),
             self._new_index(),
             self._reader,
             self._readable_end,
@@ -194,14 +195,6 @@ class CandidateFeeds:
 
     def _new_index(self) -> CandidateIndex:
         return CandidateIndex(runs_max=self._runs_max)
-
-
-def read_filter(text: str) -> MessageFilter:
-    """Raises ServerError INVALID_FILTER."""
-    try:
-        return parse_filter(text)
-    except FilterError as error:
-        raise ServerError(ProblemCode.INVALID_FILTER, f"{error}.", field="filter") from error
 
 
 def feed_damage(index: CandidateIndex, wanted: WantedRange, error: ServerError) -> None:

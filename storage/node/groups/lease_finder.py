@@ -4,8 +4,10 @@ import asyncio
 from collections.abc import Callable
 
 from cluster.ports.clock import Clock
+from storage.delivery.group_delivery import GroupDelivery
 from storage.delivery.group_in_partition import GroupInPartition
 from storage.delivery.leases import Lease
+from storage.delivery.matching import receive_matching
 from storage.node.groups.candidate_feeds import CandidateFeeds
 from storage.node.groups.delivery_host import DeliveryHost
 from storage.node.partition.node_settings import NodeSettings
@@ -31,6 +33,7 @@ class LeaseFinder:
         self._delivery = delivery
         self._clock = clock
         self._looks_max = settings.looks_per_receive_max
+        self._reach = settings.filter_reach_messages
         self._on_more = on_more
         self._feeds = CandidateFeeds(
             reader,
@@ -46,16 +49,16 @@ class LeaseFinder:
         max_messages: int,
         visibility_ms: int,
         *,
-        filter_text: str | None = None,
+        filters: tuple[str, ...] = (),
     ) -> list[Lease]:
-        """None where there are none, or it has looked for long enough. `filter_text` is the group's.
+        """None where there are none, or it has looked for long enough. `filters` are the group's.
 
         Where all that it saw is passed over, that is durable before it looks on (rule R41), or gathered where a filter
         does so; and one receive holds up nobody for longer than a look takes. What it has it gives at once where seeing
         more takes a read of the disk, unless that is to find what a filter leaves.
         Raises ServerError: STORAGE_FAILED, INVALID_FILTER, what an append raises.
         """
-        feed = self._feeds.of(filter_text)
+        feed = self._feeds.of(filters)
         leases: list[Lease] = []
         try:
             for _ in range(self._looks_max):
@@ -90,3 +93,38 @@ class LeaseFinder:
         if not leases:
             self._on_more(group.group_id)
         return leases
+
+    async def find_matching(
+        self, group: GroupDelivery, consumer: str, max_messages: int, visibility_ms: int, *, filters: tuple[str, ...]
+    ) -> tuple[list[Lease], bool]:
+        """As `find`, where the last of the filters is the call's own; and whether there is more to look at. Nothing is
+        passed over."""
+        feed = self._feeds.of(filters)
+        leases: list[Lease] = []
+        try:
+            for _ in range(self._looks_max):
+                received = receive_matching(
+                    group,
+                    feed.index,
+                    consumer=consumer,
+                    max_messages=max_messages - len(leases),
+                    visibility_ms=visibility_ms,
+                    readable_end=self._host.readable_end,
+                    reach=self._reach,
+                    now_ms=self._clock.monotonic_ms(),
+                )
+                leases += received.leases
+                if received.wanted is None or len(leases) == max_messages:
+                    return leases, received.is_reach_used_up
+                if not leases:
+                    await feed.show(received.wanted)
+                elif not await feed.show_more(received.wanted):
+                    return leases, True
+        except asyncio.CancelledError:
+            if leases:
+                group.release(leases)
+                self._on_more(group.group_id)
+            raise
+        if not leases:
+            self._on_more(group.group_id)
+        return leases, True

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from cluster.errors import ServerError
 from cluster.model.values import GroupSettings
 from cluster.ports.clock import Clock
+from storage.delivery.group_delivery import GroupDelivery
 from storage.delivery.group_in_partition import GroupInPartition
 from storage.delivery.leases import Lease
 from storage.delivery.receipts import ReceiptClaim
@@ -78,13 +79,9 @@ class LeasedReceives:
         do not hide the others from groups that pass them), STORAGE_FAILED, UNAVAILABLE (this leader may be over).
         """
         visibility_ms = settings.visibility_ms if request.visibility_ms is None else request.visibility_ms
-        damage, wanted = None, max_messages
+        damage, wanted, has_more = None, max_messages, False
         for _ in range(self._damaged_batches_max):
-            leases = await self._finder.find(
-                state, request.consumer, wanted, visibility_ms, filter_text=settings.filter
-            )
-            if settings.filter is not None:
-                self._steps.arm()  # what was passed over is to be recorded
+            leases, has_more = await self._find(state, request, settings, wanted, visibility_ms)
             if not leases:
                 break
             self._steps.arm_at(self._clock.monotonic_ms() + visibility_ms)
@@ -95,7 +92,21 @@ class LeasedReceives:
             damage, wanted = found.damage, max_messages + found.damaged_behind
         if damage is not None:
             raise damage
-        return NOTHING
+        return Share([], 0, True) if has_more else NOTHING
+
+    async def _find(
+        self, state: GroupInPartition, request: ReceiveRequest, settings: GroupSettings, wanted: int, visibility_ms: int
+    ) -> tuple[list[Lease], bool]:
+        """Leases, and whether a filter of the request's own has more to look at."""
+        filters = () if settings.filter is None else (settings.filter,)
+        if request.filter:
+            assert isinstance(state, GroupDelivery), "a group that takes filters of calls leases message by message"
+            filters = (*filters, request.filter)
+            return await self._finder.find_matching(state, request.consumer, wanted, visibility_ms, filters=filters)
+        leases = await self._finder.find(state, request.consumer, wanted, visibility_ms, filters=filters)
+        if filters:
+            self._steps.arm()  # what was passed over is to be recorded
+        return leases, False
 
     def release(self, state: GroupInPartition, items: Sequence[ReceiptClaim]) -> None:
         """Nobody has seen these leases: their attempts do not count."""

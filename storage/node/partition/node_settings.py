@@ -48,6 +48,9 @@ class NodeSettings:
     filter_turn_messages: int = 2_000
     """Messages that a filter judges in a row before others have their turn."""
 
+    filter_reach_messages: int = 100_000
+    """How far beyond where its group is a receive with a filter of its own looks."""
+
     filters_per_partition_max: int = 16
     """Filters for which it is remembered what they leave of a partition; the one used longest ago is forgotten."""
 

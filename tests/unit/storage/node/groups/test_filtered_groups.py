@@ -129,10 +129,10 @@ def test_groups_with_one_filter_share_what_was_found_out_and_few_are_remembered(
         for number in range(2):
             group = await sim.group(f"g{number}", filter='tag = "red"')
             await offsets(sim, topic, group)
-        assert list(feeds._filtered) == ['tag = "red"']
+        assert list(feeds._filtered) == [('tag = "red"',)]
         for number in range(2 + 1):
             group = await sim.group(f"other{number}", filter=f'tag = "{number}"')
             await offsets(sim, topic, group)
-        assert list(feeds._filtered) == ['tag = "1"', 'tag = "2"']
+        assert list(feeds._filtered) == [('tag = "1"',), ('tag = "2"',)]
 
     with_node(main, settings=dataclasses.replace(SMALL, filters_per_partition_max=2))

@@ -105,6 +105,6 @@ def test_shared_groups_are_shown_nothing() -> None:
         await send(sim, topic, Record(b"0", "a", tags=RED))
         assert await offsets(sim, topic, group) == [0]
         [partition] = sim.node.partitions_led()
-        assert partition.groups._receives._finder._feeds.of(None).index.run_count == 0
+        assert partition.groups._receives._finder._feeds.of(()).index.run_count == 0
 
     with_node(main)
