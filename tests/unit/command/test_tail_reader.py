@@ -73,6 +73,7 @@ class Log:
         time_ms: int | None = None,
         max_bytes: int | None = None,
         wait_s: float = 0,
+        message_filter: str | None = None,
     ) -> RecordsPage:
         if epoch is not None and not self.knows_epochs:
             raise UnknownField("epoch is not known", field="epoch")
