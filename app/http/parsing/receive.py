@@ -55,7 +55,6 @@ RECEIVE_QUERY = query.QueryTable(
             "filter",
             limits.FILTER_BYTES_MAX,
             "only what matches, by tags, key and headers (shared groups); the rest stays for others",
-            length_min=0,
         ),
     )
 )

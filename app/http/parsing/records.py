@@ -66,7 +66,6 @@ RECORDS_QUERY = query.QueryTable(
             "filter",
             limits.FILTER_BYTES_MAX,
             "only what matches, by tags, key and headers; raw batches stay whole, those without a match go",
-            length_min=0,
         ),
     )
 )
