@@ -20,7 +20,9 @@ CONFIGURATION = {
     "checks": {
         # A schema cannot say every rule (an offset or a time; a number as 5, not 5.0), so what it allows may get a 400.
         "positive_data_acceptance": {"enabled": False},
-        "negative_data_rejection": {"expected-statuses": ["400", "401", "403", "404", "405", "406", "413", "415"]},
+        "negative_data_rejection": {
+            "expected-statuses": ["400", "401", "403", "404", "405", "406", "413", "414", "415"]
+        },
     }
 }
 METHODS = ("get", "put", "patch", "post", "delete")
