@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 STATE_STYLES: dict[str, Style] = {
     "waiting": "",
+    "waitingForGrowth": "warning",
     "leased": "name",
     "delayed": "warning",
     "deadLettering": "bad",
@@ -64,6 +65,12 @@ def explain_state(
         )
     if state.state == "waiting":
         return _waiting(state, used=used, receive=receive, ahead=ahead)
+    if state.state == "waitingForGrowth":
+        return Explanation(
+            "Waiting: it was sent after the topic's partitions changed, and the group keeps an order.",
+            "The group gets it when it has done what was sent before, in every partition.",
+            f"See where that is: acklog groups lag {state.group} --partitions",
+        )
     if state.state == "leased":
         holder = f" to {state.consumer}" if state.consumer else ""
         until = _until(state, now_ms)

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from cluster.model.call_filters import why_no_filter
+from cluster.model.mapping_starts import keeps_order, order_is_lost
 from cluster.model.values import Group, GroupMode, Topic
 
 
@@ -22,15 +23,14 @@ def check_acked_by_message_id(group: Group) -> None:
         raise ServerError(ProblemCode.WRONG_GROUP_MODE, detail)
 
 
-def check_keys_stay(group: Group, topics: Iterable[Topic]) -> None:
-    """Keys of a topic whose partitions were changed are in two partitions, and nothing says when the first one is
-    through. Raises ServerError WRONG_GROUP_MODE."""
+def check_keys_in_order(group: Group, topics: Iterable[Topic]) -> None:
+    """Keys of a topic whose partitions were changed are in two partitions; where nothing says when the first one is
+    through, there is no order to read them in. Raises ServerError WRONG_GROUP_MODE."""
     if group.mode is not GroupMode.KEY_ORDERED:
         return
     for topic in topics:
-        if topic.mapping:
-            detail = f"the partitions of {topic.name!r} were changed: no group can read it in the order of its keys"
-            raise ServerError(ProblemCode.WRONG_GROUP_MODE, detail, field="queue")
+        if not keeps_order(topic):
+            raise order_is_lost(topic)
 
 
 def check_takes_filters(group: Group) -> None:

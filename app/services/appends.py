@@ -81,7 +81,12 @@ class _Tasks:
 async def _wait_for(flight: Flight, appends: Appends) -> None:
     try:
         response = await appends.append(
-            flight.topic_id, flight.partition, flight.batch, flight.acks, deadline_ms=flight.deadline_ms
+            flight.topic_id,
+            flight.partition,
+            flight.batch,
+            flight.acks,
+            deadline_ms=flight.deadline_ms,
+            mapping=flight.mapping,
         )
     except BaseException as error:
         flight.failed(error)
@@ -230,7 +235,8 @@ class LocalAppends:
             node = self._leaders.node_that_leads(flight.topic_id, flight.partition)
             if node is not None and remaining_ms > 0:
                 flight.begun(self._ended_badly)
-                request = ProduceRequest(flight.topic_id, flight.partition, flight.batch, flight.acks, remaining_ms)
+                place = flight.topic_id, flight.partition
+                request = ProduceRequest(*place, flight.batch, flight.acks, remaining_ms, mapping=flight.mapping)
                 if node.begin_produce(request, flight):
                     return
         except ServerError:

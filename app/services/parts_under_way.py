@@ -5,7 +5,7 @@ import asyncio
 from app.calls.send_result import Placed, SendResult
 from app.gateway.batching.flight import Flight
 from cluster.errors import ServerError
-from storage.rpc.messages import ProduceResponse
+from storage.rpc.messages import ANY_MAPPING, ProduceResponse
 
 
 class PartsUnderWay:
@@ -17,10 +17,10 @@ class PartsUnderWay:
         self.result = result
         self._left = 0
 
-    def add(self, partition: int, indexes: list[int]) -> Flight:
+    def add(self, partition: int, indexes: list[int], mapping: int = ANY_MAPPING) -> Flight:
         """The part that has the request's messages at `indexes`. All parts are added in one turn."""
         self._left += 1
-        return _Part(self, partition, indexes)
+        return _Part(self, partition, indexes, mapping)
 
     def one_less(self) -> None:
         self._left -= 1
@@ -35,9 +35,9 @@ class PartsUnderWay:
 class _Part(Flight):
     __slots__ = ("_indexes", "_parts")
 
-    def __init__(self, parts: PartsUnderWay, partition: int, indexes: list[int]) -> None:
+    def __init__(self, parts: PartsUnderWay, partition: int, indexes: list[int], mapping: int) -> None:
         result = parts.result
-        super().__init__(result.topic.id, partition, result.acks, result.deadline_ms)
+        super().__init__(result.topic.id, partition, result.acks, result.deadline_ms, mapping)
         self._parts = parts
         self._indexes = indexes
 

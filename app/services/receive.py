@@ -6,7 +6,7 @@ from collections import Counter
 from acklog.wire.identifiers import parse_receipt
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal, Scope
-from app.calls.group_modes import check_keys_stay, check_mode, check_takes_filters
+from app.calls.group_modes import check_keys_in_order, check_mode, check_takes_filters
 from app.calls.patience import Patience
 from app.calls.receive import IN_FLIGHT_LIMIT, LIMITS, ReceiveCommand, Received
 from app.gateway.dependencies import Gateway
@@ -50,7 +50,7 @@ class ReceiveService:
         topics = [await self._catalog.topic(name, principal) for name in command.queues]
         group, is_created = await self._catalog.group_for_receive(command.group, principal, command.mode)
         check_mode(group, command.mode)
-        check_keys_stay(group, topics)
+        check_keys_in_order(group, topics)
         if command.filter:
             check_takes_filters(group)
         received = Received({topic.id: topic.name for topic in topics}, is_group_created=is_created)

@@ -107,7 +107,8 @@ class SendService:
         if is_later(message):
             return None
         partition = self._planner.partition_of(message, topic)
-        self._coalescer.enqueue(topic.id, partition, single.acks, _stored_as(message), waiter)
+        mapping = self._planner.placed_by(message, partition, topic)
+        self._coalescer.enqueue(topic.id, partition, single.acks, _stored_as(message), waiter, mapping)
         return topic
 
     async def _send_alone(self, message: Sendable, result: SendResult) -> None:
@@ -118,7 +119,8 @@ class SendService:
             note_misplaced(fault, 0, result)
             return
         try:
-            placed = await self._coalescer.add(result.topic.id, partition, result.acks, _stored_as(message))
+            mapping = self._planner.placed_by(message, partition, result.topic)
+            placed = await self._coalescer.add(result.topic.id, partition, result.acks, _stored_as(message), mapping)
         except ServerError as fault:
             result.fail([0], fault)
         else:
@@ -150,7 +152,7 @@ class SendService:
 
     def _flight(self, part: Part, under_way: PartsUnderWay) -> Flight:
         [run] = part.runs
-        flight = under_way.add(part.partition, run.indexes)
+        flight = under_way.add(part.partition, run.indexes, part.mapping)
         flight.batch = self._appends.encode(run.records)
         return flight
 
@@ -167,7 +169,7 @@ class SendService:
                 batch,
                 result.acks,
                 deadline_ms=result.deadline_ms,
-                mapping=topic.mapping,
+                mapping=part.mapping,
                 producer=producer,
             )
 

@@ -13,6 +13,7 @@ from app.gateway.partition_choice import partition_of_key, places_of_keys
 from app.services.keyed_runs import Run, by_time, name_at, request_name, request_run, runs_of
 from cluster.errors import ServerError
 from cluster.model.values import Topic
+from storage.rpc.messages import ANY_MAPPING
 
 CheckPartition = Callable[[Topic, int], None]
 """Raises ServerError where the partition is not there, or takes no messages."""
@@ -22,10 +23,12 @@ ChooseKeyless = Callable[[Topic, int], int]
 
 
 class Part(NamedTuple):
-    """What goes to one partition: runs that share a batch; `is_later`: of messages that are to be seen later."""
+    """What goes to one partition: runs that share a batch. `mapping` is the topic's, or ANY_MAPPING where none of them
+    went there by a key; `is_later`: of messages that are to be seen later."""
 
     partition: int
     runs: list[Run]
+    mapping: int
     is_later: bool = False
 
     @property
@@ -48,14 +51,20 @@ class SendPlanner:
         places = self._places(produce, result, found)
         parts = []
         for partition, indexes in places.by_partition.items():
+            mapping = places.mapping_of(partition, result.topic)
             for when, some in by_time(produce, indexes):
                 if name is None and not places.has_names:
-                    parts.append(Part(partition, [_unnamed_run(produce, some)], when))
+                    parts.append(Part(partition, [_unnamed_run(produce, some)], mapping, when))
                     continue
                 runs = runs_of(produce, some, name_at(name, when), result, found)
                 if runs:
-                    parts.append(Part(partition, runs, when))
+                    parts.append(Part(partition, runs, result.topic.mapping, when))
         return parts
+
+    def placed_by(self, message: Sendable, partition: int, topic: Topic) -> int:
+        """The mapping that `partition_of` went by; ANY_MAPPING where it was no key that decided."""
+        is_chosen = isinstance(message, Outgoing) and message.partition is not None
+        return ANY_MAPPING if is_chosen or partition == ANY_PARTITION else topic.mapping
 
     def partition_of(self, message: Sendable, topic: Topic, idempotency_key: str | None = None) -> int:
         """The message's own choice, else by what decides for it, else ANY_PARTITION.
@@ -75,11 +84,13 @@ class SendPlanner:
         messages: list[PlainRecord] = produce.messages  # type: ignore[assignment]
         places = places_of_keys(keys, topic)
         keyless = places.pop()
+        only_keyless = -1
         if keyless:
             if produce.idempotency_key is None:
                 chosen = self._choose_keyless(topic, sum(len(messages[index][0]) for index in keyless))
             else:
                 chosen = partition_of_key(produce.idempotency_key, topic)
+            only_keyless = -1 if places[chosen] or produce.idempotency_key is not None else chosen
             places[chosen] = sorted(places[chosen] + keyless)
         name = request_name(produce, topic.mapping)
         parts = []
@@ -90,7 +101,7 @@ class SendPlanner:
                     run = Run(indexes, records, None)
                 else:
                     run = request_run(indexes, list(starmap(Record, records)), name)
-                parts.append(Part(partition, [run]))
+                parts.append(Part(partition, [run], ANY_MAPPING if partition == only_keyless else topic.mapping))
         return parts
 
     def _places(self, produce: Produce, result: SendResult, found: AbstractSet[int]) -> "_Places":
@@ -100,6 +111,7 @@ class SendPlanner:
         keyless: list[int] = []
         keyless_bytes = 0
         has_names = False
+        only_keyless = -1
         for index, message in enumerate(produce.messages):
             if isinstance(message, Outgoing):
                 key = message.record.key if message.partition is None else None
@@ -131,15 +143,21 @@ class SendPlanner:
                 places[partition] = [index]
         if keyless:
             chosen = self._choose_keyless(topic, keyless_bytes)
+            only_keyless = -1 if chosen in places else chosen
             places[chosen] = sorted(places.get(chosen, []) + keyless)
-        return _Places(places, has_names)
+        return _Places(places, has_names, only_keyless)
 
 
 class _Places(NamedTuple):
-    """`has_names`: some message has a dedupId."""
+    """`has_names`: some message has a dedupId. `only_keyless` is a partition to which no key or wish brought any, -1:
+    there is none."""
 
     by_partition: dict[int, list[int]]
     has_names: bool
+    only_keyless: int
+
+    def mapping_of(self, partition: int, topic: Topic) -> int:
+        return ANY_MAPPING if partition == self.only_keyless else topic.mapping
 
 
 def _unnamed_run(produce: Produce, indexes: list[int]) -> Run:

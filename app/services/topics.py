@@ -108,7 +108,7 @@ class TopicService:
         if (partitions, config, factor) == (topic.partitions, topic.config, topic.replication_factor):
             return topic_view(topic)
         if partitions > topic.partitions:
-            await self._refuse_where_keys_are_in_order(topic)
+            await self._refuse_where_keys_lose_order(topic)
         updated = await self._gateway.topics.update(
             topic.name,
             partitions=None if partitions == topic.partitions else partitions,
@@ -120,12 +120,14 @@ class TopicService:
     async def decommission(self, name: str, partitions: Sequence[int], principal: Principal) -> TopicView:
         """Let these partitions take no new messages, for good. Raises ServerError TOPIC_NOT_FOUND, INVALID_FIELD."""
         principal.require(Scope.ADMIN)
-        await self._refuse_where_keys_are_in_order(await self._catalog.topic(name, principal, field="topic"))
+        await self._refuse_where_keys_lose_order(await self._catalog.topic(name, principal, field="topic"))
         return topic_view(await self._gateway.topics.decommission(name, partitions))
 
-    async def _refuse_where_keys_are_in_order(self, topic: Topic) -> None:
-        """Keys would go elsewhere while a group has not done what is here. As far as it can be told now: who reads
-        later is refused instead (`check_keys_stay`). Raises ServerError WRONG_GROUP_MODE."""
+    async def _refuse_where_keys_lose_order(self, topic: Topic) -> None:
+        """Keys would go elsewhere while a group has not done what is here, and nothing would say when it has. As far as
+        it can be told now: who reads later is refused instead. Raises ServerError WRONG_GROUP_MODE."""
+        if self._gateway.topics.keeps_order_when_changed(topic):
+            return
         for answer in await self._positions(topic, range(topic.partitions)):
             positions = answer.groups if isinstance(answer, PositionsResponse) else []
             for group in [self._gateway.metadata.group_by_id(position.group_id) for position in positions]:
@@ -216,7 +218,7 @@ class TopicService:
     async def delete(self, name: str, principal: Principal) -> None:
         """One of Acklog's own, too: it is made anew when it is needed. Raises ServerError TOPIC_NOT_FOUND."""
         principal.require(Scope.ADMIN)
-        await self._refuse_where_keys_are_in_order(await self._catalog.operated_topic(name, principal))
+        await self._catalog.operated_topic(name, principal)
         await self._gateway.topics.delete(name)
 
 

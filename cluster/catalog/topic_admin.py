@@ -23,6 +23,8 @@ from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
 from cluster.model.codec import decode, encode, encode_instead
 from cluster.model.internal_topics import INTERNAL_TOPICS
+from cluster.model.mapping_starts import next_ordered_mappings
+from cluster.model.needed_protocol import PROTOCOL_OF_MAPPING_STARTS
 from cluster.model.topic_mapping import remapped
 from cluster.model.values import Tombstone, Topic, TopicConfig
 from cluster.ports.clock import Clock
@@ -195,8 +197,23 @@ class TopicAdmin:
 
         await self._changer.change(keys.topic(name), decide)
 
+    def keeps_order_when_changed(self, topic: Topic) -> bool:
+        """Whether groups with an order could go on in theirs if its partitions were changed now."""
+        return self._ordered_mappings(topic) == topic.mapping + 1
+
+    def _ordered_mappings(self, topic: Topic) -> int:
+        """With one more mapping. A node that knows of no starts says none, and its partitions never would begin it."""
+        earlier = self._metadata.steering.membership.earlier_than(PROTOCOL_OF_MAPPING_STARTS)
+        return topic.ordered_mappings if earlier else next_ordered_mappings(topic)
+
     def _remapped(self, topic: Topic, partitions: int, decommissioned: Sequence[int]) -> Topic:
-        return remapped(topic, partitions=partitions, decommissioned=decommissioned, now_ms=self._clock.now_ms())
+        return remapped(
+            topic,
+            partitions=partitions,
+            decommissioned=decommissioned,
+            ordered_mappings=self._ordered_mappings(topic),
+            now_ms=self._clock.now_ms(),
+        )
 
     def _check_total(self, more: int) -> None:
         total = sum(topic.partitions for topic in self._metadata.topics())

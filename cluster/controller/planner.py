@@ -25,6 +25,7 @@ from cluster.controller.steps import Decision, DecisionKind, Step
 from cluster.metadata.membership import Membership
 from cluster.model import keys
 from cluster.model.codec import encode
+from cluster.model.mapping_starts import starts_of_new_partition
 from cluster.model.values import PartitionLife, PartitionState, Topic
 from cluster.ports.coordination import Delete, KeyValue, Put, absent, unchanged
 
@@ -184,6 +185,7 @@ def _created(
         leader_epoch=NEW_LEADER_EPOCH,
         directories=directories if any(directories) else (),
         life=PartitionLife.DECOMMISSIONED if number in topic.decommissioned else PartitionLife.ACTIVE,
+        mapping_starts=starts_of_new_partition(topic),
     )
     decision = Decision(DecisionKind.PARTITION_CREATED, topic.id, number, f"led by node {state.leader}")
     guards = (absent(key), unchanged(topic_item), *membership.placement_guards(replicas))

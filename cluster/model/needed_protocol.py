@@ -24,6 +24,8 @@ PROTOCOL_OF_FILTERS = 5
 """Brought groups that pass over what their filter does not match, and filters of single calls."""
 PROTOCOL_OF_DELETIONS = 5
 """Brought logs whose oldest messages were deleted on purpose: who does not know of it would show and deliver them."""
+PROTOCOL_OF_MAPPING_STARTS = 5
+"""Brought leaders that say where in their partitions a topic's mapping begins."""
 
 PROTOCOL_OF_DELAYS = 5
 """Brought messages that are to be seen later, and the log that they are kept in."""

@@ -18,7 +18,9 @@ CLOCK_MARGIN_MS = 60_000
 """How far the clocks of two gateways may be apart, and how long a leader may go on without hearing of a change."""
 
 
-def remapped(topic: Topic, *, partitions: int, decommissioned: Sequence[int], now_ms: int) -> Topic:
+def remapped(
+    topic: Topic, *, partitions: int, decommissioned: Sequence[int], ordered_mappings: int, now_ms: int
+) -> Topic:
     """The topic with these partitions from now on; as it is where nothing changes."""
     if (partitions, tuple(decommissioned)) == (topic.partitions, topic.decommissioned):
         return topic
@@ -32,6 +34,7 @@ def remapped(topic: Topic, *, partitions: int, decommissioned: Sequence[int], no
         decommissioned=tuple(decommissioned),
         mapping=topic.mapping + 1,
         earlier_mappings=tuple(kept[-EARLIER_MAPPINGS_MAX:]),
+        ordered_mappings=ordered_mappings,
     )
 
 

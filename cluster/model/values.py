@@ -75,7 +75,8 @@ class Topic(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
     `partitions` counts the numbers ever given, so it never falls; `decommissioned` are those of them that take no new
     messages (`acklog.wire.partition_mapping` says where their keys go). `mapping` counts the changes of these two, and
-    `earlier_mappings` has the last ones before, the oldest first (`cluster.model.topic_mapping`).
+    `earlier_mappings` has the last ones before, the oldest first (`cluster.model.topic_mapping`). So many of them, the
+    first `ordered_mappings`, have a start in every partition (`cluster.model.mapping_starts`).
     """
 
     id: str
@@ -87,6 +88,7 @@ class Topic(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     decommissioned: tuple[int, ...] = ()
     mapping: int = 0
     earlier_mappings: tuple[EarlierMapping, ...] = ()
+    ordered_mappings: int = 0
 
 
 class PartitionLife(Enum):
@@ -118,6 +120,14 @@ class Deletion(msgspec.Struct, frozen=True, rename="camel"):
     leader_epoch: int
 
 
+class MappingStart(msgspec.Struct, frozen=True, rename="camel"):
+    """What was put into a partition by this mapping of its topic, or by a later one, is at `offset` or above; what was
+    by an earlier one is below."""
+
+    mapping: int
+    offset: int
+
+
 class PartitionState(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Who holds a partition. Leadership is bound to (node, incarnation); every start takes a new leader epoch.
 
@@ -129,6 +139,7 @@ class PartitionState(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
     `damaged` are members of the ISR that have handed it over because their copy is damaged, and had to stay members.
     `unclean_election` is the last one, and stays: what was committed before it may be cut by whoever follows since.
     `deletion` is the last one, and stays.
+    `mapping_starts` are written by the leaders, ascending (`cluster.model.mapping_starts`).
     """
 
     topic_id: str
@@ -147,6 +158,7 @@ class PartitionState(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
     damaged: tuple[int, ...] = ()
     unclean_election: UncleanElection | None = None
     deletion: Deletion | None = None
+    mapping_starts: tuple[MappingStart, ...] = ()
 
     def __post_init__(self) -> None:
         if self.directories and len(self.directories) != len(self.replicas):

@@ -63,6 +63,11 @@ def has_owners(mode: GroupMode) -> bool:
     return mode is GroupMode.EXCLUSIVE
 
 
+def has_order(mode: GroupMode) -> bool:
+    """Whether the messages of a key are given out one behind the other."""
+    return mode in {GroupMode.KEY_ORDERED, GroupMode.EXCLUSIVE}
+
+
 def new_group(group_id: str, *, leader_epoch: int, start_offset: int, bounds: DeliverySettings) -> GroupInPartition:
     """A group that has done everything below `start_offset`."""
     return GroupDelivery(

@@ -171,10 +171,22 @@ class Look:
         return None
 
     def at_returned(self) -> WantedRange | None:
+        """What is at the readable end or above was given out when that was further on, and waits until it is again."""
+        held: list[int] = []
+        try:
+            return self._at_returned(held)
+        finally:
+            for offset in reversed(held):
+                self._state.returns.put_first(offset)
+
+    def _at_returned(self, held: list[int]) -> WantedRange | None:
         state = self._state
         while self._room and (offset := state.returns.pop()) is not None:
             if offset in state.pending or offset >= state.cursor:
                 continue  # an abort puts it back; the way onwards comes by
+            if offset >= self._readable_end:
+                held.append(offset)
+                continue
             run = self._candidates.run_at(offset, min(offset + 1, self._readable_end))
             if isinstance(run, WantedRange):
                 state.returns.put_first(offset)

@@ -6,6 +6,7 @@ from storage.delivery.partition_delivery import PartitionDelivery
 from storage.log.high_watermarks import HighWatermarks
 from storage.log.store import LogStore
 from storage.node.groups.delivery_snapshots import DeliverySnapshots
+from storage.node.groups.mapping_passages import MappingPassages
 from storage.node.groups.waiting import TopicReaders
 from storage.node.node_ports import NodePorts
 from storage.node.partition.batch_cache import BatchCache
@@ -25,6 +26,7 @@ def replica_context(
     me: ReplicaIdentity,
     logs: LogStore,
     high_watermarks: HighWatermarks,
+    passages: MappingPassages,
     *,
     sessions: FetchSessions,
     service: FetchService,
@@ -50,6 +52,7 @@ def replica_context(
         metadata=ports.metadata,
         dead_letters=ports.dead_letters,
         snapshots=snapshots,
+        passages=passages,
         cache=cache,
         clock=ports.clock,
         entropy=ports.entropy,

@@ -13,6 +13,7 @@ from storage.node.blocked_calls import BlockedCalls
 from storage.node.deletion_calls import DeletionCalls
 from storage.node.group_coordinators import GroupCoordinators
 from storage.node.group_starts import GroupStarts
+from storage.node.groups.mapping_passages import MappingPassages
 from storage.node.housekeeping import Housekeeping
 from storage.node.known_groups import KnownGroups
 from storage.node.leader_reads import LeaderReads
@@ -142,6 +143,7 @@ class StorageNode:
             self._me,
             self.logs,
             high_watermarks,
+            MappingPassages(self._projection, self._held, ports.metadata, ports.clock, self._settings),
             sessions=self._sessions,
             service=self._service,
             cache=self._cache,

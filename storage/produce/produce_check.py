@@ -52,5 +52,9 @@ def check_mapping(request: ProduceRequest, topic: Topic) -> None:
     """A partition that was chosen by an earlier mapping takes no new keys: whoever knows the present one has looked for
     them here, and may have stored them elsewhere since (rule R28). Raises ServerError CONFLICT."""
     if request.mapping != ANY_MAPPING and request.mapping < topic.mapping:
-        detail = f"The partitions of {topic.name} have just been changed, and nothing was stored here: send it again."
-        raise ServerError(ProblemCode.CONFLICT, detail, retry_after_ms=MAPPING_CHANGED_RETRY_MS)
+        raise mapping_is_over(topic)
+
+
+def mapping_is_over(topic: Topic) -> ServerError:
+    detail = f"The partitions of {topic.name} have just been changed, and nothing was stored here: send it again."
+    return ServerError(ProblemCode.CONFLICT, detail, retry_after_ms=MAPPING_CHANGED_RETRY_MS)

@@ -25,7 +25,12 @@ class InProcessNode:
         if request.is_retry:
             return False
         own = messages.ProduceRequest(
-            request.topic_id, request.partition, bytearray(request.batch), request.acks, request.timeout_ms
+            request.topic_id,
+            request.partition,
+            bytearray(request.batch),
+            request.acks,
+            request.timeout_ms,
+            mapping=request.mapping,
         )
         return self._node.begin_produce(own, waiter)
 

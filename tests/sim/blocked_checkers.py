@@ -14,6 +14,7 @@ from tests.sim.history import (
     Delivered,
     Faulted,
     History,
+    MappingBegan,
     Outcome,
     ReadRecord,
     Sent,
@@ -90,7 +91,7 @@ class OthersGoOn:
     def _left_undone(self, history: History, rested: DecidersRested) -> Iterator[str]:
         until_then = history.where(lambda event: event.began_ms <= rested.ended_ms)
         ends_ms, seeks, lost = last_ends_that_went_well(until_then), Seeks(until_then), lost_answers(until_then)
-        key_of, log = keys_of(history), final_log(history)
+        key_of, log, walls = keys_of(history), final_log(history), _Walls(history)
         blocked = [each for each in until_then.of(BlockedListed) if each.began_ms >= rested.began_ms]
         for group, queue in self._places:
             left: list[tuple[LeasePlace, ReadRecord]] = []
@@ -102,9 +103,28 @@ class OthersGoOn:
                     if name == queue
                     and not is_done(place := (group, queue, partition, record.offset), ends_ms, seeks)
                     and not any(is_held_by(self._groups, record.offset, key_of.get(record.uid), by) for by in holding)
+                    and not any(walls.hold_up(place, by) for by in blocked if (by.group, by.queue) == (group, queue))
                 ]
             for place, record in left[lost[group, queue] :]:
                 yield f"{place}, {record.uid}, was not done by {rested.ended_ms}, and nothing blocked is before it"
+
+
+class _Walls:
+    """What was stored after the partitions of a topic had changed waits for what was before, in all other partitions;
+    and so does, behind the next change, what is in the same one."""
+
+    def __init__(self, history: History) -> None:
+        self._starts: dict[tuple[str, int], list[MappingBegan]] = defaultdict(list)
+        for began in history.of(MappingBegan):
+            self._starts[began.queue, began.partition].append(began)
+
+    def hold_up(self, place: LeasePlace, blocked: BlockedListed) -> bool:
+        _, queue, partition, offset = place
+        behind = [each.mapping for each in self._starts[queue, blocked.partition] if each.offset > blocked.offset]
+        if not behind:
+            return False
+        first = min(behind) + (partition == blocked.partition)
+        return any(each.mapping >= first and each.offset <= offset for each in self._starts[queue, partition])
 
 
 class _WaysOut:

@@ -65,6 +65,10 @@ class Doings:
         """All that the partition has in the end, by offset."""
         return sorted(self._log.get(place[1:], []), key=lambda record: record.offset)
 
+    def has_sought(self, place: GroupPlace, *, before_ms: float) -> bool:
+        """Whether the group may have, in this partition."""
+        return any(sought.began_ms <= before_ms for sought in self._seeks.of(place))
+
     def span_of(self, delivered: Delivered) -> Span | None:
         """The one that it surely belongs to; None where a seek may have come between, or one is never over."""
         place = lease_place_of(delivered)[:3]

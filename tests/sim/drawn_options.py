@@ -102,8 +102,6 @@ def draw_cluster_options(seed: int) -> Options:
     faults = faults or (Fault.KILL,)
     faults += tuple(kind for kind in LATE_FAULTS if random.Random(f"{kind.value} {seed}").random() < share)
     ordered_groups = _ordered_groups(seed)
-    if any(group.mode is GroupMode.KEY_ORDERED for group in ordered_groups):
-        faults = tuple(kind for kind in faults if kind is not Fault.GROW)  # a topic in the order of its keys does not
     nodes = rng.choice((3, 3, 3, 3, 4, 5, 2, 1))
     replication_factor = min(nodes, rng.choice((3, 3, 3, 3, 2, 1)))
     min_insync_replicas = rng.choice((2, 2, 2, 1)) if replication_factor >= 3 else 1

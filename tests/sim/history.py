@@ -306,9 +306,19 @@ class Elected(Event, frozen=True, kw_only=True):
     leader: int
 
 
+class MappingBegan(Event, frozen=True, kw_only=True):
+    """From `offset` on a partition is filled by this mapping of its topic, or a later one, as its leader says."""
+
+    queue: str
+    partition: int
+    mapping: int
+    offset: int
+
+
 _Kind = TypeVar("_Kind", bound=Event)
 _Known = (
     Elected
+    | MappingBegan
     | Sent
     | Delivered
     | Settled

@@ -31,7 +31,7 @@ from tests.sim.log_checkers import (
     SendersKeepTheirOrder,
 )
 from tests.sim.options import Options
-from tests.sim.order_checkers import KeysAreInOrder, PartitionsAreInOrder
+from tests.sim.order_checkers import KeysAreInOrder, KeysStayInOrderWhereTheyMove, PartitionsAreInOrder
 from tests.sim.owner_checkers import (
     EarlierOwnersAreRefused,
     OneOwnerAtATime,
@@ -102,6 +102,12 @@ def checkers_for(
             KeysAreInOrder(
                 options.ordered(GroupMode.KEY_ORDERED),
                 max_attempts=given_up_after,
+                dead_letter_queues=dead_letter_queues,
+                unnoticed_ms=unnoticed_ms,
+            ),
+            KeysStayInOrderWhereTheyMove(
+                [group.name for group in options.ordered_groups],
+                max_attempts=max_attempts,
                 dead_letter_queues=dead_letter_queues,
                 unnoticed_ms=unnoticed_ms,
             ),

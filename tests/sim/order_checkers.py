@@ -1,5 +1,6 @@
 """Invariants of groups that keep an order: what is behind a message waits for it."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -64,6 +65,79 @@ class KeysAreInOrder:
                 if not any(_is_one_answer(other, delivered) for other in doings.deliveries[place][message.offset]):
                     yield delivered, message
                     break
+
+
+class KeysStayInOrderWhereTheyMove:
+    """27. In a group with an order a message is delivered when each one of its key is done that is in another partition
+    of the topic, and was stored, as its sender was told, before this one was sent for the first time.
+
+    A seek is of one partition, so nothing is said of partitions that the group has sought in."""
+
+    def __init__(
+        self,
+        groups: Iterable[str],
+        *,
+        max_attempts: Mapping[str, int],
+        dead_letter_queues: Mapping[tuple[str, str], str],
+        unnoticed_ms: float = 0,
+    ) -> None:
+        self._groups = frozenset(groups)
+        self._max_attempts = max_attempts
+        self._dead_letter_queues = dead_letter_queues
+        self._unnoticed_ms = unnoticed_ms
+
+    def check(self, history: History) -> list[str]:
+        doings = Doings(
+            history, self._groups, max_attempts=self._max_attempts, dead_letter_queues=self._dead_letter_queues
+        )
+        sends = _Sends(history)
+        unnoticed = Unnoticed(history, unnoticed_ms=self._unnoticed_ms)
+        return [
+            f"{lease_place_of(delivered)} was delivered to {delivered.consumer} at {delivered.began_ms}, and offset "
+            f"{before.offset} of partition {before.partition}, of the same key {before.key}, is not done"
+            for place in doings.deliveries
+            for delivered in doings.in_order(place)
+            if not unnoticed.may_explain(delivered)
+            for before in self._overtaken(place, delivered, doings, sends)
+        ]
+
+    @staticmethod
+    def _overtaken(place: GroupPlace, delivered: Delivered, doings: Doings, sends: "_Sends") -> Iterator[Sent]:
+        group, queue, partition = place
+        for stored in sends.before(delivered.uid, queue):
+            if stored.partition == partition:
+                continue
+            other = (group, queue, stored.partition)
+            if any(doings.has_sought(each, before_ms=delivered.ended_ms) for each in (place, other)):
+                continue
+            message = next((each for each in doings.messages(other) if each.offset == stored.offset), None)
+            beginning = Span(0, -math.inf)
+            if message is None or doings.may_be_done(other, message, beginning, before_ms=delivered.ended_ms):
+                continue
+            yield stored
+
+
+class _Sends:
+    """Those that were answered with a place, by queue and key."""
+
+    def __init__(self, history: History) -> None:
+        self._first: dict[str, Sent] = {}
+        self._stored: dict[tuple[str, str], list[Sent]] = defaultdict(list)
+        for sent in history.of(Sent):
+            if sent.key is None:
+                continue
+            first = self._first.setdefault(sent.uid, sent)
+            if sent.began_ms < first.began_ms:
+                self._first[sent.uid] = sent
+            if sent.outcome is Outcome.OK:
+                self._stored[sent.queue, sent.key].append(sent)
+
+    def before(self, uid: str, queue: str) -> list[Sent]:
+        """Of the same key, and stored when the message was first sent."""
+        first = self._first.get(uid)
+        if first is None or first.key is None:
+            return []
+        return [sent for sent in self._stored[queue, first.key] if sent.ended_ms < first.began_ms]
 
 
 class PartitionsAreInOrder:

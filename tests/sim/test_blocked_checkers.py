@@ -14,7 +14,16 @@ from tests.sim.delivery_checkers import (
     OneLeaseAtATime,
     StaleReceiptsAreRefused,
 )
-from tests.sim.history import AutoAckedAnswerLost, BlockedListed, Decided, DecidersRested, Event, History, Outcome
+from tests.sim.history import (
+    AutoAckedAnswerLost,
+    BlockedListed,
+    Decided,
+    DecidersRested,
+    Event,
+    History,
+    MappingBegan,
+    Outcome,
+)
 from tests.sim.options import OrderedGroup
 from tests.sim.order_checkers import KeysAreInOrder, PartitionsAreInOrder
 from tests.sim.test_checkers import DLQ, ISLAND, REPLACED, delivered, later, log, record, sent, settled
@@ -50,6 +59,11 @@ def rested(from_ms: float, to_ms: float) -> DecidersRested:
     return DecidersRested(began_ms=from_ms, ended_ms=to_ms)
 
 
+def grown(partition: int, offset: int) -> MappingBegan:
+    return MappingBegan(began_ms=5, ended_ms=5, queue="q", partition=partition, mapping=1, offset=offset)
+
+
+ELSEWHERE = [blocked(60), log(record(0, "m9"), partition=1)]
 AGAIN, BEHIND, OTHER = (later(delivered(offset), 50) for offset in (0, 2, 1))  # at 60
 LAST = delivered(0, 3, serial=3)  # at 10
 RELEASED = later(delivered(0, 1, serial=1_025), 50)
@@ -114,8 +128,21 @@ GOOD_AND_BAD: list[tuple[Checker, dict[str, list[Event]], dict[str, list[Event]]
     ),
     (
         OthersGoOn(BY_PARTITION, dead_letter_queues=DLQ),
-        {"the partition is held up": [blocked(60), rested(50, 90)]},
-        {"what is before it": [blocked(60, offset=1, key="b"), rested(50, 90)]},
+        {
+            "the partition is held up": [blocked(60), rested(50, 90)],
+            "what came after a growth": [*ACKS, grown(0, 3), grown(1, 0), *ELSEWHERE, rested(50, 90)],
+        },
+        {
+            "what is before it": [blocked(60, offset=1, key="b"), rested(50, 90)],
+            "what came after a growth, behind which it is itself": [
+                *ACKS,
+                grown(0, 0),
+                grown(1, 0),
+                *ELSEWHERE,
+                rested(50, 90),
+            ],
+            "what came before a growth": [*ACKS, grown(0, 3), grown(1, 1), *ELSEWHERE, rested(50, 90)],
+        },
     ),
     (
         KeysAreInOrder(["g"], **WORDS),

@@ -18,7 +18,7 @@ from tests.sim.history import (
     PartitionOwned,
 )
 from tests.sim.options import OrderedGroup
-from tests.sim.order_checkers import KeysAreInOrder, PartitionsAreInOrder
+from tests.sim.order_checkers import KeysAreInOrder, KeysStayInOrderWhereTheyMove, PartitionsAreInOrder
 from tests.sim.owner_checkers import (
     EarlierOwnersAreRefused,
     OneOwnerAtATime,
@@ -80,7 +80,29 @@ def owned(member: str, ownership: int, **changes: Any) -> PartitionOwned:
 LOST = AutoAckedAnswerLost(began_ms=5, ended_ms=6, group="g", queue="q", messages_max=1)
 HEARD = asked("c", 10)
 
+MOVED = sent("m5", 0, key="a", partition=1, began_ms=5, ended_ms=6)
+GROWN: list[Event] = [*WORLD, MOVED, log(record(0, "m5"), partition=1)]
+ELSEWHERE = later(delivered(0, uid="m5", partition=1), 20)
+BOTH_DONE = [FIRST, ACKED, delivered(2), later(settled(offset=2), 0)]
+
 GOOD_AND_BAD: list[tuple[Checker, dict[str, list[Event]], dict[str, list[Event]]]] = [
+    (
+        KeysStayInOrderWhereTheyMove(["g"], **WORDS),
+        {
+            "all of its key are done": [*GROWN, *BOTH_DONE, ELSEWHERE],
+            "one may be": [*GROWN, FIRST, ACKED, settled(offset=2, outcome=Outcome.UNKNOWN), ELSEWHERE],
+            "its sender did not wait": [*WORLD, *GROWN[4:], sent("m5", 0, key="a", partition=1), ELSEWHERE],
+            "it was sent before, and came again": [*GROWN, sent("m5", key="a"), ELSEWHERE],
+            "of another key": [*GROWN, sent("m5", 0, key="c", partition=1), later(delivered(1, partition=1), 20)],
+            "one was sought past": [*GROWN, sought(3, 15), later(ELSEWHERE, 200)],
+            "of another group": [*GROWN, later(delivered(0, uid="m5", partition=1, group="h"), 20)],
+        },
+        {
+            "none is done": [*GROWN, ELSEWHERE],
+            "the last is not": [*GROWN, FIRST, ACKED, ELSEWHERE],
+            "the last is, later": [*GROWN, FIRST, ACKED, delivered(2), later(settled(offset=2), 100), ELSEWHERE],
+        },
+    ),
     (
         KeysAreInOrder(["g"], **WORDS),
         {

@@ -20,6 +20,7 @@ from cluster.metadata.producer_state import ProducerState
 from cluster.metadata.steering_state import SteeringState
 from cluster.model import keys
 from cluster.model.codec import encode
+from cluster.model.mapping_starts import next_ordered_mappings
 from cluster.model.topic_mapping import remapped
 from cluster.model.values import (
     Group,
@@ -210,8 +211,17 @@ class MemoryTopics:
         self._metadata.topics_by_name[name] = topic
         return topic
 
+    def keeps_order_when_changed(self, topic: Topic) -> bool:
+        return next_ordered_mappings(topic) == topic.mapping + 1
+
     def _remapped(self, topic: Topic, partitions: int, decommissioned: Sequence[int]) -> Topic:
-        return remapped(topic, partitions=partitions, decommissioned=decommissioned, now_ms=self._clock.now_ms())
+        return remapped(
+            topic,
+            partitions=partitions,
+            decommissioned=decommissioned,
+            ordered_mappings=next_ordered_mappings(topic),
+            now_ms=self._clock.now_ms(),
+        )
 
     async def delete(self, name: str) -> None:
         if self._metadata.topics_by_name.pop(name, None) is None:

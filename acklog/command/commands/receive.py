@@ -28,6 +28,8 @@ _REASONS = {
     "NO_PARTITIONS": "Other members have all partitions. Who has what: acklog groups describe",
     "REBALANCING": "Partitions change hands: the former owner has messages that it has not settled.",
     "BLOCKED": "Messages whose attempts are used up hold up those behind them. See: acklog keys list",
+    "WAITING_FOR_GROWTH": "What was sent since the topic's partitions changed waits for what was sent before. "
+    "Where that is: acklog groups lag --partitions",
     "PAUSED": "The group is paused, or a part of it. See: acklog groups show",
     "UNAVAILABLE": "The others have nothing, and some partitions have no leader that answers now. Try again.",
     "SHUTTING_DOWN": "The server is shutting down.",

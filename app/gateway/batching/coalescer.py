@@ -25,7 +25,7 @@ from app.calls.send import Records
 from app.calls.send_result import Placed
 from app.gateway.batching.flight import Flight
 from cluster.errors import ServerError
-from storage.rpc.messages import ProduceResponse
+from storage.rpc.messages import ANY_MAPPING, ProduceResponse
 
 RECORD_OVERHEAD_BYTES = 192  # of a record's framing, timestamp and content type
 
@@ -46,8 +46,8 @@ class Choose(Protocol):
 ANY_PARTITION = -1
 """Of messages without a key."""
 
-Place = tuple[str, int, int]
-"""Topic id, partition or ANY_PARTITION, acks."""
+Place = tuple[str, int, int, int]
+"""Topic id, partition or ANY_PARTITION, acks, and the mapping that put the messages there, or ANY_MAPPING."""
 
 
 class Waiter(Protocol):
@@ -106,11 +106,12 @@ class _Flight(Flight):
         topic_id: str,
         partition: int,
         acks: int,
+        mapping: int,
         deadline_ms: int,
         waiting: list[Waiter],
         ended: Callable[[], None],
     ) -> None:
-        super().__init__(topic_id, partition, acks, deadline_ms)
+        super().__init__(topic_id, partition, acks, deadline_ms, mapping)
         self._waiting = waiting
         self.ended = ended
 
@@ -172,15 +173,25 @@ class Coalescer:
         """To how many destinations messages wait, or are under way."""
         return len(self._waves)
 
-    def add(self, topic_id: str, partition: int, acks: int, record: Record | PlainRecord) -> "asyncio.Future[Placed]":
+    def add(
+        self, topic_id: str, partition: int, acks: int, record: Record | PlainRecord, mapping: int = ANY_MAPPING
+    ) -> "asyncio.Future[Placed]":
         """Where the message is, once it is durable as `acks` asks; fails with ServerError."""
         future: asyncio.Future[Placed] = asyncio.get_running_loop().create_future()
-        self.enqueue(topic_id, partition, acks, record, future)
+        self.enqueue(topic_id, partition, acks, record, future, mapping)
         return future
 
-    def enqueue(self, topic_id: str, partition: int, acks: int, record: Record | PlainRecord, waiter: Waiter) -> None:
+    def enqueue(
+        self,
+        topic_id: str,
+        partition: int,
+        acks: int,
+        record: Record | PlainRecord,
+        waiter: Waiter,
+        mapping: int = ANY_MAPPING,
+    ) -> None:
         """As `add`, for a waiter of the caller's own."""
-        place = (topic_id, partition, acks)
+        place = (topic_id, partition, acks, mapping)
         size = _size_of(record)
         lane = self._lanes.get(place)
         if lane is None:
@@ -239,9 +250,9 @@ class Coalescer:
         lane.pending = None
         lane.in_flight += 1
         wave.in_flight += 1
-        topic_id, partition, acks = place
+        topic_id, partition, acks, mapping = place
         ended = partial(self._ended, place, lane, wave)
-        flight = _Flight(topic_id, partition, acks, pending.deadline_ms, pending.waiting, ended)
+        flight = _Flight(topic_id, partition, acks, mapping, pending.deadline_ms, pending.waiting, ended)
         try:
             if partition == ANY_PARTITION:
                 flight.partition = self._choose_any(topic_id, pending.size_bytes)

@@ -4,23 +4,26 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
-from storage.rpc.messages import ProduceResponse
+from storage.rpc.messages import ANY_MAPPING, ProduceResponse
 
 
 class Flight(ABC):
     """What the node that leads the partition is asked to store, and who hears of it: exactly one of `stored` and
     `failed` is called, in a turn of the event loop of its own.
 
+    `mapping` is what put it into its partition (ANY_MAPPING: no key of its messages did).
+
     It is the node's `ProduceWaiter`. The node is about to tell others, too, and is not to wait for what follows.
     """
 
-    __slots__ = ("_ended_badly", "acks", "batch", "deadline_ms", "partition", "topic_id")
+    __slots__ = ("_ended_badly", "acks", "batch", "deadline_ms", "mapping", "partition", "topic_id")
     batch: bytearray
     _ended_badly: Callable[["Flight", BaseException], None]
 
-    def __init__(self, topic_id: str, partition: int, acks: int, deadline_ms: int) -> None:
+    def __init__(self, topic_id: str, partition: int, acks: int, deadline_ms: int, mapping: int = ANY_MAPPING) -> None:
         self.topic_id = topic_id
         self.partition = partition
+        self.mapping = mapping
         self.acks = acks
         self.deadline_ms = deadline_ms
 

@@ -48,10 +48,11 @@ class LeaseFinder:
         consumer: str,
         max_messages: int,
         visibility_ms: int,
+        wall: int,
         *,
         filters: tuple[str, ...] = (),
     ) -> list[Lease]:
-        """None where there are none, or it has looked for long enough. `filters` are the group's.
+        """Below `wall`. None where there are none, or it has looked for long enough. `filters` are the group's.
 
         Where all that it saw is passed over, that is durable before it looks on (rule R41), or gathered where a filter
         does so; and one receive holds up nobody for longer than a look takes. What it has it gives at once where seeing
@@ -67,7 +68,7 @@ class LeaseFinder:
                     consumer=consumer,
                     max_messages=max_messages - len(leases),
                     visibility_ms=visibility_ms,
-                    readable_end=self._host.readable_end,
+                    readable_end=min(self._host.readable_end, wall),
                     now_ms=self._clock.monotonic_ms(),
                 )
                 leases += received.leases

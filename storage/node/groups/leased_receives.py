@@ -72,8 +72,9 @@ class LeasedReceives:
         max_messages: int,
         max_bytes: int,
         is_first: bool,
+        wall: int,
     ) -> Share:
-        """Lease messages and read them. The first message of an answer is given whatever its size.
+        """Lease messages below `wall` and read them. The first message of an answer is given whatever its size.
 
         Raises ServerError: RECORDS_CORRUPT (the damaged messages stay leased, so that they are tried again later, and
         do not hide the others from groups that pass them), STORAGE_FAILED, UNAVAILABLE (this leader may be over).
@@ -81,7 +82,7 @@ class LeasedReceives:
         visibility_ms = settings.visibility_ms if request.visibility_ms is None else request.visibility_ms
         damage, wanted, has_more = None, max_messages, False
         for _ in range(self._damaged_batches_max):
-            leases, has_more = await self._find(state, request, settings, wanted, visibility_ms)
+            leases, has_more = await self._find(state, request, settings, wanted, visibility_ms, wall)
             if not leases:
                 break
             self._steps.arm_at(self._clock.monotonic_ms() + visibility_ms)
@@ -95,15 +96,21 @@ class LeasedReceives:
         return Share([], 0, True) if has_more else NOTHING
 
     async def _find(
-        self, state: GroupInPartition, request: ReceiveRequest, settings: GroupSettings, wanted: int, visibility_ms: int
+        self,
+        state: GroupInPartition,
+        request: ReceiveRequest,
+        settings: GroupSettings,
+        wanted: int,
+        visibility_ms: int,
+        wall: int,
     ) -> tuple[list[Lease], bool]:
-        """Leases, and whether a filter of the request's own has more to look at."""
+        """Leases, and whether a filter of the request's own has more to look at: such a group knows no wall."""
         filters = () if settings.filter is None else (settings.filter,)
         if request.filter:
             assert isinstance(state, GroupDelivery), "a group that takes filters of calls leases message by message"
             filters = (*filters, request.filter)
             return await self._finder.find_matching(state, request.consumer, wanted, visibility_ms, filters=filters)
-        leases = await self._finder.find(state, request.consumer, wanted, visibility_ms, filters=filters)
+        leases = await self._finder.find(state, request.consumer, wanted, visibility_ms, wall, filters=filters)
         if filters:
             self._steps.arm()  # what was passed over is to be recorded
         return leases, False

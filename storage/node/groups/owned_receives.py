@@ -57,6 +57,7 @@ class OwnedReceives:
         max_messages: int,
         max_bytes: int,
         is_first: bool,
+        wall: int,
     ) -> OwnedShare:
         """As `LeasedReceives.give`, for who owns the partition. It may change hands by this. Raises ServerError, also
         what the append of a record raises."""
@@ -64,7 +65,7 @@ class OwnedReceives:
             decision = await self._claimed(state, claim)
             if decision.verdict is not ClaimVerdict.OWNED:
                 return OwnedShare(NOTHING, decision.verdict, decision.needed)
-            share = await self._receives.give(state, request, settings, max_messages, max_bytes, is_first)
+            share = await self._receives.give(state, request, settings, max_messages, max_bytes, is_first, wall)
             return OwnedShare(share, decision.verdict)
 
     async def claim(self, state: GroupInPartition, claim: OwnershipClaim) -> ClaimVerdict:

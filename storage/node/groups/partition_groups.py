@@ -18,12 +18,14 @@ from cluster.ports.entropy import Entropy
 from storage.delivery.group_in_partition import GroupInPartition, SettleDecision
 from storage.delivery.handover import ClaimVerdict, OwnershipClaim
 from storage.delivery.records import Acked, GroupRemoved, Returned, Started
+from storage.delivery.states import MessageState
 from storage.node.groups.cut_log import gone_with_log
 from storage.node.groups.delivery_host import DeliveryHost
 from storage.node.groups.delivery_steps import DeliverySteps
 from storage.node.groups.group_positions import position_of
 from storage.node.groups.leased_receives import NOTHING, LeasedReceives, Share, item_of
 from storage.node.groups.owned_receives import OwnedReceives, OwnedShare
+from storage.node.groups.partition_walls import PartitionWalls
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.partition.partition_host import PartitionHost
 from storage.node.partition.record_reader import RecordReader
@@ -35,7 +37,11 @@ logger = structlog.get_logger(__name__)
 
 GROUP_LIMIT_RETRY_MS = 1000
 _LIMITS = ("IN_FLIGHT_LIMIT", "IN_FLIGHT_LIMIT_OF_RETURNED", "IN_FLIGHT_LIMIT_PER_KEY")
-_REASONS = (*_LIMITS, "PAUSED", "REBALANCING", "ALL_LEASED", "DELAYED", "BLOCKED", "FILTER_REACH", "EMPTY")
+WAITING_FOR_GROWTH = "WAITING_FOR_GROWTH"
+BEHIND_GROWTH = "waitingForGrowth"
+"""The state of a message for a group that does not get it before it has done what was sent before a growth."""
+_WAITING = ("REBALANCING", "ALL_LEASED", "DELAYED", "BLOCKED", "FILTER_REACH", WAITING_FOR_GROWTH)
+_REASONS = (*_LIMITS, "PAUSED", *_WAITING, "EMPTY")
 """What a consumer should know first."""
 _UNKNOWN_HERE = frozenset({ProblemCode.NOT_DELIVERED, ProblemCode.MESSAGE_NOT_FOUND, ProblemCode.INVALID_RECEIPT})
 """What another leader may know."""
@@ -56,6 +62,7 @@ class PartitionGroups:
         delivery: DeliveryHost,
         reader: RecordReader,
         steps: DeliverySteps,
+        walls: PartitionWalls,
         *,
         clock: Clock,
         entropy: Entropy,
@@ -70,6 +77,7 @@ class PartitionGroups:
         )
         self._owned = OwnedReceives(self._receives, delivery, steps, clock=clock, on_returned=self.something_returned)
         self._steps = steps
+        self._walls = walls
         self._clock = clock
         self._entropy = entropy
         self._settings = settings
@@ -164,6 +172,7 @@ class PartitionGroups:
         await self._delivery.commit(GroupRemoved(group_id))
         self._owned.forget(group_id)
         self.serving_turns.pop(group_id, None)
+        self._walls.forget(group_id)
 
     # --- receive ---------------------------------------------------------------------------------------------------
 
@@ -177,7 +186,8 @@ class PartitionGroups:
         self._delivery.check_sure()
         if state.progress < self._host.readable_start:
             await self._jump(state)
-        return await self._receives.give(state, request, group.settings, max_messages, max_bytes, is_first)
+        wall = await self._walls.end_for(group, state)
+        return await self._receives.give(state, request, group.settings, max_messages, max_bytes, is_first, wall)
 
     async def receive_owned(
         self,
@@ -195,7 +205,8 @@ class PartitionGroups:
         self._delivery.check_sure()
         if state.progress < self._host.readable_start:
             await self._jump(state)
-        return await self._owned.give(state, claim, request, group.settings, max_messages, max_bytes, is_first)
+        wall = await self._walls.end_for(group, state)
+        return await self._owned.give(state, claim, request, group.settings, max_messages, max_bytes, is_first, wall)
 
     def release_delivered(self, group_id: str, message: DeliveredMessage) -> None:
         """The answer with this message could not be written."""
@@ -212,7 +223,14 @@ class PartitionGroups:
         state = self._state.group(group_id)
         if state is None:
             return "EMPTY"
-        return state.empty_reason(readable_end=self._host.readable_end, now_ms=self._clock.monotonic_ms())
+        wall, readable_end = self._walls.met_by(group_id), self._host.readable_end
+        reason = state.empty_reason(readable_end=min(readable_end, wall), now_ms=self._clock.monotonic_ms())
+        return WAITING_FOR_GROWTH if reason == "EMPTY" and wall < readable_end else reason
+
+    def progress_of(self, group_id: str) -> int | None:
+        """The first offset that the group has not done; None before its first contact."""
+        state = self._state.group(group_id)
+        return None if state is None else state.progress
 
     # --- settle ----------------------------------------------------------------------------------------------------
 
@@ -304,6 +322,10 @@ class PartitionGroups:
         """There may be messages for the group, or room for them: whoever waits looks again."""
         self._on_returned(group_id, self._host.partition)
 
+    def close(self) -> None:
+        """Nothing is asked of it any more."""
+        self._walls.close()
+
     # --- look ------------------------------------------------------------------------------------------------------
 
     def positions(self) -> list[GroupPosition]:
@@ -315,10 +337,11 @@ class PartitionGroups:
         views = []
         for state in self._state.groups():
             found = state.describe(offset, readable_end=self._host.readable_end, now_ms=now_ms)
+            is_behind_wall = found.state == MessageState.WAITING.value and offset >= self._walls.met_by(state.group_id)
             views.append(
                 MessageInGroup(
                     state.group_id,
-                    found.state,
+                    BEHIND_GROWTH if is_behind_wall else found.state,
                     found.attempts,
                     found.until_ms,
                     found.consumer,

@@ -19,6 +19,7 @@ from storage.log.partition_log import PartitionLog
 from storage.node.partition.batch_cache import BatchCache
 from storage.node.partition.commit_waiters import CommitWaiters
 from storage.node.partition.keyed_runs import KeyedRuns
+from storage.node.partition.mapping_gate import MappingGate
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.partition.pending_append import OVERLOADED_RETRY_MS, PendingAppend, unconfirmed
 from storage.node.partition.readable_start import readable_start
@@ -28,13 +29,7 @@ from storage.produce.producer_fence import check_producer
 from storage.produce.producer_window import Known, ProducerWindow
 from storage.replication.leader_events import Refusal
 from storage.replication.leadership import UNAVAILABLE_RETRY_MS, Leadership, check_sure
-from storage.rpc.messages import (
-    ACKS_ALL,
-    KeyedResult,
-    KnownKeysRequest,
-    ProduceRequest,
-    ProduceResponse,
-)
+from storage.rpc.messages import ACKS_ALL, ANY_MAPPING, KeyedResult, KnownKeysRequest, ProduceRequest, ProduceResponse
 from storage.rpc.node_api import ProduceWaiter
 from storage.rpc.producer_epoch import ProducerEpoch
 
@@ -54,6 +49,7 @@ class PartitionHost:
         producers: ProducerWindow,
         find_producer: Callable[[str], NamedProducer | None],
         leadership: Leadership,
+        gate: MappingGate,
         cache: BatchCache,
         clock: Clock,
         settings: NodeSettings,
@@ -63,6 +59,7 @@ class PartitionHost:
         self.log = log
         self.leader_epoch = leadership.leader_epoch
         self._waiters = CommitWaiters(leadership.high_watermark(log.key.kind), clock)
+        self.gate = gate
         self._leadership = leadership
         self._keyed = keyed
         self._tokens = tokens
@@ -238,11 +235,15 @@ class PartitionHost:
         append = PendingAppend(
             self, batch, request.acks, waiter, leader_epoch=self.leader_epoch, source=source, token=token
         )
+        append.is_by_mapping = request.mapping != ANY_MAPPING
         try:
+            if append.is_by_mapping:
+                self.gate.check(request.mapping, self.topic)
             self.log.append_and_tell(batch, append, leader_epoch=self.leader_epoch)
         except Exception:
             self._keyed.release(token)
             raise
+        self.gate.under_way += append.is_by_mapping
         self._inbox_bytes += len(batch)
         append.begin(request.timeout_ms)
 
@@ -285,6 +286,7 @@ class PartitionHost:
         if append.source is not None:
             self._sent.refused(append.source)
         self._keyed.release(append.token)
+        self.gate.under_way -= append.is_by_mapping
         append.fail(error)
         self._tell_settled()
 
@@ -340,6 +342,7 @@ class PartitionHost:
     def _complete(self) -> None:
         while self._uncommitted and self._uncommitted[0].appended.next_offset <= self.high_watermark:
             done = self._uncommitted.popleft()
+            self.gate.under_way -= done.is_by_mapping
             if done.token is not None:
                 self._keyed.stored(done.token, done.appended.base_offset, self.leader_epoch, self.log.key.kind)
             if done.acks == ACKS_ALL:
@@ -374,6 +377,7 @@ class PartitionHost:
 
     def _end(self, append: PendingAppend) -> None:
         self._keyed.release(append.token)
+        self.gate.under_way -= append.is_by_mapping
         append.fail(self._unknown())
 
     def _unknown(self) -> ServerError:

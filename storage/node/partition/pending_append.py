@@ -25,7 +25,8 @@ class PendingAppend:
     """The one place where an append's outcome is noted, from the log to the producer: `waiter` is told once, where the
     batch is, why it is not, or that the time was up.
 
-    `token` holds its idempotency keys; `appended` is known when it is durable here.
+    `token` holds its idempotency keys; `is_by_mapping`: its topic's mapping put it into this partition. `appended` is
+    known when it is durable here.
     """
 
     __slots__ = (
@@ -36,6 +37,7 @@ class PendingAppend:
         "acks",
         "appended",
         "batch",
+        "is_by_mapping",
         "leader_epoch",
         "source",
         "token",
@@ -62,6 +64,7 @@ class PendingAppend:
         self.leader_epoch = leader_epoch
         self.source = source
         self.token = token
+        self.is_by_mapping = False
 
     # --- what the log says -----------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from cluster.metadata.metadata_view import MetadataView
 from cluster.model import keys
 from cluster.model.codec import decode, encode
 from cluster.model.hand_over import hand_overs_forgotten, handed_over
+from cluster.model.mapping_starts import latest_mapping, started
 from cluster.model.partition_change import without_damaged
 from cluster.model.values import PartitionState
 from cluster.ports.coordination import (
@@ -102,6 +103,24 @@ class IsrWriter:
         identity = ReplicaIdentity(successor.node_id, successor.incarnation, successor.directory_id)
         is_done = await self._write(key, changed, (replica, identity))
         return changed.leader if is_done else None
+
+    def has_started(self, partition: PartitionId, mapping: int) -> bool:
+        """Whether the metadata shows that the mapping has begun there."""
+        state = self._metadata.partition(partition.topic_id, partition.partition)
+        return state is not None and latest_mapping(state) >= mapping
+
+    async def start_mapping(
+        self, partition: PartitionId, node_id: int, *, leader_epoch: int, mapping: int, offset: int
+    ) -> None:
+        """The node, which leads in this epoch, has nothing at `offset` or above that an earlier mapping put there.
+        Whether it was done the partition's key will tell."""
+        key = keys.partition(partition.topic_id, partition.partition)
+        state = self._metadata.partition(partition.topic_id, partition.partition)
+        if state is None or (state.leader, state.leader_epoch) != (node_id, leader_epoch):
+            return
+        changed = started(state, mapping, offset)
+        if changed is not None:
+            await self._write(key, changed, ())  # while the key says that it leads it does, registered or not
 
     async def forget_hand_overs(self, partition: PartitionId, replica: ReplicaIdentity) -> None:
         """`replica` leads. Whether it was done the partition's key will tell."""

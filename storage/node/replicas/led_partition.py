@@ -100,5 +100,6 @@ class Partition:
         self.host.stop_waiting()
         self.schedule.scheduled.stop_waiting()
         await self.schedule.close()
+        self.groups.close()
         await self.steps.close()
         await self.delivery.close()

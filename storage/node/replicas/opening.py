@@ -24,10 +24,13 @@ from storage.node.groups.dead_letter_sink import DeadLetterSink
 from storage.node.groups.delivery_host import DeliveryHost
 from storage.node.groups.delivery_snapshots import DeliverySnapshots
 from storage.node.groups.delivery_steps import DeliverySteps
+from storage.node.groups.mapping_passages import MappingPassages
 from storage.node.groups.partition_groups import PartitionGroups
+from storage.node.groups.partition_walls import PartitionWalls
 from storage.node.partition.batch_cache import BatchCache
 from storage.node.partition.keyed_log import read_keys
 from storage.node.partition.keyed_runs import KeyedRuns
+from storage.node.partition.mapping_gate import MappingGate
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.partition.partition_host import PartitionHost
 from storage.node.partition.record_reader import RecordReader
@@ -67,6 +70,7 @@ class PartitionOpener:
         metadata: MetadataView,
         dead_letters: DeadLetterSink,
         snapshots: DeliverySnapshots,
+        passages: MappingPassages,
         cache: BatchCache,
         clock: Clock,
         entropy: Entropy,
@@ -79,6 +83,7 @@ class PartitionOpener:
         self._metadata = metadata
         self._dead_letters = dead_letters
         self._snapshots = snapshots
+        self._passages = passages
         self._cache = cache
         self._clock = clock
         self._entropy = entropy
@@ -108,6 +113,7 @@ class PartitionOpener:
         log = replica.logs[LogKind.MESSAGES]
         keyed = KeyedRuns(await self._rebuild_dedup(replica), replica, self._clock)
         tokens = count(1)
+        gate = MappingGate(partial(self._metadata.partitions, topic.id))
 
         def host_of(kind: int, on_high_watermark: Callable[[int], None]) -> PartitionHost:
             return PartitionHost(
@@ -118,6 +124,7 @@ class PartitionOpener:
                 producers=replica.producers[kind],
                 find_producer=lambda producer_id: self._metadata.producers.find(producer_id),
                 leadership=replica,
+                gate=gate,
                 cache=self._cache,
                 clock=self._clock,
                 settings=self._settings,
@@ -153,6 +160,9 @@ class PartitionOpener:
             delivery,
             reader,
             steps,
+            PartitionWalls(
+                host, self._passages, clock=self._clock, on_returned=lambda group_id: on_returned(group_id, number)
+            ),
             clock=self._clock,
             entropy=self._entropy,
             settings=self._settings,

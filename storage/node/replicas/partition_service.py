@@ -7,6 +7,7 @@ from cluster.errors import ServerError
 from storage.node.partition.batch_cache import BatchCache
 from storage.node.replicas.background_tasks import BackgroundTasks
 from storage.node.replicas.led_partition import Partition
+from storage.node.replicas.mapping_starter import MappingStarter
 from storage.node.replicas.opening import LedReplica, PartitionOpener
 
 
@@ -42,6 +43,7 @@ class PartitionService:
         cache: BatchCache,
         tasks: BackgroundTasks,
         listener: ServiceListener,
+        mappings: MappingStarter,
     ) -> None:
         self.partition: Partition | None = None
         self._replica = replica
@@ -49,6 +51,8 @@ class PartitionService:
         self._cache = cache
         self._tasks = tasks
         self._listener = listener
+        self._mappings = mappings
+        self._starting: asyncio.Task[None] | None = None
         self._opening: asyncio.Task[None] | None = None
         self._ended: Partition | None = None
         self._is_closed = False
@@ -83,7 +87,15 @@ class PartitionService:
         if not await self._follows_cut_log(partition):
             return
         self._listener.opened(partition)
+        self.topic_changed()
         await partition.begin()
+
+    def topic_changed(self) -> None:
+        """Who is served by another mapping from now on says where that begins."""
+        if self.partition is None or not self._mappings.is_due(self._replica.topic):
+            return
+        if self._starting is None or self._starting.done():  # else the one that is at it sees this change, too
+            self._starting = self._tasks.start(self._mappings.start(lambda: self.partition))
 
     async def _follows_cut_log(self, partition: Partition) -> bool:
         """Before anything is appended: what was appended later could not be told from what was cut. False: the

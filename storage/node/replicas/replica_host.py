@@ -25,6 +25,7 @@ from storage.node.replicas.damaged_logs import DamagedLogs
 from storage.node.replicas.follower_effects import FollowerEffects
 from storage.node.replicas.follower_reads import FollowerReads
 from storage.node.replicas.led_partition import Partition
+from storage.node.replicas.mapping_starter import MappingStarter
 from storage.node.replicas.partition_service import PartitionService, ServiceListener
 from storage.node.replicas.producer_mirror import ProducerMirror
 from storage.node.replicas.replica_context import ReplicaContext
@@ -87,7 +88,8 @@ class ReplicaHost:
         self._tasks = BackgroundTasks(context.on_crashed)
         self._store_effects = StoreEffects(topic, self.id, context, self._tasks, self.step)
         self.reads: FollowerReads | None = None  # what readers may have of it while it follows
-        self._service = PartitionService(self, context.opener, context.cache, self._tasks, listener)
+        mappings = MappingStarter(self.id, context.me.node_id, context.isr_writer, context.clock)
+        self._service = PartitionService(self, context.opener, context.cache, self._tasks, listener, mappings)
         self._resting: asyncio.Task[None] | None = None
         self._rest_serial = 0
         self._timer = DeadlineTimer(self._replica.next_deadline, self._time_passed, clock=context.clock)
@@ -175,6 +177,7 @@ class ReplicaHost:
         replication = TopicReplication.of(topic.config)
         if replication != TopicReplication.of(before.config):
             self.step(leader_events.TopicChanged(replication))
+        self._service.topic_changed()
 
     def step(self, event: ReplicaEvent) -> None:
         """Let the machine decide, and do what it asks for. An event that comes of an effect waits for its turn."""

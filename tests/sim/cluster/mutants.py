@@ -33,6 +33,7 @@ from storage.log.recovery_points import RecoveryPoints
 from storage.node.groups.delivery_host import DeliveryHost
 from storage.node.groups.partition_groups import PartitionGroups
 from storage.node.partition import partition_host
+from storage.node.partition.mapping_gate import MappingGate
 from storage.node.replicas import isr_writer
 from storage.node.replicas import replicas as node_replicas
 from storage.node.replicas.opening import PartitionOpener
@@ -102,6 +103,7 @@ from tests.sim.cluster.key_order_mutants import (
     what_waits_is_forgotten,
 )
 from tests.sim.cluster.leader_mutants import deposed_leaders_answer_readers, leaders_that_cannot_commit_stay
+from tests.sim.cluster.mapping_mutants import MAPPING_MUTANTS
 from tests.sim.cluster.reader_mutants import nearest_reads_go_to_the_log_end
 from tests.sim.cluster.schedule_mutants import SCHEDULE_MUTANTS
 
@@ -306,6 +308,7 @@ def keys_stay_where_they_were(patch: pytest.MonkeyPatch) -> None:
 def earlier_mappings_go_on(patch: pytest.MonkeyPatch) -> None:
     """R28: a partition takes keys by an earlier mapping after it has said what it has."""
     patch.setattr(partition_host, "check_mapping", lambda request, topic: None)
+    patch.setattr(MappingGate, "check", lambda self, mapping, topic: None)
 
 
 # --- who joins and leaves ---------------------------------------------------------------------------------------------
@@ -466,6 +469,7 @@ MUTANTS: tuple[Mutant, ...] = (
     sessions_never_end,
     some_partitions_are_nobodys,
     *SCHEDULE_MUTANTS,
+    *MAPPING_MUTANTS,
 )
 
 _SCENARIOS = "tests/scenarios/test_planted_bugs.py"

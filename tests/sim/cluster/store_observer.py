@@ -12,7 +12,7 @@ from cluster.model.projected_offsets import ProjectedOffsets, ProjectedPartition
 from cluster.model.values import NO_LEADER, NodeRegistration, PartitionState, Topic
 from cluster.ports.coordination import Changed, Event
 from cluster.stores.memory_store import MemoryStore
-from tests.sim.history import Elected, History
+from tests.sim.history import Elected, History, MappingBegan
 from tests.sim.queue_label import queue_label
 
 
@@ -112,15 +112,34 @@ class StoreObserver:
             self._count(before, state)
         if before is None or state.leader_epoch != before.leader_epoch:
             self._elected(state)
+        self._mappings_began(state, 0 if before is None else len(before.mapping_starts))
+
+    def _mappings_began(self, state: PartitionState, known: int) -> None:
+        now_ms = self._now_ms()
+        for start in state.mapping_starts[known:]:
+            self._coverage["mappings begun"] += 1
+            self._history.add(
+                MappingBegan(
+                    began_ms=now_ms,
+                    ended_ms=now_ms,
+                    queue=self._queue_of(state),
+                    partition=state.partition,
+                    mapping=start.mapping,
+                    offset=start.offset,
+                )
+            )
+
+    def _queue_of(self, state: PartitionState) -> str:
+        topic = self.topics.get(state.topic_id)
+        return queue_label(topic.name, topic.id) if topic is not None else state.topic_id
 
     def _elected(self, state: PartitionState) -> None:
-        topic = self.topics.get(state.topic_id)
         now_ms = self._now_ms()
         self._history.add(
             Elected(
                 began_ms=now_ms,
                 ended_ms=now_ms,
-                queue=queue_label(topic.name, topic.id) if topic is not None else state.topic_id,
+                queue=self._queue_of(state),
                 partition=state.partition,
                 epoch=state.leader_epoch,
                 leader=state.leader,

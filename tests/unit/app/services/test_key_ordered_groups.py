@@ -114,25 +114,3 @@ def test_messages_are_settled_by_receipt() -> None:
         assert (await client.post("/ack", json={"receipt": message["receipt"]})).status_code == 200
 
     ClusterBuilder().nodes(1).gateway().run(main)
-
-
-def test_partitions_do_not_change_under_an_order() -> None:
-    async def main(cluster: Cluster) -> None:
-        client = await made(cluster, ["a"])
-        await receive(client)
-        before = (await client.get("/topics/orders")).json()["partitions"]
-        refused = [
-            await client.patch("/topics/orders", json={"partitions": 4}),
-            await client.put("/topics/orders/decommissioned", json={"partitions": [0]}),
-        ]
-        assert {(each.status_code, each.json()["code"], each.json()["field"]) for each in refused} == {
-            (409, "WRONG_GROUP_MODE", "partitions")
-        }
-        assert (await client.get("/topics/orders")).json()["partitions"] == before
-        await client.delete("/groups/workers")
-        assert (await client.patch("/topics/orders", json={"partitions": 4})).status_code == 200
-        late = await client.get("/messages?queue=orders&group=late&mode=keyOrdered")
-        assert (late.status_code, late.json()["code"], late.json()["field"]) == (409, "WRONG_GROUP_MODE", "queue")
-        assert (await client.get("/messages?queue=orders&group=shared")).status_code == 200
-
-    ClusterBuilder().nodes(1).gateway().run(main)

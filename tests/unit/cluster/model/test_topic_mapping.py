@@ -12,7 +12,9 @@ TOPIC = Topic("0123456789abc", "orders", 3, 1, 0, TopicConfig(dedup_window_ms=WI
 
 
 def grown(topic: Topic, partitions: int, now_ms: int) -> Topic:
-    return remapped(topic, partitions=partitions, decommissioned=topic.decommissioned, now_ms=now_ms)
+    return remapped(
+        topic, partitions=partitions, decommissioned=topic.decommissioned, ordered_mappings=0, now_ms=now_ms
+    )
 
 
 def shapes(topics: list[Topic]) -> list[tuple[int, int, tuple[int, ...]]]:
@@ -20,7 +22,7 @@ def shapes(topics: list[Topic]) -> list[tuple[int, int, tuple[int, ...]]]:
 
 
 def test_every_change_is_counted_and_the_mapping_before_it_kept() -> None:
-    topic = remapped(grown(TOPIC, 5, 1_000), partitions=5, decommissioned=[1], now_ms=2_000)
+    topic = remapped(grown(TOPIC, 5, 1_000), partitions=5, decommissioned=[1], ordered_mappings=0, now_ms=2_000)
     assert (topic.mapping, topic.partitions, topic.decommissioned) == (2, 5, (1,))
     assert shapes(earlier_topics(topic, 2_000)) == [(0, 3, ()), (1, 5, ())]
     assert all(each.id == TOPIC.id and not each.earlier_mappings for each in earlier_topics(topic, 2_000))
@@ -28,7 +30,7 @@ def test_every_change_is_counted_and_the_mapping_before_it_kept() -> None:
 
 
 def test_a_topic_that_stays_as_it_is_counts_nothing() -> None:
-    assert remapped(TOPIC, partitions=3, decommissioned=[], now_ms=5) is TOPIC
+    assert remapped(TOPIC, partitions=3, decommissioned=[], ordered_mappings=0, now_ms=5) is TOPIC
     assert earlier_topics(TOPIC, 5) == []
 
 

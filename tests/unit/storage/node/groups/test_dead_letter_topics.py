@@ -10,6 +10,7 @@ from acklog.wire.record import Record
 from cluster.catalog.topic_admin import TopicAdmin
 from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
+from cluster.model.mapping_starts import is_in_force
 from cluster.model.values import Group, GroupMode, GroupSettings, Topic, TopicConfig
 from storage.node.groups.dead_letter_sink import DeadLetter
 from storage.node.groups.dead_letter_topics import DeadLetterTopics, dead_letter_topic_name
@@ -126,11 +127,18 @@ class Letters:
     async def change(self, how: str) -> None:
         if how == "decommission":
             await self._sim.topics.decommission(self._target.name, [0])
+            await self._begun(1)
             return
         for partitions in (5, 7) if how == "grow twice" else (7,):
             await self._sim.topics.update(self._target.name, partitions=partitions)
             while len(self._sim.metadata.partitions(self._target.id)) < partitions:
                 await self._sim.clock.sleep(1)
+        await self._begun(2 if how == "grow twice" else 1)
+
+    async def _begun(self, mapping: int) -> None:
+        """Until then no letter is taken; it is tried again later."""
+        while not is_in_force(mapping, self._sim.metadata.partitions(self._target.id)):
+            await self._sim.clock.sleep(1)
 
     async def stored(self) -> Counter[bytes]:
         found: Counter[bytes] = Counter()

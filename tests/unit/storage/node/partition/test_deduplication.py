@@ -10,6 +10,7 @@ from acklog.wire.batch import DedupKey, encode_batch
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from cluster.errors import ServerError
+from cluster.model.mapping_starts import latest_mapping
 from cluster.model.values import Topic, TopicConfig
 from storage.produce.dedup_window import ENTRY_OVERHEAD_BYTES
 from storage.rpc import messages
@@ -154,6 +155,8 @@ def test_a_partition_takes_no_keys_by_an_earlier_mapping_and_says_what_it_has() 
         found = await sim.node.known_keys(known_request(grown, "a", grown.mapping))
         assert [(known.index, known.offset, known.count) for known in found.known] == [(0, first.base_offset, 1)]
         assert (await sim.node.known_keys(known_request(grown, "b", grown.mapping))).known == []
+        while not all(latest_mapping(state) for state in sim.metadata.partitions(topic.id)):
+            await sim.clock.sleep(1)
         assert (await sim.send(grown, b"2", keys=["b"], mapping=grown.mapping)).base_offset == 1
         assert (await sim.send(grown, b"3")).base_offset == 2, "what has no key may come as it likes"
         assert await sim.bodies_in_log(grown) == [b"1", b"2", b"3"]

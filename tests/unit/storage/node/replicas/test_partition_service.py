@@ -46,9 +46,8 @@ class Scene:
         self.partitions: list[FakePartition] = []
         self.heard: list[str] = []
         replica = cast(ServingReplica, self)
-        self.service = PartitionService(
-            replica, cast(Any, self), BatchCache(bytes_max=1000), BackgroundTasks(lambda error: None), cast(Any, self)
-        )
+        tasks, scene = BackgroundTasks(lambda error: None), cast(Any, self)
+        self.service = PartitionService(replica, scene, BatchCache(bytes_max=1000), tasks, scene, scene)
 
     async def open(self, replica: ServingReplica) -> Partition:
         await asyncio.sleep(0)
@@ -57,6 +56,11 @@ class Scene:
 
     def pass_on_high_watermarks(self) -> None:
         self.heard.append("high watermarks")
+
+    topic = None
+
+    def is_due(self, topic: object) -> bool:
+        return False
 
     def opened(self, partition: Partition) -> None:
         self.heard.append("opened")

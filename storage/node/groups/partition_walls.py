@@ -1,0 +1,82 @@
+"""How far the groups of one partition may be given its messages, where its topic's partitions were changed."""
+
+import asyncio
+from collections.abc import Callable
+
+from cluster.model.mapping_starts import keeps_order, order_is_lost
+from cluster.model.values import Group, GroupMode
+from cluster.ports.clock import Clock
+from storage.delivery.group_in_partition import GroupInPartition
+from storage.delivery.mapping_walls import NO_WALL
+from storage.delivery.modes import has_order
+from storage.node.groups.mapping_passages import MappingPassages
+from storage.node.partition.partition_host import PartitionHost
+
+
+class PartitionWalls:
+    """A group that was let through stays so until it seeks. `on_returned(group_id)` is called, as long as the group
+    asks, when it is worth asking again."""
+
+    def __init__(
+        self,
+        host: PartitionHost,
+        passages: MappingPassages,
+        *,
+        clock: Clock,
+        on_returned: Callable[[str], None],
+    ) -> None:
+        self._host = host
+        self._passages = passages
+        self._clock = clock
+        self._on_returned = on_returned
+        self._passed: dict[str, tuple[int, int]] = {}  # the mapping and the generation, by group
+        self._met: dict[str, tuple[int, int]] = {}  # where, and in which generation
+        self._ringing: dict[str, asyncio.TimerHandle] = {}
+
+    def met_by(self, group_id: str) -> int:
+        """Where the group had to stop when it asked last; NO_WALL: nowhere."""
+        met = self._met.get(group_id)
+        return NO_WALL if met is None else met[0]
+
+    async def end_for(self, group: Group, state: GroupInPartition) -> int:
+        """Where it has to stop now. Raises ServerError WRONG_GROUP_MODE where there is no order for it."""
+        topic = self._host.topic
+        if not topic.mapping or not has_order(group.mode):
+            return NO_WALL
+        if not keeps_order(topic):
+            if group.mode is GroupMode.KEY_ORDERED:
+                raise order_is_lost(topic)
+            return NO_WALL
+        generation = state.generation
+        if self._passed.get(group.id) == (topic.mapping, generation):
+            return NO_WALL
+        now_ms = self._clock.monotonic_ms()
+        known = self._met.get(group.id) or self._passed.get(group.id)
+        has_sought = known is not None and known[1] != generation
+        since_ms = now_ms + 1 if has_sought else now_ms - self._passages.interval_ms
+        wall = await self._passages.wall_in(group.id, topic, self._host.partition, since_ms=since_ms)
+        if wall == NO_WALL:
+            self._met.pop(group.id, None)
+            self._passed[group.id] = (topic.mapping, generation)
+        else:
+            self._met[group.id] = (wall, generation)
+            self._ring_later(group.id)
+        return wall
+
+    def forget(self, group_id: str) -> None:
+        """The group was removed."""
+        self._passed.pop(group_id, None)
+        self._met.pop(group_id, None)
+
+    def close(self) -> None:
+        for timer in self._ringing.values():
+            timer.cancel()
+
+    def _ring_later(self, group_id: str) -> None:
+        if group_id not in self._ringing:
+            delay_s = self._passages.interval_ms / 1000
+            self._ringing[group_id] = asyncio.get_running_loop().call_later(delay_s, self._ring, group_id)
+
+    def _ring(self, group_id: str) -> None:
+        del self._ringing[group_id]
+        self._on_returned(group_id)

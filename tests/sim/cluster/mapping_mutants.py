@@ -1,0 +1,64 @@
+"""Planted bugs of order over a change of a topic's partitions: `tests.sim.cluster.mutants` has them all."""
+
+import pytest
+
+from cluster.model.values import Group, PartitionState, Topic
+from storage.delivery.group_in_partition import GroupInPartition
+from storage.delivery.mapping_walls import NO_WALL
+from storage.node.groups import mapping_passages
+from storage.node.groups.partition_walls import PartitionWalls
+from storage.node.partition import mapping_gate
+from storage.node.partition.mapping_gate import MappingGate
+
+
+def new_partitions_do_not_wait(patch: pytest.MonkeyPatch) -> None:
+    """A group with an order is given what is there, whatever is left in the partitions of before."""
+
+    async def end_for(self: PartitionWalls, group: Group, state: GroupInPartition) -> int:
+        return NO_WALL
+
+    patch.setattr(PartitionWalls, "end_for", end_for)
+
+
+def only_new_partitions_wait(patch: pytest.MonkeyPatch) -> None:
+    """A key that goes from one old partition to another one is forgotten."""
+    original = PartitionWalls.end_for
+
+    async def end_for(self: PartitionWalls, group: Group, state: GroupInPartition) -> int:
+        wall = await original(self, group, state)
+        return NO_WALL if wall else wall
+
+    patch.setattr(PartitionWalls, "end_for", end_for)
+
+
+def mappings_begin_one_by_one(patch: pytest.MonkeyPatch) -> None:
+    """A partition takes messages by the new mapping while another one takes them by the old one."""
+    patch.setattr(mapping_gate, "is_in_force", lambda mapping, states: True)
+
+
+def earlier_mappings_are_not_closed(patch: pytest.MonkeyPatch) -> None:
+    """What a gateway sends that has not heard of a growth goes behind the end of the old mapping."""
+
+    def check(self: MappingGate, mapping: int, topic: Topic) -> None:
+        return
+
+    patch.setattr(MappingGate, "check", check)
+
+
+def what_nobody_started_is_through(patch: pytest.MonkeyPatch) -> None:
+    """A partition that the group has not come to yet is taken for one that it is through."""
+    original = mapping_passages.passage_of
+
+    def passage_of(mapping: int, states: list[PartitionState], progress: dict[int, int]) -> object:
+        return original(mapping, [state for state in states if state.partition in progress], progress)
+
+    patch.setattr(mapping_passages, "passage_of", passage_of)
+
+
+MAPPING_MUTANTS = (
+    new_partitions_do_not_wait,
+    only_new_partitions_wait,
+    mappings_begin_one_by_one,
+    earlier_mappings_are_not_closed,
+    what_nobody_started_is_through,
+)
