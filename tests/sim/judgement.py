@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from cluster.model.values import GroupMode
 from tests.sim.blocked_checkers import BlockingGroupsGiveUpNothing, OthersGoOn, WhatIsBlockedWaits
@@ -61,6 +62,11 @@ def checkers_for(
     given_up_after: Mapping[str, float] = {**max_attempts, **dict.fromkeys(blocking, math.inf)}
     unnoticed_ms = max(options.contact_ms, options.registration_ttl_ms)
     exclusive = options.ordered(GroupMode.EXCLUSIVE)
+    order: dict[str, Any] = {
+        "max_attempts": given_up_after,
+        "dead_letter_queues": dead_letter_queues,
+        "unnoticed_ms": unnoticed_ms,
+    }
     checkers: list[Checker] = [
         DuplicatesGetTheFirstAnswer(dedup_window_ms=window_ms),
         SendersKeepTheirOrder(),
@@ -99,25 +105,9 @@ def checkers_for(
             BlockingGroupsGiveUpNothing(blocking, dead_letter_queues=dead_letter_queues),
             OthersGoOn(blocking, dead_letter_queues=dead_letter_queues),
             *OF_WHAT_IS_LEFT,
-            KeysAreInOrder(
-                options.ordered(GroupMode.KEY_ORDERED),
-                max_attempts=given_up_after,
-                dead_letter_queues=dead_letter_queues,
-                unnoticed_ms=unnoticed_ms,
-            ),
-            KeysStayInOrderWhereTheyMove(
-                [group.name for group in options.ordered_groups],
-                max_attempts=max_attempts,
-                dead_letter_queues=dead_letter_queues,
-                unnoticed_ms=unnoticed_ms,
-            ),
-            PartitionsAreInOrder(
-                exclusive,
-                max_attempts=given_up_after,
-                dead_letter_queues=dead_letter_queues,
-                unnoticed_ms=unnoticed_ms,
-                clock_drift=options.clock_drift,
-            ),
+            KeysAreInOrder(options.ordered(GroupMode.KEY_ORDERED), **order),
+            KeysStayInOrderWhereTheyMove([group.name for group in options.ordered_groups], **order),
+            PartitionsAreInOrder(exclusive, clock_drift=options.clock_drift, **order),
         ]
         if options.dedup_is_exact:
             checkers.append(DeadLettersAreOnce(dead_letter_queues=dead_letter_queues))
