@@ -28,8 +28,7 @@ class ProduceRequest(_Message):
 
     The batch is handed over: the node stamps it in place. `is_retry`: the same bytes, with the same producer id and
     sequence, were sent before, and nobody knows what became of them. `mapping` is that of the topic by which the
-    partition was chosen for a batch with keys, of whatever kind, or ANY_MAPPING. PRODUCER_FENCED: `producer` was opened
-    again since.
+    partition was chosen for a batch with keys, or ANY_MAPPING. PRODUCER_FENCED: `producer` was opened again since.
     """
 
     topic_id: str

@@ -93,9 +93,8 @@ class ReplicaHost:
         self._resting: asyncio.Task[None] | None = None
         self._rest_serial = 0
         self._timer = DeadlineTimer(self._replica.next_deadline, self._time_passed, clock=context.clock)
-        self._is_closed = False
         self._events: deque[ReplicaEvent] = deque()
-        self._is_stepping = self._has_news = False
+        self._is_closed = self._is_stepping = self._has_news = False
         self.damaged_logs = DamagedLogs(topic, self.id, self.logs, self.step)
 
     # --- asking ----------------------------------------------------------------------------------------------------
@@ -174,8 +173,7 @@ class ReplicaHost:
 
     def topic_changed(self, topic: Topic) -> None:
         before, self.topic = self.topic, topic
-        replication = TopicReplication.of(topic.config)
-        if replication != TopicReplication.of(before.config):
+        if (replication := TopicReplication.of(topic.config)) != TopicReplication.of(before.config):
             self.step(leader_events.TopicChanged(replication))
         self._service.topic_changed()
 
@@ -345,9 +343,8 @@ class ReplicaHost:
             self._high_watermark_advanced(log, high_watermark)
 
     def _end_service(self) -> None:
-        self._context.service.refused(
-            self.id, FetchVerdict(self._context.me, self.leader_epoch, FetchRefusal.NOT_LEADER)
-        )
+        not_leader = FetchVerdict(self._context.me, self.leader_epoch, FetchRefusal.NOT_LEADER)
+        self._context.service.refused(self.id, not_leader)
         self._service.end()
 
     async def settled(self) -> None:
