@@ -20,8 +20,8 @@ class InspectRequest(_InspectMessage):
 
 
 class MessageInGroup(_InspectMessage):
-    """A message as one group sees it. `state`: waiting, delayed, leased, deadLettering, blocked, done,
-    deadLettered.
+    """A message as one group sees it. `state`: waiting, waitingForGrowth, delayed, leased, deadLettering, blocked,
+    done, deadLettered.
 
     `until_ms` (leased, delayed) is a duration from now; -1 where there is none. `consumer` has it; before, it failed
     with `last_consumer` ("": that is not known), for these `reasons`, as far as consumers said so, the oldest first.
