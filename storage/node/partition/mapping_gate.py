@@ -8,6 +8,7 @@ from cluster.model.mapping_starts import is_in_force, keeps_order
 from cluster.model.values import PartitionState, Topic
 from storage.produce.produce_check import mapping_is_over
 from storage.replication.leadership import UNAVAILABLE_RETRY_MS
+from storage.rpc.messages import ANY_MAPPING
 
 
 class MappingGate:
@@ -20,6 +21,13 @@ class MappingGate:
         self.under_way = 0
         self._states = states
         self._in_force = 0
+
+    def takes_by_mapping(self, mapping: int, topic: Topic) -> bool:
+        """Whether a mapping has put the batch here, which may be taken by it. Raises as `check`."""
+        if mapping == ANY_MAPPING:
+            return False
+        self.check(mapping, topic)
+        return True
 
     def check(self, mapping: int, topic: Topic) -> None:
         """Whether a batch may be taken that `mapping` put here. Raises ServerError: CONFLICT where that is over,

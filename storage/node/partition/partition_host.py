@@ -29,7 +29,7 @@ from storage.produce.producer_fence import check_producer
 from storage.produce.producer_window import Known, ProducerWindow
 from storage.replication.leader_events import Refusal
 from storage.replication.leadership import UNAVAILABLE_RETRY_MS, Leadership, check_sure
-from storage.rpc.messages import ACKS_ALL, ANY_MAPPING, KeyedResult, KnownKeysRequest, ProduceRequest, ProduceResponse
+from storage.rpc.messages import ACKS_ALL, KeyedResult, KnownKeysRequest, ProduceRequest, ProduceResponse
 from storage.rpc.node_api import ProduceWaiter
 from storage.rpc.producer_epoch import ProducerEpoch
 
@@ -235,10 +235,8 @@ class PartitionHost:
         append = PendingAppend(
             self, batch, request.acks, waiter, leader_epoch=self.leader_epoch, source=source, token=token
         )
-        append.is_by_mapping = request.mapping != ANY_MAPPING
         try:
-            if append.is_by_mapping:
-                self.gate.check(request.mapping, self.topic)
+            append.is_by_mapping = self.gate.takes_by_mapping(request.mapping, self.topic)
             self.log.append_and_tell(batch, append, leader_epoch=self.leader_epoch)
         except Exception:
             self._keyed.release(token)
@@ -253,7 +251,7 @@ class PartitionHost:
         if append.source is not None:
             self._sent.stored(append.source, appended, self.leader_epoch)
         if self._has_ended:
-            self._end(append)
+            self._end(append, self._unknown())
             self._tell_settled()
             return
         self._cache.put(self.log.key, stamped_header(append.batch), append.batch)
@@ -285,9 +283,7 @@ class PartitionHost:
         self._inbox_bytes -= len(append.batch)
         if append.source is not None:
             self._sent.refused(append.source)
-        self._keyed.release(append.token)
-        self.gate.under_way -= append.is_by_mapping
-        append.fail(error)
+        self._end(append, error)
         self._tell_settled()
 
     # --- batches that are sent again -----------------------------------------------------------------------------
@@ -369,16 +365,16 @@ class PartitionHost:
         uncommitted, self._uncommitted = self._uncommitted, deque()
         counted, self._counted = self._counted, {}
         for each in uncommitted:
-            self._end(each)
+            self._end(each, self._unknown())
         for each in counted.values():
             each.fail(self._unknown())
         self.stop_waiting()
         self._tell_settled()
 
-    def _end(self, append: PendingAppend) -> None:
+    def _end(self, append: PendingAppend, error: BaseException) -> None:
         self._keyed.release(append.token)
         self.gate.under_way -= append.is_by_mapping
-        append.fail(self._unknown())
+        append.fail(error)
 
     def _unknown(self) -> ServerError:
         detail = f"Partition {self.partition} of {self.topic.name} has got another leader; the append may be kept."
