@@ -38,7 +38,7 @@ def test_a_message_id_that_names_it_is_of_no_message() -> None:
 
     partition = SimpleNamespace(
         leadership=SimpleNamespace(standing=SimpleNamespace(is_confirmed=is_confirmed)),
-        host=SimpleNamespace(log=SimpleNamespace(log_start=0), readable_end=8),
+        host=SimpleNamespace(readable_start=0, readable_end=8),
         reader=reader_of_a_mark(7),
     )
     request = InspectRequest("topic00000000", 0, 7, leader_epoch=3)
