@@ -81,16 +81,18 @@ class Settlement:
         reason: str = "",
     ) -> SettleDecision[Returned]:
         """Give back, to be leased again after `delay_ms` or (None) the group's back-off; the attempt counts. `reason`
-        says why, to be remembered with the message.
+        says why, to be remembered with the message. Where one takes others back with it, the first one in the log does,
+        in whichever order they are named.
 
         Results: RECEIPT_STALE (also for a message that is done), INVALID_RECEIPT, OVERLOADED (too many given back).
         """
         if delay_ms is not None and not 0 <= delay_ms <= limits.NACK_DELAY_SECONDS_MAX * 1000:
             raise ValueError(f"a delay of {delay_ms} ms is out of range")
         state = self._state
-        results: list[ProblemCode | None] = []
+        asked = list(items)
+        results: list[ProblemCode | None] = [None] * len(asked)
         returned: dict[int, ReturnedItem] = {}
-        for item in items:
+        for index, item in sorted(enumerate(asked), key=lambda each: each[1].offset):
             offset, problem = item.offset, self._judge(item, MessageEvent.NACK, readable_end)
             if problem is None and offset in state.interrupted:
                 pass  # it went back already, with the one before it
@@ -103,7 +105,7 @@ class Settlement:
                         delay = retry_delay_ms(self.settings, attempts=counted_attempt(item.attempt), chance=jitter)
                     returned[offset] = self._give_back(item, Cause.NACKED, delay, reason)
                     state.interrupt_behind(offset)
-            results.append(problem)
+            results[index] = problem
         return SettleDecision(results, self._returned(returned, wall_now_ms))
 
     def extend(

@@ -35,18 +35,26 @@ class PositionCalls:
         self._projection = projection
 
     async def seek(self, partition: Partition, request: SeekRequest) -> SeekResponse:
-        """Raises ServerError as `seek_target` does."""
+        """A dry run begins nothing either: it says where the group would begin. Raises ServerError as `seek_target` and
+        `PartitionGroups.start` do."""
         group = await self._groups.served(request.group_id)
         is_relative = request.to == RELATIVE
+        if is_relative:
+            await confirm(partition.leadership)  # another leader may know better where the group is
         target = 0 if is_relative else await seek_target(partition, request)
         known = (await self._projection.read(group.id, request.topic_id)).get(partition.number)
         if known is None and not is_relative and _is_to_be_told(partition, group):
             if request.dry_run:
                 return SeekResponse(target, target)
             known = ProjectedPartition(target, 0, partition.host.leader_epoch, 0)
-        await partition.start_group(group, known, self._starts.reads_since(group, request.topic_id))
-        offset = _moved(partition, group, request.value) if is_relative else target
-        previous = await partition.groups.seek(group, offset, dry_run=request.dry_run)
+        since_ms = self._starts.reads_since(group, request.topic_id)
+        if not request.dry_run:
+            await partition.start_group(group, known, since_ms)
+        previous = await partition.position_of(group, known, since_ms)
+        offset = _moved(partition, previous, request.value) if is_relative else target
+        if request.dry_run:
+            return SeekResponse(offset, previous)
+        previous = await partition.groups.seek(group, offset)
         await self._projection.project([partition])
         return SeekResponse(offset, previous)
 
@@ -102,10 +110,8 @@ async def _is_owner(partition: Partition, state: GroupInPartition, request: Comm
     return claim is not None
 
 
-def _moved(partition: Partition, group: Group, messages: int) -> int:
-    """So many messages behind where the group is, or before it, within the log."""
-    state = partition.delivery.state.group(group.id)
-    progress = 0 if state is None else state.progress
+def _moved(partition: Partition, progress: int, messages: int) -> int:
+    """So many messages behind where a group is, or before it, within the log."""
     return max(partition.host.readable_start, min(progress + messages, partition.host.readable_end))
 
 

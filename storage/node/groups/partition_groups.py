@@ -113,13 +113,30 @@ class PartitionGroups:
                 return
             await asyncio.shield(starting)
 
+    async def position(self, group: Group, projected_offset: int | None, since_ms: int | None) -> int:
+        """How far the group is; where `start` would have it begin, if it has not. Raises ServerError as that does."""
+        state = self._state.group(group.id)
+        if state is not None:
+            return state.progress
+        self._check_group_limit()
+        return self._within_log(await self._start_offset(group, projected_offset, since_ms))
+
     async def _start(self, group: Group, projected_offset: int | None, since_ms: int | None) -> None:
         """Whoever waits fails as this does; or begins anew, where this was only given up."""
         self._starting[group.id] = starting = asyncio.get_running_loop().create_future()
         try:
             self._check_group_limit()
             offset = await self._start_offset(group, projected_offset, since_ms)
-            await self._delivery.commit(Started(group.id, offset))
+            within = self._within_log(offset)
+            (logger.info if within == offset else logger.warning)(
+                "group_started" if within == offset else "group_position_out_of_range",
+                group=group.name,
+                topic=self._host.topic.name,
+                partition=self._host.partition,
+                offset=within,
+                is_projected=projected_offset is not None,
+            )
+            await self._delivery.commit(Started(group.id, within))
             self._on_returned(group.id, self._host.partition)  # somebody may have looked here before, for nothing
         except ServerError as error:
             starting.set_exception(error)
@@ -133,25 +150,17 @@ class PartitionGroups:
     async def _start_offset(self, group: Group, projected_offset: int | None, since_ms: int | None) -> int:
         start = self._host.readable_start
         if projected_offset is not None:
-            offset = projected_offset
-        elif group.settings.on_missing_position is MissingPosition.REFUSE and (since_ms is None or start):
+            return projected_offset
+        if group.settings.on_missing_position is MissingPosition.REFUSE and (since_ms is None or start):
             raise self._no_position()  # of a new partition of a topic that it reads nothing can have been missed
-        elif group.settings.start_position is StartPosition.EARLIEST:
-            offset = start
-        elif since_ms is not None:
-            offset = await self._host.log.offset_at_time(since_ms)
-        else:
-            offset = self._host.readable_end
-        within = min(max(offset, start), self._host.readable_end)
-        (logger.info if within == offset else logger.warning)(
-            "group_started" if within == offset else "group_position_out_of_range",
-            group=group.name,
-            topic=self._host.topic.name,
-            partition=self._host.partition,
-            offset=within,
-            is_projected=projected_offset is not None,
-        )
-        return within
+        if group.settings.start_position is StartPosition.EARLIEST:
+            return start
+        if since_ms is not None:
+            return await self._host.log.offset_at_time(since_ms)
+        return self._host.readable_end
+
+    def _within_log(self, offset: int) -> int:
+        return min(max(offset, self._host.readable_start), self._host.readable_end)
 
     def _no_position(self) -> ServerError:
         where = f"partition {self._host.partition} of {self._host.topic.name!r}"
@@ -295,23 +304,22 @@ class PartitionGroups:
         settled = iter(await self.settle(replace(request, items=kept), group) if kept else ())
         return [code or next(settled) for code in gone]
 
-    async def seek(self, group: Group, offset: int, *, dry_run: bool) -> int:
+    async def seek(self, group: Group, offset: int) -> int:
         """Set the group's progress, durably; returns what it was. Every older receipt is stale from then on."""
         state = self._state.group(group.id)
         if state is None:
             raise ServerError(ProblemCode.UNAVAILABLE, "The group has no state in the partition yet.")
         previous = state.progress
-        if not dry_run:
-            await self._delivery.commit(state.seek(offset))
-            self._on_returned(group.id, self._host.partition)
-            logger.info(
-                "group_sought",
-                group=group.name,
-                topic=self._host.topic.name,
-                partition=self._host.partition,
-                previous=previous,
-                offset=offset,
-            )
+        await self._delivery.commit(state.seek(offset))
+        self._on_returned(group.id, self._host.partition)
+        logger.info(
+            "group_sought",
+            group=group.name,
+            topic=self._host.topic.name,
+            partition=self._host.partition,
+            previous=previous,
+            offset=offset,
+        )
         return previous
 
     async def claim(self, state: GroupInPartition, claim: OwnershipClaim) -> ClaimVerdict:

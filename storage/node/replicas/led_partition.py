@@ -54,12 +54,19 @@ class Partition:
         return self.host.partition
 
     async def start_group(self, group: Group, projected: ProjectedPartition | None, since_ms: int | None) -> None:
-        """As `PartitionGroups.start`. What was projected under a leader of which something was cut away counts no
-        further than that leader's part of the log (rule R9)."""
-        offset = None
-        if projected is not None:
-            offset = min(projected.offset, self.host.log.leader_epochs.end_below(projected.leader_epoch + 1))
-        await self.groups.start(group, offset, since_ms)
+        """As `PartitionGroups.start`, from what is sure of a projection."""
+        await self.groups.start(group, self._sure_offset(projected), since_ms)
+
+    async def position_of(self, group: Group, projected: ProjectedPartition | None, since_ms: int | None) -> int:
+        """As `PartitionGroups.position`: what `start_group` would begin with, and nothing is begun."""
+        return await self.groups.position(group, self._sure_offset(projected), since_ms)
+
+    def _sure_offset(self, projected: ProjectedPartition | None) -> int | None:
+        """What was projected under a leader of which something was cut away counts no further than that leader's part
+        of the log (rule R9)."""
+        if projected is None:
+            return None
+        return min(projected.offset, self.host.log.leader_epochs.end_below(projected.leader_epoch + 1))
 
     async def follow_cut_log(self) -> None:
         """See `put_groups_back`: before anything is appended."""

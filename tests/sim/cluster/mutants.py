@@ -346,12 +346,11 @@ def drained_nodes_get_replicas(patch: pytest.MonkeyPatch) -> None:
 def seeks_are_volatile(patch: pytest.MonkeyPatch) -> None:
     """R24: a seek is true for the leader that was asked, and for none that follows it."""
 
-    async def seek(self: PartitionGroups, group: Group, offset: int, *, dry_run: bool) -> int:
+    async def seek(self: PartitionGroups, group: Group, offset: int) -> int:
         state = self._state.group(group.id)
         assert state is not None
         previous = state.progress
-        if not dry_run:
-            state.apply(state.seek(offset), now_ms=self._clock.monotonic_ms(), wall_now_ms=self._clock.now_ms())
+        state.apply(state.seek(offset), now_ms=self._clock.monotonic_ms(), wall_now_ms=self._clock.now_ms())
         return previous
 
     patch.setattr(PartitionGroups, "seek", seek)

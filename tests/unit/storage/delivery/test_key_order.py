@@ -2,6 +2,9 @@
 
 from functools import partial
 
+import pytest
+from msgspec.structs import replace
+
 from cluster.model.values import GroupMode, GroupSettings
 from storage.delivery.candidates import NO_KEY
 from storage.delivery.candidates import CandidateRun as Run
@@ -104,6 +107,17 @@ class TestWhatComesBack:
         for lease in bench.receive(10):
             bench.nack(lease, delay_ms=0)
         assert told(bench.receive(10)) == [(0, 2), (1, 1), (2, 1)]
+
+    @pytest.mark.parametrize("order", [[1, 2], [2, 1]])
+    def test_of_a_nack_of_several_the_first_in_the_log_counts_however_they_are_named(self, order: list[int]) -> None:
+        bench = bench_of(A, A, A)
+        leases = bench.receive(10)
+        named = [leases[offset] for offset in order] + [replace(leases[order[0]], attempt=9)]
+        decided = bench.group.nack(named, delay_ms=0, jitter=0, readable_end=3, wall_now_ms=bench.now_ms)
+        assert [code and code.name for code in decided.results] == [None, None, "INVALID_RECEIPT"]
+        bench.write(decided.record)
+        bench.ack(leases[0])
+        assert told(bench.receive(10)) == [(1, 2), (2, 1)]
 
     def test_an_expired_run_counts_for_its_first_only(self) -> None:
         bench = bench_of(A, A, B)

@@ -124,3 +124,36 @@ def test_a_copy_that_cannot_be_made_changes_nothing() -> None:
         assert (untouched.status_code, untouched.json()["offsets"]) == (200, []), "it has read nothing there"
 
     run(main)
+
+
+async def lagging(client: httpx2.AsyncClient, group: str) -> httpx2.Response:
+    """A group that begins at the end, and has begun nowhere yet."""
+    return await client.put(f"/groups/{group}", json={"settings": {"startPosition": "latest"}})
+
+
+@pytest.mark.parametrize("to", ["earliest", "latest", {"relative": -2}, {"relative": 0}])
+def test_a_dry_run_begins_nothing(to: object) -> None:
+    async def main(_: Cluster, client: httpx2.AsyncClient) -> None:
+        await lagging(client, "new")
+        planned = (await seek(client, to, group="new", dryRun=True)).json()["partitions"]
+        assert [each["previous"] for each in planned] == [5, 5], "where it would begin"
+        expected = [5 + to["relative"]] * 2 if isinstance(to, dict) else [0, 0] if to == "earliest" else [5, 5]
+        assert [each["offset"] for each in planned] == expected
+        assert (await client.get("/groups/new/offsets")).json()["offsets"] == []
+        await client.post("/messages", json={"queue": "orders", "body": "between", "partition": 0})
+        assert (await client.get("/messages?queue=orders&group=new&max=10")).json()["messages"] == []
+        assert await progress(client, "new") == {0: 6, 1: 5}, "its first receive decides where it begins"
+
+    run(main)
+
+
+def test_a_dry_run_of_a_copy_begins_nothing() -> None:
+    async def main(_: Cluster, client: httpx2.AsyncClient) -> None:
+        await seek(client, {"offset": 3}, partition=0)
+        await lagging(client, "new")
+        planned = await client.post("/groups/new/offsets/copy", json={"from": "blue", "dryRun": True})
+        [item] = planned.json()["offsets"]
+        assert (item["offset"], item["previous"]) == (3, 5)
+        assert (await client.get("/groups/new/offsets")).json()["offsets"] == []
+
+    run(main)

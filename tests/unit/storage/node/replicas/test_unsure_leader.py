@@ -61,6 +61,7 @@ WHAT_OTHERS_MAY_KNOW: dict[str, Call] = {
     ),
     "where latest is": lambda node, topic, group: node.seek(seek_to(topic, group, "latest")),
     "where a time is": lambda node, topic, group: node.seek(seek_to(topic, group, "time", 1 << 50)),
+    "where the group is": lambda node, topic, group: node.seek(seek_to(topic, group, "relative", 0)),
     "whether a target is in the log": lambda node, topic, group: node.seek(seek_to(topic, group, "offset", 9)),
 }
 ONLY_AFTER_A_WHILE: dict[str, Call] = {
