@@ -16,6 +16,7 @@ from app.configuration.etcd_options import EtcdOptions
 from app.configuration.node_options import NodeOptions
 from app.configuration.node_settings import numeric_settings
 from app.configuration.server_settings import ENVIRONMENT_PREFIX, NODE_PREFIX, Settings, option_of
+from app.http.exchange.request_body import ADMINISTRATION_BYTES_MAX, COMMIT_BYTES_MAX, JOIN_BYTES_MAX
 from app.http.parsing.message_properties import PROPERTIES
 from storage.log.log_settings import LogStoreSettings
 from storage.node.partition.node_settings import NodeSettings
@@ -54,6 +55,12 @@ def limits_table() -> str:
             "a request",
             f"{limits.REQUEST_BODY_BYTES_MAX // mib} MiB unpacked, {limits.REQUEST_MESSAGES_MAX:,} messages",
             "413 `REQUEST_TOO_LARGE`, `TOO_MANY_MESSAGES`; nothing is stored",
+        ),
+        (
+            "a request that administers",
+            f"{ADMINISTRATION_BYTES_MAX // KIB} KiB; {JOIN_BYTES_MAX // KIB} KiB to join a group, "
+            f"{COMMIT_BYTES_MAX // KIB:,} KiB to commit positions or seek",
+            "413 `REQUEST_TOO_LARGE`",
         ),
         *((*each.property.limit, "400 `INVALID_FIELD`") for each in PROPERTIES if each.property.limit is not None),
         ("a message's text in JSON", f"{limits.MESSAGE_TEXT_BYTES_MAX // KIB**2} MiB", "413 `MESSAGE_TOO_LARGE`"),

@@ -26,6 +26,8 @@ from cluster.model.values import Topic
 from storage.rpc.messages import BlockedItem, BlockedRequest, BlockedResponse
 from storage.rpc.node_api import NodeApi
 
+_OF_WHAT_IS_NAMED = frozenset({ProblemCode.NOT_BLOCKED, ProblemCode.MESSAGE_NOT_FOUND})
+
 
 class BlockedService:
     """Looking needs the scope `read`, deciding `admin`, as a seek does."""
@@ -102,7 +104,10 @@ class BlockedService:
             else:
                 decided += [_view(topic, request.partition, item) for item in answer.messages]
         if faults and not decided:
-            raise next((fault for fault in faults if fault.code is not ProblemCode.NOT_BLOCKED), faults[0])
+            fault = next((fault for fault in faults if fault.code is not ProblemCode.NOT_BLOCKED), faults[0])
+            if fault.code in _OF_WHAT_IS_NAMED:
+                fault.field = _field_of(command)
+            raise fault
         return BlockedDecided(group.name, decided)
 
     async def _requests(
@@ -129,6 +134,13 @@ class BlockedService:
     def _numbers(self, topic: Topic) -> list[int]:
         """Its partitions without those that are gone: nobody leads them."""
         return [number for number in range(topic.partitions) if not self._leaders.is_gone(topic.id, number)]
+
+
+def _field_of(command: BlockedCommand) -> str:
+    """What names the message."""
+    if isinstance(command, BlockedPlace):
+        return "offset"
+    return "key" if isinstance(command, BlockedKey) else "messageId"
 
 
 def _view(topic: Topic, partition: int, item: BlockedItem) -> BlockedView:

@@ -105,19 +105,19 @@ class Catalog:
         return topic if replicas <= topic.replication_factor else await self.latest_topic(topic.name) or topic
 
     async def topic_for_send(
-        self, name: str, principal: Principal, *, is_wanted: Callable[[Topic], bool]
+        self, name: str, principal: Principal, *, is_wanted: Callable[[Topic], bool], field: str = "queue"
     ) -> tuple[Topic, bool]:
         """The topic, and whether it was created just now. One that would have to be, and is not wanted as it would be,
         is not: it comes without an id then. Raises ServerError as `topic` does."""
         topic = self.existing(name, principal)
         if topic is not None:
             return topic, False
-        check_name(name, field="queue")
+        check_name(name, field=field)
         topic = await self.latest_topic(name)
         if topic is not None:
             return topic, False
         if not self._settings.auto_create_topics:
-            raise self._no_topic(name, principal, "queue")
+            raise self._no_topic(name, principal, field)
         with self._auto_topics.one_more(name, principal):
             factor = default_replication_factor(await self.nodes())
             config = TopicConfig(min_insync_replicas=default_min_insync_replicas(factor))

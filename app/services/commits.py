@@ -22,6 +22,7 @@ from storage.rpc.messages import CommitRequest, CommitResponse
 from storage.rpc.node_api import NodeApi
 
 NOT_SAID = -1
+_OF_A_POSITION = frozenset({"offset", "expected", "leaderEpoch"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +60,11 @@ class CommitService:
 
         items: list[CommittedItem] = []
         faults: list[ServerError] = []
-        for commit, answer in zip(commits, await ask_each(commits, commit_one), strict=True):
+        for index, (commit, answer) in enumerate(zip(commits, await ask_each(commits, commit_one), strict=True)):
             item = CommittedItem(commit.topic.name, commit.fields.partition)
             if isinstance(answer, ServerError):
+                if answer.field in _OF_A_POSITION:
+                    answer.field = f"offsets[{index}].{answer.field}"
                 faults.append(answer)
                 item.problem = problem_item(answer)
             else:

@@ -128,16 +128,18 @@ class GroupService:
         await self._catalog.group(name)
         await self._gateway.groups.delete(name)
 
-    async def offsets(self, name: str, topic_names: list[str], principal: Principal) -> OffsetsView:
-        """The group's progress, asked from the leaders. Raises ServerError."""
+    async def offsets(
+        self, name: str, topic_names: list[str], principal: Principal, *, field: str = "topic"
+    ) -> OffsetsView:
+        """The group's progress, asked from the leaders. `field` is what names the topics. Raises ServerError."""
         principal.require(Scope.READ)
         principal.require_use_of_group(name)
         group = await self._catalog.group(name)
-        topics = await self._topics(topic_names, principal)
+        topics = await self._topics(topic_names, principal, field)
         places = self._places(topics)
         if len(places) > PARTITIONS_ASKED_MAX:
             detail = f"there are {len(places)} partitions, at most {PARTITIONS_ASKED_MAX} at a time: name topics"
-            raise ServerError(ProblemCode.INVALID_FIELD, detail, field="topic")
+            raise ServerError(ProblemCode.INVALID_FIELD, detail, field=field)
         views: list[ProgressView] = []
         for (topic, partition), answer in zip(places, await self._positions(places, group.id), strict=True):
             view = progress_view(topic, partition, answer, group)
@@ -205,9 +207,9 @@ class GroupService:
 
         return await ask_each(places, positions)
 
-    async def _topics(self, names: list[str], principal: Principal) -> list[Topic]:
+    async def _topics(self, names: list[str], principal: Principal, field: str) -> list[Topic]:
         if names:
-            return [await self._catalog.topic(name, principal, field="topic") for name in names]
+            return [await self._catalog.topic(name, principal, field=field) for name in names]
         return [topic for topic in self._catalog.topics() if principal.may_see(topic.name)]
 
 

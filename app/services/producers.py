@@ -43,7 +43,7 @@ class ProducerService:
         """
         principal.require(Scope.WRITE)
         check_name(name, field="producer")
-        topic, _ = await self._catalog.topic_for_send(topic_name, principal, is_wanted=lambda _: True)
+        topic, _ = await self._catalog.topic_for_send(topic_name, principal, is_wanted=lambda _: True, field="topic")
         instance = fields.instance_id or id_from_bits(self._gateway.entropy.bits64())
         producer = await self._producers.open(topic, name, instance)
         await self._have_leaders_know(topic, ProducerEpoch(producer.id, producer.epoch))

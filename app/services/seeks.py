@@ -70,7 +70,7 @@ class SeekService:
         if fields.from_group == name:
             raise ServerError(ProblemCode.INVALID_FIELD, "is the group itself", field="from")
         await self._catalog.group(fields.from_group, field="from")
-        found = (await self._groups.offsets(fields.from_group, fields.topics or [], principal)).offsets
+        found = (await self._groups.offsets(fields.from_group, fields.topics or [], principal, field="topics")).offsets
         ids = {each.topic: (await self._catalog.topic(each.topic, principal, field="topics")).id for each in found}
         deadline_ms = self._leaders.deadline_in(self._gateway.settings.request_timeout_ms)
 

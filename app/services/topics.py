@@ -108,7 +108,7 @@ class TopicService:
         if (partitions, config, factor) == (topic.partitions, topic.config, topic.replication_factor):
             return topic_view(topic)
         if partitions > topic.partitions:
-            await self._refuse_where_keys_lose_order(topic)
+            await self._refuse_where_keys_lose_order(topic, principal)
         updated = await self._gateway.topics.update(
             topic.name,
             partitions=None if partitions == topic.partitions else partitions,
@@ -120,10 +120,11 @@ class TopicService:
     async def decommission(self, name: str, partitions: Sequence[int], principal: Principal) -> TopicView:
         """Let these partitions take no new messages, for good. Raises ServerError TOPIC_NOT_FOUND, INVALID_FIELD."""
         principal.require(Scope.ADMIN)
-        await self._refuse_where_keys_lose_order(await self._catalog.topic(name, principal, field="topic"))
+        topic = await self._catalog.topic(name, principal, field="topic")
+        await self._refuse_where_keys_lose_order(topic, principal)
         return topic_view(await self._gateway.topics.decommission(name, partitions))
 
-    async def _refuse_where_keys_lose_order(self, topic: Topic) -> None:
+    async def _refuse_where_keys_lose_order(self, topic: Topic, principal: Principal) -> None:
         """Keys would go elsewhere while a group has not done what is here, and nothing would say when it has. As far as
         it can be told now: who reads later is refused instead. Raises ServerError WRONG_GROUP_MODE."""
         if self._gateway.topics.keeps_order_when_changed(topic):
@@ -132,11 +133,12 @@ class TopicService:
             positions = answer.groups if isinstance(answer, PositionsResponse) else []
             for group in [self._gateway.metadata.group_by_id(position.group_id) for position in positions]:
                 if group is not None and group.mode is GroupMode.KEY_ORDERED:
-                    detail = f"the group {group.name!r} reads {topic.name!r} in the order of its keys"
+                    name = f"the group {group.name!r}" if principal.may_see_group(group.name) else "a group"
+                    detail = f"{name} reads {topic.name!r} in the order of its keys"
                     raise ServerError(ProblemCode.WRONG_GROUP_MODE, detail, field="partitions")
 
     def list_page(self, principal: Principal, *, limit: int, after: str, with_internal: bool = False) -> TopicListing:
-        """`with_internal`: Acklog's own as well, for operators. Raises ServerError FORBIDDEN."""
+        """`with_internal`: Acklog's own as well, to a token for everything. Raises ServerError FORBIDDEN."""
         principal.require(Scope.READ)
         found: list[TopicView] = []
         for topic in self._catalog.operated_topics(principal) if with_internal else self._catalog.topics():

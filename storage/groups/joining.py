@@ -53,7 +53,7 @@ def _check_present(request: HeartbeatRequest, member: GroupMember) -> None:
     is_stale = request.member_epoch > JOIN and not member.joined_epoch <= request.member_epoch <= member.member_epoch
     if is_another or is_stale:
         detail = f"another process is {request.member!r} now, or this one was given up and joined again"
-        raise ServerError(ProblemCode.MEMBER_FENCED, detail, field="memberEpoch")
+        raise ServerError(ProblemCode.MEMBER_FENCED, detail, field="memberEpoch" if is_stale else "instanceId")
     if request.member_epoch == STEP_OUT and not member.is_static:
         detail = f"{request.member!r} is no static member: it can leave, and join again"
         raise ServerError(ProblemCode.INVALID_FIELD, detail, field="member")

@@ -416,6 +416,9 @@ class TestSeek:
     def test_copying_a_group_with_its_settings(self, acklog: Acklog, server: ServerProcess, name: str) -> None:
         fill(server, name)
         acklog("groups", "create", name, "--mode", "exclusive", "--max-attempts", "7", "--session-timeout", "20s")
+        unasked = acklog("groups", "copy", name, f"{name}-blue", "--with-settings")
+        assert (unasked.exit_code, "Give --yes." in unasked.stderr) == (2, True)
+        assert f"{name}-blue" not in acklog("groups", "list").stdout, "what was not confirmed makes no group"
         copied = acklog("groups", "copy", name, f"{name}-blue", "--with-settings", "--yes")
         assert (copied.exit_code, f"{name}-blue is exclusive, and set as {name} is." in copied.stderr) == (0, True)
         source, target = (acklog("groups", "show", each, "--json").document["group"] for each in (name, f"{name}-blue"))

@@ -86,9 +86,12 @@ def copy(
         raise UsageError("a dry run makes no group", field="--with-settings", hint="Leave one of the two out.")
     with session.client() as client:
         if with_settings:
+            where = count_text(len(client.groups.offsets(source, topics).offsets), "partition")
+            question = f"Make {group} as {source} is, and let it go on where that is in {where}?"
+            confirm(session, question, is_yes=yes)
             _make_alike(session, client, source, group)
-        planned = client.groups.copy_position(group, source, topics=topics, dry_run=True)
-        if not dry_run:
+        planned = client.groups.copy_position(group, source, topics=topics, dry_run=not with_settings)
+        if not dry_run and not with_settings:
             question = f"Let {group} go on where {source} is in {count_text(len(planned.offsets), 'partition')}?"
             if not yes and session.output.is_terminal and not session.output.is_json:
                 session.output.show_views(_copies(planned))

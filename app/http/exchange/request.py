@@ -14,15 +14,19 @@ class RequestHeaders:
     """A request's headers by lower-case name. The framework's own mapping goes through the list for every lookup,
     which costs a single send more than its parsing does."""
 
-    __slots__ = ("_by_name",)
+    __slots__ = ("_all", "_by_name")
 
     def __init__(self, request: Request) -> None:
-        self._by_name: dict[bytes, bytes] = dict(request.scope["headers"])
+        self._all: list[tuple[bytes, bytes]] = request.scope["headers"]
+        self._by_name: dict[bytes, bytes] = dict(self._all)
 
     def get(self, name: bytes) -> str | None:
         """The value; the last one where a client repeats a header."""
         value = self._by_name.get(name)
         return None if value is None else value.decode("latin-1")
+
+    def is_repeated(self, name: bytes) -> bool:
+        return sum(each == name for each, _ in self._all) > 1
 
     def trace(self) -> dict[str, str] | None:
         """The request's place in a distributed trace (W3C Trace Context), to travel with its messages."""

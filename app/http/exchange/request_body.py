@@ -9,8 +9,9 @@ from functools import partial
 
 from starlette.requests import Request
 
-from acklog.wire.limits import RECEIPTS_MAX, REQUEST_BODY_BYTES_MAX
+from acklog.wire.limits import COMMIT_METADATA_BYTES_MAX, MEMBER_TOPICS_MAX, RECEIPTS_MAX, REQUEST_BODY_BYTES_MAX
 from acklog.wire.problems import ProblemCode
+from app.calls.commits import COMMITS_MAX
 from app.http.exchange.bytes_in_flight import Hold
 from app.http.exchange.gzip_body import GzipUnpacker
 from app.http.exchange.request import RequestHeaders
@@ -18,6 +19,8 @@ from app.http.exchange.turns import Turns
 from cluster.errors import ServerError
 
 ADMINISTRATION_BYTES_MAX = 64 * 1024
+COMMIT_BYTES_MAX = COMMITS_MAX * (COMMIT_METADATA_BYTES_MAX + 1024)  # beside its metadata it names a place in a topic
+JOIN_BYTES_MAX = 512 * MEMBER_TOPICS_MAX  # a topic's name has at most 249 characters, and there are few patterns
 SETTLEMENT_BYTES_MAX = 256 * RECEIPTS_MAX  # a receipt has at most about 100 characters
 
 

@@ -52,6 +52,9 @@ def producer_of(headers: RequestHeaders) -> ProducerSend | None:
     for name, value in values.items():
         if value is None:
             raise ServerError(ProblemCode.MISSING_FIELD, f"goes with {given[0]}", field=name)
+    for name, raw_name in _raw_names:
+        if headers.is_repeated(raw_name):
+            raise ServerError(ProblemCode.INVALID_FIELD, "may be given once at most", field=name)
     if headers.get(b"idempotency-key") is not None:
         detail = "a named producer's requests are named by its Producer-Sequence"
         raise ServerError(ProblemCode.INVALID_FIELD, detail, field="Idempotency-Key")

@@ -19,7 +19,7 @@ _PAGE = (
 )
 LISTING_QUERY = query.QueryTable(_PAGE)
 TOPICS_QUERY = query.QueryTable(
-    (*_PAGE, query.switch("internal", "also Acklog's own topics, whose names begin with `__`: `admin` over everything"))
+    (*_PAGE, query.switch("internal", "also Acklog's own topics (`__…`), with a token for every topic and group"))
 )
 
 UPDATE_QUERY = query.QueryTable(

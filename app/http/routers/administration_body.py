@@ -9,7 +9,12 @@ from app.http.exchange.request_body import ADMINISTRATION_BYTES_MAX, read_body
 
 
 async def body_of(
-    request: Request, principal: Principal, services: HttpServices, *, scope: Scope = Scope.ADMIN
+    request: Request,
+    principal: Principal,
+    services: HttpServices,
+    *,
+    scope: Scope = Scope.ADMIN,
+    bytes_max: int = ADMINISTRATION_BYTES_MAX,
 ) -> bytes:
     """Raises ServerError FORBIDDEN, and what `read_body` raises."""
     principal.require(scope)
@@ -20,5 +25,5 @@ async def body_of(
             hold,
             services.turns,
             timeout_ms=services.settings.body_timeout_ms,
-            bytes_max=ADMINISTRATION_BYTES_MAX,
+            bytes_max=bytes_max,
         )

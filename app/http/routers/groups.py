@@ -9,6 +9,7 @@ from app.calls.commits import CommitFields, CommitView
 from app.calls.groups import SeekView
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders, principal_of
+from app.http.exchange.request_body import COMMIT_BYTES_MAX
 from app.http.exchange.responses import json_response
 from app.http.parsing.groups import parse_copy, parse_group, parse_offsets, parse_pause, parse_positions
 from app.http.parsing.query import NO_PARAMETERS
@@ -96,7 +97,8 @@ def _add_progress(router: APIRouter, services: HttpServices) -> None:
         headers = RequestHeaders(request)
         principal = principal_of(headers, tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
-        command = parse_positions(await body_of(request, principal, services, scope=Scope.READ))
+        body = await body_of(request, principal, services, scope=Scope.READ, bytes_max=COMMIT_BYTES_MAX)
+        command = parse_positions(body)
         view: CommitView | SeekView
         if isinstance(command, CommitFields):
             view = await services.commits.commit(request.path_params["group"], command, principal)

@@ -8,8 +8,10 @@ from app.auth.principal import Scope
 from app.http.exchange.client_watch import ClientWatch
 from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders, principal_of
+from app.http.exchange.request_body import JOIN_BYTES_MAX
 from app.http.exchange.responses import json_response
 from app.http.parsing.members import parse_heartbeat, parse_join, parse_leave
+from app.http.parsing.path_text import path_text
 from app.http.parsing.query import NO_PARAMETERS
 from app.http.routers.administration_body import body_of
 
@@ -29,8 +31,9 @@ def add_members(router: APIRouter, services: HttpServices) -> None:
         headers = RequestHeaders(request)
         principal = principal_of(headers, tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
-        fields = parse_join(await body_of(request, principal, services, scope=Scope.READ))
-        group, member = request.path_params["group"], request.path_params["member"]
+        body = await body_of(request, principal, services, scope=Scope.READ, bytes_max=JOIN_BYTES_MAX)
+        fields = parse_join(body)
+        group, member = request.path_params["group"], path_text(request, "member")
         return json_response(await services.members.join(group, member, fields, principal))
 
     @router.post("/groups/{group}/members/{member}/heartbeat", operation_id="heartbeat", tags=["groups"])
@@ -39,7 +42,7 @@ def add_members(router: APIRouter, services: HttpServices) -> None:
         principal = principal_of(headers, tokens)
         NO_PARAMETERS.parse(request.scope["query_string"])
         fields = parse_heartbeat(await body_of(request, principal, services, scope=Scope.READ))
-        group, member = request.path_params["group"], request.path_params["member"]
+        group, member = request.path_params["group"], path_text(request, "member")
         async with ClientWatch(request.receive, services.gateway.shutdown) as watch:
             return json_response(await services.members.heartbeat(group, member, fields, principal, watch))
 
@@ -48,6 +51,6 @@ def add_members(router: APIRouter, services: HttpServices) -> None:
         headers = RequestHeaders(request)
         principal = principal_of(headers, tokens)
         command = parse_leave(request.scope["query_string"])
-        group, member = request.path_params["group"], request.path_params["member"]
+        group, member = request.path_params["group"], path_text(request, "member")
         await services.members.leave(group, member, command, principal)
         return Response(status_code=204)

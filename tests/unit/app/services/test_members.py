@@ -126,7 +126,19 @@ def test_two_processes_of_one_static_name() -> None:
         assert taken["assignment"] == first["assignment"]
         late = {"memberEpoch": first["memberEpoch"], "instanceId": "first"}
         await refused(client.post(f"{MEMBERS}/one/heartbeat", json=late), 409, "MEMBER_FENCED", "memberEpoch")
-        await refused(client.delete(f"{MEMBERS}/one?instanceId=first"), 409, "MEMBER_FENCED", "memberEpoch")
+        await refused(client.delete(f"{MEMBERS}/one?instanceId=first"), 409, "MEMBER_FENCED", "instanceId")
+
+    ClusterBuilder().nodes(1).gateway().run(main)
+
+
+def test_a_members_name_is_text() -> None:
+    async def main(cluster: Cluster) -> None:
+        client = await made(cluster)
+        for path in (f"{MEMBERS}/%ff%fe", f"{MEMBERS}/o%c3"):
+            await refused(client.put(path, json={"topics": ["orders"]}), 400, "INVALID_FIELD", "member")
+            await refused(client.delete(path), 400, "INVALID_FIELD", "member")
+        assert (await client.put(f"{MEMBERS}/%ef%bf%bd", json={"topics": ["orders"]})).status_code == 200
+        assert (await client.delete(f"{MEMBERS}/%ef%bf%bd")).status_code == 204
 
     ClusterBuilder().nodes(1).gateway().run(main)
 

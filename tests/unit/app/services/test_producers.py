@@ -126,6 +126,25 @@ async def test_what_is_wrong_is_refused_and_changes_nothing(
     assert not world.producers.used
 
 
+@pytest.mark.parametrize("name", ["Producer-Id", "Producer-Epoch", "Producer-Sequence"])
+@pytest.mark.parametrize("path", ["/messages", "/messages?queue=orders"])
+async def test_a_header_that_is_given_twice_is_refused(
+    client: httpx2.AsyncClient, world: MemoryWorld, name: str, path: str
+) -> None:
+    topic = await world.topic()
+    who = {**await opened(client), "Producer-Sequence": "1"}
+    answer = await client.post(
+        path, json={"queue": "orders", "body": 1}, headers=[*who.items(), (name.lower(), who[name])]
+    )
+    assert (*code_of(answer), answer.json()["field"]) == (400, "INVALID_FIELD", name)
+    assert not world.node.stored(topic.id)
+
+
+async def test_acklogs_own_topics_have_no_producers(client: httpx2.AsyncClient) -> None:
+    answer = await client.put("/topics/__groups/producers/p")
+    assert (*code_of(answer), answer.json()["field"]) == (400, "INVALID_NAME", "topic")
+
+
 async def test_a_producer_is_of_one_topic_which_its_sends_never_make(
     client: httpx2.AsyncClient, world: MemoryWorld
 ) -> None:

@@ -274,3 +274,11 @@ async def test_deleting_messages_has_a_right_of_its_own(serve: Any) -> None:
             for path, body in (("purge", {"dryRun": True}), ("purge", {}), ("delete-before", {"time": 0})):
                 answer = await client.post(f"/topics/mine/{path}", json=body, headers=headers)
                 assert (answer.status_code == 403) == (scope != "purge"), (scope, answer.text)
+
+
+async def test_acklogs_own_topics_are_shown_to_whoever_may_read_everything(serve: Any) -> None:
+    scopes = {"a-reader-token-0123456789": ["read"], "an-admin-token-0123456789": ["admin"]}
+    entries = [{"name": token, "token": token, "scopes": given} for token, given in scopes.items()]
+    async with serve(MemoryWorld(tokens=parse_token_table(json.dumps({"tokens": entries}).encode()))) as client:
+        answers = [await client.get("/topics?internal=true", headers=bearer(token)) for token in scopes]
+        assert [answer.status_code for answer in answers] == [200, 403]

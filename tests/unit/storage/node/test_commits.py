@@ -147,7 +147,9 @@ def test_a_position_that_was_cut_away_is_told_where_it_diverged() -> None:
         ({"offsets": [{"topic": "orders", "partition": 0}]}, "MISSING_FIELD", "offsets[0].offset"),
         ({"offsets": [AT_ONE], "member": "me"}, "WRONG_GROUP_MODE", "member"),
         ({"offsets": [AT_ONE], "memberEpoch": 1}, "INVALID_FIELD", "memberEpoch"),
-        ({"offsets": [{**AT_ONE, "leaderEpoch": 99}]}, "LOG_DIVERGED", "leaderEpoch"),
+        ({"offsets": [{**AT_ONE, "leaderEpoch": 99}]}, "LOG_DIVERGED", "offsets[0].leaderEpoch"),
+        ({"offsets": [{**AT_ONE, "expected": 1}]}, "COMMIT_CONFLICT", "offsets[0].expected"),
+        ({"offsets": [{**AT_ONE, "offset": 999}]}, "OFFSET_OUT_OF_RANGE", "offsets[0].offset"),
         ({"offsets": [{**AT_ONE, "to": "latest"}]}, "UNKNOWN_FIELD", None),
     ],
 )

@@ -8,9 +8,25 @@ from typing import Any
 import httpx2
 import pytest
 
-from acklog.wire.limits import GZIP_MEMBERS_MAX, MESSAGE_TEXT_BYTES_MAX, REQUEST_BODY_BYTES_MAX
+from acklog.wire.limits import (
+    COMMIT_METADATA_BYTES_MAX,
+    GZIP_MEMBERS_MAX,
+    MEMBER_PATTERNS_MAX,
+    MEMBER_TOPICS_MAX,
+    MESSAGE_TEXT_BYTES_MAX,
+    NAME_LENGTH_MAX,
+    PARTITIONS_MAX,
+    REQUEST_BODY_BYTES_MAX,
+)
+from app.calls.commits import COMMITS_MAX
+from app.calls.records import EPOCH_MAX, OFFSET_MAX
 from app.configuration.server_settings import Settings
-from app.http.exchange.request_body import ADMINISTRATION_BYTES_MAX, SETTLEMENT_BYTES_MAX
+from app.http.exchange.request_body import (
+    ADMINISTRATION_BYTES_MAX,
+    COMMIT_BYTES_MAX,
+    JOIN_BYTES_MAX,
+    SETTLEMENT_BYTES_MAX,
+)
 from tests.support.manual_clock import settle
 from tests.support.memory_gateway import MemoryWorld
 
@@ -161,7 +177,8 @@ async def test_a_client_that_goes_within_its_body(app: Any, world: MemoryWorld) 
         ("/nack", SETTLEMENT_BYTES_MAX),
         ("/topics/a", ADMINISTRATION_BYTES_MAX),
         ("/groups/a", ADMINISTRATION_BYTES_MAX),
-        ("/groups/a/offsets", ADMINISTRATION_BYTES_MAX),
+        ("/groups/a/offsets", COMMIT_BYTES_MAX),
+        ("/groups/a/members/b", JOIN_BYTES_MAX),
     ],
 )
 async def test_other_calls_take_smaller_bodies(client: httpx2.AsyncClient, path: str, limit: int) -> None:
@@ -170,6 +187,23 @@ async def test_other_calls_take_smaller_bodies(client: httpx2.AsyncClient, path:
     assert fits.status_code != 413
     response = await client.request(method, path, content=b" " * (limit - 1) + b"{}", headers=JSON)
     assert (response.status_code, response.json()["code"]) == (413, "REQUEST_TOO_LARGE")
+
+
+async def test_the_largest_commit_and_the_largest_subscription_fit(client: httpx2.AsyncClient) -> None:
+    topic = "t" * NAME_LENGTH_MAX
+    position = {
+        "topic": topic,
+        "partition": PARTITIONS_MAX - 1,
+        "offset": OFFSET_MAX,
+        "leaderEpoch": EPOCH_MAX,
+        "metadata": "m" * COMMIT_METADATA_BYTES_MAX,
+        "expected": OFFSET_MAX,
+    }
+    commit = {"offsets": [position] * COMMITS_MAX, "member": "m" * 128, "memberEpoch": 1}
+    subscription = {"topics": [topic] * MEMBER_TOPICS_MAX, "patterns": [topic] * MEMBER_PATTERNS_MAX}
+    for path, body in (("/groups/a/offsets", commit), ("/groups/a/members/b", subscription)):
+        answer = await client.put(path, json=body)
+        assert (answer.status_code, answer.json()["code"]) in {(404, "TOPIC_NOT_FOUND"), (404, "GROUP_NOT_FOUND")}
 
 
 @pytest.mark.parametrize("element", [b"{}", b"0", b'{"body":[1,2,3],"x":","}', b"[[],[]]"])
