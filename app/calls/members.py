@@ -45,7 +45,7 @@ class JoinFields(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
         Meta(description="how long the member may be silent (default: the group's setting)"),
     ] = None
     is_static: Annotated[
-        bool, Meta(description="the next process of this name takes over what this one has, within the timeout")
+        bool, Meta(description="the next process of this name has the partitions of this one, within the timeout")
     ] = msgspec.field(default=False, name="static")
     instance_id: _Instance = ""
 

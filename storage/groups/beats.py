@@ -67,8 +67,6 @@ class Beats:
         except ServerError as error:
             self._answered.append((beat.token, error))
             return
-        if member is not None and member.instance_id != request.instance_id and request.member_epoch == JOIN:
-            self._ask_all(member, now_ms)
         for record in records:
             self._change(record, now_ms)
         group = self._groups[request.group_id]
@@ -150,7 +148,7 @@ class Beats:
         return answered
 
     def _answer(self, asking: _Asking) -> HeartbeatResponse | ServerError:
-        request, group, member = asking
+        _, group, member = asking
         if self._groups.get(group.group_id) is not group:
             return ServerError(ProblemCode.GROUP_NOT_FOUND, "The group was deleted.", field="group")
         if group.members.get(member.name) is not member:
@@ -158,8 +156,6 @@ class Beats:
             code = ProblemCode.MEMBER_FENCED if is_taken else ProblemCode.MEMBER_UNKNOWN
             detail = "another process has taken the name" if is_taken else f"{member.name!r} has left meanwhile"
             return ServerError(code, detail, field="member")
-        if request.instance_id != member.instance_id and (request.member_epoch == JOIN or request.instance_id):
-            return ServerError(ProblemCode.MEMBER_FENCED, "another process has taken the static name", field="member")
         return HeartbeatResponse(member.member_epoch, group.epoch, group.owned_by(member), member.session_timeout_ms)
 
     # --- sessions --------------------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ def owner_after(before: Owner | None, member: str, ownership: int) -> Owner:
 
 class ExclusiveGroup:
     """Changes by records only; `epoch` rises with each and never falls. `vacant` is what was somebody's and is
-    nobody's."""
+    nobody's, `vacated` by whom until it is assigned: one of the same name may be there again by then."""
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
@@ -49,6 +49,7 @@ class ExclusiveGroup:
         self.members: dict[str, GroupMember] = {}
         self.owners: dict[Place, Owner] = {}
         self.vacant: dict[Place, Owner] = {}
+        self.vacated: dict[Place, str] = {}
         self._interned: dict[SubscribedTopics, SubscribedTopics] = {}
 
     def apply(self, record: MemberWritten | MemberGone | Assigned | GroupWritten, now_ms: int) -> None:
@@ -61,10 +62,11 @@ class ExclusiveGroup:
                 member = self.members.pop(record.member, None)
                 for place in () if member is None else member.places:
                     self.vacant[place] = self.owners.pop(place).gone(has_left=record.has_left)
+                    self.vacated[place] = record.member
             case Assigned():
                 self._assign(record.owned, record.epoch)
             case GroupWritten():
-                self.members, self.owners, self.vacant = {}, {}, {}
+                self.members, self.owners, self.vacant, self.vacated = {}, {}, {}, {}
                 for member_record in record.members:
                     self._write_member(member_record, now_ms)
                 self._assign(record.owned, None)
@@ -93,6 +95,7 @@ class ExclusiveGroup:
                     if epoch is not None:
                         losing.member_epoch = epoch
                 self.vacant.pop(place, None)
+                self.vacated.pop(place, None)
                 if gaining is not None:
                     self.owners[place] = owner
                     gaining.places[place] = None

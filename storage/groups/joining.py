@@ -26,6 +26,10 @@ def records_of(
         _check_present(request, member)
         if request.member_epoch == LEAVE:
             return [MemberGone(group.group_id, group.epoch + 1, member.name, has_left=True)]
+        if member.stepped_out and request.member_epoch != STEP_OUT:
+            # A heartbeat that was on its way then must not keep the next process out.
+            detail = f"{request.member!r} has left its name to its next process: it joins if it is that"
+            raise ServerError(ProblemCode.MEMBER_UNKNOWN, detail, field="member")
         if request.member_epoch == STEP_OUT or not (request.topic_ids or request.patterns):
             return []
     _check_bounds(request, settings)
@@ -38,14 +42,14 @@ def records_of(
     if request.instance_id == member.instance_id:
         same = _written(request, terms, epoch, joined_epoch=member.joined_epoch, member_epoch=member.member_epoch)
         return [] if same == member.written(group.group_id, epoch) else [same]
-    if not member.is_static:  # another process has taken the name: what the first one holds is not its own any more
-        gone = MemberGone(group.group_id, epoch + 1, member.name)
-        return [gone, _written(request, terms, epoch + 2, joined_epoch=epoch + 2, member_epoch=epoch + 2)]
-    if member.is_alive(now_ms):
+    if member.is_static and member.is_alive(now_ms):
         detail = f"the static name {request.member!r} is that of another process, which was heard a moment ago"
         retry_ms = member.session_timeout_ms // 2
         raise ServerError(ProblemCode.MEMBER_EXISTS, detail, field="member", retry_after_ms=retry_ms)
-    return [_written(request, terms, epoch + 1, joined_epoch=epoch + 1, member_epoch=epoch + 1)]
+    # The name is another process's now, and what the first one has in hand is not: only another ownership tells
+    # partitions' leaders so.
+    gone = MemberGone(group.group_id, epoch + 1, member.name, has_left=member.stepped_out)
+    return [gone, _written(request, terms, epoch + 2, joined_epoch=epoch + 2, member_epoch=epoch + 2)]
 
 
 def _check_present(request: HeartbeatRequest, member: GroupMember) -> None:

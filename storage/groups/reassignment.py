@@ -69,7 +69,7 @@ def _task(group: ExclusiveGroup, terms: ExclusiveTerms, surroundings: GroupSurro
     task = AssignmentTask(
         subscriptions={name: resolved[member.subscription] for name, member in group.members.items()},
         partitions=surroundings.topics.partitions_of(frozenset().union(*resolved.values())),
-        owners={place: owner.member for place, owner in group.owners.items()},
+        owners={place: owner.member for place, owner in group.owners.items()} | group.vacated,
         racks={name: member.rack for name, member in group.members.items() if member.rack},
         racks_of=surroundings.racks_of,
     )

@@ -32,12 +32,13 @@ class HeartbeatRequest(_Message):
     """To the leader of partition `partition` of the internal topic that the group belongs to.
 
     `member_epoch`: JOIN joins, or goes on where the member is known already; LEAVE leaves for good; STEP_OUT leaves the
-    name of a static member to its next instance, which keeps the partitions if it comes within the session timeout;
-    else what the last answer said: MEMBER_UNKNOWN for who is no member, MEMBER_FENCED for one of an earlier life.
+    name of a static member to its next instance, which has the same partitions if it comes within the session timeout;
+    else what the last answer said: MEMBER_UNKNOWN for who is no member or has stepped out, MEMBER_FENCED for one of an
+    earlier life.
 
     The subscription (`topic_ids`, shell `patterns` of topics' names), `rack`, `session_timeout_ms` (0: the group's)
     and `is_static` are those of the member from now on. `instance_id` tells two processes of one static name apart:
-    the second one gets MEMBER_EXISTS while the first one lives.
+    the second one gets MEMBER_EXISTS while the first one lives, and another ownership of what that one had after it.
 
     The answer comes at once if the member's epoch is not `known_epoch`, else when it changes, or after `wait_ms`. While
     a heartbeat waits, the member is there.

@@ -162,10 +162,12 @@ class Resumed(Event, frozen=True, kw_only=True):
 
 
 class PartitionOwned(Event, frozen=True, kw_only=True):
-    """Who has which partition by which number, as the group's coordinator tells it."""
+    """Who has which partition by which number, as the group's coordinator tells it. `instance` is which process of a
+    static name."""
 
     group: str
     member: str
+    instance: str = ""
     queue: str
     partition: int
     ownership: int

@@ -37,7 +37,7 @@ from tests.sim.owner_checkers import (
     EarlierOwnersAreRefused,
     OneOwnerAtATime,
     OwnersAreWaitedFor,
-    OwnershipsAreOneMembers,
+    OwnershipsAreOneProcesses,
 )
 from tests.sim.pause_checkers import PausedIsNotDelivered
 from tests.sim.reader_checkers import AcknowledgedIsReadable, PagesBeginWhereTheyWereAsked, ReadersNeverSeeTheEndFall
@@ -84,7 +84,7 @@ def checkers_for(
         ProgressNeverFalls(),
         SeeksAreNotForgotten(),
         ReceiptsFromBeforeASeekAreStale(max_attempts=given_up_after, dead_letter_queues=dead_letter_queues),
-        OwnershipsAreOneMembers(),
+        OwnershipsAreOneProcesses(),
         OneOwnerAtATime(exclusive, unnoticed_ms=unnoticed_ms),
         EarlierOwnersAreRefused(exclusive, max_attempts=given_up_after, dead_letter_queues=dead_letter_queues),
         OwnersAreWaitedFor(exclusive, clock_drift=options.clock_drift),

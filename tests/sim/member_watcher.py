@@ -41,6 +41,7 @@ class MemberWatcher:
                         ended_ms=around.now_ms(),
                         group=self._group,
                         member=member["member"],
+                        instance=member["instanceId"],
                         queue=owned["topic"],
                         partition=owned["partition"],
                         ownership=owned["ownership"],

@@ -37,19 +37,20 @@ def _leased(history: History, groups: Iterable[str]) -> dict[GroupPlace, list[De
     return found
 
 
-class OwnershipsAreOneMembers:
-    """Each number by which a partition is owned is one member's for ever, as the coordinators tell it, whoever they
-    are."""
+class OwnershipsAreOneProcesses:
+    """Each number by which a partition is owned is one member's for ever, and one process's of a static name, as the
+    coordinators tell it, whoever they are."""
 
     def check(self, history: History) -> list[str]:
-        members: dict[tuple[str, str, int, int], str] = {}
+        owners: dict[tuple[str, str, int, int], tuple[str, str]] = {}
         violations = []
         for owned in history.of(PartitionOwned):
             place = (owned.group, owned.queue, owned.partition, owned.ownership)
-            first = members.setdefault(place, owned.member)
-            if first != owned.member:
+            owner = (owned.member, owned.instance)
+            first = owners.setdefault(place, owner)
+            if first != owner:
                 violations.append(
-                    f"{place[:3]} is owned by {first} and by {owned.member}, both by the number {owned.ownership}"
+                    f"{place[:3]} is owned by {first} and by {owner}, both by the number {owned.ownership}"
                 )
         return violations
 

@@ -23,7 +23,7 @@ from tests.sim.owner_checkers import (
     EarlierOwnersAreRefused,
     OneOwnerAtATime,
     OwnersAreWaitedFor,
-    OwnershipsAreOneMembers,
+    OwnershipsAreOneProcesses,
 )
 from tests.sim.test_checkers import DLQ, ISLAND, REPLACED, delivered, later, log, record, sent, settled
 from tests.sim.test_seek_checkers import sought
@@ -202,15 +202,17 @@ GOOD_AND_BAD: list[tuple[Checker, dict[str, list[Event]], dict[str, list[Event]]
         },
     ),
     (
-        OwnershipsAreOneMembers(),
+        OwnershipsAreOneProcesses(),
         {
             "one after the other": [owned("c", 1), owned("d", 2), owned("c", 3)],
             "seen twice": [owned("c", 1), owned("c", 1)],
+            "another process of a static name": [owned("c", 1, instance="x"), owned("c", 2, instance="y")],
             "of two partitions": [owned("c", 1), owned("d", 1, partition=1)],
             "of two groups": [owned("c", 1), owned("d", 1, group="h")],
         },
         {
             "two members": [owned("c", 1), owned("d", 1)],
+            "two processes of a static name": [owned("c", 1, instance="x"), owned("c", 1, instance="y")],
             "a number that comes again": [owned("c", 1), owned("d", 2), owned("d", 1)],
         },
     ),

@@ -12,7 +12,7 @@ from cluster.errors import ServerError
 LEAVE_QUERY = query.QueryTable(
     (
         query.text("instanceId", limits.CONSUMER_NAME_LENGTH_MAX, "the process that leaves", length_min=0),
-        query.switch("comesBack", "a static member's next process takes over what it has, within the session timeout"),
+        query.switch("comesBack", "a static member's next process has its partitions, within the session timeout"),
     )
 )
 

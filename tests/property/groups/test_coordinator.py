@@ -8,6 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from cluster.errors import ServerError
 from cluster.model.values import Assignor
+from storage.groups.member import SubscribedTopics
 from storage.groups.records import Assigned
 from storage.rpc.membership_messages import LEAVE, STEP_OUT, HeartbeatResponse
 from tests.support.coordinated import GROUP, SESSION_MS, Coordinated
@@ -20,14 +21,16 @@ subscriptions = st.sampled_from([(["a"], []), (["a", "b1"], []), ([], ["b*"]), (
 
 
 class Coordinating(RuleBasedStateMachine):
-    """`told` is what each member was told last, `given` every ownership that anybody was ever told of."""
+    """`told` is what each member was told last, and `processes` which instance of it; `given` has every ownership that
+    anybody was ever told of."""
 
     def __init__(self) -> None:
         super().__init__()
         self.world = Coordinated()
         self.counts = {"a": 4}
         self.told: dict[str, HeartbeatResponse] = {}
-        self.given: dict[tuple[str, int, int], str] = {}
+        self.processes: dict[str, str] = {}
+        self.given: dict[tuple[str, int, int], tuple[str, str]] = {}
         self.waiting: dict[int, str] = {}
         self.epoch = 0
 
@@ -40,7 +43,12 @@ class Coordinating(RuleBasedStateMachine):
     @rule(member=members, subscription=subscriptions, is_static=st.booleans(), instance=st.sampled_from(["", "x", "y"]))
     def join(self, member: str, subscription: tuple[list[str], list[str]], is_static: bool, instance: str) -> None:
         topics, patterns = subscription
+        before, owners = self.subscription_of(member), self.owners()
         token = self.world.beat(member, topics=topics, patterns=patterns, is_static=is_static, instance_id=instance)
+        if isinstance(self.world.answers[token], HeartbeatResponse):
+            self.processes[member] = instance
+        if before is not None and before == self.subscription_of(member):
+            assert self.owners() == owners, "a partition moved because another process has a name"
         self.hear(member, token)
 
     @rule(member=members, age=st.integers(0, 2), wait_ms=st.sampled_from([0, 3_000, 40_000]))
@@ -109,7 +117,13 @@ class Coordinating(RuleBasedStateMachine):
         self.told[member] = answer
         for each in answer.assigned:
             place = (each.topic_id, each.partition, each.ownership)
-            assert self.given.setdefault(place, member) == member, "two owners of one ownership"
+            process = (member, self.processes[member])
+            assert self.given.setdefault(place, process) == process, "two owners of one ownership"
+
+    def subscription_of(self, member: str) -> SubscribedTopics | None:
+        group = self.world.coordinator.groups.get(GROUP)
+        found = None if group is None else group.members.get(member)
+        return None if found is None else found.subscription
 
     def owners(self) -> dict[tuple[str, int], str]:
         return self.world.owners() if GROUP in self.world.coordinator.groups else {}

@@ -2,13 +2,14 @@
 
 import pytest
 
-from storage.groups import reassignment
+from storage.groups import joining, reassignment
 from storage.groups.beats import Beats
 from storage.groups.coordinator import Coordinator
 from storage.groups.exclusive_group import ExclusiveGroup, Owner, owner_after
 from storage.groups.member import GroupMember
+from storage.groups.records import MemberGone, MemberWritten
 from storage.node.groups.group_log import GroupLog
-from storage.rpc.membership_messages import Ownership
+from storage.rpc.membership_messages import HeartbeatRequest, Ownership
 
 
 def sessions_never_end(patch: pytest.MonkeyPatch) -> None:
@@ -44,6 +45,17 @@ def everybody_is_taken_for_gone(patch: pytest.MonkeyPatch) -> None:
 def second_instances_are_accepted(patch: pytest.MonkeyPatch) -> None:
     """A static name is whoever's that comes last, however lively the process is that has it."""
     patch.setattr(GroupMember, "is_alive", lambda self, now_ms: False)
+
+
+def static_takeovers_keep_the_ownership(patch: pytest.MonkeyPatch) -> None:
+    """Partitions' leaders cannot tell the process that has a static name from the one that had it."""
+    original = joining.records_of
+
+    def records_of(request: HeartbeatRequest, *arguments: object) -> list[MemberWritten | MemberGone]:
+        records = original(request, *arguments)  # type: ignore[arg-type]
+        return records[-1:] if request.is_static else records
+
+    patch.setattr("storage.groups.beats.records_of", records_of)
 
 
 def partitions_are_given_to_all(patch: pytest.MonkeyPatch) -> None:

@@ -77,6 +77,7 @@ from tests.sim.cluster.coordinator_mutants import (
     second_instances_are_accepted,
     sessions_never_end,
     some_partitions_are_nobodys,
+    static_takeovers_keep_the_ownership,
 )
 from tests.sim.cluster.delivery_mutants import (
     dead_letters_are_done_first,
@@ -467,6 +468,7 @@ MUTANTS: tuple[Mutant, ...] = (
     second_instances_are_accepted,
     sessions_never_end,
     some_partitions_are_nobodys,
+    static_takeovers_keep_the_ownership,
     *SCHEDULE_MUTANTS,
     *MAPPING_MUTANTS,
 )

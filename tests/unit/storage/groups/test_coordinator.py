@@ -220,13 +220,64 @@ def test_another_process_under_a_name_that_is_not_static_takes_it_over_with_othe
 def test_a_static_member_comes_back_within_its_timeout_without_a_rebalance() -> None:
     world = made("two")
     before = world.hear("one", is_static=True, instance_id="a")
-    world.pass_time(SESSION_MS // 2)
+    world.pass_time(SESSION_MS - 1)
     world.hear("two")
     log = len(world.log)
-    after = world.hear("one", is_static=True, instance_id="b")
-    assert after.assigned == before.assigned
-    assert not any(isinstance(record, Assigned) for record in world.log[log:])
+    assert world.hear("one", is_static=True, instance_id="a") == before
+    assert world.log[log:] == []
+
+
+@pytest.mark.parametrize("is_static", [True, False])
+@pytest.mark.parametrize("assignor", Assignor)
+def test_another_process_of_a_name_has_the_same_partitions_by_other_numbers(
+    assignor: Assignor, is_static: bool
+) -> None:
+    """Its leaders depose the first process, which may still be at work; of the others' nothing moves."""
+    world = made("two", "three", partitions=8)
+    world.set_assignor(assignor)
+    before = world.hear("one", is_static=is_static, instance_id="a")
+    others = [world.hear(each) for each in ("two", "three")]
+    world.pass_time(SESSION_MS // 2)
+    assert [world.hear(each) for each in ("two", "three")] == others
+    after = world.hear("one", is_static=is_static, instance_id="b")
+    assert [each.partition for each in after.assigned] == [each.partition for each in before.assigned]
+    first = {each.partition: each.ownership for each in before.assigned}
+    assert all(each.ownership > first[each.partition] >= each.gone_since for each in after.assigned)
+    assert all(each.is_forced and each.left_since > first[each.partition] for each in after.assigned)  # as who died
+    for member, told in zip(("two", "three"), others, strict=True):
+        assert world.hear(member).assigned == told.assigned
     assert world.refusal("one", before.member_epoch, instance_id="a") == "MEMBER_FENCED"
+
+
+def test_another_process_of_a_static_name_has_only_what_it_subscribes_to() -> None:
+    world = made("two")
+    world.set_topics(a=4, b=4)
+    before = world.hear("one", is_static=True, instance_id="a")
+    world.pass_time(SESSION_MS // 2)
+    world.hear("two")
+    after = world.hear("one", topics=["b"], is_static=True, instance_id="b")
+    assert {each.topic_id for each in after.assigned} == {"b"}
+    [first] = {each.ownership for each in before.assigned}
+    taken = [each for each in world.hear("two").assigned if each.ownership > first]
+    assert len(taken) == 2
+    assert all(each.gone_since <= first for each in taken)  # the first process is not waited for
+
+
+def test_a_coordinator_that_fails_between_the_records_of_a_takeover_leaves_nothing_to_the_first_process() -> None:
+    """The log may end after each of them."""
+    world = made("two")
+    before = world.hear("one", is_static=True, instance_id="a")
+    world.pass_time(SESSION_MS // 2)
+    log = len(world.log)
+    world.hear("one", is_static=True, instance_id="b")
+    whole = list(world.log)
+    for end in range(log + 1, len(whole) + 1):
+        world.log = whole[:end]
+        world.replace()
+        first = {each.partition: each.ownership for each in before.assigned}
+        after = world.hear("one", is_static=True, instance_id="b").assigned
+        assert {each.partition for each in after} == set(first)
+        assert all(each.ownership > first[each.partition] >= each.gone_since for each in after)
 
 
 def test_two_living_processes_cannot_have_one_static_name() -> None:
@@ -245,12 +296,37 @@ def test_a_static_member_that_steps_out_leaves_its_name_to_the_next_process() ->
     before = world.hear("one", is_static=True, instance_id="a")
     world.hear("one", STEP_OUT, instance_id="a")
     assert world.counts() == {"one": 3, "two": 3}
-    assert world.hear("one", is_static=True, instance_id="b").assigned == before.assigned
+    after = world.hear("one", is_static=True, instance_id="b")
+    assert [each.partition for each in after.assigned] == [each.partition for each in before.assigned]
+    first = {each.partition: each.ownership for each in before.assigned}
+    assert all(each.ownership > first[each.partition] >= each.left_since for each in after.assigned)
     world.hear("one", STEP_OUT, instance_id="b")
     world.pass_time(SESSION_MS)
     assert "one" not in world.counts()
     assert world.hear("two").assigned
     assert world.refusal("two", STEP_OUT) == "INVALID_FIELD"
+
+
+def test_a_late_heartbeat_of_who_has_stepped_out_does_not_keep_the_next_process_out() -> None:
+    world = made()
+    epoch = world.hear("one", is_static=True, instance_id="a").member_epoch
+    world.hear("one", STEP_OUT, instance_id="a")
+    for fields in ({"instance_id": "a"}, {}, {"topics": []}, {"known_epoch": epoch, "wait_ms": 5_000}):
+        assert world.refusal("one", epoch, **fields) == "MEMBER_UNKNOWN"
+    world.hear("one", STEP_OUT, instance_id="a")  # may be repeated
+    assert world.hear("one", is_static=True, instance_id="b").member_epoch > epoch
+
+
+def test_who_has_stepped_out_comes_back_by_joining_and_may_still_leave() -> None:
+    world = made()
+    before = world.hear("one", is_static=True, instance_id="a")
+    world.hear("one", STEP_OUT, instance_id="a")
+    assert world.hear("one", is_static=True, instance_id="a") == before
+    assert world.hear("one", before.member_epoch, topics=[], instance_id="a") == before
+    assert world.refusal("one", is_static=True, instance_id="b") == "MEMBER_EXISTS"
+    world.hear("one", STEP_OUT, instance_id="a")
+    world.leave("one")
+    assert world.counts() == {}
 
 
 def test_topics_that_appear_or_grow_are_assigned() -> None:
