@@ -9,6 +9,7 @@ from acklog.version import __version__
 from app.gateway.metrics import BoundedNames
 from cluster.metadata.metadata_view import MetadataView
 from storage.node.append_times import append_time_near
+from storage.node.schedule.schedule_host import ScheduleFigures
 from storage.node.storage_node import StorageNode
 
 
@@ -33,6 +34,7 @@ class NodeCollector(Collector):
         yield from self._vital_signs()
         yield from self._scrub()
         yield from self._by_topic()
+        yield from self._scheduled()
         yield from self._by_group()
 
     def _vital_signs(self) -> Iterable[Metric]:
@@ -64,6 +66,25 @@ class NodeCollector(Collector):
         yield _family(
             "acklog_high_watermark", "Sum of a topic's high watermarks", ["topic"], {(key,): ends[key] for key in ends}
         )
+
+    def _scheduled(self) -> Iterable[Metric]:
+        pending: dict[tuple[str, ...], float] = {}
+        figures = ScheduleFigures()
+        for partition in self._node.partitions_led():
+            schedule = partition.schedule
+            if schedule.keeper.has_any:
+                label = (self._topics.label(partition.host.topic.name),)
+                pending[label] = pending.get(label, 0) + schedule.pending
+                figures.delivered += schedule.figures.delivered
+                figures.late_ms += schedule.figures.late_ms
+                figures.late_ms_max = max(figures.late_ms_max, schedule.figures.late_ms_max)
+        yield _family("acklog_scheduled_pending", "Messages that are to be seen later", ["topic"], pending)
+        text = "Scheduled messages that became visible, by the leaders of now"
+        yield _gauge("acklog_scheduled_delivered", text, figures.delivered)
+        text = "By how much those were late, all together, in seconds"
+        yield _gauge("acklog_scheduled_late_seconds", text, figures.late_ms / 1000)
+        text = "By how much the latest of them was late, in seconds"
+        yield _gauge("acklog_scheduled_late_seconds_max", text, figures.late_ms_max / 1000)
 
     def _by_group(self) -> Iterable[Metric]:
         figures: dict[str, dict[tuple[str, ...], int]] = {

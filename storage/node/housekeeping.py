@@ -17,6 +17,8 @@ from storage.node.partition.node_settings import NodeSettings
 from storage.node.registered_readers import RegisteredReaders
 from storage.node.replicas.led_partition import Partition
 from storage.node.replicas.replicas import Replicas
+from storage.node.schedule.schedule_trimming import keep_short
+from storage.schedule.schedule_index import IndexFailedError
 
 logger = structlog.get_logger(__name__)
 
@@ -64,6 +66,7 @@ class Housekeeping:
             for partition in self._replicas.held.led():
                 try:
                     await self.retain(partition)
+                    await self._keep_schedule_short(partition)
                     await self._forget_deleted_groups(partition)
                     await self._tell_if_empty(partition)
                 except (ServerError, CoordinationError) as error:
@@ -120,6 +123,12 @@ class Housekeeping:
             return start
         return done_end
 
+    async def _keep_schedule_short(self, partition: Partition) -> None:
+        try:
+            await keep_short(partition.schedule, self._clock, self._settings.schedule)
+        except IndexFailedError as error:
+            logger.warning("schedule_not_kept_short", partition=partition.number, reason=str(error))
+
     async def _forget_deleted_groups(self, partition: Partition) -> None:
         for group_id in partition.groups.group_ids():
             # A group is forgotten on its tombstone only, never because the metadata looks empty (rule R13).
@@ -136,6 +145,8 @@ class Housekeeping:
         if state is None or state.life is not PartitionLife.DECOMMISSIONED:
             return
         if host.log.log_start < host.log.log_end or host.high_watermark < host.log.log_end:
+            return
+        if partition.schedule.may_have_any:
             return
         item = await self._store.get(keys.partition(partition.topic_id, partition.number))
         if item is None:

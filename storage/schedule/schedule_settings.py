@@ -38,5 +38,11 @@ class ScheduleSettings:
     note_interval_ms: int = 1_000
     """How often that is looked at, while anything is scheduled."""
 
+    log_bytes_min: int = 32 * 1024 * 1024
+    """A schedule log that is no larger is left as it is."""
+
+    rewritten_batches_max: int = 50
+    """Batches of pending messages that are written anew at a time, where most of a log is over."""
+
     page_messages_max: int = 1_000
     """Messages of one answer of a list."""

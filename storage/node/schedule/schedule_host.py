@@ -93,6 +93,11 @@ class ScheduleHost:
         """How many messages are scheduled."""
         return self.keeper.state.pending
 
+    @property
+    def may_have_any(self) -> bool:
+        """Whether something is scheduled, or may be: it is not known yet."""
+        return self.keeper.has_any and (self.pending > 0 or not self.keeper.is_up_to(self.scheduled.high_watermark))
+
     def next_in_ms(self) -> int | None:
         """How long until the next message is due; None where none is, and before it is known."""
         moments = [each for each in (self.near.next_due(), self.near.next_read()) if each is not None]
@@ -122,6 +127,24 @@ class ScheduleHost:
         if self.keeper.has_any:
             self.look()
             await self._ready.wait()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it is known what the leader before has done."""
+        return self._ready.is_set() and not self._is_closed
+
+    def hold(self, id_: int) -> bool:
+        """Whether nobody delivers or changes the message, or will before `release`."""
+        if id_ in self._changing or not self.near.begin_change(id_):
+            return False
+        self._changing[id_] = asyncio.get_running_loop().create_future()
+        return True
+
+    def release(self, id_: int) -> None:
+        """After `hold`."""
+        self.near.end_change(id_)
+        self._changing.pop(id_).set_result(None)
+        self._news.set()
 
     @asynccontextmanager
     async def changing(self, id_: int) -> AsyncIterator[None]:

@@ -81,6 +81,10 @@ class ScheduleKeeper:
     def state(self) -> IndexState:
         return self._state
 
+    def is_up_to(self, offset: int) -> bool:
+        """Whether what is committed up to there is in the index."""
+        return self._state.applied >= offset
+
     def advance(self, high_watermark: int) -> None:
         """Everything below it is committed."""
         self._committed = high_watermark
