@@ -104,13 +104,14 @@ def changes_of(header: BatchHeader, data: Buffer) -> Iterator[Change]:
         yield Change(offset, Added(entry, record))
 
 
-def added_at(changes: Iterable[Change], positions: set[int]) -> dict[int, Record]:
-    """The messages at these offsets."""
-    return {
-        change.offset: change.what.record
-        for change in changes
-        if change.offset in positions and isinstance(change.what, Added)
-    }
+def messages_at(header: BatchHeader, data: Buffer, offsets: Iterable[int]) -> dict[int, Record]:
+    """The messages at these offsets of the batch. Raises ValueError as `changes_of` does."""
+    if header.is_control:
+        notes = _decode_notes(opaque_payload(data, header))
+        kept = ((offset, notes[offset - header.base_offset]) for offset in offsets)
+        return {offset: note.record for offset, note in kept if isinstance(note, Kept)}
+    records = decode_records(data, header)
+    return {offset: records[offset - header.base_offset] for offset in offsets}
 
 
 def due_of(schedule: Schedule | None, append_time_ms: int) -> int:

@@ -20,7 +20,7 @@ from storage.log.keys import LogKey
 from storage.log.log_walk import LogWalk, Unreadable
 from storage.log.partition_log import PartitionLog
 from storage.log.uncancelled import uncancelled
-from storage.schedule.changes import Change, added_at, changes_of
+from storage.schedule.changes import Change, changes_of, messages_at
 from storage.schedule.entries import END, Due, Key, ScheduledEntry, SettledEntry
 from storage.schedule.near_future import Wanted
 from storage.schedule.schedule_index import IndexFailedError, IndexState, ScheduleIndex, ScheduleIndexes
@@ -257,9 +257,13 @@ class ScheduleKeeper:
                 continue
             for header, data in batches:
                 here = {place for place in left if header.base_offset <= place < header.next_offset}
-                for place, record in added_at(changes_of(header, data), here).items():
-                    found.append(Due(by_position[place], record))
                 left -= here
+                try:
+                    records = messages_at(header, data, here)
+                except ValueError as error:
+                    logger.error("scheduled_message_unreadable", log=str(self._log.key), reason=str(error))
+                    continue
+                found.extend(Due(by_position[place], record) for place, record in records.items())
         return found
 
 
