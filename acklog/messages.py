@@ -6,6 +6,7 @@ differ: `queue` is `topic` here, and times have their unit (`timestamp_ms`, mill
 
 from base64 import b64decode
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
@@ -23,6 +24,7 @@ class OutgoingMessage(msgspec.Struct, gc=False):
 
     `key` decides the partition unless `partition` does; messages with one key keep their order in the log.
     `dedup_id` makes the server store the message once, however often it is sent within the topic's window.
+    With `delay_seconds` or `deliver_at` (a time with a zone, milliseconds since 1970, or RFC 3339) it is seen later.
     """
 
     body: Any
@@ -33,15 +35,20 @@ class OutgoingMessage(msgspec.Struct, gc=False):
     partition: int | None = None
     dedup_id: str | None = None
     content_type: str | None = None
+    delay_seconds: float | None = None
+    deliver_at: datetime | int | str | None = None
 
 
 class Sent(msgspec.Struct, gc=False, frozen=True, omit_defaults=True, rename="camel"):
-    """A message is stored. With `acks=0` the ids may be None: nobody waited for them."""
+    """A message is stored. With `acks=0` the ids may be None: nobody waited for them. One that is to be seen later has
+    a `schedule_id` instead, and is due at `deliver_at_ms` (None where it was sent before)."""
 
     message_id: str | None
     partition: int
     offset: int | None
     topic_created: bool = False
+    schedule_id: str | None = None
+    deliver_at_ms: int | None = field(name="deliverAt", default=None)
 
 
 class StoredMessage(msgspec.Struct, kw_only=True, omit_defaults=True, dict=True):

@@ -15,6 +15,7 @@ import asyncio
 import os
 import random
 import selectors
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Coroutine
@@ -30,6 +31,7 @@ from app.configuration.server_settings import Settings
 from app.http.protocol.server import calm_garbage_collection
 from app.processes.embedded import EmbeddedServer, start_embedded
 from app.processes.embedded_store import open_store
+from app.processes.process_constants import SWITCH_INTERVAL_SECONDS
 from cluster.catalog.topic_admin import TopicAdmin
 from cluster.model.values import Topic, TopicConfig
 from cluster.ports.clock import Clock
@@ -48,6 +50,7 @@ HOUR_S = 3_600
 PLAIN_PAUSE_S = 0.005
 
 cli = typer.Typer(help=__doc__)
+_disks: list[RealDisk] = []  # whose locks the next start in this process needs
 
 
 class FastClock:
@@ -90,6 +93,7 @@ class _FastSelector(selectors.EpollSelector):
 
 async def start(directory: Path, clock: Clock) -> EmbeddedServer:
     disk = RealDisk(directory)
+    _disks.append(disk)
     io, blocking = ThreadExecutor(threads=4, name="io"), ThreadExecutor(threads=1, name="sqlite")
     node_settings = NodeSettings()
     ballast_bytes = node_settings.log_store.ballast_bytes
@@ -104,6 +108,11 @@ async def start(directory: Path, clock: Clock) -> EmbeddedServer:
         node_settings=node_settings,
         schedule_indexes=SqliteScheduleIndexes(f"{directory}/{SCHEDULES_DIRECTORY}"),
     )
+
+
+async def stop(server: EmbeddedServer) -> None:
+    await server.close()
+    _disks.pop().close()
 
 
 async def make_topic(server: EmbeddedServer, clock: Clock) -> Topic:
@@ -167,6 +176,7 @@ def percentile(values: list[float] | list[int], share: float) -> float:
 def run(work: Callable[[Path], Coroutine[Any, Any, None]], loop: asyncio.AbstractEventLoop | None = None) -> None:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
     calm_garbage_collection()
+    sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)  # as servers do
     loop = loop or asyncio.new_event_loop()
     with tempfile.TemporaryDirectory() as directory:
         loop.run_until_complete(work(Path(directory)))
@@ -214,7 +224,7 @@ def many_pending(messages: Annotated[int, typer.Option()] = 2_000_000) -> None:
             await asyncio.sleep(0.1)
         print(f"{min(rates):,.0f} to {max(rates):,.0f} messages a second were taken", flush=True)
         print(f"{pending(server):,} pending; memory {before_mib} MiB before, {resident_mib()} MiB now", flush=True)
-        await server.close()
+        await stop(server)
         begun_s = time.monotonic()
         server = await start(directory, clock)
         started_s = time.monotonic() - begun_s

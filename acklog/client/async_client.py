@@ -10,7 +10,9 @@ from acklog.client.address import base_url_of, given_or_found, headers_of
 from acklog.client.aiohttp_transport import AiohttpTransport
 from acklog.client.async_catalog import AsyncGroups, AsyncTopics
 from acklog.client.async_cluster import AsyncCluster
+from acklog.client.async_scheduled import AsyncScheduled
 from acklog.client.caller import Caller
+from acklog.client.delivery_time import DeliverAt
 from acklog.client.message_calls import Acks, Receipts, raised_if_one
 from acklog.client.retry import Backoff
 from acklog.client.transport import Transport
@@ -72,6 +74,7 @@ class AsyncClient:
         )
         self.topics = AsyncTopics(self.caller)
         self.groups = AsyncGroups(self.caller)
+        self.scheduled = AsyncScheduled(self.caller)
         self.cluster = AsyncCluster(self.caller)
         self._handlers: list[tuple[AsyncConsumer, AsyncHandler, int]] = []
 
@@ -99,6 +102,8 @@ class AsyncClient:
         partition: int | None = None,
         dedup_id: str | None = None,
         content_type: str | None = None,
+        delay_seconds: float | None = None,
+        deliver_at: DeliverAt | None = None,
         acks: Acks = None,
         idempotency_key: str | None = None,
     ) -> Sent:
@@ -106,7 +111,8 @@ class AsyncClient:
 
         With an `idempotency_key` (or `dedup_id`) the message is stored once, however often it is sent within the
         topic's window, and the call is tried again when its outcome is unknown. `acks` is on how many replicas it is to
-        be durable: "all" (the default), a number, or 0 for "do not wait".
+        be durable: "all" (the default), a number, or 0 for "do not wait". With `delay_seconds` or `deliver_at` it is
+        seen later: the answer has its `schedule_id`, by which `client.scheduled` finds it.
         """
         message = OutgoingMessage(
             body,
@@ -117,6 +123,8 @@ class AsyncClient:
             partition,
             dedup_id,
             content_type,
+            delay_seconds,
+            deliver_at,
         )
         return await self.caller.perform(message_calls.send(topic, message, acks=acks, idempotency_key=idempotency_key))
 

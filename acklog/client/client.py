@@ -13,7 +13,9 @@ from acklog.client.async_client import AsyncClient
 from acklog.client.background import Background
 from acklog.client.catalog import Groups, Topics
 from acklog.client.cluster import Cluster
+from acklog.client.delivery_time import DeliverAt
 from acklog.client.message_calls import Acks, Receipts
+from acklog.client.scheduled import Scheduled
 from acklog.client.transport import Transport
 from acklog.errors import AcklogError
 from acklog.messages import LookedAt, OutgoingMessage, Received, RecordsPage, Sent, Settled
@@ -79,6 +81,7 @@ class Client:
         self._exit_number = at_exit.close_at_exit(self)
         self.topics = Topics(self._background, lambda: self._async.topics)
         self.groups = Groups(self._background, lambda: self._async.groups)
+        self.scheduled = Scheduled(self._background, lambda: self._async.scheduled)
         self.cluster = Cluster(self._background, lambda: self._async.cluster)
 
     @property
@@ -115,6 +118,8 @@ class Client:
         partition: int | None = None,
         dedup_id: str | None = None,
         content_type: str | None = None,
+        delay_seconds: float | None = None,
+        deliver_at: DeliverAt | None = None,
         acks: Acks = None,
         idempotency_key: str | None = None,
     ) -> Sent:
@@ -122,7 +127,8 @@ class Client:
 
         With an `idempotency_key` (or `dedup_id`) the message is stored once, however often it is sent within the
         topic's window, and the call is tried again when its outcome is unknown. `acks` is on how many replicas it is to
-        be durable: "all" (the default), a number, or 0 for "do not wait".
+        be durable: "all" (the default), a number, or 0 for "do not wait". With `delay_seconds` or `deliver_at` it is
+        seen later: the answer has its `schedule_id`, by which `client.scheduled` finds it.
         """
         return self._run(
             lambda: self._async.send(
@@ -135,6 +141,8 @@ class Client:
                 partition=partition,
                 dedup_id=dedup_id,
                 content_type=content_type,
+                delay_seconds=delay_seconds,
+                deliver_at=deliver_at,
                 acks=acks,
                 idempotency_key=idempotency_key,
             )

@@ -1,11 +1,8 @@
 """The calls that send, receive, settle and read messages."""
 
-from base64 import b64encode
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from acklog.client.call import (
     JSON,
@@ -21,6 +18,7 @@ from acklog.client.call import (
     segment,
     target,
 )
+from acklog.client.wire_message import WireMessage, wire_message
 from acklog.errors import AcklogError, InvalidArgument, UnexpectedAnswer
 from acklog.messages import (
     InspectedMessage,
@@ -37,20 +35,6 @@ from acklog.wire.limits import NACK_REASON_BYTES_MAX, RECEIPTS_MAX, REQUEST_MESS
 Acks = int | str | None
 Receipts = str | Message | Sequence[str | Message]
 IDEMPOTENCY_HEADER = "Idempotency-Key"
-
-
-class WireMessage(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
-    """A message as the API takes it."""
-
-    body: Any = UNSET
-    key: str | None = None
-    body_base64: str | UnsetType = UNSET
-    partition: int | None = None
-    headers: dict[str, str] | None = None
-    tags: list[str] | None = None
-    timestamp: int | None = None
-    content_type: str | None = None
-    dedup_id: str | None = None
 
 
 class _Single(WireMessage, rename="camel", omit_defaults=True, gc=False):
@@ -71,6 +55,8 @@ class _StoredItem(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
     partition: int = -1
     offset: int | None = None
     topic_created: bool = False
+    schedule_id: str | None = None
+    deliver_at: int | None = None
     code: str = ""
     detail: str = ""
     retriable: bool = False
@@ -101,25 +87,6 @@ _read_sent = read_as(Sent)
 _read_received = read_as(Received)
 _read_inspected = read_as(InspectedMessage)
 _read_records = read_as(RecordsPage)
-
-
-def wire_message(message: OutgoingMessage) -> WireMessage:
-    """Bytes travel as base64, everything else as JSON. Raises InvalidArgument."""
-    body = message.body
-    is_binary = isinstance(body, bytes | bytearray | memoryview)
-    if not is_binary and message.content_type is not None:
-        raise InvalidArgument("content_type goes with a body of bytes; any other body is JSON", field="content_type")
-    return WireMessage(
-        UNSET if is_binary else body,
-        message.key,
-        b64encode(body).decode("ascii") if is_binary else UNSET,
-        message.partition,
-        message.headers,
-        message.tags,
-        message.timestamp_ms,
-        message.content_type,
-        message.dedup_id,
-    )
 
 
 def send(topic: str, message: OutgoingMessage, *, acks: Acks, idempotency_key: str | None) -> Call[Sent]:
@@ -155,7 +122,9 @@ def read_stored(response: Response, count: int) -> list[Sent | AcklogError]:
     retry_after_s = None if problem is None else problem.retry_after_s
     created = batch.topic_created
     return [
-        _failed(item, retry_after_s) if item.code else Sent(item.message_id, item.partition, item.offset, created)
+        _failed(item, retry_after_s)
+        if item.code
+        else Sent(item.message_id, item.partition, item.offset, created, item.schedule_id, item.deliver_at)
         for item in batch.results
     ]
 

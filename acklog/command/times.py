@@ -62,5 +62,15 @@ def parse_moment(text: str, *, now_ms: int, field: str) -> int:
         raise UsageError(f"{text!r} is not a time", field=field, hint=hint) from error
 
 
+def future_moment(text: str, *, now_ms: int, field: str) -> int:
+    """A moment to come: `+15m` from now; all else as `parse_moment` has it. Raises UsageError."""
+    duration = _DURATION.fullmatch(text.removeprefix("+")) if text.startswith("+") else None
+    if duration is not None:
+        return now_ms + int(float(duration[1]) * _UNITS_MS[duration[2]])
+    if _DURATION.fullmatch(text):
+        raise UsageError(f"{text!r} is in the past", field=field, hint=f"From now it is +{text}.")
+    return parse_moment(text, now_ms=now_ms, field=field)
+
+
 def _local(time_ms: int) -> datetime:
     return datetime.fromtimestamp(time_ms / 1000, UTC).astimezone()

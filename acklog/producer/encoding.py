@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 
 from acklog.client.call import JSON, Request, Response, decode_answer, raise_for_problem
-from acklog.client.message_calls import IDEMPOTENCY_HEADER, Acks, wire_message
+from acklog.client.message_calls import IDEMPOTENCY_HEADER, Acks
 from acklog.client.producer_calls import OpenedProducer
+from acklog.client.wire_message import wire_message
 from acklog.errors import InvalidArgument, MessageTooLarge, UnexpectedAnswer
 from acklog.messages import OutgoingMessage, Sent
 from acklog.producer.batch import Batch

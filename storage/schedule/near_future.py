@@ -124,9 +124,15 @@ class NearFuture:
             if taken and size_bytes > self._settings.due_bytes_max:
                 break
             taken.append(due)
-        for due in taken:
-            self._remove(due.entry.id)
-            self._leaving[due.entry.id] = due
+        if taken and self._keys[len(taken) - 1] == taken[-1].entry.key:  # nothing in between is being changed
+            del self._keys[: len(taken)]
+            for due in taken:
+                del self._near[self._key_of.pop(due.entry.id)]
+                self._bytes -= due.entry.size_bytes
+        else:
+            for due in taken:
+                self._remove(due.entry.id)
+        self._leaving.update((due.entry.id, due) for due in taken)
         return taken
 
     def give_back(self, taken: Iterable[Due]) -> None:

@@ -17,10 +17,11 @@ class ScheduleSettings:
     look_ahead_ms: int = 5_000
     """How long before it is due a message is read."""
 
-    due_messages_max: int = 1_000
+    due_messages_max: int = 250
     due_bytes_max: int = 1024 * 1024
-    """Messages that are due together go into the log in batches of this size, one at a time: what is due leaves the
-    rest of the partition's inbox to those who send."""
+    due_pause_ms: int = 5
+    """Messages that are due together go into the log in batches of this size, one at a time and with this pause in
+    between: what is due leaves the rest of the partition's inbox, and of the processor, to those who send."""
 
     unrecorded_batches_max: int = 16
     """Such batches that are appended and not recorded in the schedule log yet; beyond it the next one waits."""

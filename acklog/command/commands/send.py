@@ -12,6 +12,7 @@ from acklog.command.failures import CommandError, ShownFailure, UsageError, expl
 from acklog.command.input_lines import input_lines
 from acklog.command.outgoing import BYTES_TYPE, MessageForm, parse_headers
 from acklog.command.session import Session, session_of
+from acklog.command.times import clock_text, future_moment
 from acklog.command.tree import CommandTyper
 from acklog.command.views import Cell, Fields, Sentence, View
 
@@ -64,6 +65,12 @@ def send(
             "--dedup-id", metavar="ID", help="Store it once, however often it is sent. Lines get ID-<number>."
         ),
     ] = None,
+    delay_s: Annotated[
+        float | None, typer.Option("--delay", metavar="SECONDS", min=0, help="One message: it is seen so much later.")
+    ] = None,
+    at: Annotated[
+        str | None, typer.Option("--at", metavar="TIME", help="One message: seen then, 2027-03-01T08:30 or +2h.")
+    ] = None,
 ) -> None:
     """Send a message, or one per line of standard input.
 
@@ -88,11 +95,19 @@ def send(
         is_envelope=envelope,
     )
     if file is not None:
-        _send_one(session, topic, form.of_bytes(_read_file(session, file), content_type or BYTES_TYPE))
+        message = form.of_bytes(_read_file(session, file), content_type or BYTES_TYPE)
     elif body is not None:
-        _send_one(session, topic, form.of_argument(body))
+        message = form.of_argument(body)
+    elif delay_s is not None or at is not None:
+        raise UsageError("a time goes with one message", hint="Give the BODY, or --file.")
     else:
         _send_lines(session, topic, form)
+        return
+    if delay_s is not None and at is not None:
+        raise UsageError("--delay and --at contradict each other", hint="Give one of them.")
+    message.delay_seconds = delay_s
+    message.deliver_at = None if at is None else future_moment(at, now_ms=session.now_ms(), field="--at")
+    _send_one(session, topic, message)
 
 
 def _refuse_contradictions(
@@ -152,6 +167,8 @@ def _send_one(session: Session, topic: str, message: "OutgoingMessage") -> None:
             partition=message.partition,
             dedup_id=message.dedup_id,
             content_type=message.content_type,
+            delay_seconds=message.delay_seconds,
+            deliver_at=message.deliver_at,
         )
     if sent.topic_created:
         session.output.note(f"Created the topic {topic}.")
@@ -159,8 +176,12 @@ def _send_one(session: Session, topic: str, message: "OutgoingMessage") -> None:
 
 
 def _sent_views(session: Session, topic: str, sent: "Sent") -> list[View]:
+    name = sent.message_id or sent.schedule_id or ""
     if not session.output.is_terminal:
-        return [Sentence(sent.message_id or "")]
+        return [Sentence(name)]
+    if sent.schedule_id is not None:
+        due = "" if sent.deliver_at_ms is None else clock_text(sent.deliver_at_ms)
+        return [Fields([("scheduled", Cell(name, "good")), ("due", due), ("topic", topic)])]
     place = Cell(f"{topic} {sent.partition}:{sent.offset}", "name")
     return [Fields([("stored", Cell(sent.message_id or "", "good")), ("place", place)])]
 

@@ -12,7 +12,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
 import structlog
 
 from acklog.wire.batch import encode_batch
@@ -247,11 +246,15 @@ class ScheduleHost:
                 self._start(self._record())
             elif len(self._unrecorded) >= self._settings.unrecorded_batches_max:
                 await self._recorded_all.wait()
+            next_ms = self.near.next_due()
+            if next_ms is not None and next_ms <= self._clock.now_ms():
+                await self._clock.sleep(self._settings.due_pause_ms)
 
     def _as_message(self, due: Due) -> Record:
-        entry = due.entry
+        entry, record = due
         name = ScheduleId(self.messages.topic.id, self.messages.partition, entry.epoch, entry.id)
-        return msgspec.structs.replace(due.record, schedule=Schedule(at_ms=entry.due_ms, id=str(name)))
+        record.schedule = Schedule(at_ms=entry.due_ms, id=str(name))
+        return record
 
     async def _record(self) -> None:
         """In the order in which they were appended: each record vouches for all before it. Until it is done: the log

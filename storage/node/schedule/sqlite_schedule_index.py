@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from storage.log.keys import LogKey
-from storage.schedule.changes import Added, Cancelled, Change, Fired, Moved, Passed
+from storage.schedule.changes import Added, Change, Fired, Moved, Passed
 from storage.schedule.entries import Key, ScheduledEntry, SettledEntry
 from storage.schedule.schedule_index import IndexFailedError, IndexState, ScheduleIndex
 
 _FORMAT = 1
 _CACHE_KIB = 512
+_AT_ONCE = 500
 _TABLES = f"""
 CREATE TABLE IF NOT EXISTS pending (
     position INTEGER PRIMARY KEY, id INTEGER NOT NULL, epoch INTEGER NOT NULL, due_ms INTEGER NOT NULL,
@@ -90,12 +91,11 @@ class SqliteScheduleIndex:
                     (what.due_ms, offset, what.id),
                 )
                 continue
-            ids = [what.id] if isinstance(what, Cancelled) else what.ids if isinstance(what, Fired) else []
-            for number, id_ in enumerate(ids):
-                at, epoch = (what.offset + number, what.epoch) if isinstance(what, Fired) else (-1, -1)
-                removed = self._settle(SettledEntry(id_, 0, at, epoch, offset))
-                if removed is not None:
-                    count, size_bytes = count - 1, size_bytes - removed
+            if isinstance(what, Fired):
+                removed = self._settle([(what.offset + at, what.epoch, offset, id_) for at, id_ in enumerate(what.ids)])
+            else:
+                removed = self._settle([(-1, -1, offset, what.id)])  # type: ignore[union-attr]
+            count, size_bytes = count - removed[0], size_bytes - removed[1]
         return count, size_bytes
 
     def _add(self, entries: list[ScheduledEntry]) -> tuple[int, int]:
@@ -112,14 +112,35 @@ class SqliteScheduleIndex:
             count, size_bytes = count + len(run), size_bytes + sum(entry.size_bytes for entry in run)
         return count, size_bytes
 
-    def _settle(self, settled: SettledEntry) -> int | None:
-        """The size of the message; None where it was not pending."""
-        where = self._where(settled.id)
-        self._connection.execute(
-            f"INSERT OR REPLACE INTO settled SELECT id, epoch, ?, ?, ? FROM pending WHERE {where}",
-            (settled.message_offset, settled.message_epoch, settled.position, settled.id),
-        )
-        return self._remove(settled.id)
+    def _settle(self, settled: list[tuple[int, int, int, int]]) -> tuple[int, int]:
+        """Of each the message's offset and epoch, the place of the record and the id; how many of them were pending,
+        and bytes of their messages."""
+        count = size_bytes = 0
+        for begin in range(0, len(settled), _AT_ONCE):
+            some = settled[begin : begin + _AT_ONCE]
+            places = ", ".join("?" * len(some))
+            sizes = dict(
+                self._connection.execute(
+                    f"SELECT id, size_bytes FROM pending WHERE position IN ({places}) AND id = position",
+                    [each[3] for each in some],
+                )
+            )
+            for where, group in (
+                (_HERE, [each for each in some if each[3] in sizes]),
+                (_ELSEWHERE, [each for each in some if each[3] not in sizes]),
+            ):
+                self._connection.executemany(
+                    f"INSERT OR REPLACE INTO settled SELECT id, epoch, ?, ?, ? FROM pending WHERE {where}", group
+                )
+                if where is _HERE:
+                    self._connection.executemany(f"DELETE FROM pending WHERE {where}", [(each[3],) for each in group])
+                    continue
+                for each in group:
+                    removed = self._remove(each[3])
+                    if removed is not None:
+                        count, size_bytes = count + 1, size_bytes + removed
+            count, size_bytes = count + len(sizes), size_bytes + sum(sizes.values())
+        return count, size_bytes
 
     def _remove(self, id_: int) -> int | None:
         found = self._connection.execute(

@@ -8,8 +8,10 @@ import pytest
 import acklog
 from acklog.client.async_catalog import AsyncGroups, AsyncTopics
 from acklog.client.async_cluster import AsyncCluster
+from acklog.client.async_scheduled import AsyncScheduled
 from acklog.client.catalog import Groups, Topics
 from acklog.client.cluster import Cluster
+from acklog.client.scheduled import Scheduled
 from acklog.consumer.async_consumer import AsyncConsumer
 from acklog.consumer.consumer import Consumer
 from acklog.producer.async_producer import AsyncProducer
@@ -19,6 +21,7 @@ PAIRS = [
     (acklog.Client, acklog.AsyncClient),
     (Topics, AsyncTopics),
     (Groups, AsyncGroups),
+    (Scheduled, AsyncScheduled),
     (Cluster, AsyncCluster),
     (Producer, AsyncProducer),
     (Consumer, AsyncConsumer),

@@ -1,0 +1,42 @@
+"""Messages that are to be seen later, as the API describes them. Times are in milliseconds since 1970."""
+
+from base64 import b64decode
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType, field
+
+
+class ScheduledMessage(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """`state` is "scheduled" (and due at `deliver_at_ms`), "delivered" (and stored as `message_id`) or "cancelled". A
+    list leaves out the body and says how many bytes it has."""
+
+    schedule_id: str = field(name="scheduleId")
+    topic: str = field(name="queue")
+    partition: int
+    state: str
+    deliver_at_ms: int | None = field(name="deliverAt", default=None)
+    size: int | None = None
+    key: str | None = None
+    json_body: Raw | UnsetType = field(name="body", default=UNSET)
+    base64_body: str = field(name="bodyBase64", default="")
+    content_type: str | None = field(name="contentType", default=None)
+    headers: dict[str, str] = field(default_factory=dict)
+    tags: list[str] = field(default_factory=list)
+    message_id: str | None = field(name="messageId", default=None)
+    offset: int | None = None
+
+    @property
+    def body(self) -> Any:
+        """The JSON value, or bytes where the message has a content type; None where it was not asked for."""
+        if isinstance(self.json_body, Raw):
+            return msgspec.json.decode(self.json_body)
+        return b64decode(self.base64_body) if self.content_type is not None else None
+
+
+class ScheduledPage(msgspec.Struct):
+    """Messages in the order of time. `pending` counts all of the topic; `next` is there when there is more."""
+
+    scheduled: list[ScheduledMessage]
+    pending: int
+    next: str | None = None

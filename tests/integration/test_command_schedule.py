@@ -1,0 +1,39 @@
+"""`acklog send --delay` and `acklog schedule` against a real server."""
+
+from itertools import count
+
+import pytest
+
+from acklog.command.exit_codes import ExitCode
+from tests.support.command_run import CommandRun, run_command
+from tests.support.server_process import ServerProcess
+
+pytestmark = pytest.mark.integration
+_numbers = count(1)
+
+
+def test_messages_are_sent_for_later_listed_moved_and_cancelled(shared_server: ServerProcess) -> None:
+    def acklog(*arguments: str) -> CommandRun:
+        return run_command(*arguments, environment={"ACKLOG_URL": shared_server.base_url})
+
+    name = f"later-{next(_numbers)}"
+    acklog("topics", "create", name, "--partitions", "1")
+    assert "Nothing is scheduled" in acklog("schedule", "list", name).stderr
+    first = acklog("send", name, "1", "--delay", "3600", "-q").stdout.strip()
+    second = acklog("send", name, "2", "--at", "+2h", "--key", "ann", "-q").stdout.strip()
+    listed = acklog("schedule", "list", name, "--json").document
+    assert [each["scheduleId"] for each in listed["scheduled"]] == [first, second]
+    assert listed["pending"] == 2
+    assert "ann" in acklog("schedule", "show", name, second).stdout
+    assert acklog("schedule", "cancel", name, first, "--json").document["state"] == "cancelled"
+    assert acklog("schedule", "move", name, second, "--delay", "0").exit_code == 0
+    received = acklog("receive", name, "--group", "g", "--wait", "10", "--json")
+    assert received.lines[0]["body"] == 2
+    assert acklog("schedule", "cancel", name, second).exit_code != 0
+    for wrong in (
+        ["schedule", "move", name, second],
+        ["send", name, "1", "--delay", "1", "--at", "+1h"],
+        ["send", name, "--delay", "1"],
+        ["send", name, "1", "--at", "2h"],
+    ):
+        assert acklog(*wrong).exit_code == ExitCode.USAGE, wrong
