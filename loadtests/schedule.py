@@ -106,7 +106,9 @@ async def start(directory: Path, clock: Clock) -> EmbeddedServer:
         entropy=SystemEntropy(),
         settings=Settings(),
         node_settings=node_settings,
-        schedule_indexes=SqliteScheduleIndexes(f"{directory}/{SCHEDULES_DIRECTORY}"),
+        schedule_indexes=SqliteScheduleIndexes(
+            f"{directory}/{SCHEDULES_DIRECTORY}", ThreadExecutor(threads=1, name="schedule")
+        ),
     )
 
 

@@ -66,7 +66,9 @@ async def serve(options: NodeOptions, etcd: EtcdOptions, node_settings: NodeSett
         entropy=entropy,
         settings=replace(process_settings, rpc_server=rpc_server),
         node_settings=node_settings,
-        schedule_indexes=SqliteScheduleIndexes(f"{options.data_dir}/{SCHEDULES_DIRECTORY}"),
+        schedule_indexes=SqliteScheduleIndexes(
+            f"{options.data_dir}/{SCHEDULES_DIRECTORY}", ThreadExecutor(threads=1, name="acklog-schedule")
+        ),
     )
     server = HttpServer(
         _config(node, options),

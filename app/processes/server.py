@@ -60,7 +60,9 @@ async def serve(settings: Settings, node_settings: NodeSettings) -> None:
         entropy=SystemEntropy(),
         settings=settings,
         node_settings=node_settings,
-        schedule_indexes=SqliteScheduleIndexes(f"{settings.data_dir}/{SCHEDULES_DIRECTORY}"),
+        schedule_indexes=SqliteScheduleIndexes(
+            f"{settings.data_dir}/{SCHEDULES_DIRECTORY}", ThreadExecutor(threads=1, name="acklog-schedule")
+        ),
         tokens=tokens,
     )
 

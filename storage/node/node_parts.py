@@ -69,7 +69,7 @@ def replica_context(
         isr_writer=IsrWriter(ports.store, ports.metadata, changes_at_once=settings.isr_changes_at_once),
         opener=opener,
         snapshots=snapshots,
-        schedules=ScheduleKeepers(ports.schedule_indexes, ports.io, ports.clock, settings.schedule, on_crashed),
+        schedules=ScheduleKeepers(ports.schedule_indexes, ports.clock, settings.schedule, on_crashed),
         high_watermarks=high_watermarks,
         cache=cache,
         clock=ports.clock,

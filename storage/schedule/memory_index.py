@@ -1,12 +1,15 @@
 """The index of a schedule in memory: what a model of the one on disk looks like, and enough where there is no disk."""
 
 from bisect import bisect_left, insort
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from storage.log.keys import LogKey
 from storage.schedule.changes import Added, Cancelled, Change, Fired, Moved, Passed
 from storage.schedule.entries import Key, ScheduledEntry, SettledEntry
 from storage.schedule.schedule_index import IndexState, ScheduleIndex
+
+_Result = TypeVar("_Result")
 
 
 class MemoryScheduleIndex:
@@ -83,6 +86,9 @@ class MemoryScheduleIndex:
 
 class MemoryScheduleIndexes:
     """Gone with the process, and made anew from the log by the next one."""
+
+    async def run(self, call: Callable[[], _Result]) -> _Result:
+        return call()
 
     def open(self, key: LogKey) -> ScheduleIndex:
         return MemoryScheduleIndex()

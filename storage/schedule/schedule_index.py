@@ -4,12 +4,14 @@ schedule log and never an authority. Where it is not there, or damaged, it is ma
 Calls block, and come one at a time. Each raises IndexFailedError where the index cannot be used any more.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol, TypeVar
 
 from storage.log.keys import LogKey
 from storage.schedule.changes import Change
 from storage.schedule.entries import Key, ScheduledEntry, SettledEntry
+
+_Result = TypeVar("_Result")
 
 SCHEDULES_DIRECTORY = "schedules"
 """Where those on disk are, in a data directory."""
@@ -60,7 +62,9 @@ class ScheduleIndex(Protocol):
 
 
 class ScheduleIndexes(Protocol):
-    """Of one node. `open` and `remove` block."""
+    """Of one node. `open` and `remove` block, as the calls of an index do: `run` is for all of them."""
+
+    async def run(self, call: Callable[[], _Result]) -> _Result: ...
 
     def open(self, key: LogKey) -> ScheduleIndex: ...
 

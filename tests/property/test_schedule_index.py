@@ -12,6 +12,7 @@ from storage.node.schedule.sqlite_schedule_index import SqliteScheduleIndexes
 from storage.schedule.changes import Added, Cancelled, Change, Fired, Moved, Passed
 from storage.schedule.entries import BEGINNING, END, ScheduledEntry, SettledEntry
 from storage.schedule.memory_index import MemoryScheduleIndex
+from tests.sim.inline_executor import InlineExecutor
 
 KEY = LogKey("topic", 3, LogKind.SCHEDULE)
 STEPS = st.tuples(
@@ -47,7 +48,7 @@ def changes_of(steps: list[tuple[str, int, int]]) -> list[Change]:
 @given(st.lists(STEPS, max_size=40), st.integers(1, 7))
 def test_it_answers_as_the_model(tmp_path_factory: object, steps: list[tuple[str, int, int]], at_once: int) -> None:
     directory: Path = tmp_path_factory.mktemp("index")  # type: ignore[attr-defined]
-    model, indexes = MemoryScheduleIndex(), SqliteScheduleIndexes(str(directory / "schedules"))
+    model, indexes = MemoryScheduleIndex(), SqliteScheduleIndexes(str(directory / "schedules"), InlineExecutor())
     changes = changes_of(steps)
     for at in range(0, len(changes), at_once):
         index = indexes.open(KEY)
@@ -73,7 +74,7 @@ def test_it_answers_as_the_model(tmp_path_factory: object, steps: list[tuple[str
 
 
 def test_a_damaged_file_is_made_anew(tmp_path: Path) -> None:
-    indexes = SqliteScheduleIndexes(str(tmp_path))
+    indexes = SqliteScheduleIndexes(str(tmp_path), InlineExecutor())
     index = indexes.open(KEY)
     index.apply([Change(0, Added(ScheduledEntry(0, 1, 5, 0, 0, 1), Record(b"")))], applied=1, applied_epoch=1)
     index.apply([Change(1, Fired([0], 7, 3))], applied=2, applied_epoch=1)

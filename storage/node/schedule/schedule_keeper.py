@@ -15,7 +15,6 @@ import structlog
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from cluster.ports.clock import Clock
-from storage.disk.executor import IoExecutor
 from storage.log.keys import LogKey
 from storage.log.log_walk import LogWalk, Unreadable
 from storage.log.partition_log import PartitionLog
@@ -48,7 +47,6 @@ class ScheduleKeeper:
         log: PartitionLog,
         *,
         indexes: ScheduleIndexes,
-        io: IoExecutor,
         clock: Clock,
         settings: ScheduleSettings,
         on_crashed: Callable[[BaseException], None],
@@ -57,7 +55,6 @@ class ScheduleKeeper:
         self.is_alone: Callable[[], bool] = lambda: True  # no other replica has what is damaged here
         self._log = log
         self._indexes = indexes
-        self._io = io
         self._clock = clock
         self._settings = settings
         self._on_crashed = on_crashed
@@ -192,7 +189,7 @@ class ScheduleKeeper:
 
     async def _run(self, call: Callable[[], _Result]) -> _Result:
         """Off the event loop. Who gives up waiting leaves the index to nobody else before the call has ended."""
-        return await uncancelled(self._io.run(call))
+        return await uncancelled(self._indexes.run(call))
 
     # --- asking the index ------------------------------------------------------------------------------------------
 
@@ -273,13 +270,11 @@ class ScheduleKeepers:
     def __init__(
         self,
         indexes: ScheduleIndexes,
-        io: IoExecutor,
         clock: Clock,
         settings: ScheduleSettings,
         on_crashed: Callable[[BaseException], None],
     ) -> None:
         self._indexes = indexes
-        self._io = io
         self._clock = clock
         self._settings = settings
         self._on_crashed = on_crashed
@@ -288,7 +283,6 @@ class ScheduleKeepers:
         return ScheduleKeeper(
             log,
             indexes=self._indexes,
-            io=self._io,
             clock=self._clock,
             settings=self._settings,
             on_crashed=self._on_crashed,
@@ -296,4 +290,4 @@ class ScheduleKeepers:
 
     async def forget(self, key: LogKey) -> None:
         """The node holds the partition no more; nothing of its index is left."""
-        await self._io.run(partial(self._indexes.remove, key))
+        await self._indexes.run(partial(self._indexes.remove, key))

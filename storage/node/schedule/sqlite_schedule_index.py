@@ -11,6 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
+from storage.disk.executor import IoExecutor
 from storage.log.keys import LogKey
 from storage.schedule.changes import Added, Change, Fired, Moved, Passed
 from storage.schedule.entries import Key, ScheduledEntry, SettledEntry
@@ -212,8 +213,13 @@ class SqliteScheduleIndex:
 class SqliteScheduleIndexes:
     """In a directory of their own, which is made with the first."""
 
-    def __init__(self, directory: str) -> None:
+    def __init__(self, directory: str, io: IoExecutor) -> None:
+        """`io` is best one of their own: what is taken over at leisure must not keep appends from the disk."""
         self._directory = Path(directory)
+        self._io = io
+
+    async def run(self, call: Callable[[], _Result]) -> _Result:
+        return await self._io.run(call)
 
     def open(self, key: LogKey) -> ScheduleIndex:
         """Raises IndexFailedError where it cannot be made either."""
