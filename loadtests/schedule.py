@@ -226,7 +226,9 @@ def many_pending(messages: Annotated[int, typer.Option()] = 2_000_000) -> None:
             await asyncio.sleep(0.1)
         print(f"{min(rates):,.0f} to {max(rates):,.0f} messages a second were taken", flush=True)
         print(f"{pending(server):,} pending; memory {before_mib} MiB before, {resident_mib()} MiB now", flush=True)
+        begun_s = time.monotonic()
         await stop(server)
+        print(f"a stop takes {time.monotonic() - begun_s:.2f} s", flush=True)
         begun_s = time.monotonic()
         server = await start(directory, clock)
         started_s = time.monotonic() - begun_s

@@ -20,6 +20,8 @@ from storage.node.partition.node_settings import NodeSettings
 from storage.node.replicas.no_peers import NoPeers
 from storage.node.storage_node import StorageNode
 from storage.rpc import messages
+from storage.schedule.memory_index import IN_MEMORY
+from storage.schedule.schedule_index import ScheduleIndexes
 from tests.sim.environment import MachineClock, SimClock, SimEntropy, SimExecutor
 from tests.sim.loop import SimLoop, simulate
 from tests.sim.sim_disk import SimDisk
@@ -41,6 +43,7 @@ class SimulatedNode:
         self.disk = SimDisk(seed=1)
         self.store = MemoryStore(self.clock)
         self.settings = settings
+        self.schedule_indexes: ScheduleIndexes = IN_MEMORY
 
     async def start(self) -> None:
         self.clock = SimClock(self.machine_clock)
@@ -61,6 +64,7 @@ class SimulatedNode:
                 io=SimExecutor(incarnation),
                 clock=self.clock,
                 entropy=self.entropy,
+                schedule_indexes=self.schedule_indexes,
             ),
             node_id=1,
             incarnation=incarnation,

@@ -170,6 +170,7 @@ class ScheduleKeeper:
         if not self._is_of_this_log(index.state):
             await self._run(partial(index.clear, self._log.log_start))
             self._state = index.state
+        self._applied.set()  # it may have been far enough when it was opened
         return index
 
     def _is_of_this_log(self, state: IndexState) -> bool:
