@@ -29,7 +29,7 @@ class ScheduledCursor:
 
 
 @dataclass(frozen=True, slots=True)
-class ScheduledPage:
+class ScheduledRange:
     """What is due from `from_ms` on and before `to_ms`."""
 
     limit: int = LISTED_DEFAULT

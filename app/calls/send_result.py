@@ -16,7 +16,7 @@ class Placed(NamedTuple):
     offset: int
 
 
-class Scheduled(NamedTuple):
+class ScheduledPlace(NamedTuple):
     """Where a message is kept that is to be seen later: in the schedule log. `append_time_ms` is -1 where that is not
     told, as of one that was sent before; `offset` as in `Placed`."""
 
@@ -42,7 +42,7 @@ class SendResult:
     deadline_ms: int
     is_topic_created: bool = False
     runs: list[tuple[list[int], Placed]] = field(default_factory=list)
-    scheduled: list[tuple[list[int], Scheduled, list[int | None]]] = field(default_factory=list)
+    scheduled: list[tuple[list[int], ScheduledPlace, list[int | None]]] = field(default_factory=list)
     """As `runs`, and when each message is due, where that is known."""
 
     faults: dict[int, ServerError] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class SendResult:
     def place(self, indexes: list[int], first: Placed) -> None:
         self.runs.append((indexes, first))
 
-    def schedule(self, indexes: list[int], first: Scheduled, due: list[int | None]) -> None:
+    def schedule(self, indexes: list[int], first: ScheduledPlace, due: list[int | None]) -> None:
         self.scheduled.append((indexes, first, due))
 
     def fail(self, indexes: Iterable[int], fault: ServerError) -> None:

@@ -9,7 +9,7 @@ from acklog.version import __version__
 from app.gateway.metrics import BoundedNames
 from cluster.metadata.metadata_view import MetadataView
 from storage.node.append_times import append_time_near
-from storage.node.schedule.schedule_host import ScheduleFigures
+from storage.node.schedule.schedule_figures import ScheduleFigures
 from storage.node.storage_node import StorageNode
 
 

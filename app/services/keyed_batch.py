@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from acklog.wire.problems import ProblemCode
-from app.calls.send_result import Placed, Scheduled, SendResult
+from app.calls.send_result import Placed, ScheduledPlace, SendResult
 from app.services.keyed_runs import Run, key_reused
 from cluster.errors import ServerError
 from storage.rpc.messages import KeyedResult, ProduceResponse
@@ -64,7 +64,7 @@ def without_known(known: list[KeyedResult], partition: int, sent: list[Run], res
             if found.log == MESSAGES_LOG:
                 run.place(Placed(partition, found.leader_epoch, found.offset), result)
             else:
-                run.schedule(Scheduled(partition, found.leader_epoch, found.offset), result)
+                run.schedule(ScheduledPlace(partition, found.leader_epoch, found.offset), result)
         else:
             run.fail(key_reused(), result)
             refused.add(run.origin())
@@ -79,7 +79,7 @@ def place_later(answer: ProduceResponse, partition: int, sent: list[Run], result
     """In the schedule log."""
     offset = answer.base_offset
     for run in sent:
-        run.schedule(Scheduled(partition, answer.leader_epoch, offset, answer.append_time_ms), result)
+        run.schedule(ScheduledPlace(partition, answer.leader_epoch, offset, answer.append_time_ms), result)
         if offset >= 0:
             offset += len(run.records)
 

@@ -16,7 +16,7 @@ from acklog.wire.batch import DedupKey
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from app.calls.send import TRACE_HEADERS, Produce, Records, Sendable, dedup_id_of, is_later, record_of
-from app.calls.send_result import Placed, Scheduled, SendResult
+from app.calls.send_result import Placed, ScheduledPlace, SendResult
 from cluster.errors import ServerError
 
 FINGERPRINT_BYTES = 8
@@ -46,7 +46,7 @@ class Run:
         for twin in self.twins:
             result.place([twin], first)
 
-    def schedule(self, first: Scheduled, result: SendResult) -> None:
+    def schedule(self, first: ScheduledPlace, result: SendResult) -> None:
         due = [_due_of(record, first.append_time_ms) for record in cast("list[Record]", self.records)]
         result.schedule(self.indexes, first, due)
         for twin in self.twins:

@@ -9,7 +9,7 @@ from msgspec import Raw
 from acklog.wire.identifiers import MessageId, ScheduleId
 from acklog.wire.problems import ProblemCode
 from app.auth.principal import Principal, Scope
-from app.calls.scheduled import MoveInTime, ScheduledCursor, ScheduledListing, ScheduledPage, ScheduledView
+from app.calls.scheduled import MoveInTime, ScheduledCursor, ScheduledListing, ScheduledRange, ScheduledView
 from app.gateway.dependencies import Gateway
 from app.gateway.routing import PartitionLeaders
 from app.services.catalog import Catalog
@@ -44,7 +44,7 @@ class ScheduledService:
         self._known_by_all = KnownByAll(gateway.metadata, timeout_ms=gateway.settings.request_timeout_ms)
 
     async def list(
-        self, name: str, page: ScheduledPage, principal: Principal, cursor_text: CursorText
+        self, name: str, page: ScheduledRange, principal: Principal, cursor_text: CursorText
     ) -> ScheduledListing:
         """In the order of time; those of one time by partition and arrival."""
         principal.require(Scope.READ)
@@ -133,7 +133,7 @@ class ScheduledService:
         return self._leaders.deadline_in(self._timeout_ms)
 
 
-def _since(page: ScheduledPage, number: int) -> tuple[int, int]:
+def _since(page: ScheduledRange, number: int) -> tuple[int, int]:
     """From where on a partition is asked: messages of one time go by partition first."""
     cursor = page.cursor
     if cursor is None or cursor.due_ms < page.from_ms:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from acklog.command.arguments import TopicArgument
+from acklog.command.delivery_time import AtOption, DelayOption, refuse_times, timed
 from acklog.command.exit_codes import ExitCode
 from acklog.command.failures import CommandError, ShownFailure, UsageError, explain
 from acklog.command.input_lines import input_lines
 from acklog.command.outgoing import BYTES_TYPE, MessageForm, parse_headers
 from acklog.command.session import Session, session_of
-from acklog.command.times import clock_text, future_moment
+from acklog.command.times import clock_text
 from acklog.command.tree import CommandTyper
 from acklog.command.views import Cell, Fields, Sentence, View
 
@@ -65,12 +66,8 @@ def send(
             "--dedup-id", metavar="ID", help="Store it once, however often it is sent. Lines get ID-<number>."
         ),
     ] = None,
-    delay_s: Annotated[
-        float | None, typer.Option("--delay", metavar="SECONDS", min=0, help="One message: it is seen so much later.")
-    ] = None,
-    at: Annotated[
-        str | None, typer.Option("--at", metavar="TIME", help="One message: seen then, 2027-03-01T08:30 or +2h.")
-    ] = None,
+    delay_s: DelayOption = None,
+    at: AtOption = None,
 ) -> None:
     """Send a message, or one per line of standard input.
 
@@ -96,18 +93,12 @@ def send(
     )
     if file is not None:
         message = form.of_bytes(_read_file(session, file), content_type or BYTES_TYPE)
+        _send_one(session, topic, timed(message, delay_s, at, now_ms=session.now_ms()))
     elif body is not None:
-        message = form.of_argument(body)
-    elif delay_s is not None or at is not None:
-        raise UsageError("a time goes with one message", hint="Give the BODY, or --file.")
+        _send_one(session, topic, timed(form.of_argument(body), delay_s, at, now_ms=session.now_ms()))
     else:
+        refuse_times(delay_s, at)
         _send_lines(session, topic, form)
-        return
-    if delay_s is not None and at is not None:
-        raise UsageError("--delay and --at contradict each other", hint="Give one of them.")
-    message.delay_seconds = delay_s
-    message.deliver_at = None if at is None else future_moment(at, now_ms=session.now_ms(), field="--at")
-    _send_one(session, topic, message)
 
 
 def _refuse_contradictions(

@@ -4,7 +4,7 @@ everything else that a message costs."""
 import msgspec
 
 from app.calls.problem_item import ProblemItem, problem_item
-from app.calls.send_result import Placed, Scheduled, SendResult
+from app.calls.send_result import Placed, ScheduledPlace, SendResult
 from app.http.exchange.problems import problem_response
 from app.http.exchange.responses import BytesResponse, json_text_response
 
@@ -67,7 +67,7 @@ def _put_run(indexes: list[int], first: Placed, topic_id: str, texts: list[str])
 
 
 def _put_scheduled(
-    indexes: list[int], first: Scheduled, due: list[int | None], topic_id: str, texts: list[str]
+    indexes: list[int], first: ScheduledPlace, due: list[int | None], topic_id: str, texts: list[str]
 ) -> None:
     """The message has no place among the others yet. `deliverAt` is null where the message was sent before: it may have
     been moved since."""

@@ -6,7 +6,7 @@ import msgspec
 
 from acklog.wire.identifiers import ScheduleId, parse_schedule_id
 from acklog.wire.problems import ProblemCode
-from app.calls.scheduled import LISTED_DEFAULT, LISTED_MAX, MoveInTime, ScheduledCursor, ScheduledPage, ScheduleFields
+from app.calls.scheduled import LISTED_DEFAULT, LISTED_MAX, MoveInTime, ScheduledCursor, ScheduledRange, ScheduleFields
 from app.http.parsing import query
 from app.http.parsing.delivery_time import WRONG_TIME, delay_fault, delivery_time_fault, schedule_of, time_ms_of
 from app.http.parsing.json_text import check_utf8, decode
@@ -51,13 +51,13 @@ def cursor_text(cursor: ScheduledCursor) -> str:
     return f"{cursor.due_ms}.{cursor.partition}.{cursor.order}"
 
 
-def parse_scheduled_page(query_string: bytes) -> ScheduledPage:
+def parse_scheduled_page(query_string: bytes) -> ScheduledRange:
     """Raises ServerError."""
     arguments = SCHEDULED_QUERY.parse(query_string)
-    page = ScheduledPage()
+    page = ScheduledRange()
     cursor = arguments.value("cursor")
     from_ms, to_ms = arguments.integer("from"), arguments.integer("to")
-    return ScheduledPage(
+    return ScheduledRange(
         arguments.integer("limit") or page.limit,
         page.from_ms if from_ms is None else from_ms,
         page.to_ms if to_ms is None else to_ms,

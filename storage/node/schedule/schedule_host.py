@@ -9,7 +9,6 @@ so before it decides anything.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -22,6 +21,7 @@ from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from storage.node.partition.partition_host import PartitionHost
 from storage.node.schedule.earlier_deliveries import find_deliveries
+from storage.node.schedule.schedule_figures import ScheduleFigures
 from storage.node.schedule.schedule_keeper import ScheduleKeeper
 from storage.node.schedule.schedule_writer import UNTIL_KNOWN_MS, ScheduleWriter
 from storage.replication.leadership import Leadership
@@ -41,16 +41,6 @@ NOTHING_WAS_DONE = frozenset(
         ProblemCode.STORAGE_FULL,
     }
 )
-
-
-@dataclass(slots=True)
-class ScheduleFigures:
-    """Since this leader began. `late_ms` adds up how much later than due messages were committed, `late_ms_max` is the
-    most."""
-
-    delivered: int = 0
-    late_ms: int = 0
-    late_ms_max: int = 0
 
 
 class ScheduleHost:

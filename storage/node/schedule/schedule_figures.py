@@ -1,0 +1,13 @@
+"""What a leader counts of its partition's schedule."""
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class ScheduleFigures:
+    """Since this leader began. `late_ms` adds up how much later than due messages were committed, `late_ms_max` is the
+    most."""
+
+    delivered: int = 0
+    late_ms: int = 0
+    late_ms_max: int = 0
