@@ -75,5 +75,6 @@ async def _remove(host: ScheduleHost, clock: Clock) -> None:
         keep_keyed_after_ms=clock.now_ms() - host.scheduled.topic.config.dedup_window_ms,
     )
     if log.log_start > before:
+        host.leadership.log_moved()  # followers hear of it, also where nothing is sent any more
         await host.keeper.forget_settled()
     await asyncio.sleep(0)
