@@ -34,12 +34,7 @@ from storage.schedule.schedule_settings import ScheduleSettings
 logger = structlog.get_logger(__name__)
 
 NOTHING_WAS_DONE = frozenset(
-    {
-        ProblemCode.UNAVAILABLE,
-        ProblemCode.OVERLOADED,
-        ProblemCode.NOT_ENOUGH_REPLICAS,
-        ProblemCode.STORAGE_FULL,
-    }
+    {ProblemCode.UNAVAILABLE, ProblemCode.OVERLOADED, ProblemCode.NOT_ENOUGH_REPLICAS, ProblemCode.STORAGE_FULL}
 )
 
 
