@@ -26,7 +26,6 @@ LONG_FUNCTIONS: dict[tuple[str, str], int] = {}
 LONG_FOR_A_REASON = {
     "acklog/client/async_client.py": "one call beside the next, each with its docstring",
     "acklog/client/client.py": "the client without `await` has every call of the other one, each with its docstring",
-    "acklog/client/message_calls.py": "each call with messages beside how its answer is read",
     "acklog/command/commands/cluster.py": "one command beside the next, most of it options and help",
     "acklog/command/server_checks.py": "one check beside the next; what several need is in `checkup`",
     "acklog/consumer/engine.py": "the life of one consumer: what its tasks do ends in an order that is here",

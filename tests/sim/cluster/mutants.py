@@ -106,7 +106,7 @@ from tests.sim.cluster.key_order_mutants import (
 from tests.sim.cluster.leader_mutants import deposed_leaders_answer_readers, leaders_that_cannot_commit_stay
 from tests.sim.cluster.mapping_mutants import MAPPING_MUTANTS, only_new_partitions_wait
 from tests.sim.cluster.reader_mutants import nearest_reads_go_to_the_log_end
-from tests.sim.cluster.schedule_mutants import SCHEDULE_MUTANTS
+from tests.sim.cluster.schedule_mutants import SCHEDULE_MUTANTS, what_is_refused_is_forgotten
 
 Mutant = Callable[[pytest.MonkeyPatch], None]
 
@@ -478,6 +478,7 @@ _SCENARIOS = "tests/scenarios/test_planted_bugs.py"
 FOUND_ELSEWHERE: dict[str, str] = {
     earlier_mappings_go_on.__name__: _SCENARIOS,
     repair_in_the_isr.__name__: _SCENARIOS,
+    what_is_refused_is_forgotten.__name__: "tests/unit/storage/node/schedule/test_schedule.py",
     lost_answers_hold_up_nothing.__name__: "tests/property/test_exclusive_delivery.py",
     only_new_partitions_wait.__name__: "tests/unit/app/services/test_growth_in_order.py",
 }
