@@ -91,7 +91,7 @@ class ScheduleCalls:
             return _item_of_settled(found)
         read = await host.keeper.read([found])
         if not read:
-            raise ServerError(ProblemCode.RECORDS_CORRUPT, "The scheduled message cannot be read.")
+            raise _unreadable()
         return _item_of(read[0])
 
     async def _change_to_the_end(self, host: ScheduleHost, request: ScheduledRequest) -> ScheduledItem:
@@ -124,6 +124,8 @@ class ScheduleCalls:
                 if request.action == "cancel":
                     await host.keeper.wait_applied(await host.writer.write(Cancelled(request.offset)))
                     return ScheduledItem(found.id, found.epoch, CANCELLED)
+                if not await host.keeper.read([found]):
+                    raise _unreadable()
                 due_ms = request.at_ms if request.at_ms >= 0 else self._clock.now_ms() + request.delay_ms
                 end = await host.writer.write(Moved(request.offset, due_ms))
                 await host.keeper.wait_applied(end)
@@ -164,6 +166,10 @@ def _over(item: ScheduledItem) -> ServerError:
         "messageEpoch": item.message_epoch,
     }
     return ServerError(ProblemCode.SCHEDULE_OVER, "It was due, and is delivered.", extra=extra)
+
+
+def _unreadable() -> ServerError:
+    return ServerError(ProblemCode.RECORDS_CORRUPT, "The scheduled message cannot be read.")
 
 
 def _not_in_time(code: ProblemCode) -> ServerError:

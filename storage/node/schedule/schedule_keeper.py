@@ -6,7 +6,8 @@ index fails, or is of another log than this one, it is made anew.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -115,9 +116,7 @@ class ScheduleKeeper:
                         return
                     continue
                 except IndexFailedError as error:
-                    logger.warning("schedule_index_failed", log=str(self._log.key), reason=str(error))
-                    await self._close_index()
-                    await self._run(partial(self._indexes.remove, self._log.key))
+                    await self._give_up_index(error)
                 except ServerError as error:
                     logger.warning("schedule_not_read", log=str(self._log.key), reason=str(error))
             await self._clock.sleep(self._settings.retry_pause_ms)
@@ -182,6 +181,12 @@ class ScheduleKeeper:
             return state.pending == 0
         return log.leader_epochs.epoch_at(state.applied - 1) == state.applied_epoch
 
+    async def _give_up_index(self, error: IndexFailedError) -> None:
+        """The next one to ask for it makes it anew from the log."""
+        logger.warning("schedule_index_failed", log=str(self._log.key), reason=str(error))
+        await self._close_index()
+        await self._run(partial(self._indexes.remove, self._log.key))
+
     async def _close_index(self) -> None:
         index, self._index = self._index, None
         if index is not None:
@@ -194,37 +199,49 @@ class ScheduleKeeper:
 
     # --- asking the index ------------------------------------------------------------------------------------------
 
+    @asynccontextmanager
+    async def _asking(self) -> AsyncIterator[ScheduleIndex]:
+        """In turn, the index with all that was told. One that fails is made anew, also where nothing new is written.
+        Raises IndexFailedError, and ServerError UNAVAILABLE while it is made anew."""
+        async with self._turn:
+            try:
+                index = await self._opened()
+                if self._state.applied < self._told:
+                    self.advance(self._committed)
+                    detail = "The index of what is scheduled is being made anew."
+                    raise ServerError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=self._settings.retry_pause_ms)
+                yield index
+            except IndexFailedError as error:
+                await self._give_up_index(error)
+                self.advance(self._committed)
+                raise
+
     async def find(self, id_: int) -> ScheduledEntry | SettledEntry | None:
         """Raises ServerError, IndexFailedError."""
-        async with self._turn:
-            index = await self._opened()
+        async with self._asking() as index:
             return await self._run(partial(index.find, id_))
 
     async def page(self, since: Key, *, before_ms: int, limit: int) -> list[ScheduledEntry]:
-        """What is pending from `since` on, in order. Raises IndexFailedError."""
-        async with self._turn:
-            index = await self._opened()
+        """What is pending from `since` on, in order. Raises ServerError, IndexFailedError."""
+        async with self._asking() as index:
             return await self._run(partial(index.after, since, before_ms=before_ms, limit=limit))
 
     async def oldest(self, limit: int) -> list[ScheduledEntry]:
-        """What stands first in the log. Raises IndexFailedError."""
-        async with self._turn:
-            index = await self._opened()
+        """What stands first in the log. Raises ServerError, IndexFailedError."""
+        async with self._asking() as index:
             return await self._run(partial(index.oldest, limit))
 
     async def forget_settled(self) -> None:
-        """Of messages that the log says nothing of any more. Raises IndexFailedError."""
-        async with self._turn:
-            index = await self._opened()
+        """Of messages that the log says nothing of any more. Raises ServerError, IndexFailedError."""
+        async with self._asking() as index:
             await self._run(partial(index.forget_settled, self._log.log_start))
 
     async def load(self, wanted: Callable[[], Wanted | None], loaded: Callable[[list[Due], Key], None]) -> bool:
         """Read what is wanted, and hand it over before anything else is applied. Whether there was anything to do.
         Raises ServerError, IndexFailedError."""
-        async with self._turn:
-            index = await self._opened()
+        async with self._asking() as index:
             want = wanted()
-            if want is None or self._state.applied < self._told:
+            if want is None:
                 return False
             after = partial(index.after, want.since, before_ms=END.due_ms, limit=want.messages_max + 1)
             entries: list[ScheduledEntry] = await self._run(after)

@@ -13,8 +13,9 @@ from cluster.model.values import Topic
 from storage.log.keys import LogKey
 from storage.rpc import messages
 from storage.rpc.schedule_messages import CANCELLED, DELIVERED, SCHEDULED, ScheduledItem
-from storage.schedule.memory_index import MemoryScheduleIndexes
-from storage.schedule.schedule_index import ScheduleIndex
+from storage.schedule.entries import Key, ScheduledEntry
+from storage.schedule.memory_index import MemoryScheduleIndex, MemoryScheduleIndexes
+from storage.schedule.schedule_index import IndexFailedError, ScheduleIndex
 from storage.schedule.schedule_settings import ScheduleSettings
 from tests.support.schedules import listed, look, schedule
 from tests.support.simulated_node import SMALL, SimulatedNode, with_node
@@ -220,6 +221,39 @@ def test_an_index_that_is_complete_is_gone_on_with(end: str) -> None:
         assert len(await listed(sim.node, topic)) == 10
         await sim.clock.sleep(2_000)
         assert await sim.bodies_in_log(topic) == [b"%d" % number for number in range(10)]
+
+    with_node(main, FEW)
+
+
+class RottenIndex(MemoryScheduleIndex):
+    """It takes what is written, and fails whoever reads what is next."""
+
+    def after(self, since: Key, *, before_ms: int, limit: int) -> list[ScheduledEntry]:
+        raise IndexFailedError("rotten")
+
+
+class OnceRotten(KeptIndexes):
+    """After the next start it fails those that read, until it is removed."""
+
+    def rot(self) -> None:
+        for index in self._kept.values():
+            index.__class__ = RottenIndex
+
+
+def test_an_index_that_fails_who_reads_is_made_anew_though_nothing_is_written() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        sim.schedule_indexes = indexes = OnceRotten()
+        await sim.stop()
+        await sim.start()
+        topic = await sim.topic()
+        for number in range(10):
+            await schedule(sim.node, topic, b"%d" % number, delay_ms=3_000 + number)
+        await sim.stop()
+        indexes.rot()
+        await sim.start()
+        await sim.clock.sleep(10_000)
+        assert await sim.bodies_in_log(topic) == [b"%d" % number for number in range(10)]
+        assert await listed(sim.node, topic) == []
 
     with_node(main, FEW)
 
