@@ -153,6 +153,7 @@ class ScheduleHost:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        self.scheduled.leadership_ended()  # nobody is told any more how far its log is committed
         await self.writer.close()
 
     def changed(self, changes: list[Change]) -> None:

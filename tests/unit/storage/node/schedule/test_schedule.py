@@ -225,6 +225,31 @@ def test_an_index_that_is_complete_is_gone_on_with(end: str) -> None:
     with_node(main, FEW)
 
 
+@pytest.mark.parametrize("moment_ms", range(0, 60, 4))
+def test_a_stop_in_the_middle_of_a_note_ends(moment_ms: int) -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic = await sim.topic()
+        sent = [await schedule(sim.node, topic, b"%d" % number, delay_ms=1_000 + number) for number in range(40)]
+        kept = await schedule(sim.node, topic, b"kept", delay_ms=90_000)
+        await sim.clock.sleep(980 + moment_ms)
+        moving = asyncio.gather(
+            *(look(sim.node, topic, kept, "move", delay_ms=80_000 + number) for number in range(5)),
+            *(look(sim.node, topic, each, "cancel") for each in sent[-3:]),
+            return_exceptions=True,
+        )
+        before_ms = sim.clock.monotonic_ms()
+        await sim.stop()
+        assert sim.clock.monotonic_ms() - before_ms < 10_000
+        await moving
+        await sim.start()
+        await sim.clock.sleep(3_000)
+        bodies = await sim.bodies_in_log(topic)
+        assert len(bodies) == len(set(bodies)) >= 37
+        assert len(await listed(sim.node, topic)) == 1
+
+    with_node(main, FEW)
+
+
 class RottenIndex(MemoryScheduleIndex):
     """It takes what is written, and fails whoever reads what is next."""
 
