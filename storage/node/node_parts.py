@@ -16,7 +16,7 @@ from storage.node.replicas.fetch_sessions import FetchSessions
 from storage.node.replicas.isr_writer import IsrWriter
 from storage.node.replicas.opening import PartitionOpener
 from storage.node.replicas.replica_context import ReplicaContext
-from storage.node.schedule.schedule_keeper import ScheduleKeepers
+from storage.node.schedule.schedule_keepers import ScheduleKeepers
 from storage.replication.assignment import ReplicaIdentity
 from storage.replication.replication_settings import ReplicationSettings
 

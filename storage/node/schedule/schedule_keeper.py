@@ -16,7 +16,6 @@ import structlog
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from cluster.ports.clock import Clock
-from storage.log.keys import LogKey
 from storage.log.log_walk import LogWalk, Unreadable
 from storage.log.partition_log import PartitionLog
 from storage.log.uncancelled import uncancelled
@@ -280,32 +279,3 @@ class ScheduleKeeper:
                     continue
                 found.extend(Due(by_position[place], record) for place, record in records.items())
         return found
-
-
-class ScheduleKeepers:
-    """Those of a node, by partition."""
-
-    def __init__(
-        self,
-        indexes: ScheduleIndexes,
-        clock: Clock,
-        settings: ScheduleSettings,
-        on_crashed: Callable[[BaseException], None],
-    ) -> None:
-        self._indexes = indexes
-        self._clock = clock
-        self._settings = settings
-        self._on_crashed = on_crashed
-
-    def of(self, log: PartitionLog) -> ScheduleKeeper:
-        return ScheduleKeeper(
-            log,
-            indexes=self._indexes,
-            clock=self._clock,
-            settings=self._settings,
-            on_crashed=self._on_crashed,
-        )
-
-    async def forget(self, key: LogKey) -> None:
-        """The node holds the partition no more; nothing of its index is left."""
-        await self._indexes.run(partial(self._indexes.remove, key))
