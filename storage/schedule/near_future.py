@@ -104,6 +104,8 @@ class NearFuture:
         """All that is pending from the present horizon up to this one; nothing was applied meanwhile."""
         self.horizon = horizon
         for due in found:
+            if due.entry.key >= self.horizon:
+                continue  # there is no room for it, nor for one that has to wait for it
             if due.entry.id not in self._leaving and due.entry.id not in self._key_of:
                 self._put(due)
 

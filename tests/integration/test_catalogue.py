@@ -95,7 +95,7 @@ def invalid_filter(server: ServerProcess) -> Answer:
 
 
 def unsupported(server: ServerProcess) -> Answer:
-    return post(server, {}, "/cluster/plan")
+    return server.request("PUT", "/cluster/pause")
 
 
 def body_incomplete(server: ServerProcess) -> Answer:

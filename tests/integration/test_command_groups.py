@@ -101,8 +101,8 @@ class TestWhyAMessageWaits:
     def test_the_owner_of_its_partition(self, acklog: Acklog, shared_server: ServerProcess, topic: str) -> None:
         acklog("groups", "create", topic, "--mode", "exclusive")
         (sent,) = send(acklog, topic, "k", "1")
-        receive = ["receive", topic, "--group", topic, "--mode", "exclusive", "--consumer", "ann"]
-        acklog(*receive, "--max", "1", "--visibility", "600")
+        receive = ["receive", topic, "--group", topic, "--mode", "exclusive", "--consumer", "ann", "--wait", "10"]
+        assert acklog(*receive, "--max", "1", "--visibility", "600").stdout
         (second,) = send(acklog, topic, "k", "2")
         what, _ = reasons(acklog, second)
         assert what.startswith("Waiting for ann, who has partition")

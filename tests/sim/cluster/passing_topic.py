@@ -86,8 +86,14 @@ class PassingTopic:
             answer = await self._administrator.ask("PUT", f"/topics/{PASSING}", document)
             if answer is not None and answer.status == 201:
                 self._coverage["topics created again"] += bool(self._deletions)
-            if answer is not None and (answer.status in {200, 201} or answer.json["code"] == "TOPIC_EXISTS"):
-                return  # there is one already, with another number of partitions
+            if answer is not None and answer.status in {200, 201}:
+                return
+            if answer is not None and answer.json["code"] == "TOPIC_EXISTS":
+                if "replicationFactor" not in answer.json["differing"]:
+                    return  # there is one already, with another number of partitions
+                # A send was first, and made it for all nodes of the moment: some of these are to leave.
+                await self._delete()
+                continue
             await self._administrator.pause()
 
     async def _delete(self) -> None:

@@ -109,7 +109,6 @@ async def test_auto_ack_gives_no_receipt(client: httpx2.AsyncClient, world: Memo
         ("queue=orders&waitSeconds=1e1", "INVALID_FIELD", "waitSeconds"),
         ("queue=orders&visibilitySeconds=43201", "INVALID_FIELD", "visibilitySeconds"),
         ("queue=orders&autoAck=1", "INVALID_FIELD", "autoAck"),
-        ("queue=orders&tags=a", "UNSUPPORTED", "tags"),
         ("queue=orders&mode=exclusive", "MISSING_FIELD", "consumer"),
         ("queue=orders&grop=a", "UNKNOWN_FIELD", "grop"),
         ("queue=orders&group=a%20b", "INVALID_NAME", "group"),
