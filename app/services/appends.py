@@ -18,6 +18,18 @@ from storage.rpc.producer_epoch import ProducerEpoch
 
 DECOMMISSIONED_RETRY_MS = 100
 
+AppendCall = Callable[[NodeApi, ProduceRequest], Awaitable[ProduceResponse]]
+
+
+def seen_at_once(node: NodeApi, request: ProduceRequest) -> Awaitable[ProduceResponse]:
+    """Messages that are there as soon as they are stored."""
+    return node.produce(request)
+
+
+def seen_later(node: NodeApi, request: ProduceRequest) -> Awaitable[ProduceResponse]:
+    """Messages that wait for their time."""
+    return node.schedule(request)
+
 
 class Appends(Protocol):
     """Makes batches and has them appended; each batch is handed over once."""
@@ -38,23 +50,10 @@ class Appends(Protocol):
         deadline_ms: int,
         mapping: int = ANY_MAPPING,
         producer: ProducerEpoch | None = None,
+        call: AppendCall = seen_at_once,
     ) -> ProduceResponse:
         """`mapping` and `producer` as in ProduceRequest. Raises ServerError: OUTCOME_UNKNOWN if the batch may be
         stored, else why it is not."""
-        ...
-
-    async def schedule(
-        self,
-        topic_id: str,
-        partition: int,
-        batch: bytearray,
-        acks: int,
-        *,
-        deadline_ms: int,
-        mapping: int = ANY_MAPPING,
-        producer: ProducerEpoch | None = None,
-    ) -> ProduceResponse:
-        """As `append`, of messages that are to be seen later."""
         ...
 
     def begin(self, flight: Flight) -> None:
@@ -120,43 +119,16 @@ class NumberedAppends:
         deadline_ms: int,
         mapping: int = ANY_MAPPING,
         producer: ProducerEpoch | None = None,
+        call: AppendCall = seen_at_once,
     ) -> ProduceResponse:
-        async def produce(node: NodeApi, attempt: Try) -> ProduceResponse:
+        async def append(node: NodeApi, attempt: Try) -> ProduceResponse:
             remaining_ms, is_retry = attempt
-            return await node.produce(
-                ProduceRequest(topic_id, partition, batch, acks, remaining_ms, is_retry, mapping, producer)
+            return await call(
+                node, ProduceRequest(topic_id, partition, batch, acks, remaining_ms, is_retry, mapping, producer)
             )
 
-        return await self._change(topic_id, partition, produce, deadline_ms)
-
-    async def schedule(
-        self,
-        topic_id: str,
-        partition: int,
-        batch: bytearray,
-        acks: int,
-        *,
-        deadline_ms: int,
-        mapping: int = ANY_MAPPING,
-        producer: ProducerEpoch | None = None,
-    ) -> ProduceResponse:
-        async def produce(node: NodeApi, attempt: Try) -> ProduceResponse:
-            remaining_ms, is_retry = attempt
-            return await node.schedule(
-                ProduceRequest(topic_id, partition, batch, acks, remaining_ms, is_retry, mapping, producer)
-            )
-
-        return await self._change(topic_id, partition, produce, deadline_ms)
-
-    async def _change(
-        self,
-        topic_id: str,
-        partition: int,
-        produce: Callable[[NodeApi, Try], Awaitable[ProduceResponse]],
-        deadline_ms: int,
-    ) -> ProduceResponse:
         try:
-            return await self._leaders.change(topic_id, partition, produce, deadline_ms=deadline_ms)
+            return await self._leaders.change(topic_id, partition, append, deadline_ms=deadline_ms)
         except ServerError as error:
             raise _told_to_client(error) from None
 
@@ -190,41 +162,15 @@ class LocalAppends:
         deadline_ms: int,
         mapping: int = ANY_MAPPING,
         producer: ProducerEpoch | None = None,
+        call: AppendCall = seen_at_once,
     ) -> ProduceResponse:
-        def produce(node: NodeApi, remaining_ms: int) -> Awaitable[ProduceResponse]:
-            return node.produce(
-                ProduceRequest(topic_id, partition, batch, acks, remaining_ms, mapping=mapping, producer=producer)
+        def append(node: NodeApi, remaining_ms: int) -> Awaitable[ProduceResponse]:
+            return call(
+                node, ProduceRequest(topic_id, partition, batch, acks, remaining_ms, mapping=mapping, producer=producer)
             )
 
-        return await self._change(topic_id, partition, produce, deadline_ms)
-
-    async def schedule(
-        self,
-        topic_id: str,
-        partition: int,
-        batch: bytearray,
-        acks: int,
-        *,
-        deadline_ms: int,
-        mapping: int = ANY_MAPPING,
-        producer: ProducerEpoch | None = None,
-    ) -> ProduceResponse:
-        def produce(node: NodeApi, remaining_ms: int) -> Awaitable[ProduceResponse]:
-            return node.schedule(
-                ProduceRequest(topic_id, partition, batch, acks, remaining_ms, mapping=mapping, producer=producer)
-            )
-
-        return await self._change(topic_id, partition, produce, deadline_ms)
-
-    async def _change(
-        self,
-        topic_id: str,
-        partition: int,
-        produce: Callable[[NodeApi, int], Awaitable[ProduceResponse]],
-        deadline_ms: int,
-    ) -> ProduceResponse:
         try:
-            return await self._leaders.change_once_in_time(topic_id, partition, produce, deadline_ms=deadline_ms)
+            return await self._leaders.change_once_in_time(topic_id, partition, append, deadline_ms=deadline_ms)
         except ServerError as error:
             raise _told_to_client(error) from None
 

@@ -16,7 +16,7 @@ from app.gateway.dependencies import Gateway
 from app.gateway.keyless_partitions import KeylessPartitions
 from app.gateway.metrics import Metrics
 from app.gateway.routing import PartitionLeaders
-from app.services.appends import Appends
+from app.services.appends import Appends, seen_at_once, seen_later
 from app.services.catalog import Catalog
 from app.services.delayed_sends import PROTOCOL_WHAT, settle_times
 from app.services.earlier_sends import NOTHING, EarlierSends
@@ -158,12 +158,12 @@ class SendService:
 
     async def _store_runs(self, part: Part, producer: ProducerEpoch | None, result: SendResult) -> None:
         topic = result.topic
-        append, place = (self._appends.schedule, place_later) if part.is_later else (self._appends.append, place_now)
+        call, place = (seen_later, place_later) if part.is_later else (seen_at_once, place_now)
 
         def store(runs: list[Run]) -> Awaitable[ProduceResponse]:
             records, payload = joined(runs)
             batch = self._appends.encode(records, keys=keys_of(runs), payload=payload)
-            return append(
+            return self._appends.append(
                 topic.id,
                 part.partition,
                 batch,
@@ -171,6 +171,7 @@ class SendService:
                 deadline_ms=result.deadline_ms,
                 mapping=part.mapping,
                 producer=producer,
+                call=call,
             )
 
         await store_runs(store, place, part.partition, part.runs, result, rounds_max=self._settings.send_rounds_max)

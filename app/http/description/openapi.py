@@ -136,7 +136,7 @@ def _parameters(path: str, operation: Operation, examples: Examples) -> list[dic
         {"name": name, "in": "path", "required": True, "schema": _PATH_SCHEMAS[name]}
         for name in _PATH_PARAMETER.findall(path)
     ]
-    in_query = [_query_parameter(each) for each in operation.query.parameters if each.is_supported]
+    in_query = [_query_parameter(each) for each in operation.query.parameters]
     in_header = [_HEADERS[name] for name in operation.headers]
     return [_with_example(each, examples) for each in (*in_path, *in_query, *in_header)]
 

@@ -28,7 +28,6 @@ class Parameter:
     description: str = ""
     values_max: int = 1
     example: object = None
-    is_supported: bool = True
     is_required: bool = False
 
 
@@ -86,7 +85,7 @@ class QueryTable:
         object.__setattr__(self, "by_name", {each.name: each for each in self.parameters})
 
     def parse(self, query: bytes) -> Arguments:
-        """What is there. Raises ServerError UNKNOWN_FIELD, INVALID_FIELD, MISSING_FIELD, UNSUPPORTED."""
+        """What is there. Raises ServerError UNKNOWN_FIELD, INVALID_FIELD, MISSING_FIELD."""
         arguments = Arguments() if query else NO_ARGUMENTS
         parts = query.split(b"&")
         if len(parts) > PARAMETERS_MAX:
@@ -110,8 +109,6 @@ class QueryTable:
             known = ", ".join(self.by_name) or "none"
             detail = f"{name[:100]!r} is not a known parameter here; known: {known}"
             raise ServerError(ProblemCode.UNKNOWN_FIELD, detail, field=name[:100])
-        if not parameter.is_supported:
-            raise ServerError(ProblemCode.UNSUPPORTED, f"{name} is not supported yet", field=name)
         try:
             return parameter, parameter.parse(_unquote(text, name))
         except ValueError as error:
@@ -184,8 +181,3 @@ def choice(name: str, values: tuple[str, ...], description: str) -> Parameter:
         return value
 
     return Parameter(name, parse, {"type": "string", "enum": list(values)}, description)
-
-
-def unsupported(name: str) -> Parameter:
-    """A parameter of the design that this version does not have: refused by name, not as unknown."""
-    return Parameter(name, str, {}, is_supported=False)

@@ -32,15 +32,17 @@ _CONTENT_TYPES = frozenset(
         b"application/x-www-form-urlencoded",
     }
 )
-_ASK_FOR_MORE = (
-    b"transfer-encoding",
-    b"content-encoding",
-    b"idempotency-key",
-    b"producer-id",
-    b"producer-epoch",
-    b"producer-sequence",
-    b"traceparent",
-    b"tracestate",
+_ASK_FOR_MORE = frozenset(
+    {
+        b"transfer-encoding",
+        b"content-encoding",
+        b"idempotency-key",
+        b"producer-id",
+        b"producer-epoch",
+        b"producer-sequence",
+        b"traceparent",
+        b"tracestate",
+    }
 )
 
 Headers = list[tuple[bytes, bytes]]
@@ -75,9 +77,8 @@ class SingleSends:
             return None
         if headers.get(b"content-type", b"").lower() not in _CONTENT_TYPES:
             return None
-        for name in _ASK_FOR_MORE:
-            if name in headers:
-                return None
+        if not _ASK_FOR_MORE.isdisjoint(headers):
+            return None
         try:
             principal = self._principal_of(headers)
         except ServerError:
