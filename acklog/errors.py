@@ -237,6 +237,14 @@ class TooManyProducers(ProblemError, problem=ProblemCode.TOO_MANY_PRODUCERS):
     """There are as many named producers as may be."""
 
 
+class RedriveNotFound(ProblemError, problem=ProblemCode.REDRIVE_NOT_FOUND):
+    """The group has no such redrive job."""
+
+
+class TooManyRedrives(ProblemError, problem=ProblemCode.TOO_MANY_REDRIVES):
+    """There are as many redrive jobs as may be."""
+
+
 class PositionMissing(ProblemError, problem=ProblemCode.POSITION_MISSING):
     """The group has no position in the partition, and begins at none by itself."""
 

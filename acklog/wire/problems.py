@@ -69,6 +69,8 @@ class ProblemCode(Problem, Enum):
     PRODUCER_UNKNOWN = Problem(404, False, "The topic has no such producer, or no such epoch of it")
     PRODUCER_FENCED = Problem(409, False, "The producer's name was opened again since: another process has taken over")
     TOO_MANY_PRODUCERS = Problem(409, False, "There are as many named producers as may be")
+    REDRIVE_NOT_FOUND = Problem(404, False, "The group has no such redrive job")
+    TOO_MANY_REDRIVES = Problem(409, False, "There are as many redrive jobs as may be")
     POSITION_MISSING = Problem(409, False, "The group has no position in the partition, and begins at none by itself")
     NOT_BLOCKED = Problem(409, False, "The message does not wait for a decision")
     COMMIT_CONFLICT = Problem(409, False, "The group is not where the reader takes it to be")

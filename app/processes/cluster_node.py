@@ -168,6 +168,7 @@ async def start_cluster_node(
                 clock=clock,
                 entropy=entropy,
                 schedule_indexes=schedule_indexes,
+                client_of=nodes.client,
             ),
             node_id=settings.node_id,
             incarnation=await _begin_life(store, disk, io, clock, settings),

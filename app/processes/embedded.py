@@ -13,6 +13,7 @@ from app.processes.node_metrics import NodeCollector
 from cluster.catalog.cluster_admin import ClusterAdmin
 from cluster.catalog.group_admin import GroupAdmin
 from cluster.catalog.producer_admin import ProducerAdmin
+from cluster.catalog.redrive_admin import RedriveAdmin
 from cluster.catalog.topic_admin import TopicAdmin
 from cluster.controller.embedded import EmbeddedController
 from cluster.errors import ServerError
@@ -112,6 +113,7 @@ async def start_embedded(
             clock=clock,
             entropy=entropy,
             schedule_indexes=schedule_indexes,
+            client_of=nodes.client,
         ),
         node_id=NODE_ID,
         incarnation=incarnation,
@@ -133,6 +135,7 @@ async def start_embedded(
         topics=topics,
         groups=GroupAdmin(store, metadata, clock=clock, entropy=entropy),
         producers=ProducerAdmin(store, metadata, clock=clock, entropy=entropy),
+        redrives=RedriveAdmin(store, metadata, clock=clock, entropy=entropy),
         steering=ClusterAdmin(store, metadata, clock=clock),
         nodes=nodes,
         clock=clock,

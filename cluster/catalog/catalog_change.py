@@ -44,6 +44,12 @@ class CatalogSettings:
     producer_use_ms: int = 60 * 60 * 1000
     """How exactly it is known when a producer was last used: a write so often at most."""
 
+    redrives_max: int = 1_000
+    """Redrive jobs that are kept, of all groups together. With one more, the oldest that is over gives way."""
+
+    redrives_of_group_max: int = 100
+    """Of one group."""
+
     attempts_max: int = 10
     """Rounds of read, decide and compare-and-set."""
 

@@ -94,6 +94,14 @@ class ProducerAdmin:
 
         await self._changer.change(keys.producer(producer.topic_id, producer.name), decide)
 
+    async def forget(self, topic_id: str, name: str) -> None:
+        """Nobody opens it any more. What is still on its way from one who had it is refused as unknown."""
+
+        def decide(item: KeyValue | None) -> Step:
+            return NothingToWrite() if item is None else Write([unchanged(item)], [Delete(item.key)])
+
+        await self._changer.change(keys.producer(topic_id, name), decide)
+
     def is_use_due(self, producer: NamedProducer) -> bool:
         """Whether it is worth a write that it is used."""
         return self._clock.now_ms() - producer.used_at_ms >= self._settings.producer_use_ms

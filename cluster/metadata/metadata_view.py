@@ -12,6 +12,7 @@ from cluster.backoff import Backoff
 from cluster.metadata.follow import follow
 from cluster.metadata.metadata_state import MetadataState
 from cluster.metadata.producer_state import ProducerState
+from cluster.metadata.redrive_state import RedriveState
 from cluster.metadata.steering_state import SteeringState
 from cluster.model import keys
 from cluster.model.values import Group, NodeRegistration, PartitionState, Topic
@@ -48,6 +49,7 @@ class MetadataView:
         self._state = MetadataState()
         self._steering = SteeringState()
         self._producers = ProducerState()
+        self._redrives = RedriveState()
         self._revision = 0
         self._listeners: dict[int, Callable[[], None]] = {}
         self._listener_serial = 0
@@ -128,6 +130,11 @@ class MetadataView:
     def producers(self) -> ProducerState:
         """The named ones, of all topics. Listeners of `subscribe` are not told of them."""
         return self._producers
+
+    @property
+    def redrives(self) -> RedriveState:
+        """Jobs that send dead letters back, of all groups."""
+        return self._redrives
 
     # --- changes ---
 
@@ -217,6 +224,7 @@ class MetadataView:
         self._state = MetadataState(listing.items)
         self._steering = SteeringState(listing.items)
         self._producers = ProducerState(listing.items)
+        self._redrives = RedriveState(listing.items)
         for key in self._state.undecodable:
             self._report_undecodable(key)
         self._advance(listing.revision)
@@ -224,14 +232,15 @@ class MetadataView:
         self._notify()
 
     def _apply(self, batch: WatchBatch) -> None:
-        is_metadata = False
+        is_news = False
         for event in batch.events:
-            is_metadata = self._state.apply(event) or is_metadata
+            is_news = self._state.apply(event) or is_news
+            is_news = self._redrives.apply(event) or is_news
             self._steering.apply(event)
             self._producers.apply(event)
             self._report_undecodable(key_of(event))
         self._advance(batch.revision)
-        if is_metadata:
+        if is_news:
             self._notify()
 
     def _report_undecodable(self, key: str) -> None:

@@ -6,6 +6,8 @@ GROUPS = "/acklog/groups/"
 NODES = "/acklog/nodes/"
 OFFSETS = "/acklog/offsets/"
 PRODUCERS = "/acklog/producers/"
+REDRIVES = "/acklog/redrives/"
+REDRIVE_PARTS = "/acklog/redrive-parts/"
 TOMBSTONES = "/acklog/tombstones/"
 INCARNATIONS = "/acklog/incarnations/"
 DIRECTORIES = "/acklog/directories/"
@@ -53,6 +55,19 @@ def producer(topic_id: str, name: str) -> str:
 
 def producers_of(topic_id: str) -> str:
     return f"{PRODUCERS}{topic_id}/"
+
+
+def redrive(group_id: str, job_id: str) -> str:
+    return f"{REDRIVES}{group_id}/{job_id}"
+
+
+def redrive_part(job_id: str, partition: int) -> str:
+    """How far the job is in a partition of dead letters."""
+    return f"{REDRIVE_PARTS}{job_id}/{partition:04d}"
+
+
+def redrive_parts_of(job_id: str) -> str:
+    return f"{REDRIVE_PARTS}{job_id}/"
 
 
 def tombstone(deleted_id: str) -> str:

@@ -30,6 +30,9 @@ PROTOCOL_OF_MAPPING_STARTS = 5
 PROTOCOL_OF_DELAYS = 5
 """Brought messages that are to be seen later, and the log that they are kept in."""
 
+PROTOCOL_OF_REDRIVES = 6
+"""Brought dead letters that are sent back by the leaders of their partitions."""
+
 
 def needed_by_group(mode: GroupMode, settings: GroupSettings) -> int:
     needed = [ANY_PROTOCOL if mode is GroupMode.SHARED else PROTOCOL_OF_ALL_MODES]

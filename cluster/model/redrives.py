@@ -1,37 +1,75 @@
 """Redrive jobs as the coordination store holds them: dead letters that are sent back, partition by partition.
 
-The job itself is written once, and once more where it is cancelled. How far it is in a partition is a value of its own,
-which only the runner of that partition writes: each write names the one before it, so a runner that was overtaken
-cannot write any more.
+The job itself is written when it is made, when it is cancelled, and when it is over. How far it is in a partition is a
+value of its own, which only the runner of that partition writes: each write names the one before it, so a runner that
+was overtaken cannot write any more.
 """
+
+from fnmatch import fnmatchcase
 
 import msgspec
 
 
 class LetterRange(msgspec.Struct, frozen=True, rename="camel"):
     """What of a partition of the dead-letter topic is the job's: fixed when it is made, so that letters that come while
-    it runs, its own among them, are no part of it."""
+    it runs, its own among them, are no part of it. `letters` of it had not been handled then."""
 
     partition: int
     start: int
     end: int
+    letters: int
+
+
+class ChosenLetter(msgspec.Struct, frozen=True, array_like=True):
+    """A letter that was named by its id."""
+
+    partition: int
+    leader_epoch: int
+    offset: int
 
 
 class RedriveJob(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """`group_id` is whose progress says which letters are handled. `target` is the topic that they go to, "" the one
-    that each came from; `filter` says which of them, in its canonical text, as does `offsets` (per partition) where ids
-    were named. `rate_per_second` is of the whole job."""
+    """`group_id` is whose progress says which letters are handled, `topic_id` the topic of dead letters.
+
+    `target_id` is the topic that they go to, "" the one that each came from; `targets` are the patterns of topics that
+    whoever made the job may send to (None: all), as anybody may have written where a letter came from (rule R39).
+    `filter`, in its canonical text, says which letters are meant, as does `chosen`, where ids were named.
+    `rate_per_second` is the whole job's.
+    """
 
     id: str
     group_id: str
     topic_id: str
     created_at_ms: int
     ranges: tuple[LetterRange, ...]
-    target: str = ""
+    target_id: str = ""
+    targets: tuple[str, ...] | None = None
     filter: str | None = None
-    offsets: dict[int, tuple[int, ...]] | None = None
+    chosen: tuple[ChosenLetter, ...] | None = None
     rate_per_second: int | None = None
     cancelled_at_ms: int = -1
+    finished_at_ms: int = -1
+
+    @property
+    def is_cancelled(self) -> bool:
+        return self.cancelled_at_ms >= 0
+
+    @property
+    def is_finished(self) -> bool:
+        """Nothing of it is under way any more."""
+        return self.finished_at_ms >= 0
+
+    @property
+    def letters(self) -> int:
+        """That had not been handled when it was made."""
+        return sum(each.letters for each in self.ranges)
+
+    def may_send_to(self, topic_name: str) -> bool:
+        return self.targets is None or any(fnmatchcase(topic_name, pattern) for pattern in self.targets)
+
+    def rate_of(self, part: LetterRange) -> float | None:
+        """What of the job's rate is a partition's, by its share of the letters."""
+        return None if self.rate_per_second is None else self.rate_per_second * part.letters / max(self.letters, 1)
 
 
 class TargetEnd(msgspec.Struct, frozen=True, array_like=True):
@@ -59,3 +97,12 @@ class RedrivePart(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
     moved: int = 0
     failed: int = 0
     sending: Sending | None = None
+
+    def is_over(self, job: RedriveJob, part: LetterRange) -> bool:
+        """Nothing of it is under way, and nothing will be."""
+        return self.sending is None and (job.is_cancelled or self.position >= part.end)
+
+
+def is_over(job: RedriveJob, parts: dict[int, RedrivePart]) -> bool:
+    """Whether the whole job is, by what is noted of its partitions."""
+    return all(parts.get(each.partition, RedrivePart(each.start)).is_over(job, each) for each in job.ranges)

@@ -42,7 +42,7 @@ class ExclusiveDelivery:
         self.group_id = group.group_id
         self._group = group
         self._state = group.state
-        self._settlement = group.settlement
+        self._settlement, self.elsewhere = group.settlement, group.elsewhere
         self._handover = Handover(self._state.progress)
         self._returning = PendingOffsets()
         self._unconfirmed = _NOTHING_OUT

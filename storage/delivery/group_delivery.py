@@ -12,6 +12,7 @@ from acklog.wire.problems import ProblemCode
 from storage.delivery.blocked_offsets import BlockedOffset, BlockedOffsets, BlockedVerdict
 from storage.delivery.candidates import CandidateIndex
 from storage.delivery.delivery_settings import DeliverySettings
+from storage.delivery.done_elsewhere import DoneElsewhere
 from storage.delivery.group_in_partition import (
     ClaimDecision,
     DueLetter,
@@ -69,6 +70,7 @@ class GroupDelivery:
         self.settlement = self._settlement = Settlement(
             self._state, leader_epoch=leader_epoch, settings=self._terms.settings
         )
+        self.elsewhere = DoneElsewhere(self._state)
         self._blocked = BlockedOffsets(self._state)
         self._passed_over = PassedOver(group_id, bounds)
         self._commits = PositionCommits()

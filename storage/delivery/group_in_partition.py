@@ -15,6 +15,7 @@ from acklog.wire.problems import ProblemCode
 from cluster.model.values import GroupMode, GroupSettings
 from storage.delivery.blocked_offsets import BlockedOffset, BlockedVerdict
 from storage.delivery.candidates import CandidateIndex, WantedRange
+from storage.delivery.done_elsewhere import DoneElsewhere
 from storage.delivery.failures import FailureHistory
 from storage.delivery.group_progress import CommittedPosition, GroupSnapshot
 from storage.delivery.handover import ClaimVerdict, OwnershipClaim
@@ -78,6 +79,8 @@ class GroupInPartition(Protocol):
     def group_id(self) -> str: ...
     @property
     def progress(self) -> int: ...
+    @property
+    def elsewhere(self) -> DoneElsewhere: ...
     @property
     def generation(self) -> int: ...
     @property

@@ -57,6 +57,11 @@ class PartitionLog:
         return self._state.log_end
 
     @property
+    def accepted_end(self) -> int:
+        """The end with all that waits to become durable. It falls only where some of that is not stored."""
+        return self._queue.end
+
+    @property
     def last_append_ms(self) -> int:
         """When its last batch was appended, by the clock of who led then; -1 where there was none."""
         return self._state.last_append_ms

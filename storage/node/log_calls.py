@@ -163,6 +163,7 @@ async def positions_of(
         positions,
         clock.now_ms(),
         host.log.last_append_ms,
+        host.log.accepted_end,
     )
     for position in positions:
         if position.group_id == request.group_id:

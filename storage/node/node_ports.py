@@ -1,7 +1,10 @@
 """What a node is given: all that is impure or elsewhere."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from acklog.wire.problems import ProblemCode
+from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationStore
@@ -10,8 +13,13 @@ from storage.disk.executor import IoExecutor
 from storage.disk.port import Disk
 from storage.node.groups.dead_letter_sink import DeadLetterSink
 from storage.node.replicas.peer_directory import Peers
+from storage.rpc.node_api import NodeApi
 from storage.schedule.memory_index import IN_MEMORY
 from storage.schedule.schedule_index import ScheduleIndexes
+
+
+def _alone(node_id: int) -> NodeApi:
+    raise ServerError(ProblemCode.UNAVAILABLE, f"There is no node {node_id}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,3 +35,5 @@ class NodePorts:
     clock: Clock
     entropy: Entropy
     schedule_indexes: ScheduleIndexes = IN_MEMORY
+    client_of: Callable[[int], NodeApi] = _alone
+    """The interface of a node, this one among them; raises ServerError UNAVAILABLE for one that is not known."""

@@ -26,6 +26,7 @@ from storage.node.partition.node_settings import NodeSettings
 from storage.node.position_calls import PositionCalls
 from storage.node.receiver import Receiver
 from storage.node.recovery_log import log_recovery
+from storage.node.redrive.redrive_host import RedriveHost
 from storage.node.replicas.fetch_service import FetchService
 from storage.node.replicas.fetch_sessions import FetchSessions
 from storage.node.replicas.held_replicas import HeldReplicas
@@ -131,6 +132,7 @@ class StorageNode:
         )
         self._coordinators = self._make_coordinators(ports, held)
         self._schedules = ScheduleCalls(self._partition, clock=ports.clock, settings=settings.schedule)
+        self.redrives = RedriveHost(held, ports, self._starts, settings=settings.redrive, on_crashed=self._crash)
         self._housekeeping = self._make_housekeeping(ports.store)
         self._deletions = DeletionCalls(ports.store, self._housekeeping.retain)
         self._tasks: list[asyncio.Task[None]] = []
@@ -196,6 +198,7 @@ class StorageNode:
             self._tasks.append(asyncio.get_running_loop().create_task(activity))
             self._tasks[-1].add_done_callback(self._task_ended)
         self._coordinators.open()
+        self.redrives.open()
         self._life = self._life.then(Lifecycle.SERVING)
 
     async def close(self) -> None:
@@ -206,6 +209,7 @@ class StorageNode:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.redrives.close()
         await self._coordinators.close()
         led = self._held.led()
         await self._replicas.close()
@@ -270,6 +274,7 @@ class StorageNode:
         self._has_changed = False
         self._starts.look_anew()
         self._coordinators.look_anew()
+        self.redrives.look_anew()
         self._receiver.wake_everybody()
 
     async def _watch_followers(self) -> None:

@@ -13,7 +13,6 @@ a second time (rule R42).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from msgspec.structs import replace
 
@@ -21,39 +20,33 @@ from cluster.model.redrives import LetterRange, RedrivePart, Sending
 from storage.redrive.ports import Letter, Letters, Notes, Targets
 
 
-@dataclass(frozen=True, slots=True)
-class RedriveSettings:
-    letters_at_once: int = 200
-    """Letters of one note: so many are looked for at most after a runner died."""
-
-
 class PartRunner:
-    """One life of a runner: `resume`, then `step` until it `is_done`. After any error but SupersededError it may
-    `resume` again."""
+    """One life of a runner: `resume`, then `step` until it `is_done`. After any error it may `resume` again."""
 
-    def __init__(
-        self, letters_range: LetterRange, *, letters: Letters, targets: Targets, notes: Notes, settings: RedriveSettings
-    ) -> None:
+    def __init__(self, letters_range: LetterRange, *, letters: Letters, targets: Targets, notes: Notes) -> None:
         self._range = letters_range
         self._letters = letters
         self._targets = targets
         self._notes = notes
-        self._settings = settings
         self.part = RedrivePart(letters_range.start)
         self._taken_over: set[str] = set()
 
     async def resume(self) -> None:
         """Take up what is noted: to be called first, and again after an error, when it is not known what was done."""
+        self._taken_over.clear()  # what this one sent and was not answered is fenced as anybody's
         self.part = await self._notes.read()
         sending = self.part.sending
         if sending is None:
             return
-        await self._take_over({end.topic_id for end in sending.reach})
+        topic_ids = {end.topic_id for end in sending.reach}
+        await self._take_over(topic_ids)
         sent = await self._targets.sent_since(sending.reach)
         found = frozenset(sending.offsets) & sent.offsets
         missing = [offset for offset in sending.offsets if offset not in found]
         if sent.is_sure and missing:
-            found |= await self._send(await self._letters.read_these(missing))
+            letters = await self._letters.read_these(missing)
+            # Where a letter would go elsewhere by now, the next one who begins here would not look for it there.
+            found |= await self._send([letter for letter in letters if letter.target_id in topic_ids])
         await self._finish(sending, found)
 
     @property
@@ -62,8 +55,7 @@ class PartRunner:
 
     async def step(self, *, letters_max: int) -> int:
         """Send up to so many letters; returns how many were taken up."""
-        count = min(letters_max, self._settings.letters_at_once)
-        page = await self._letters.read(self.part.position, end=self._range.end, letters_max=count)
+        page = await self._letters.read(self.part.position, end=self._range.end, letters_max=letters_max)
         topic_ids = {letter.target_id for letter in page.letters if letter.target_id}
         await self._take_over(topic_ids)
         reach = await self._targets.ends(topic_ids) if topic_ids else ()

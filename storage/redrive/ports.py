@@ -51,13 +51,12 @@ class Targets(Protocol):
     """The topics that letters go to. Each letter bears the job, its partition and its offset.
 
     Who sends is a named producer of each topic, of the job and the partition: opening it fences whoever opened it
-    before. What such a one had begun to append may become readable a moment later: it is named by what the letter
-    bears, so sending the same letter meanwhile waits for it, and stores nothing.
+    before.
     """
 
     async def take_over(self, topic_ids: Collection[str]) -> None:
-        """From the return of this on, nothing is begun any more that another runner sends to these topics; that one
-        gets SupersededError."""
+        """From the return of this on, nothing is begun any more that was sent to these topics before, by another runner
+        or by this one; another one gets SupersededError."""
         ...
 
     async def ends(self, topic_ids: Collection[str]) -> tuple[TargetEnd, ...]:
@@ -65,7 +64,8 @@ class Targets(Protocol):
         ...
 
     async def sent_since(self, reach: Sequence[TargetEnd]) -> SentLetters:
-        """What is readable from these offsets on, in partitions that were added since too."""
+        """What is there from these offsets on, in partitions that were added since too, once all is readable that was
+        begun before they were taken over."""
         ...
 
     async def send(self, letters: Sequence[Letter]) -> frozenset[int]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import msgspec
 
 OLDEST_VERSION = 1
-NEWEST_VERSION = 5
+NEWEST_VERSION = 6
 
 
 class Hello(msgspec.Struct, array_like=True, gc=False):

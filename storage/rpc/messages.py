@@ -233,7 +233,8 @@ class GroupPosition(_Message):
 
 class PositionsResponse(_Message):
     """`clock_ms` is the leader's, `last_append_ms` when the newest message was appended; -1 where an earlier version
-    does not say, or there is none."""
+    does not say, or there is none. `accepted_end` is where the log ends with all that its leader has begun to append,
+    committed or not."""
 
     log_start: int
     high_watermark: int
@@ -242,6 +243,7 @@ class PositionsResponse(_Message):
     groups: list[GroupPosition]
     clock_ms: int = -1
     last_append_ms: int = -1
+    accepted_end: int = -1
 
 
 class SeekRequest(_Message):

@@ -2,6 +2,7 @@
 are overtaken, and leave appends behind that are seen later. It remembers no name longer than it must."""
 
 from collections.abc import Collection, Generator, Sequence
+from contextlib import suppress
 from types import coroutine
 from typing import Any
 
@@ -39,7 +40,9 @@ class RedriveWorld:
         self.note = (0, msgspec.json.encode(RedrivePart(0)))
         self.owners: dict[str, int] = {}
         self.removed: list[int] = []
-        self.runners = 0
+        self.openings = 0
+        self.hangs_up = False
+        self.on_the_way: list[tuple[int, int]] = []
 
     def sent(self) -> list[int]:
         return [letter for partitions in self.topics.values() for each in partitions for letter in each.log]
@@ -48,6 +51,23 @@ class RedriveWorld:
         for partitions in self.topics.values():
             for each in partitions:
                 each.readable = len(each.log)
+
+    def arrive(self) -> None:
+        """What hung on the way comes to its leader now."""
+        on_the_way, self.on_the_way = self.on_the_way, []
+        for opening, letter in on_the_way:
+            with suppress(SupersededError):
+                self.append(opening, letter)
+
+    def append(self, opening: int, letter: int) -> TargetPartition:
+        """Raises SupersededError for who was fenced meanwhile."""
+        target_id = self.targets_of[letter]
+        if self.owners[target_id] != opening:
+            raise SupersededError
+        partitions = self.topics[target_id]
+        partition = partitions[letter % len(partitions)]
+        partition.log.append(letter)
+        return partition
 
     def grow(self) -> None:
         for partitions in self.topics.values():
@@ -104,12 +124,13 @@ class WorldNotes:
 class WorldTargets:
     def __init__(self, world: RedriveWorld) -> None:
         self._world = world
-        self._runner = world.runners = world.runners + 1
+        self._openings: dict[str, int] = {}
 
     async def take_over(self, topic_ids: Collection[str]) -> None:
         await turn()
         for topic_id in topic_ids:
-            self._world.owners[topic_id] = self._runner
+            self._world.openings += 1
+            self._world.owners[topic_id] = self._openings[topic_id] = self._world.openings
             await turn()
 
     async def ends(self, topic_ids: Collection[str]) -> tuple[TargetEnd, ...]:
@@ -127,6 +148,9 @@ class WorldTargets:
         found: set[int] = set()
         is_sure = True
         for topic_id in {end.topic_id for end in reach}:
+            for each in self._world.topics[topic_id]:
+                each.readable = len(each.log)  # what had been begun is waited for
+        for topic_id in {end.topic_id for end in reach}:
             for number, each in enumerate(self._world.topics[topic_id]):
                 start = noted.get((topic_id, number), 0)
                 is_sure = is_sure and each.start <= start
@@ -135,22 +159,21 @@ class WorldTargets:
         return SentLetters(frozenset(found), is_sure)
 
     async def send(self, letters: Sequence[Letter]) -> frozenset[int]:
+        """Where somebody hangs up, it may come to its leader later."""
+        world = self._world
         sent: set[int] = set()
         for letter in letters:
             await turn()
-            if letter.offset in self._world.refused:
+            if letter.offset in world.refused:
                 continue
-            if self._world.owners[letter.target_id] != self._runner:
-                raise SupersededError
-            partitions = self._world.topics[letter.target_id]
-            partition = partitions[letter.offset % len(partitions)]
-            under_way = [name for each in partitions for name in each.log[each.readable :]]
-            if letter.offset not in under_way:  # else what was begun is waited for
-                partition.log.append(letter.offset)
+            opening = self._openings[letter.target_id]
+            if world.hangs_up:
+                world.hangs_up = False
+                world.on_the_way.append((opening, letter.offset))
+                raise ConnectionError
+            partition = world.append(opening, letter.offset)
             await turn()
-            for each in partitions:
-                if letter.offset in each.log[each.readable :]:
-                    each.readable = len(each.log)
+            partition.readable = len(partition.log)
             sent.add(letter.offset)
         await turn()
         return frozenset(sent)

@@ -8,21 +8,31 @@ import hypothesis.strategies as st
 from hypothesis import given, settings
 
 from cluster.model.redrives import LetterRange
-from storage.redrive.part_runner import PartRunner, RedriveSettings
+from storage.redrive.part_runner import PartRunner
 from storage.redrive.ports import SupersededError
 from tests.property.redrive_world import RedriveWorld, ports_of
 
-SETTINGS = RedriveSettings(letters_at_once=2)
+LETTERS_AT_ONCE = 2
 LETTERS = ["a", "b", "a", "", "b", "a"]
 REFUSED = 4
 
 
 async def life(world: RedriveWorld) -> None:
     """Of a runner: until all is done, or somebody else is there."""
-    runner = PartRunner(LetterRange(0, 0, len(world.targets_of)), settings=SETTINGS, **ports_of(world))
-    await runner.resume()
-    while not runner.is_done:
-        await runner.step(letters_max=100)
+    runner = PartRunner(part_of(world), **ports_of(world))
+    while True:
+        try:
+            await runner.resume()
+            while not runner.is_done:
+                await runner.step(letters_max=LETTERS_AT_ONCE)
+        except ConnectionError:
+            continue
+        return
+
+
+def part_of(world: RedriveWorld) -> LetterRange:
+    count = len(world.targets_of)
+    return LetterRange(0, 0, count, count)
 
 
 def go_on(running: Coroutine[Any, Any, None]) -> bool:
@@ -54,7 +64,7 @@ def check_once(world: RedriveWorld) -> None:
     expected = {offset for offset, target in enumerate(LETTERS) if target} - {REFUSED}
     assert Counter(world.sent()) == Counter(expected)
     assert world.handled == expected
-    [runner] = [PartRunner(LetterRange(0, 0, 6), settings=SETTINGS, **ports_of(world))]
+    runner = PartRunner(part_of(world), **ports_of(world))
     reading = runner.resume()
     while go_on(reading):
         pass
@@ -92,7 +102,7 @@ def test_killed_twice_between_any_two_steps() -> None:
 STEP = (
     st.tuples(st.just("run"), st.integers(0, 3), st.integers(1, 12))
     | st.tuples(st.sampled_from(["begin", "kill"]), st.integers(0, 3), st.just(0))
-    | st.tuples(st.sampled_from(["grow", "commit"]), st.just(0), st.just(0))
+    | st.tuples(st.sampled_from(["grow", "commit", "hang up", "arrive"]), st.just(0), st.just(0))
 )
 RETAIN = st.just(("retain", 0, 0))
 
@@ -108,6 +118,10 @@ def play(world: RedriveWorld, events: list[tuple[str, int, int]]) -> None:
             world.grow()
         elif event == "commit":
             world.commit_all()
+        elif event == "hang up":
+            world.hangs_up = True
+        elif event == "arrive":
+            world.arrive()
         elif event == "retain":
             world.retain()
         elif event == "run" and who in running:

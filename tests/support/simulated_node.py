@@ -65,6 +65,7 @@ class SimulatedNode:
                 clock=self.clock,
                 entropy=self.entropy,
                 schedule_indexes=self.schedule_indexes,
+                client_of=lambda _: self.node,
             ),
             node_id=1,
             incarnation=incarnation,

@@ -6,6 +6,7 @@ from storage.delivery.delivery_settings import DeliverySettings
 from storage.groups.coordinator_settings import CoordinatorSettings
 from storage.log.log_settings import LogStoreSettings
 from storage.produce.producer_window import ProducerWindowSettings
+from storage.redrive.redrive_settings import RedriveSettings
 from storage.schedule.schedule_settings import ScheduleSettings
 
 
@@ -92,6 +93,8 @@ class NodeSettings:
     delivery_segment_bytes: int = 8 * 1024 * 1024
 
     schedule: ScheduleSettings = field(default_factory=ScheduleSettings)
+
+    redrive: RedriveSettings = field(default_factory=RedriveSettings)
 
     schedule_segment_bytes: int = 16 * 1024 * 1024
     """Of the logs of messages that are to be seen later."""

@@ -1,0 +1,33 @@
+"""A dead letter as it is sent back, and how it is found again where it went."""
+
+from acklog.filters import MessageFilter, parse_filter
+from acklog.wire.record import Record
+from storage.node.groups.dead_letter_topics import HEADER_PREFIX
+
+REDRIVE_HEADER = "acklog-redrive"
+"""Says by which job a message came back, and which letter it was: `<job id>-<partition>-<offset>`."""
+SOURCE_HEADER = f"{HEADER_PREFIX}topic"
+
+
+def source_of(letter: Record) -> str:
+    """The name of the topic that it came from; "" where it does not say."""
+    return (letter.headers or {}).get(SOURCE_HEADER, "")
+
+
+def sent_back(letter: Record, job_id: str, partition: int, offset: int) -> Record:
+    """The message as it was. Nothing of it is deduplicated: whoever redrives it wants it again."""
+    headers = {name: text for name, text in (letter.headers or {}).items() if not name.startswith(HEADER_PREFIX)}
+    headers[REDRIVE_HEADER] = f"{job_id}-{partition}-{offset}"
+    return Record(letter.body, letter.key, headers, letter.tags, letter.timestamp_ms, letter.content_type)
+
+
+def sent_by(job_id: str, partition: int) -> MessageFilter:
+    """Which messages of a topic the job has sent from there."""
+    return parse_filter(f'header.{REDRIVE_HEADER} like "{job_id}-{partition}-%"')
+
+
+def letter_offset_of(message: Record) -> int:
+    """Where the letter was that the message was made of. For messages that `sent_by` matches; -1 for others that say
+    so."""
+    number = (message.headers or {}).get(REDRIVE_HEADER, "").rpartition("-")[2]
+    return int(number) if number.isascii() and number.isdecimal() else -1
