@@ -241,6 +241,10 @@ class RedriveNotFound(ProblemError, problem=ProblemCode.REDRIVE_NOT_FOUND):
     """The group has no such redrive job."""
 
 
+class RedriveUnderWay(ProblemError, problem=ProblemCode.REDRIVE_UNDER_WAY):
+    """Another redrive job of the group and the topic is not over yet."""
+
+
 class TooManyRedrives(ProblemError, problem=ProblemCode.TOO_MANY_REDRIVES):
     """There are as many redrive jobs as may be."""
 

@@ -46,6 +46,8 @@ NACK_DELAY_SECONDS_MAX = 43_200
 NACK_REASON_BYTES_MAX = 256
 FAILURE_REASONS_MAX = 8  # that are remembered of a message, the last ones
 RECEIPTS_MAX = 10_000
+REDRIVE_IDS_MAX = 1_000  # letters that one redrive job names
+REDRIVE_RATE_MAX = 1_000_000  # a second, of a redrive job that is held back
 
 IN_FLIGHT_MAX = 100_000  # leased messages of one group in one partition
 MAX_ATTEMPTS_DEFAULT = 16

@@ -70,6 +70,7 @@ class ProblemCode(Problem, Enum):
     PRODUCER_FENCED = Problem(409, False, "The producer's name was opened again since: another process has taken over")
     TOO_MANY_PRODUCERS = Problem(409, False, "There are as many named producers as may be")
     REDRIVE_NOT_FOUND = Problem(404, False, "The group has no such redrive job")
+    REDRIVE_UNDER_WAY = Problem(409, False, "Another redrive job of the group and the topic is not over yet")
     TOO_MANY_REDRIVES = Problem(409, False, "There are as many redrive jobs as may be")
     POSITION_MISSING = Problem(409, False, "The group has no position in the partition, and begins at none by itself")
     NOT_BLOCKED = Problem(409, False, "The message does not wait for a decision")

@@ -12,6 +12,7 @@ from app.configuration.server_settings import Settings
 from app.gateway.batching.batch_numbers import BatchNumbers
 from app.gateway.shutdown import Shutdown
 from cluster.metadata.metadata_view import MetadataView
+from cluster.model.redrives import RedriveJob, RedrivePart
 from cluster.model.steering import PartitionOrder
 from cluster.model.unclean_election import Loss, ReplicaReport
 from cluster.model.values import (
@@ -102,6 +103,16 @@ class ProducerAdministration(Protocol):
     def is_use_due(self, producer: NamedProducer) -> bool: ...
 
 
+class RedriveAdministration(Protocol):
+    """`cluster.catalog.redrive_admin.RedriveAdmin`, as far as a gateway uses it."""
+
+    async def create(self, wanted: RedriveJob) -> RedriveJob: ...
+
+    async def cancel(self, group_id: str, job_id: str) -> RedriveJob: ...
+
+    async def parts(self, job: RedriveJob) -> dict[int, RedrivePart]: ...
+
+
 class ClusterAdministration(Protocol):
     """`cluster.catalog.cluster_admin.ClusterAdmin`, as far as a gateway uses it. Each wish shows in the metadata view
     once its call returns; the controller carries it out later."""
@@ -139,6 +150,7 @@ class Gateway:
     topics: TopicAdministration
     groups: GroupAdministration
     producers: ProducerAdministration
+    redrives: RedriveAdministration
     steering: ClusterAdministration
     nodes: NodeDirectory
     clock: Clock

@@ -25,6 +25,7 @@ from app.http.routers.messages import add_messages
 from app.http.routers.operations import add_operations
 from app.http.routers.producers import add_producers
 from app.http.routers.records import add_records
+from app.http.routers.redrives import add_redrives
 from app.http.routers.scheduled import add_scheduled
 from app.http.routers.settlements import add_settlements
 from app.http.routers.topics import add_topics
@@ -79,6 +80,7 @@ def _application(gateway: Gateway, services: HttpServices) -> FastAPI:
     add_producers(app.router, services)
     add_groups(app.router, services)
     add_blocked(app.router, services)
+    add_redrives(app.router, services)
     add_members(app.router, services)
     add_cluster(app.router, services)
     add_unclean_elections(app.router, services)

@@ -273,6 +273,10 @@ class Catalog:
         await self._confirmations.confirm(keys.group(name), f"what there is of the group {name!r}")
         return self._metadata.group(name)
 
+    async def confirm_redrives(self, group: Group) -> None:
+        """Have the view show every redrive job that the group has now."""
+        await self._confirmations.confirm_all(keys.redrives_of(group.id), "whether there is such a job")
+
     async def confirm_groups(self) -> None:
         """Have the view show every group that there is now."""
         await self._confirmations.confirm_groups()

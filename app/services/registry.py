@@ -18,6 +18,7 @@ from app.services.pauses import PauseService
 from app.services.producers import ProducerService
 from app.services.receive import ReceiveService
 from app.services.records import RecordsService
+from app.services.redrives import RedriveService
 from app.services.scheduled import ScheduledService
 from app.services.seeks import SeekService
 from app.services.send import SendService
@@ -58,6 +59,7 @@ class Services:
         self.groups = GroupService(gateway, catalog, leaders, ends, self.members)
         self.pauses = PauseService(gateway, catalog)
         self.blocked = BlockedService(gateway, catalog, leaders)
+        self.redrives = RedriveService(gateway, catalog, leaders, ends)
         self.seeks = SeekService(gateway, catalog, leaders, self.groups)
         self.commits = CommitService(gateway, catalog, leaders, self.membership)
         self.cluster = ClusterService(gateway, catalog)

@@ -54,22 +54,26 @@ class RedriveAdmin:
 
     async def create(self, wanted: RedriveJob) -> RedriveJob:
         """The job, with an id and the time. One without letters is over from the start. The oldest that is over gives
-        way where there are too many. Raises ServerError TOO_MANY_REDRIVES, NODES_TOO_OLD (some leader would let its
-        letters lie)."""
+        way where there are too many. Raises ServerError REDRIVE_UNDER_WAY (with its `jobId`: two would send a letter
+        twice), TOO_MANY_REDRIVES, NODES_TOO_OLD (some leader would let its letters lie)."""
         await self._known_by_all.require(PROTOCOL_OF_REDRIVES, "redrive jobs")
         now_ms = self._clock.now_ms()
         job_id = id_from_bits(self._entropy.bits64())
         job = replace(wanted, id=job_id, created_at_ms=now_ms, finished_at_ms=-1 if wanted.ranges else now_ms)
-        key = keys.redrive(job.group_id, job.id)
+        key, last_key = keys.redrive(job.group_id, job.id), keys.redrive_topic(job.group_id, job.topic_id)
         async with self._one_creation:
+            last = await self._changer.read(last_key)
+            if last is not None:
+                await self._refuse_if_under_way(job.group_id, last.value.decode())
             leaving = self._leaving(job)
             item = None if leaving is None else await self._changer.read(keys.redrive(leaving.group_id, leaving.id))
 
             def decide(found: KeyValue | None) -> Step:
                 if found is not None:
                     return NothingToWrite()
-                operations: list[Operation] = [Put(key, encode(job))]
-                return Write([absent(key)], operations if item is None else [*operations, Delete(item.key)])
+                operations: list[Operation] = [Put(key, encode(job)), Put(last_key, job_id.encode())]
+                is_alone = absent(last_key) if last is None else unchanged(last)
+                return Write([absent(key), is_alone], operations if item is None else [*operations, Delete(item.key)])
 
             await self._changer.change(key, decide)
         if leaving is not None:
@@ -121,6 +125,12 @@ class RedriveAdmin:
         await self._changer.change(keys.redrive(group_id, job_id), decide)
         assert changed is not None
         return changed
+
+    async def _refuse_if_under_way(self, group_id: str, job_id: str) -> None:
+        item = await self._changer.read(keys.redrive(group_id, job_id))
+        if item is not None and not decode(RedriveJob, item.value).is_finished:
+            detail = f"The job {job_id} is not over: cancel it, or wait until it is done."
+            raise ServerError(ProblemCode.REDRIVE_UNDER_WAY, detail, extra={"jobId": job_id})
 
     def _leaving(self, job: RedriveJob) -> RedriveJob | None:
         """Who gives way to the job, if somebody has to: what nobody can see any more goes first."""

@@ -8,6 +8,7 @@ OFFSETS = "/acklog/offsets/"
 PRODUCERS = "/acklog/producers/"
 REDRIVES = "/acklog/redrives/"
 REDRIVE_PARTS = "/acklog/redrive-parts/"
+REDRIVE_TOPICS = "/acklog/redrive-topics/"
 TOMBSTONES = "/acklog/tombstones/"
 INCARNATIONS = "/acklog/incarnations/"
 DIRECTORIES = "/acklog/directories/"
@@ -59,6 +60,15 @@ def producers_of(topic_id: str) -> str:
 
 def redrive(group_id: str, job_id: str) -> str:
     return f"{REDRIVES}{group_id}/{job_id}"
+
+
+def redrives_of(group_id: str) -> str:
+    return f"{REDRIVES}{group_id}/"
+
+
+def redrive_topic(group_id: str, topic_id: str) -> str:
+    """Names the job that was begun last for a group in a topic of dead letters."""
+    return f"{REDRIVE_TOPICS}{group_id}/{topic_id}"
 
 
 def redrive_part(job_id: str, partition: int) -> str:

@@ -14,9 +14,11 @@ from app.auth.tokens import TokenTable
 from app.configuration.server_settings import Settings
 from app.gateway.dependencies import Gateway
 from cluster.catalog.cluster_admin import ClusterAdmin
+from cluster.catalog.redrive_admin import RedriveAdmin
 from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.metadata.producer_state import ProducerState
+from cluster.metadata.redrive_state import RedriveState
 from cluster.metadata.steering_state import SteeringState
 from cluster.model import keys
 from cluster.model.codec import encode
@@ -80,6 +82,7 @@ class MemoryMetadata:
     def __init__(self) -> None:
         self.steering = SteeringState()
         self.producers = ProducerState()
+        self.redrives = RedriveState()
         self.topics_by_name: dict[str, Topic] = {}
         self.groups_by_name: dict[str, Group] = {}
         self.leaderless: set[tuple[str, int]] = set()
@@ -335,6 +338,7 @@ class MemoryWorld:
             topics=self.topics,
             groups=self.groups,
             producers=self.producers,
+            redrives=RedriveAdmin(self.store, cast(MetadataView, self.metadata), clock=self.clock, entropy=entropy),
             steering=ClusterAdmin(self.store, cast(MetadataView, self.metadata), clock=self.clock),
             nodes=OneNode(self.node),
             clock=self.clock,

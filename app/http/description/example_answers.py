@@ -251,6 +251,35 @@ SEEK_FAILED: Document = {
     "partitions": [*SEEK["partitions"], {"partition": 1, "problem": _UNAVAILABLE}],
     "failed": 1,
 }
+REDRIVE_ID = "2nehaadj6b1yg"
+REDRIVE_IN_LIST: Document = {
+    "jobId": REDRIVE_ID,
+    "group": "billing",
+    "topic": "orders.billing.dlq",
+    "state": "running",
+    "createdAt": TIME_MS,
+    "total": 42,
+    "moved": 0,
+    "failed": 0,
+}
+REDRIVE: Document = {
+    **REDRIVE_IN_LIST,
+    "partitions": [{"partition": 0, "start": 8, "end": 50, "position": 8, "moved": 0, "failed": 0}],
+}
+REDRIVEN: Document = {
+    **REDRIVE_IN_LIST,
+    "state": "done",
+    "moved": 42,
+    "finishedAt": TIME_MS + 800,
+    "partitions": [{"partition": 0, "start": 8, "end": 50, "position": 50, "moved": 42, "failed": 0}],
+}
+REDRIVE_CANCELLED: Document = {
+    **REDRIVE_IN_LIST,
+    "state": "cancelled",
+    "moved": 12,
+    "cancelledAt": TIME_MS + 300,
+    "partitions": [{"partition": 0, "start": 8, "end": 50, "position": 20, "moved": 12, "failed": 0}],
+}
 DELETED: Document = {
     "topic": "orders",
     "dryRun": True,

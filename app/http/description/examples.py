@@ -26,6 +26,7 @@ _TOPIC = {"topic": "orders"}
 _PARTITION = {**_TOPIC, "partition": 0}
 _GROUP = {"group": "billing"}
 _SCHEDULED = {"topic": "orders", "scheduleId": answers.SCHEDULE_ID}
+_REDRIVE = {**_GROUP, "jobId": answers.REDRIVE_ID}
 _EXCLUSIVE = {"group": "shipping"}
 _MEMBER = {**_EXCLUSIVE, "member": "worker-1"}
 _NODE = {"node": 4}
@@ -207,6 +208,18 @@ EXAMPLES: dict[str, Examples] = {
         _json(all_topics={"from": "audit", "dryRun": True}),
         {200: _json(as_it_would_be=answers.COPIED), 207: _json(one_failed=answers.COPY_FAILED)},
     ),
+    "startRedrive": Examples(
+        _GROUP,
+        _json(
+            all_of_it={},
+            some_slowly={"topic": "orders.billing.dlq", "filter": 'tag in ("express")', "ratePerSecond": 50},
+            elsewhere={"topic": "orders.billing.dlq", "to": "orders"},
+        ),
+        {201: _json(it_begins=answers.REDRIVE)},
+    ),
+    "listRedrives": Examples(_GROUP, {}, {200: _json(one={"jobs": [answers.REDRIVE_IN_LIST]})}),
+    "lookAtRedrive": Examples(_REDRIVE, {}, {200: _json(it_is_done=answers.REDRIVEN)}),
+    "cancelRedrive": Examples(_REDRIVE, {}, {200: _json(it_is_cancelled=answers.REDRIVE_CANCELLED)}),
     "listBlocked": Examples(_GROUP, {}, {200: _json(one=answers.BLOCKED)}),
     "releaseBlocked": Examples(_GROUP, _BLOCKED, {200: _json(it_goes_on=answers.DECIDED)}),
     "skipBlocked": Examples(_GROUP, _BLOCKED, {200: _json(it_is_done=answers.DECIDED)}),

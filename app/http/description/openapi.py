@@ -36,6 +36,7 @@ _PATH_SCHEMAS: dict[str, Schema] = {
     "messageId": {"type": "string", "pattern": MESSAGE_ID_PATTERN},
     "scheduleId": {"type": "string", "pattern": SCHEDULE_ID_PATTERN},
     "partition": {"type": "integer", "minimum": 0, "maximum": PARTITIONS_MAX - 1},
+    "jobId": {"type": "string"},
 }
 _HEADERS: dict[str, Schema] = {
     "Idempotency-Key": {

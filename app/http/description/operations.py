@@ -16,6 +16,7 @@ from app.http.description.operation import (
     json_of,
 )
 from app.http.description.producer_operations import PRODUCER_OPERATIONS
+from app.http.description.redrive_operations import REDRIVE_OPERATIONS
 from app.http.description.scheduled_operations import SCHEDULED_OPERATIONS
 from app.http.parsing.cluster import CLUSTER_QUERY
 from app.http.parsing.groups import OFFSETS_QUERY
@@ -299,6 +300,7 @@ OPERATIONS: dict[str, Operation] = {
         (*WITH_TOKEN, *WITH_BODY, *FROM_NODES, _P.INVALID_NAME, _P.GROUP_NOT_FOUND, _P.TOPIC_NOT_FOUND),
         body=json_of("CopyFields"),
     ),
+    **REDRIVE_OPERATIONS,
     **BLOCKED_OPERATIONS,
     "seekGroup": _SEEK,
     "seekGroupByPost": _SEEK,

@@ -27,6 +27,7 @@ from app.calls.pauses import PauseFields
 from app.calls.position_copy import CopyFields, CopyView
 from app.calls.problem_item import ProblemItem
 from app.calls.producers import OpenFields, ProducerView
+from app.calls.redrives import RedriveFields, RedriveListing, RedriveView
 from app.calls.scheduled import ScheduleFields
 from app.calls.topics import PartitionDescription, TopicDescription, TopicFields, TopicListing, TopicView
 from app.calls.unclean_election import UncleanElectedView, UncleanPlanView
@@ -41,6 +42,7 @@ REQUESTS = (
     GroupFields,
     PauseFields,
     SeekFields,
+    RedriveFields,
     BlockedFields,
     ScheduleFields,
     CommitFields,
@@ -65,6 +67,8 @@ ANSWERS = (
     GroupListing,
     OffsetsView,
     SeekView,
+    RedriveView,
+    RedriveListing,
     BlockedListing,
     BlockedDecided,
     CommitView,
@@ -100,6 +104,12 @@ def all_schemas() -> dict[str, Schema]:
     times = schemas_of(PROPERTIES)
     for name in ("delaySeconds", "deliverAt"):
         schemas["ScheduleFields"]["properties"][name] = times[name]
+    for name in ("topic", "to"):
+        schemas["RedriveFields"]["properties"][name] = or_null(NAME)
+    ids = {"type": "array", "items": {"type": "string", "pattern": MESSAGE_ID_PATTERN}}
+    schemas["RedriveFields"]["properties"]["messageIds"] = or_null(
+        {**ids, "minItems": 1, "maxItems": limits.REDRIVE_IDS_MAX}
+    )
     settings = schemas["GroupSettingsFields"]["properties"]
     settings["deadLetterTopic"] = or_null(NAME)
     schemas["PlannedMoveFields"]["properties"]["topic"] = NAME
@@ -292,6 +302,7 @@ def _problem_schemas() -> dict[str, Schema]:
                 "code": {"enum": list(ProblemCode.__members__)},
                 "retriable": {"type": "boolean"},
                 "field": {"type": "string"},
+                "jobId": {"type": "string"},
                 "near": {"type": "array", "items": {"type": "string"}},
                 "differing": {"type": "array", "items": {"type": "string"}},
                 "position": {"type": "integer", "minimum": 0},
