@@ -10,6 +10,7 @@ from acklog.client.address import base_url_of, given_or_found, headers_of
 from acklog.client.aiohttp_transport import AiohttpTransport
 from acklog.client.async_catalog import AsyncGroups, AsyncTopics
 from acklog.client.async_cluster import AsyncCluster
+from acklog.client.async_redrives import AsyncRedrives
 from acklog.client.async_scheduled import AsyncScheduled
 from acklog.client.caller import Caller
 from acklog.client.delivery_time import DeliverAt
@@ -75,6 +76,7 @@ class AsyncClient:
         self.topics = AsyncTopics(self.caller)
         self.groups = AsyncGroups(self.caller)
         self.scheduled = AsyncScheduled(self.caller)
+        self.redrives = AsyncRedrives(self.caller)
         self.cluster = AsyncCluster(self.caller)
         self._handlers: list[tuple[AsyncConsumer, AsyncHandler, int]] = []
 

@@ -15,6 +15,7 @@ from acklog.client.catalog import Groups, Topics
 from acklog.client.cluster import Cluster
 from acklog.client.delivery_time import DeliverAt
 from acklog.client.message_calls import Acks, Receipts
+from acklog.client.redrives import Redrives
 from acklog.client.scheduled import Scheduled
 from acklog.client.transport import Transport
 from acklog.errors import AcklogError
@@ -82,6 +83,7 @@ class Client:
         self.topics = Topics(self._background, lambda: self._async.topics)
         self.groups = Groups(self._background, lambda: self._async.groups)
         self.scheduled = Scheduled(self._background, lambda: self._async.scheduled)
+        self.redrives = Redrives(self._background, lambda: self._async.redrives)
         self.cluster = Cluster(self._background, lambda: self._async.cluster)
 
     @property

@@ -35,6 +35,7 @@ class NodeCollector(Collector):
         yield from self._scrub()
         yield from self._by_topic()
         yield from self._scheduled()
+        yield from self._redriven()
         yield from self._by_group()
 
     def _vital_signs(self) -> Iterable[Metric]:
@@ -85,6 +86,15 @@ class NodeCollector(Collector):
         yield _gauge("acklog_scheduled_late_seconds", text, figures.late_ms / 1000)
         text = "By how much the latest of them was late, in seconds"
         yield _gauge("acklog_scheduled_late_seconds_max", text, figures.late_ms_max / 1000)
+
+    def _redriven(self) -> Iterable[Metric]:
+        redrives = self._node.redrives
+        text = "Dead letters that the node's redrive jobs have sent back since its start"
+        yield CounterMetricFamily("acklog_redrive_moved", text, value=float(redrives.figures.moved))
+        text = "Dead letters that those could not send, and left"
+        yield CounterMetricFamily("acklog_redrive_failed", text, value=float(redrives.figures.failed))
+        text = "Partitions of dead letters that redrive jobs are working at"
+        yield _gauge("acklog_redrive_parts", text, redrives.parts_running)
 
     def _by_group(self) -> Iterable[Metric]:
         figures: dict[str, dict[tuple[str, ...], int]] = {

@@ -73,6 +73,11 @@ class RedriveHost:
 
     # --- life ------------------------------------------------------------------------------------------------------
 
+    @property
+    def parts_running(self) -> int:
+        """Partitions of dead letters that are worked at."""
+        return len(self._running)
+
     def open(self) -> None:
         self._unsubscribe = self._metadata.subscribe(self.look_anew)
         self.look_anew()
