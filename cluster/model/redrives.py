@@ -80,7 +80,7 @@ class TargetEnd(msgspec.Struct, frozen=True, array_like=True):
     offset: int
 
 
-class Sending(msgspec.Struct, frozen=True, rename="camel"):
+class SendingLetters(msgspec.Struct, frozen=True, rename="camel"):
     """Written before anything of it is sent: which letters, and where the targets ended then. Whoever finds this looks
     in the targets from there on: what it finds was sent, what it does not find was not."""
 
@@ -96,7 +96,7 @@ class RedrivePart(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
     position: int
     moved: int = 0
     failed: int = 0
-    sending: Sending | None = None
+    sending: SendingLetters | None = None
 
     def is_over(self, job: RedriveJob, part: LetterRange) -> bool:
         """Nothing of it is under way, and nothing will be."""

@@ -26,7 +26,7 @@ from storage.node.partition.node_settings import NodeSettings
 from storage.node.position_calls import PositionCalls
 from storage.node.receiver import Receiver
 from storage.node.recovery_log import log_recovery
-from storage.node.redrive.redrive_host import RedriveHost
+from storage.node.redrive_host import RedriveHost
 from storage.node.replicas.fetch_service import FetchService
 from storage.node.replicas.fetch_sessions import FetchSessions
 from storage.node.replicas.held_replicas import HeldReplicas

@@ -1,7 +1,7 @@
 """Runs a redrive job in one partition of dead letters: each letter is sent once, whenever a runner dies.
 
 1. The targets are taken over: an earlier runner sends nothing there any more.
-2. Where they end is noted, with the letters that are about to be sent (`Sending`).
+2. Where they end is noted, with the letters that are about to be sent (`SendingLetters`).
 3. The letters are sent.
 4. They are handled for the job's group.
 5. That is noted.
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from cluster.model.redrives import LetterRange, RedrivePart, Sending
+from cluster.model.redrives import LetterRange, RedrivePart, SendingLetters
 from storage.redrive.ports import Letter, Letters, Notes, Targets
 
 
@@ -59,7 +59,7 @@ class PartRunner:
         topic_ids = {letter.target_id for letter in page.letters if letter.target_id}
         await self._take_over(topic_ids)
         reach = await self._targets.ends(topic_ids) if topic_ids else ()
-        sending = Sending(tuple(letter.offset for letter in page.letters), page.end, reach)
+        sending = SendingLetters(tuple(letter.offset for letter in page.letters), page.end, reach)
         if topic_ids:
             await self._note(replace(self.part, sending=sending))
         sent = await self._send(page.letters)
@@ -76,7 +76,7 @@ class PartRunner:
         known = [letter for letter in letters if letter.target_id]
         return await self._targets.send(known) if known else frozenset()
 
-    async def _finish(self, sending: Sending, sent: frozenset[int]) -> None:
+    async def _finish(self, sending: SendingLetters, sent: frozenset[int]) -> None:
         if sent:
             await self._letters.handled(sent)
         part = self.part

@@ -21,6 +21,8 @@ SAME_NOTION = {
     "PartitionState": _SDK_SHOWS,
     "ProblemItem": _SDK_SHOWS,
     "Received": _SDK_SHOWS,
+    "RedriveJob": _SDK_SHOWS,
+    "RedrivePart": _SDK_SHOWS,
     "SeekTarget": "where a group is sent: in the API, and as the command line is told",
     "TimePassed": "what a leader's and a follower's machine are told alike; each has its events in one place",
     "Topic": _SDK_SHOWS,

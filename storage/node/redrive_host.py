@@ -29,7 +29,7 @@ from storage.node.redrive.stored_notes import StoredNotes
 from storage.node.redrive.target_topics import TargetTopics, producer_name
 from storage.node.replicas.held_replicas import HeldReplicas
 from storage.node.replicas.led_partition import Partition
-from storage.redrive.pace import Pace
+from storage.redrive.letter_pace import LetterPace
 from storage.redrive.part_runner import PartRunner
 from storage.redrive.ports import SupersededError
 from storage.redrive.redrive_settings import RedriveSettings
@@ -144,7 +144,7 @@ class RedriveHost:
             await self._starts.start_at(group, partition, part.start, is_known=False)
 
     async def _work(self, job: RedriveJob, part: LetterRange, runner: PartRunner) -> None:
-        pace = Pace(job.rate_of(part), self._settings)
+        pace = LetterPace(job.rate_of(part), self._settings)
         while not runner.is_done and not self._is_cancelled(job):
             async with self._turns:
                 began_ms, before = self._clock.monotonic_ms(), runner.part

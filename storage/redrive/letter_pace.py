@@ -5,7 +5,7 @@ from math import ceil
 from storage.redrive.redrive_settings import RedriveSettings
 
 
-class Pace:
+class LetterPace:
     """Of one partition of a job, of which `per_second` is the share of the job's rate; None: as fast as it goes."""
 
     def __init__(self, per_second: float | None, settings: RedriveSettings) -> None:
