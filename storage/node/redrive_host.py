@@ -10,7 +10,7 @@ from collections.abc import Callable
 import msgspec
 import structlog
 
-from acklog.filters import FilterError
+from acklog.filters.filter_error import FilterError
 from acklog.wire.record import Record
 from cluster.catalog.producer_admin import ProducerAdmin
 from cluster.catalog.redrive_admin import RedriveAdmin

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from acklog.filters import MessageFilter, parse_filter
+from acklog.filters.message_filter import MessageFilter, parse_filter
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from cluster.errors import ServerError

@@ -1,6 +1,6 @@
 """A dead letter as it is sent back, and how it is found again where it went."""
 
-from acklog.filters import MessageFilter, parse_filter
+from acklog.filters.message_filter import MessageFilter, parse_filter
 from acklog.wire.record import Record
 from storage.node.groups.dead_letter_topics import HEADER_PREFIX
 
