@@ -8,7 +8,8 @@
     20     8    append time, ms       leader
     28     4    stamp CRC-32C         leader     over bytes 0..28
     32     4    content CRC-32C       producer   over bytes 36..length
-    36     2    flags                 producer   bits 0-2 codec, 3 keyed, 4 transactional, 5 control
+    36     2    flags                 producer   bits 0-2 codec, 3 keyed, 4 transactional, 5 control,
+                                            and the log's own: 6 compacted
     38     2    producer epoch        producer   -1: none
     40     4    record count          producer
     44     8    base timestamp, ms    producer   -1: no record has one
@@ -56,7 +57,10 @@ CODEC_MASK = 0x07
 FLAG_KEYED = 0x08
 FLAG_TRANSACTIONAL = 0x10
 FLAG_CONTROL = 0x20
+FLAG_COMPACTED = 0x40
+"""`acklog.wire.compacted_batch` says what its payload is then."""
 KNOWN_FLAGS = CODEC_MASK | FLAG_KEYED | FLAG_TRANSACTIONAL | FLAG_CONTROL
+"""Those that a producer may set."""
 
 NO_TIMESTAMP = -1
 NO_PRODUCER = -1
@@ -121,6 +125,10 @@ class BatchHeader(msgspec.Struct, frozen=True, gc=False):
     @property
     def is_control(self) -> bool:
         return bool(self.flags & FLAG_CONTROL)
+
+    @property
+    def is_compacted(self) -> bool:
+        return bool(self.flags & FLAG_COMPACTED)
 
 
 def encode_batch(
@@ -229,6 +237,25 @@ def _finish(
         content_crc = crc32c(view[CONTENT_AT:])
     _CRC.pack_into(buffer, _CONTENT_CRC_AT, content_crc)
     return buffer
+
+
+def encode_again(header: BatchHeader, *, keys: Buffer, payload: Buffer) -> bytearray:
+    """A stamped batch with other content, and all that `header` says but for lengths and checksums."""
+    batch = bytearray(HEADER_BYTES)
+    batch += keys
+    batch += payload
+    fields = msgspec.structs.astuple(msgspec.structs.replace(header, length=len(batch), keys_length=len(keys)))
+    _HEADER.pack_into(batch, 0, MAGIC, *fields)
+    with memoryview(batch) as view:
+        content_crc = crc32c(view[CONTENT_AT:])
+    _CRC.pack_into(batch, _CONTENT_CRC_AT, content_crc)
+    stamp(
+        batch,
+        base_offset=header.base_offset,
+        leader_epoch=header.leader_epoch,
+        append_time_ms=header.append_time_ms,
+    )
+    return batch
 
 
 def stamp(batch: bytearray, *, base_offset: int, leader_epoch: int, append_time_ms: int) -> None:

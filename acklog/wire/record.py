@@ -33,6 +33,11 @@ class Record(msgspec.Struct, array_like=True, gc=False):
         first = (self.body, self.key, self.headers, self.tags, self.timestamp_ms, self.content_type)
         return first if self.schedule is None else (*first, self.schedule)
 
+    @property
+    def is_tombstone(self) -> bool:
+        """Its key has no value any more. No other message is like that: JSON text is never empty."""
+        return self.key is not None and not self.body and self.content_type is None
+
 
 PlainRecord = tuple[bytes, str | None]
 """Body and key of a record that has nothing else. What is missing at the end of the array counts as nil."""

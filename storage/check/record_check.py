@@ -2,13 +2,14 @@
 
 import msgspec
 
-from acklog.wire.batch import BatchCorruptError, BatchHeader, decode_keys, decode_records
+from acklog.wire.batch import BatchCorruptError, BatchHeader, decode_keys
+from acklog.wire.compacted_batch import decode_remaining
 
 
 def records_fault(data: bytes, header: BatchHeader) -> str | None:
     """What is wrong with the content of a batch whose checksums are right; None if nothing is."""
     try:
-        decode_records(data, header)
+        decode_remaining(data, header)
         keys = decode_keys(data, header)
     except BatchCorruptError as error:
         return error.reason

@@ -18,6 +18,7 @@ from acklog.wire.partitioner import hash_of_key
 from acklog.wire.record import Record, tag_bit
 
 NO_KEY = -1
+_REMOVED = -2
 
 
 class CandidateKind(IntEnum):
@@ -119,20 +120,29 @@ class CandidateIndex:
             self.run_count -= len(part.runs)
 
 
-def runs_of(base_offset: int, records: Iterable[Record]) -> list[CandidateRun]:
-    """The messages of a batch, from its first one on."""
+def runs_of(base_offset: int, records: Iterable[Record | None]) -> list[CandidateRun]:
+    """The messages of a batch, from its first one on; gaps where one was removed."""
     runs: list[CandidateRun] = []
     start, key_hash, tag_bits = base_offset, NO_KEY, 0
     offset = base_offset
     for offset, record in enumerate(records, base_offset):
-        its_key = NO_KEY if record.key is None else hash_of_key(record.key)
-        its_bits = _bits_of(record.tags) if record.tags else 0
+        if record is None:
+            its_key, its_bits = _REMOVED, 0
+        else:
+            its_key = NO_KEY if record.key is None else hash_of_key(record.key)
+            its_bits = _bits_of(record.tags) if record.tags else 0
         if its_key != key_hash or its_bits != tag_bits:
             if offset > start:
-                runs.append(CandidateRun(start, offset, CandidateKind.MESSAGE, key_hash, tag_bits))
+                runs.append(_run(start, offset, key_hash, tag_bits))
             start, key_hash, tag_bits = offset, its_key, its_bits
-    runs.append(CandidateRun(start, offset + 1, CandidateKind.MESSAGE, key_hash, tag_bits))
+    runs.append(_run(start, offset + 1, key_hash, tag_bits))
     return runs
+
+
+def _run(start: int, end: int, key_hash: int, tag_bits: int) -> CandidateRun:
+    if key_hash == _REMOVED:
+        return CandidateRun(start, end, CandidateKind.GAP)
+    return CandidateRun(start, end, CandidateKind.MESSAGE, key_hash, tag_bits)
 
 
 def _bits_of(tags: Iterable[str]) -> int:

@@ -85,7 +85,7 @@ class LogReader:
             try:
                 found = await self._read_segment(segment, offset, max_bytes)
             except FileNotFoundError:
-                if segment not in state.segments or state.is_removed:
+                if segment not in state.segments or state.is_removed or state.is_replacing:
                     continue  # it was removed meanwhile
                 raise self.corrupt(Damage(offset, segment.end_offset, "the segment's file is missing")) from None
             except DiskFailedError as error:
@@ -93,6 +93,9 @@ class LogReader:
             if state.version != version:
                 continue
             if isinstance(found, Damage):
+                if state.is_replacing:
+                    async with self.making_index:  # until the segment's index is that of its file
+                        continue
                 if batches:
                     return batches
                 raise self.corrupt(found)
@@ -262,7 +265,7 @@ class LogReader:
                 continue
             parsed = parse_batches(data, offset)
             if isinstance(parsed, int):  # the first batch needs more bytes
-                if position + parsed <= segment.size_bytes:
+                if position + parsed <= segment.size_bytes and len(data) == length:
                     length = min(parsed if has_failed else max(parsed, 2 * length), segment.size_bytes - position)
                     continue
                 parsed = Damage(offset, offset, "the batch that holds it is damaged, and the last one of its segment")

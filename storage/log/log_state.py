@@ -30,6 +30,7 @@ class LogState:
         "epochs",
         "has_files",
         "is_removed",
+        "is_replacing",
         "is_void",
         "journal_floor",
         "key",
@@ -56,6 +57,7 @@ class LogState:
         self.refused = point.refused
         self.damage = point.damage  # why something that was durable cannot be read; "" while nothing is known of any
         self.is_removed = False
+        self.is_replacing = False  # a segment's file: what is found in it may not be what its index says
         self.is_void = point.is_void
         self.epochs = LeaderEpochs()
         self.last_append_ms = NO_TIME

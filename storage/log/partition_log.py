@@ -18,8 +18,16 @@ from storage.log.log_state import LogState
 from storage.log.log_table import Space
 from storage.log.maintenance import Maintenance
 from storage.log.reset import reset_to
-from storage.log.retention import Retained, remove_all_before, remove_before, retain
+from storage.log.retention import Retained, remove_all_before, remove_before, retain, seal
 from storage.log.segment_reader import Damage, StoredBatch
+from storage.log.segment_rewrite import (
+    BatchRewriter,
+    Pause,
+    RewrittenSegment,
+    SealedSegment,
+    begin_rewrite,
+    sealed_segments,
+)
 from storage.log.stamped_run import StampedRun
 from storage.log.truncation import truncate_to
 from storage.log.uncancelled import uncancelled
@@ -247,6 +255,33 @@ class PartitionLog:
                 keep_keyed_after_ms=keep_keyed_after_ms,
             )
         )
+
+    def sealed_segments(self) -> list[SealedSegment]:
+        """Those that may be rewritten, the oldest first."""
+        return sealed_segments(self._state)
+
+    async def seal(self, *, appended_before_ms: int) -> None:
+        """Go on in a new segment where the active one begins with something that was appended before."""
+        self._engine.check(self._state)
+        parts = self._engine, self._commit, self._maintenance, self._queue
+        await uncancelled(seal(*parts, appended_before_ms=appended_before_ms))
+
+    async def rewrite_segment(
+        self, base_offset: int, rewriter: BatchRewriter, *, step_bytes: int, pause: Pause
+    ) -> RewrittenSegment | None:
+        """Put what `rewriter` makes of the segment's batches in their place, about `step_bytes` at a time. A crash
+        leaves the old segment or the new one. None where nothing was changed, or where there is no such sealed segment
+        any more.
+
+        Raises ServerError (STORAGE_FULL and OVERLOADED change nothing); BatchCorruptError, ValueError and
+        DiskFailedError for what cannot be read, decoded or written beside it.
+        """
+        parts = self._engine, self._maintenance, self._state
+        rewrite = await begin_rewrite(*parts, base_offset, rewriter, step_bytes=step_bytes, pause=pause)
+        if rewrite is None:
+            return None
+        async with self._changing(), self._maintenance.exclusive():
+            return await uncancelled(rewrite.replace(self._maintenance))
 
     def abandon(self, error: ServerError) -> None:
         """The log has been removed: fail what waits, take nothing more."""

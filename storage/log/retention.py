@@ -48,6 +48,20 @@ async def remove_all_before(
     await remove_before(engine, maintenance, state, offset)
 
 
+async def seal(
+    engine: Engine, commit: GroupCommit, maintenance: Maintenance, log: LogQueue, *, appended_before_ms: int
+) -> None:
+    """See `PartitionLog.seal`."""
+    state = log.state
+
+    def is_due() -> bool:
+        return bool(state.active.size_bytes) and state.active.first_append_ms < appended_before_ms
+
+    if is_due():
+        await _close_active(engine, commit, maintenance, log, when=is_due)
+        await maintenance.sync_now()
+
+
 async def retain(
     engine: Engine,
     commit: GroupCommit,

@@ -100,7 +100,8 @@ async def _item(partition: Partition, message: BlockedOffset) -> BlockedItem:
         batch, record = await partition.reader.record_at(message.offset, readable_end=partition.host.readable_end)
     except ServerError:
         return item  # who decides about it need not read it
-    item.leader_epoch, item.key = batch.header.leader_epoch, record.key
+    if record is not None:
+        item.leader_epoch, item.key = batch.header.leader_epoch, record.key
     return item
 
 

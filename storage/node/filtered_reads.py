@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass
 
 from acklog.filters.message_filter import MessageFilter
-from acklog.wire.batch import decode_records
+from acklog.wire.compacted_batch import decode_remaining
 from storage.log.partition_log import PartitionLog
 from storage.log.segment_reader import StoredBatch
 
@@ -49,6 +49,7 @@ def holds_match(stored: StoredBatch, message_filter: MessageFilter) -> bool:
     if header.is_control or not message_filter.may_match(header.tag_filter):
         return False
     try:
-        return any(map(message_filter.matches, decode_records(stored.data, header)))
+        records = decode_remaining(stored.data, header)
+        return any(record is not None and message_filter.matches(record) for record in records)
     except ValueError:
         return True

@@ -80,6 +80,9 @@ class LogCalls:
         if header.is_control or header.leader_epoch != request.leader_epoch:
             raise not_found
         record = batch.records()[request.offset - header.base_offset]
+        if record is None:
+            detail = "The message was removed by compaction: there is a later one of its key."
+            raise ServerError(ProblemCode.MESSAGE_EXPIRED, detail, field="messageId")
         return inspect_messages.InspectResponse(
             record, header.leader_epoch, header.append_time_ms, partition.groups.views(request.offset)
         )

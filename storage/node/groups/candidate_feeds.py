@@ -136,7 +136,7 @@ class FilteredFeed:
             _extend(runs, header.base_offset, header.next_offset, CandidateKind.FILTERED_OUT)
             return 1
         matches, records = self._filter.matches, batch.records()
-        matching = [at for at, record in enumerate(records) if matches(record)]
+        matching = [at for at, record in enumerate(records) if record is not None and matches(record)]
         position = header.base_offset
         for at in matching:
             offset = header.base_offset + at

@@ -158,8 +158,9 @@ class DeliverySteps:
         await self._done(state, [letter.offset for letter in letters])
 
     async def _read(self, state: GroupInPartition, group: Group, due: DueLetter) -> DeadLetter | None:
-        """The message with where it comes from; None for a damaged one, which must not hold up the others. Raises
-        UndecodableError for one that will never be anything else."""
+        """The message with where it comes from; None for a damaged one, which must not hold up the others, and for one
+        that compaction has removed, which is done with that. Raises UndecodableError for one that will never be
+        anything else."""
         try:
             batch, record = await self._reader.record_at(due.offset, readable_end=self._host.readable_end)
         except UndecodableError:
@@ -169,6 +170,9 @@ class DeliverySteps:
                 raise
             logger.error("dead_letter_unreadable", group=group.name, offset=due.offset, reason=str(error))
             self._postpone(state, [due.offset])
+            return None
+        if record is None:
+            await self._done(state, [due.offset])
             return None
         header = batch.header
         return DeadLetter(

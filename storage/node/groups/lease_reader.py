@@ -68,6 +68,8 @@ class LeaseReader:
                     return ReadLeases(found, size_bytes, leases[index if found else index + 1 :], damage, 0)
                 base, end = header.base_offset, header.next_offset
             record = records[offset - base]
+            if record is None:
+                continue
             length = len(record.body) + _RECORD_OVERHEAD_BYTES
             if len(found) == max_messages or (size_bytes + length > max_bytes and (found or not is_first)):
                 return ReadLeases(found, size_bytes, leases[index:], damage, 0)

@@ -5,13 +5,14 @@ stays in the cache. The least recently used batch goes first; the limit is in by
 keeping them takes.
 """
 
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
 import msgspec
 
-from acklog.wire.batch import BatchHeader, Buffer, decode_records
+from acklog.wire.batch import BatchHeader, Buffer
+from acklog.wire.compacted_batch import decode_remaining
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from cluster.errors import ServerError
@@ -42,17 +43,17 @@ class CachedBatch(msgspec.Struct, gc=False, eq=False):
     key: LogKey
     header: BatchHeader
     data: Buffer
-    decoded: list[Record] | None = None
+    decoded: list[Record | None] | None = None
 
     @property
     def size_bytes(self) -> int:
         return self.header.length + BATCH_OVERHEAD_BYTES
 
-    def records(self) -> list[Record]:
-        """Raises UndecodableError."""
+    def records(self) -> list[Record | None]:
+        """None in the place of what compaction removed. Raises UndecodableError."""
         if self.decoded is None:
             try:
-                self.decoded = decode_records(self.data, self.header)
+                self.decoded = decode_remaining(self.data, self.header)
             except ValueError as error:
                 raise UndecodableError(self.key, self.header, str(error)) from error
         if not self.decoded:
@@ -122,6 +123,13 @@ class BatchCache:
         shelf = self._shelves.get(key)
         for batch in list(shelf.batches.values()) if shelf else ():
             self._forget(batch)
+
+    def drop_between(self, key: LogKey, start: int, end: int) -> None:
+        """Forget the batches that begin there: others stand in their place."""
+        shelf = self._shelves.get(key)
+        if shelf is not None:
+            for base in shelf.bases[bisect_left(shelf.bases, start) : bisect_left(shelf.bases, end)]:
+                self._forget(shelf.batches[base])
 
     def _forget(self, batch: CachedBatch) -> None:
         shelf, base = self._shelves[batch.key], batch.header.base_offset

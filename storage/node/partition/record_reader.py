@@ -57,6 +57,7 @@ class RecordReader:
             kept = self._cache.put(self._log.key, batch.header, bytes(batch.data))
             kept.decoded = batch.decoded
 
-    async def record_at(self, offset: int, *, readable_end: int) -> tuple[CachedBatch, Record]:
+    async def record_at(self, offset: int, *, readable_end: int) -> tuple[CachedBatch, Record | None]:
+        """None where compaction removed it."""
         batch = await self.batch_at(offset, readable_end=readable_end)
         return batch, batch.records()[offset - batch.header.base_offset]

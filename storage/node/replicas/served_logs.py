@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import structlog
 
+from acklog.wire.compacted_batch import from_offset
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from storage.disk.port import Buffer
@@ -38,9 +39,11 @@ class ServedLogs:
             if error.code is not ProblemCode.OFFSET_OUT_OF_RANGE:
                 logger.warning("follower_not_served", log=str(log.key), reason=str(error))
             return b""
-        if found and not read.takes_one and found[0].header.length > read.bytes_max:
+        if not found or (not read.takes_one and found[0].header.length > read.bytes_max):
             return b""
-        return b"".join(stored.data for stored in found)
+        first, *others = (stored.data for stored in found)
+        # What stands for removed batches may begin before the follower's log ends: it gets the rest.
+        return b"".join([from_offset(first, read.position.offset), *others])
 
     def _read_cached(self, log: PartitionLog, read: Read) -> bytes:
         """As many as are in memory without a gap; nothing where the first is not."""

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from acklog.wire.batch import decode_records
+from acklog.wire.compacted_batch import decode_remaining
 from acklog.wire.identifiers import parse_schedule_id
 from acklog.wire.record import Record
 from storage.log.log_walk import LogWalk, Unreadable
@@ -30,7 +30,7 @@ async def find_deliveries(messages: PartitionHost, keeper: ScheduleKeeper, end: 
             continue  # nobody can read it: what was in there is appended again
         for header, data in found:
             try:
-                records = decode_records(data, header)
+                records = decode_remaining(data, header)
             except ValueError:
                 continue
             for offset, record in enumerate(records, header.base_offset):
@@ -41,9 +41,10 @@ async def find_deliveries(messages: PartitionHost, keeper: ScheduleKeeper, end: 
     return [*notes, Passed(end)]
 
 
-async def _pending_as(record: Record, messages: PartitionHost, keeper: ScheduleKeeper) -> int | None:
+async def _pending_as(record: Record | None, messages: PartitionHost, keeper: ScheduleKeeper) -> int | None:
     """Which pending message of this partition the record was; None for all others, copies in other partitions too."""
-    named = None if record.schedule is None else parse_schedule_id(record.schedule.id)
+    schedule = None if record is None else record.schedule
+    named = None if schedule is None else parse_schedule_id(schedule.id)
     if named is None or (named.topic_id, named.partition) != (messages.topic.id, messages.partition):
         return None
     entry = await keeper.find(named.offset)

@@ -96,7 +96,7 @@ def test_batches_without_the_tag_are_not_decoded(monkeypatch: pytest.MonkeyPatch
             decoded.append(header.base_offset)
             return batches.decode_records(data, header)
 
-        monkeypatch.setattr(batch_cache, "decode_records", decode)
+        monkeypatch.setattr(batch_cache, "decode_remaining", decode)
         assert await offsets(sim, topic, group) == [200]
         assert decoded == [200]
 
