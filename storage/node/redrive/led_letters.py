@@ -145,12 +145,12 @@ class _Room:
 
 
 class _Run(NamedTuple):
-    """Offsets that follow each other; without `records` nobody can make out what is there."""
+    """Offsets that follow each other; without `records` nobody can make out what is there, and some may be removed."""
 
     start: int
     end: int
     leader_epoch: int
-    records: Sequence[Record] | None
+    records: Sequence[Record | None] | None
 
     @classmethod
     def of(cls, batch: CachedBatch) -> "_Run":
@@ -158,7 +158,7 @@ class _Run(NamedTuple):
         if header.is_control:
             return cls(header.next_offset, header.next_offset, header.leader_epoch, ())
         try:
-            records: Sequence[Record] | None = batch.records()
+            records: Sequence[Record | None] | None = batch.records()
         except ServerError:
             records = None
         return cls(header.base_offset, header.next_offset, header.leader_epoch, records)

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from acklog.wire.batch import decode_records, verify
+from acklog.wire.batch import verify
+from acklog.wire.compacted_batch import decode_remaining
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from cluster.errors import ServerError
@@ -84,5 +85,5 @@ def _messages(answer: RecordsResponse) -> Iterator[Record]:
     at = 0
     while at < len(answer.batches):
         header = verify(answer.batches, at)
-        yield from decode_records(answer.batches, header, at)
+        yield from (record for record in decode_remaining(answer.batches, header, at) if record is not None)
         at += header.length
