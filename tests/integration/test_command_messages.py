@@ -534,6 +534,22 @@ class TestDeadLetters:
         assert "2 of 2 letters stayed" in refused.stderr
         assert len(acklog("dlq", "retry", letters, "--to", f"{letters}-kept").stdout.splitlines()) == 3
 
+    def test_redrive_has_the_server_send_them(self, acklog: Acklog, topic: str, letters: str) -> None:
+        one = acklog("dlq", "show", letters, "--json").document["letters"][1]
+        first = acklog("dlq", "redrive", letters, "--letter", one["messageId"], "--json").document
+        assert (first["state"], first["moved"], first["topic"]) == ("done", 1, letters)
+        begun = acklog("dlq", "redrive", letters, "--rate", "1", "--no-wait")
+        assert f"acklog dlq cancel {begun.stdout.split()[1]}" in begun.stderr
+        cancelled = acklog("dlq", "cancel", begun.stdout.split()[1], "--json").document
+        assert cancelled["state"] in {"cancelled", "done"}
+        [newest, oldest] = [
+            each for each in acklog("dlq", "jobs", "--json").document["jobs"] if each["topic"] == letters
+        ]
+        assert (newest["jobId"], oldest["jobId"]) == (cancelled["jobId"], first["jobId"])
+        assert first["jobId"] in acklog("dlq", "jobs").stdout
+        back = acklog("tail", topic, "--from", "earliest", "--no-follow", "--json").lines[3:]
+        assert {"n": 2} in [each["body"] for each in back]
+
     def test_purge(self, acklog: Acklog, topic: str, letters: str) -> None:
         unasked = acklog("dlq", "purge", letters)
         assert (unasked.exit_code, "Give --yes" in unasked.stderr) == (ExitCode.USAGE, True)
@@ -542,7 +558,7 @@ class TestDeadLetters:
         assert acklog("dlq", "show", letters).stdout == ""
         assert acklog("dlq", "purge", letters).stderr == f"Purged 0 letters of {letters}.\n"
 
-    @pytest.mark.parametrize("command", ["show", "retry", "purge"])
+    @pytest.mark.parametrize("command", ["show", "retry", "redrive", "purge"])
     def test_only_dead_letters_are_touched(self, acklog: Acklog, topic: str, letters: str, command: str) -> None:
         refused = acklog("dlq", command, topic)
         assert refused.exit_code == ExitCode.USAGE

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from acklog.command.arguments import DeadLetterTopicArgument, YesOption
+from acklog.command.commands.dlq_jobs import cancel, jobs, redrive
 from acklog.command.confirmation import confirm
 from acklog.command.dead_letters import (
     GROUP,
@@ -113,6 +114,11 @@ def retry_letters(
             session.output.note(f"Nothing was sent: {len(letters)} would be." if letters else "")
             return
         _retry(session, client, topic, letters_max=letters_max, destination=destination)
+
+
+command.command("redrive")(redrive)
+command.command("jobs")(jobs)
+command.command("cancel")(cancel)
 
 
 @command.command("purge")
