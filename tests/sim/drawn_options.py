@@ -21,6 +21,9 @@ BLOCKING_SHARE = 0.5
 DELAYED_SHARE = 0.4
 """Of the seeds, in which messages are sent for later."""
 
+LETTER_SHARE = 0.25
+"""Of the seeds, in which dead letters are sent back."""
+
 LASTING_SHARE = 0.3
 
 LATE_FAULTS = (Fault.BIT_ROT, Fault.GROW, Fault.MOVE, Fault.ISLAND)
@@ -91,6 +94,7 @@ def draw_embedded_options(seed: int) -> Options:
         ordered_groups=_ordered_groups(seed),
         lasting_faults=(),
         delayed=_delayed(seed, faults=misfortunes.faults),
+        letters=_letters(seed),
     )
 
 
@@ -147,6 +151,7 @@ def draw_cluster_options(seed: int) -> Options:
         ordered_groups=ordered_groups,
         lasting_faults=_lasting_faults(seed),
         delayed=_delayed(seed, faults=()),
+        letters=_letters(seed),
     )
 
 
@@ -241,6 +246,12 @@ def _delayed(seed: int, *, faults: Iterable[Fault]) -> int:
     if rng.random() >= DELAYED_SHARE or Fault.BIT_ROT in faults:
         return 0
     return rng.choice((5, 20, 60))
+
+
+def _letters(seed: int) -> int:
+    """Of a share of the seeds."""
+    rng = random.Random(f"letters {seed}")
+    return rng.choice((8, 20, 40)) if rng.random() < LETTER_SHARE else 0
 
 
 def _acks(seed: int, replication_factor: int) -> tuple[int | str, ...]:

@@ -22,7 +22,7 @@ from tests.sim.cluster.machines import NodeMachine
 from tests.sim.cluster.store_observer import StoreObserver
 from tests.sim.history import LeftForLater, LogRead, ProgressRead, ReadRecord
 from tests.sim.process import Process, ProcessDiedError
-from tests.sim.queue_label import queue_label
+from tests.sim.queue_label import LETTERS, RETURNED, queue_label
 
 _Leader = tuple[NodeMachine, Process]
 READ_BYTES = 20_000
@@ -54,9 +54,10 @@ class Observer:
         return [read for place in self.places() for read in await look_at(place)]
 
     def places(self) -> list[tuple[str, int]]:
-        """Of all partitions that clients can ask for."""
-        internal = {topic.id for topic in self._store.topics.values() if is_internal(topic.name)}
-        return sorted(place for place in self._store.partitions if place[0] not in internal)
+        """Of all partitions that clients can ask for, and that nobody else sees to."""
+        topics = self._store.topics.values()
+        others = {topic.id for topic in topics if is_internal(topic.name) or topic.name in {LETTERS, RETURNED}}
+        return sorted(place for place in self._store.partitions if place[0] not in others)
 
     async def _look_at(self, place: tuple[str, int]) -> list[ProgressRead]:
         state = self._store.partitions.get(place)

@@ -215,6 +215,8 @@ class Options:
     """What comes after all the others, under the eyes of the availability judge."""
     delayed: int = 0
     """Messages that are sent for later."""
+    letters: int = 0
+    """Dead letters that jobs send back."""
 
     @property
     def dedup_is_exact(self) -> bool:

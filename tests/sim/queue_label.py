@@ -2,6 +2,9 @@
 
 PASSING = "passing"
 """The topic that is deleted and created again; its id tells the one from the next."""
+LETTERS = "letters"
+RETURNED = "returned"
+"""Dead letters, and where jobs send them: who sends and begins these reads them, and nobody else does."""
 
 
 def queue_label(name: str, topic_id: str) -> str:

@@ -27,6 +27,7 @@ from tests.sim.cluster.faults import Misfortune
 from tests.sim.cluster.hardware import Hardware
 from tests.sim.cluster.inspector import Inspector, is_anything_scheduled, replicas_of
 from tests.sim.cluster.lasting_faults import LastingMisfortune
+from tests.sim.cluster.letter_topics import LetterTopics
 from tests.sim.cluster.links import Links
 from tests.sim.cluster.log_reader import LogReader
 from tests.sim.cluster.machines import NodeMachine, Surrounding
@@ -119,6 +120,7 @@ class World:
             also_expected=options.also_expected,
         )
         self.passing = PassingTopic(machine_around, self.around, self.store, administrator)
+        self.letters = LetterTopics(machine_around, self.around, administrator)
         self.observer = Observer(self.hardware, self.store, self.around)
         self.inspector = Inspector(self.store, self.coverage)
         self.watermarks = Watermarks(self.hardware)
@@ -140,6 +142,8 @@ class World:
         self.coordination.faults = self.options.coordination
         clients = self._start_clients()
         administration = [*self.topology.changes(), *self._seeking(), *self._pausing()]
+        if self.options.letters:
+            administration.append(self.letters.run())
         if self.options.deletions:
             administration.append(self.passing.run())
             clients += [asyncio.create_task(each) for each in self.passing.clients(lambda: self._is_over)]
@@ -403,10 +407,11 @@ class World:
         found: list[ProgressRead] = []
         while self._loop.time() < deadline_s:
             is_all_sent = all(task.done() for task in [*self._producers, *self._administration])
+            # Before the look: what becomes due while it goes on is in no partition that it has seen.
+            is_all_sent = is_all_sent and not is_anything_scheduled(self.hardware.nodes.values())
             found = await self.observer.look(is_final=False)
             is_complete = len(found) == self._partitions() * len(self._groups) + self._partitions(PASSING)
             is_done = all(read.progress == read.high_watermark for read in found)
-            is_done = is_done and not is_anything_scheduled(self.hardware.nodes.values())
             if is_all_sent and is_complete and is_done and not self._not_in_sync():
                 self._is_converged = True
                 break
@@ -495,6 +500,7 @@ class World:
         self.violations += self.inspector.violations
         self.violations += self.watermarks.violations
         self.violations += self.availability.violations
+        self.violations += self.letters.violations
         self.violations += judge_passing(
             self.history.where(lambda event: is_passing(getattr(event, "queue", PASSING))),
             self.passing.lives(),

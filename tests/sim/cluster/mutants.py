@@ -106,6 +106,7 @@ from tests.sim.cluster.key_order_mutants import (
 from tests.sim.cluster.leader_mutants import deposed_leaders_answer_readers, leaders_that_cannot_commit_stay
 from tests.sim.cluster.mapping_mutants import MAPPING_MUTANTS, only_new_partitions_wait
 from tests.sim.cluster.reader_mutants import nearest_reads_go_to_the_log_end
+from tests.sim.cluster.redrive_mutants import REDRIVE_MUTANTS
 from tests.sim.cluster.schedule_mutants import SCHEDULE_MUTANTS, what_is_refused_is_forgotten
 
 Mutant = Callable[[pytest.MonkeyPatch], None]
@@ -470,6 +471,7 @@ MUTANTS: tuple[Mutant, ...] = (
     some_partitions_are_nobodys,
     static_takeovers_keep_the_ownership,
     *SCHEDULE_MUTANTS,
+    *REDRIVE_MUTANTS,
     *MAPPING_MUTANTS,
 )
 
