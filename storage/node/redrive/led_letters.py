@@ -145,7 +145,8 @@ class _Room:
 
 
 class _Run(NamedTuple):
-    """Offsets that follow each other; without `records` nobody can make out what is there, and some may be removed."""
+    """Offsets that follow each other; without `records` nobody can make out what is there. Some may be removed: they
+    are no letters any more."""
 
     start: int
     end: int
@@ -164,6 +165,8 @@ class _Run(NamedTuple):
         return cls(header.base_offset, header.next_offset, header.leader_epoch, records)
 
     def messages(self, start: int, end: int) -> Iterator[tuple[int, Record | None]]:
-        """Those from `start` to `end`."""
+        """Those from `start` to `end`, None for what nobody can make out."""
         for offset in range(max(start, self.start), min(end, self.end)):
-            yield offset, None if self.records is None else self.records[offset - self.start]
+            record = None if self.records is None else self.records[offset - self.start]
+            if record is not None or self.records is None:
+                yield offset, record

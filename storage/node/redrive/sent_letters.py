@@ -1,6 +1,5 @@
 """A dead letter as it is sent back, and how it is found again where it went."""
 
-from acklog.filters.message_filter import MessageFilter, parse_filter
 from acklog.wire.record import Record
 from storage.node.groups.dead_letter_topics import HEADER_PREFIX
 
@@ -21,13 +20,8 @@ def sent_back(letter: Record, job_id: str, partition: int, offset: int) -> Recor
     return Record(letter.body, letter.key, headers, letter.tags, letter.timestamp_ms, letter.content_type)
 
 
-def sent_by(job_id: str, partition: int) -> MessageFilter:
-    """Which messages of a topic the job has sent from there."""
-    return parse_filter(f'header.{REDRIVE_HEADER} like "{job_id}-{partition}-%"')
-
-
-def letter_offset_of(message: Record) -> int:
-    """Where the letter was that the message was made of. For messages that `sent_by` matches; -1 for others that say
-    so."""
-    number = (message.headers or {}).get(REDRIVE_HEADER, "").rpartition("-")[2]
-    return int(number) if number.isascii() and number.isdecimal() else -1
+def letter_offset_of(message: Record, job_id: str, partition: int) -> int | None:
+    """Where the letter was that the message was made of; None for what the job did not send from that partition."""
+    mark, _, number = (message.headers or {}).get(REDRIVE_HEADER, "").rpartition("-")
+    is_ours = mark == f"{job_id}-{partition}" and number.isascii() and number.isdecimal()
+    return int(number) if is_ours else None

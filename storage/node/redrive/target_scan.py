@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from acklog.wire.batch import verify
+from acklog.wire.batch import BatchHeader, verify
 from acklog.wire.compacted_batch import decode_remaining
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from storage.node.redrive.leader_calls import LeaderCalls
-from storage.node.redrive.sent_letters import letter_offset_of, sent_by
+from storage.node.redrive.sent_letters import letter_offset_of
 from storage.redrive.ports import SentLetters
 from storage.redrive.redrive_settings import RedriveSettings
 from storage.rpc.messages import PositionsRequest, PositionsResponse, RecordsRequest, RecordsResponse
@@ -35,18 +35,23 @@ class TargetScan:
     async def letters(self, job_id: str, partition: int) -> SentLetters:
         """Those of the job, and of one of its partitions. Raises ServerError."""
         deadline_ms = self._clock.monotonic_ms() + self._settings.commit_timeout_ms
-        meant = sent_by(job_id, partition)
         begun = await self._positions()
+        if begun.accepted_end < 0:
+            raise ServerError(ProblemCode.NODES_TOO_OLD, "a node of an earlier version does not say what it has begun")
         end, at = begun.accepted_end, max(self._start, begun.log_start)
         is_sure = begun.log_start <= self._start
         found: set[int] = set()
         while at < end:
             try:
-                answer = await self._read(at, meant.text)
+                answer = await self._read(at)
             except ServerError as error:
                 at, is_sure = await self._behind_gap(at, error), False
                 continue
-            found.update(letter_offset_of(message) for message in _messages(answer) if meant.matches(message))
+            for header, message in _messages(answer):
+                is_sure = is_sure and not header.is_compacted
+                letter = None if message is None else letter_offset_of(message, job_id, partition)
+                if letter is not None:
+                    found.add(letter)
             if answer.next_offset > at:
                 at = answer.next_offset
                 continue
@@ -73,17 +78,18 @@ class TargetScan:
         request = PositionsRequest(self._topic_id, self._partition)
         return await self._calls.ask(self._topic_id, self._partition, lambda node: node.positions(request))
 
-    async def _read(self, offset: int, meant: str) -> RecordsResponse:
+    async def _read(self, offset: int) -> RecordsResponse:
+        """All that there is: a filter would pass over what tells that something was removed."""
         bytes_max = self._settings.read_bytes_at_once
-        request = RecordsRequest(
-            self._topic_id, self._partition, offset, max_bytes=bytes_max, wait_ms=_WAIT_MS, filter=meant
-        )
+        request = RecordsRequest(self._topic_id, self._partition, offset, max_bytes=bytes_max, wait_ms=_WAIT_MS)
         return await self._calls.ask(self._topic_id, self._partition, lambda node: node.records(request))
 
 
-def _messages(answer: RecordsResponse) -> Iterator[Record]:
+def _messages(answer: RecordsResponse) -> Iterator[tuple[BatchHeader, Record | None]]:
+    """None in the place of what compaction removed."""
     at = 0
     while at < len(answer.batches):
         header = verify(answer.batches, at)
-        yield from (record for record in decode_remaining(answer.batches, header, at) if record is not None)
+        for record in decode_remaining(answer.batches, header, at):
+            yield header, record
         at += header.length

@@ -64,13 +64,13 @@ class ReplicaHost:
         context: ReplicaContext,
         listener: ServiceListener,
     ) -> None:
-        self.topic = topic
-        self.number = number
+        self.topic, self.number = topic, number
         self.id = PartitionId(topic.id, number)
         self.logs = tuple(logs)
         self.producers = {log: mirror.window for log, mirror in producers.items()}
         self.schedule = schedule
         schedule.is_alone = lambda: not self.is_replicated
+        schedule.advance(high_watermarks[LogKind.SCHEDULE])  # where nothing more comes, nobody says so later
         self.seen_revision = -1
         self.deletions = KnownDeletion()
         self._context = context

@@ -66,7 +66,7 @@ def runners_that_are_overtaken_go_on(patch: pytest.MonkeyPatch) -> None:
         await self._store.transact([], [Put(self._key, encode(part))])
 
     async def take_over(self: TargetTopics, topic_ids: Any) -> None:
-        self._claims |= dict.fromkeys(topic_ids)  # type: ignore[arg-type]
+        self._claims |= dict.fromkeys(topic_ids)
 
     patch.setattr(StoredNotes, "write", write)
     patch.setattr(TargetTopics, "take_over", take_over)
