@@ -101,6 +101,20 @@ class FindingKind(Diagnosis, Enum):
     RECORDS_UNREADABLE = Diagnosis(
         Severity.ERROR, "the batch is whole, but its messages cannot be decoded", "Please report it, with the batch."
     )
+    SCHEDULE_DAMAGED = Diagnosis(
+        Severity.ERROR,
+        "messages that are to be seen later cannot be read and are not delivered; asking for one answers "
+        "RECORDS_CORRUPT, and all others are delivered",
+        "A node of a cluster: start it, and it takes them from the others. Else restore the segment from a backup "
+        "while the server is stopped, or send these messages again; look at the disk's health.",
+    )
+    SCHEDULE_MISSING = Diagnosis(
+        Severity.ERROR,
+        "batches of a schedule that were durable are not there: messages that are to be seen later are not delivered, "
+        "and what is asked for and not found answers RECORDS_CORRUPT",
+        "A node of a cluster: start it, and it takes them from the others. Else restore the partition's schedule from "
+        "a backup while the server is stopped, or send these messages again.",
+    )
     # Derived files
     INDEX_MISSING = Diagnosis(Severity.NOTE, "a segment has no index yet; it is rebuilt when needed", _NOTHING)
     INDEX_STALE = Diagnosis(Severity.NOTE, "the index is of an earlier state; it is rebuilt when needed", _NOTHING)

@@ -27,6 +27,11 @@ SNAPSHOT_NAME = "snapshot"
 KEPT_SNAPSHOT_PREFIX = f"{SNAPSHOT_NAME}.damaged-"
 _SNAPSHOT_OFFSET_BYTES = 8
 _NO_ROWS_BYTES = 1 << 62
+_OF_SCHEDULE = {
+    FindingKind.BATCH_DAMAGED: FindingKind.SCHEDULE_DAMAGED,
+    FindingKind.BATCHES_MISSING: FindingKind.SCHEDULE_MISSING,
+    FindingKind.LOG_MISSING: FindingKind.SCHEDULE_MISSING,
+}
 
 
 class LogCheck:
@@ -290,4 +295,6 @@ class LogCheck:
         self._add(kind, path, f"offsets {offset} to {next_offset - 1}{place}: {reason}")
 
     def _add(self, kind: FindingKind, path: str, detail: str) -> None:
+        if self._key.kind == LogKind.SCHEDULE:
+            kind = _OF_SCHEDULE.get(kind, kind)
         self._findings.add(kind, path, detail, topic_id=self._key.topic_id)

@@ -136,6 +136,11 @@ class ScheduleCalls:
 
     async def _found(self, host: ScheduleHost, request: ScheduledRequest) -> ScheduledEntry | SettledEntry:
         found = await host.keeper.find(request.offset) if host.keeper.has_any else None
+        if found is None and host.keeper.may_have_lost(request.offset):
+            raise ServerError(
+                ProblemCode.RECORDS_CORRUPT,
+                "Part of the schedule cannot be read, and what it said of this message may be in there.",
+            )
         if found is None or found.epoch != request.leader_epoch:
             detail = "No such message is scheduled, or it was delivered long ago."
             raise ServerError(ProblemCode.MESSAGE_NOT_FOUND, detail)

@@ -72,11 +72,17 @@ class Added(NamedTuple):
     record: Record
 
 
+class Lost(NamedTuple):
+    """What the log had up to `end`, exclusive, cannot be read."""
+
+    end: int
+
+
 class Change(NamedTuple):
-    """What the record at `offset` says."""
+    """What the record at `offset` says; or that nobody knows."""
 
     offset: int
-    what: Added | Cancelled | Moved | Fired | Passed
+    what: Added | Cancelled | Moved | Fired | Passed | Lost
 
 
 _decode_notes = msgspec.msgpack.Decoder(list[Note]).decode

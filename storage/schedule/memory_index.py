@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from storage.log.keys import LogKey
-from storage.schedule.changes import Added, Cancelled, Change, Fired, Moved, Passed
+from storage.schedule.changes import Added, Cancelled, Change, Fired, Lost, Moved, Passed
 from storage.schedule.entries import Key, ScheduledEntry, SettledEntry
 from storage.schedule.schedule_index import IndexState, ScheduleIndex
 
@@ -23,7 +23,7 @@ class MemoryScheduleIndex:
         self._bytes = 0
 
     def apply(self, changes: Sequence[Change], *, applied: int, applied_epoch: int) -> None:
-        messages_end = self.state.messages_end
+        messages_end, lost_end = self.state.messages_end, self.state.lost_end
         for offset, what in changes:
             match what:
                 case Added():
@@ -41,7 +41,9 @@ class MemoryScheduleIndex:
                     messages_end = what.offset + len(what.ids)
                 case Passed():
                     messages_end = what.messages_end
-        self.state = IndexState(applied, applied_epoch, messages_end, len(self._entries), self._bytes)
+                case Lost():
+                    lost_end = what.end
+        self.state = IndexState(applied, applied_epoch, messages_end, len(self._entries), self._bytes, lost_end)
 
     def after(self, since: Key, *, before_ms: int, limit: int) -> list[ScheduledEntry]:
         at = bisect_left(self._order, (since, -1))

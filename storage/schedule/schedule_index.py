@@ -23,13 +23,15 @@ class IndexFailedError(Exception):
 
 class IndexState(NamedTuple):
     """Everything below `applied` is in the index; the record before it is of `applied_epoch` (-1: there is none).
-    `messages_end`: see `storage.schedule.changes.Passed`. `pending` counts entries, `pending_bytes` their messages."""
+    `messages_end`: see `storage.schedule.changes.Passed`. `pending` counts entries, `pending_bytes` their messages.
+    Something of the log up to `lost_end` could not be read (0: all could)."""
 
     applied: int
     applied_epoch: int = -1
     messages_end: int = 0
     pending: int = 0
     pending_bytes: int = 0
+    lost_end: int = 0
 
 
 class ScheduleIndex(Protocol):

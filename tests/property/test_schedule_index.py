@@ -9,14 +9,16 @@ from acklog.wire.record import Record
 from storage.log.keys import LogKey
 from storage.log.log_table import LogKind
 from storage.node.schedule.sqlite_schedule_index import SqliteScheduleIndexes
-from storage.schedule.changes import Added, Cancelled, Change, Fired, Moved, Passed
+from storage.schedule.changes import Added, Cancelled, Change, Fired, Lost, Moved, Passed
 from storage.schedule.entries import BEGINNING, END, ScheduledEntry, SettledEntry
 from storage.schedule.memory_index import MemoryScheduleIndex
 from tests.sim.inline_executor import InlineExecutor
 
 KEY = LogKey("topic", 3, LogKind.SCHEDULE)
 STEPS = st.tuples(
-    st.sampled_from(["add", "add", "cancel", "move", "fire", "pass", "again"]), st.integers(0, 30), st.integers(0, 50)
+    st.sampled_from(["add", "add", "cancel", "move", "fire", "pass", "lost", "again"]),
+    st.integers(0, 30),
+    st.integers(0, 50),
 )
 
 
@@ -37,6 +39,8 @@ def changes_of(steps: list[tuple[str, int, int]]) -> list[Change]:
             changes.append(Change(offset, Fired([id_], 100 + offset, 2)))
         elif kind == "pass":
             changes.append(Change(offset, Passed(due)))
+        elif kind == "lost":
+            changes.append(Change(offset, Lost(offset + 1)))
         else:
             changes.append(Change(offset, Added(entries[id_]._replace(position=offset), Record(b""))))
         if kind in {"cancel", "fire"}:

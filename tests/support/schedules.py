@@ -5,8 +5,24 @@ from typing import Any
 from acklog.wire.batch import DedupKey, encode_batch
 from acklog.wire.record import Record, Schedule
 from cluster.model.values import Topic
+from storage.log.keys import LogKey
 from storage.rpc import messages
 from storage.rpc.schedule_messages import ScheduledItem, ScheduledListRequest, ScheduledRequest
+from storage.schedule.memory_index import MemoryScheduleIndexes
+from storage.schedule.schedule_index import ScheduleIndex
+
+
+class KeptIndexes(MemoryScheduleIndexes):
+    """They outlive their process, as files do."""
+
+    def __init__(self) -> None:
+        self.kept: dict[LogKey, ScheduleIndex] = {}
+
+    def open(self, key: LogKey) -> ScheduleIndex:
+        return self.kept.setdefault(key, super().open(key))
+
+    def remove(self, key: LogKey) -> None:
+        self.kept.pop(key, None)
 
 
 async def schedule(

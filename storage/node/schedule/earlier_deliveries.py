@@ -21,7 +21,8 @@ async def find_deliveries(messages: PartitionHost, keeper: ScheduleKeeper, end: 
     if not state.pending:
         return []
     begin = state.messages_end
-    if begin > end:  # what was recorded has been cut away since (rule R9)
+    # What was recorded may have been cut away since (rule R9), or be in what cannot be read.
+    if begin > end or keeper.may_have_lost(-1):
         begin = messages.log.log_start
     notes: list[Note] = []
     walk = LogWalk(messages.log, begin, end)

@@ -19,7 +19,7 @@ from cluster.ports.clock import Clock
 from storage.log.log_walk import LogWalk, Unreadable
 from storage.log.partition_log import PartitionLog
 from storage.log.uncancelled import uncancelled
-from storage.schedule.changes import Change, changes_of, messages_at
+from storage.schedule.changes import Change, Lost, changes_of, messages_at
 from storage.schedule.entries import END, Due, Key, ScheduledEntry, SettledEntry
 from storage.schedule.near_future import Wanted
 from storage.schedule.schedule_index import IndexFailedError, IndexState, ScheduleIndex, ScheduleIndexes
@@ -82,6 +82,10 @@ class ScheduleKeeper:
         """Whether what is committed up to there is in the index."""
         return self._state.applied >= offset
 
+    def may_have_lost(self, id_: int) -> bool:
+        """Whether what the log said of an unknown message may be in what cannot be read of it."""
+        return id_ < self._state.lost_end > self._log.log_start
+
     def advance(self, high_watermark: int) -> None:
         """Everything below it is committed."""
         self._committed = high_watermark
@@ -139,6 +143,7 @@ class ScheduleKeeper:
                 raise ServerError(ProblemCode.RECORDS_CORRUPT, f"damaged from offset {found.offset} on")
             logger.error("schedule_unreadable", log=str(self._log.key), offset=found.offset, until=found.next_offset)
             end = found.next_offset
+            changes.append(Change(found.offset, Lost(end)))
         else:
             end = found[-1].header.next_offset
             for header, data in found:
@@ -148,6 +153,7 @@ class ScheduleKeeper:
                     logger.error(
                         "schedule_undecodable", log=str(self._log.key), offset=header.base_offset, reason=str(error)
                     )
+                    changes.append(Change(header.base_offset, Lost(header.next_offset)))
         changes = [change for change in changes if change.offset >= applied]
         epoch = self._log.leader_epochs.epoch_at(end - 1)
         await self._run(partial(index.apply, changes, applied=end, applied_epoch=epoch))
@@ -256,17 +262,19 @@ class ScheduleKeeper:
             return True
 
     async def read(self, entries: Iterable[ScheduledEntry]) -> list[Due]:
-        """The messages, but for those that cannot be read: each harms itself only (rule R40). Raises ServerError."""
+        """The messages, but for those that cannot be read: each harms itself only (rule R40). However many these are,
+        it is said once. Raises ServerError."""
         by_position = {entry.position: entry for entry in entries}
         left = set(by_position)
         found: list[Due] = []
+        unreadable: list[int] = []
         for position in sorted(by_position):
             if position not in left:
                 continue
             walk = LogWalk(self._log, position, min(position + 1, self._committed))
             batches = await walk.next(1)
             if batches is None or isinstance(batches, Unreadable):
-                logger.error("scheduled_message_unreadable", log=str(self._log.key), offset=position)
+                unreadable.append(position)
                 left.discard(position)
                 continue
             for header, data in batches:
@@ -274,8 +282,11 @@ class ScheduleKeeper:
                 left -= here
                 try:
                     records = messages_at(header, data, here)
-                except ValueError as error:
-                    logger.error("scheduled_message_unreadable", log=str(self._log.key), reason=str(error))
+                except ValueError:
+                    unreadable.extend(here)
                     continue
                 found.extend(Due(by_position[place], record) for place, record in records.items())
+        if unreadable:
+            first, count = min(unreadable), len(unreadable)
+            logger.error("scheduled_messages_unreadable", log=str(self._log.key), offset=first, count=count)
         return found

@@ -13,11 +13,11 @@ from typing import TypeVar
 
 from storage.disk.executor import IoExecutor
 from storage.log.keys import LogKey
-from storage.schedule.changes import Added, Change, Fired, Moved, Passed
+from storage.schedule.changes import Added, Change, Fired, Lost, Moved, Passed
 from storage.schedule.entries import Key, ScheduledEntry, SettledEntry
 from storage.schedule.schedule_index import IndexFailedError, IndexState, ScheduleIndex
 
-_FORMAT = 1
+_FORMAT = 2
 _CACHE_KIB = 512
 _AT_ONCE = 500
 _TABLES = f"""
@@ -34,10 +34,11 @@ CREATE TABLE IF NOT EXISTS settled (
 CREATE INDEX IF NOT EXISTS settled_by_position ON settled (position);
 CREATE TABLE IF NOT EXISTS state (
     applied INTEGER NOT NULL, applied_epoch INTEGER NOT NULL, messages_end INTEGER NOT NULL, pending INTEGER NOT NULL,
-    pending_bytes INTEGER NOT NULL
+    pending_bytes INTEGER NOT NULL, lost_end INTEGER NOT NULL
 );
 PRAGMA user_version = {_FORMAT};
 """
+_INSERT_STATE = "INSERT INTO state VALUES (?, ?, ?, ?, ?, ?)"
 _COLUMNS = "id, epoch, due_ms, ord, position, size_bytes"
 # Nearly all stand where they first did: those are found by their position, the others by an index of their own.
 _HERE, _ELSEWHERE = "position = id AND position = ?", "id <> position AND id = ?"
@@ -63,7 +64,7 @@ class SqliteScheduleIndex:
 
     def apply(self, changes: Sequence[Change], *, applied: int, applied_epoch: int) -> None:
         with self._transaction() as execute:
-            messages_end = self.state.messages_end
+            messages_end, lost_end = self.state.messages_end, self.state.lost_end
             pending, pending_bytes = self.state.pending, self.state.pending_bytes
             for kind, group in groupby(changes, key=lambda change: type(change.what)):
                 run = list(group)
@@ -71,13 +72,16 @@ class SqliteScheduleIndex:
                     messages_end = run[-1].what.messages_end  # type: ignore[union-attr]
                     continue
                 last = run[-1].what
+                if isinstance(last, Lost):
+                    lost_end = last.end
+                    continue
                 if isinstance(last, Fired):
                     messages_end = last.offset + len(last.ids)
                 more, more_bytes = self._apply_run(kind, run)
                 pending, pending_bytes = pending + more, pending_bytes + more_bytes
-            state = IndexState(applied, applied_epoch, messages_end, pending, pending_bytes)
+            state = IndexState(applied, applied_epoch, messages_end, pending, pending_bytes, lost_end)
             execute("DELETE FROM state")
-            execute("INSERT INTO state VALUES (?, ?, ?, ?, ?)", state)
+            execute(_INSERT_STATE, state)
         self.state = state
 
     def _apply_run(self, kind: type, run: list[Change]) -> tuple[int, int]:
@@ -189,7 +193,7 @@ class SqliteScheduleIndex:
             for table in ("pending", "settled", "state"):
                 execute(f"DELETE FROM {table}")
             self.state = IndexState(log_start)
-            execute("INSERT INTO state VALUES (?, ?, ?, ?, ?)", self.state)
+            execute(_INSERT_STATE, self.state)
 
     def close(self) -> None:
         self._connection.close()

@@ -34,6 +34,7 @@ from tests.sim.sim_disk import SimDisk
 MESSAGES = LogKey("alpha", 0, LogKind.MESSAGES)
 MEMORY_BYTES_MAX = 4 * 1024 * 1024
 DELIVERY = LogKey("alpha", 0, LogKind.DELIVERY)
+SCHEDULE = LogKey("alpha", 0, LogKind.SCHEDULE)
 
 
 def write(disk: Disk, path: str, content: bytes) -> None:
@@ -130,6 +131,15 @@ class TestSegments:
         write(disk, segment_path(MESSAGES, 0), stamped(encode_opaque_batch(b"no msgpack", count=2), 0))
         assert check_log(disk, RecoveryPoint(offset=2))[1] == []
         assert check_log(disk, RecoveryPoint(offset=2), decodes=True)[1] == [FindingKind.RECORDS_UNREADABLE]
+
+    def test_what_is_damaged_in_a_schedule_says_so(self) -> None:
+        disk, findings = SimDisk(), Findings()
+        write(disk, segment_path(SCHEDULE, 0), b"x" * len(message(0)) + message(1))
+        LogCheck(disk, SCHEDULE, RecoveryPoint(offset=2), findings=findings).run()
+        LogCheck(disk, LogKey("alpha", 1, LogKind.SCHEDULE), RecoveryPoint(offset=2), findings=findings).run()
+        wrong = [finding.kind for finding in findings.kept if finding.kind.severity is Severity.ERROR]
+        assert wrong == [FindingKind.SCHEDULE_DAMAGED, FindingKind.SCHEDULE_MISSING]
+        assert not any("seek" in kind.advice for kind in wrong)
 
     def test_epochs_that_do_not_fit(self) -> None:
         disk = SimDisk()

@@ -10,14 +10,13 @@ from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record, Schedule
 from cluster.errors import ServerError
 from cluster.model.values import Topic
-from storage.log.keys import LogKey
 from storage.rpc import messages
 from storage.rpc.schedule_messages import CANCELLED, DELIVERED, SCHEDULED, ScheduledItem
 from storage.schedule.entries import Key, ScheduledEntry
-from storage.schedule.memory_index import MemoryScheduleIndex, MemoryScheduleIndexes
-from storage.schedule.schedule_index import IndexFailedError, ScheduleIndex
+from storage.schedule.memory_index import MemoryScheduleIndex
+from storage.schedule.schedule_index import IndexFailedError
 from storage.schedule.schedule_settings import ScheduleSettings
-from tests.support.schedules import listed, look, schedule
+from tests.support.schedules import KeptIndexes, listed, look, schedule
 from tests.support.simulated_node import SMALL, SimulatedNode, with_node
 
 FEW = replace(
@@ -193,19 +192,6 @@ def test_a_removed_index_is_made_anew_from_the_log() -> None:
     with_node(main, FEW)
 
 
-class KeptIndexes(MemoryScheduleIndexes):
-    """They outlive their process, as files do."""
-
-    def __init__(self) -> None:
-        self._kept: dict[LogKey, ScheduleIndex] = {}
-
-    def open(self, key: LogKey) -> ScheduleIndex:
-        return self._kept.setdefault(key, super().open(key))
-
-    def remove(self, key: LogKey) -> None:
-        self._kept.pop(key, None)
-
-
 @pytest.mark.parametrize("end", ["stop", "lose_power"])
 def test_an_index_that_is_complete_is_gone_on_with(end: str) -> None:
     async def main(sim: SimulatedNode) -> None:
@@ -261,7 +247,7 @@ class OnceRotten(KeptIndexes):
     """After the next start it fails those that read, until it is removed."""
 
     def rot(self) -> None:
-        for index in self._kept.values():
+        for index in self.kept.values():
             index.__class__ = RottenIndex
 
 
