@@ -72,7 +72,7 @@ class Added(NamedTuple):
     record: Record
 
 
-class Lost(NamedTuple):
+class LostNotes(NamedTuple):
     """What the log had up to `end`, exclusive, cannot be read."""
 
     end: int
@@ -82,7 +82,7 @@ class Change(NamedTuple):
     """What the record at `offset` says; or that nobody knows."""
 
     offset: int
-    what: Added | Cancelled | Moved | Fired | Passed | Lost
+    what: Added | Cancelled | Moved | Fired | Passed | LostNotes
 
 
 _decode_notes = msgspec.msgpack.Decoder(list[Note]).decode

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from storage.log.keys import LogKey
-from storage.schedule.changes import Added, Cancelled, Change, Fired, Lost, Moved, Passed
+from storage.schedule.changes import Added, Cancelled, Change, Fired, LostNotes, Moved, Passed
 from storage.schedule.entries import Key, ScheduledEntry, SettledEntry
 from storage.schedule.schedule_index import IndexState, ScheduleIndex
 
@@ -41,7 +41,7 @@ class MemoryScheduleIndex:
                     messages_end = what.offset + len(what.ids)
                 case Passed():
                     messages_end = what.messages_end
-                case Lost():
+                case LostNotes():
                     lost_end = what.end
         self.state = IndexState(applied, applied_epoch, messages_end, len(self._entries), self._bytes, lost_end)
 

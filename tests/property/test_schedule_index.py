@@ -9,7 +9,7 @@ from acklog.wire.record import Record
 from storage.log.keys import LogKey
 from storage.log.log_table import LogKind
 from storage.node.schedule.sqlite_schedule_index import SqliteScheduleIndexes
-from storage.schedule.changes import Added, Cancelled, Change, Fired, Lost, Moved, Passed
+from storage.schedule.changes import Added, Cancelled, Change, Fired, LostNotes, Moved, Passed
 from storage.schedule.entries import BEGINNING, END, ScheduledEntry, SettledEntry
 from storage.schedule.memory_index import MemoryScheduleIndex
 from tests.sim.inline_executor import InlineExecutor
@@ -40,7 +40,7 @@ def changes_of(steps: list[tuple[str, int, int]]) -> list[Change]:
         elif kind == "pass":
             changes.append(Change(offset, Passed(due)))
         elif kind == "lost":
-            changes.append(Change(offset, Lost(offset + 1)))
+            changes.append(Change(offset, LostNotes(offset + 1)))
         else:
             changes.append(Change(offset, Added(entries[id_]._replace(position=offset), Record(b""))))
         if kind in {"cancel", "fire"}:

@@ -19,7 +19,7 @@ from cluster.ports.clock import Clock
 from storage.log.log_walk import LogWalk, Unreadable
 from storage.log.partition_log import PartitionLog
 from storage.log.uncancelled import uncancelled
-from storage.schedule.changes import Change, Lost, changes_of, messages_at
+from storage.schedule.changes import Change, LostNotes, changes_of, messages_at
 from storage.schedule.entries import END, Due, Key, ScheduledEntry, SettledEntry
 from storage.schedule.near_future import Wanted
 from storage.schedule.schedule_index import IndexFailedError, IndexState, ScheduleIndex, ScheduleIndexes
@@ -143,7 +143,7 @@ class ScheduleKeeper:
                 raise ServerError(ProblemCode.RECORDS_CORRUPT, f"damaged from offset {found.offset} on")
             logger.error("schedule_unreadable", log=str(self._log.key), offset=found.offset, until=found.next_offset)
             end = found.next_offset
-            changes.append(Change(found.offset, Lost(end)))
+            changes.append(Change(found.offset, LostNotes(end)))
         else:
             end = found[-1].header.next_offset
             for header, data in found:
@@ -153,7 +153,7 @@ class ScheduleKeeper:
                     logger.error(
                         "schedule_undecodable", log=str(self._log.key), offset=header.base_offset, reason=str(error)
                     )
-                    changes.append(Change(header.base_offset, Lost(header.next_offset)))
+                    changes.append(Change(header.base_offset, LostNotes(header.next_offset)))
         changes = [change for change in changes if change.offset >= applied]
         epoch = self._log.leader_epochs.epoch_at(end - 1)
         await self._run(partial(index.apply, changes, applied=end, applied_epoch=epoch))

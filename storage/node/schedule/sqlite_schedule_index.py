@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from storage.disk.executor import IoExecutor
 from storage.log.keys import LogKey
-from storage.schedule.changes import Added, Change, Fired, Lost, Moved, Passed
+from storage.schedule.changes import Added, Change, Fired, LostNotes, Moved, Passed
 from storage.schedule.entries import Key, ScheduledEntry, SettledEntry
 from storage.schedule.schedule_index import IndexFailedError, IndexState, ScheduleIndex
 
@@ -72,7 +72,7 @@ class SqliteScheduleIndex:
                     messages_end = run[-1].what.messages_end  # type: ignore[union-attr]
                     continue
                 last = run[-1].what
-                if isinstance(last, Lost):
+                if isinstance(last, LostNotes):
                     lost_end = last.end
                     continue
                 if isinstance(last, Fired):
