@@ -136,7 +136,10 @@ class TestSegments:
         disk, findings = SimDisk(), Findings()
         write(disk, segment_path(SCHEDULE, 0), b"x" * len(message(0)) + message(1))
         LogCheck(disk, SCHEDULE, RecoveryPoint(offset=2), findings=findings).run()
-        LogCheck(disk, LogKey("alpha", 1, LogKind.SCHEDULE), RecoveryPoint(offset=2), findings=findings).run()
+        gone = LogKey("alpha", 1, LogKind.SCHEDULE)
+        disk.make_directory(gone.partition_directory)
+        disk.make_directory(gone.directory)
+        LogCheck(disk, gone, RecoveryPoint(offset=2), findings=findings).run()
         wrong = [finding.kind for finding in findings.kept if finding.kind.severity is Severity.ERROR]
         assert wrong == [FindingKind.SCHEDULE_DAMAGED, FindingKind.SCHEDULE_MISSING]
         assert not any("seek" in kind.advice for kind in wrong)
