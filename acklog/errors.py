@@ -165,6 +165,18 @@ class ScheduleOver(ProblemError, problem=ProblemCode.SCHEDULE_OVER):
     """The message is not scheduled any more: it was delivered or cancelled."""
 
 
+class ScheduleNotFound(ProblemError, problem=ProblemCode.SCHEDULE_NOT_FOUND):
+    """The topic has no such recurring schedule."""
+
+
+class ScheduleExists(ProblemError, problem=ProblemCode.SCHEDULE_EXISTS):
+    """The recurring schedule exists with other settings."""
+
+
+class TooManySchedules(ProblemError, problem=ProblemCode.TOO_MANY_SCHEDULES):
+    """There are as many recurring schedules as may be."""
+
+
 class OffsetOutOfRange(ProblemError, problem=ProblemCode.OFFSET_OUT_OF_RANGE):
     """The offset is outside the log."""
 
@@ -207,6 +219,10 @@ class TooManyMembers(ProblemError, problem=ProblemCode.TOO_MANY_MEMBERS):
 
 class InvalidFilter(ProblemError, problem=ProblemCode.INVALID_FILTER):
     """The filter cannot be read."""
+
+
+class InvalidCron(ProblemError, problem=ProblemCode.INVALID_CRON):
+    """The cron expression cannot be read, or never comes."""
 
 
 class WrongGroupMode(ProblemError, problem=ProblemCode.WRONG_GROUP_MODE):

@@ -25,6 +25,7 @@ class ProblemCode(Problem, Enum):
     INVALID_MESSAGE_ID = Problem(400, False, "The messageId was not made by Acklog")
     INVALID_RECEIPT = Problem(400, False, "The receipt was not made by Acklog")
     INVALID_FILTER = Problem(400, False, "The filter cannot be read")
+    INVALID_CRON = Problem(400, False, "The cron expression cannot be read, or never comes")
     UNSUPPORTED = Problem(400, False, "The feature is not supported yet")
     BODY_INCOMPLETE = Problem(400, False, "The request body ended early or could not be unpacked")
     UNAUTHENTICATED = Problem(401, False, "A valid bearer token is required")
@@ -50,6 +51,9 @@ class ProblemCode(Problem, Enum):
     MESSAGE_NOT_FOUND = Problem(404, False, "There is no such message")
     MESSAGE_EXPIRED = Problem(410, False, "Retention has removed the message")
     SCHEDULE_OVER = Problem(409, False, "The message is not scheduled any more: it was delivered or cancelled")
+    SCHEDULE_NOT_FOUND = Problem(404, False, "The topic has no such recurring schedule")
+    SCHEDULE_EXISTS = Problem(409, False, "The recurring schedule exists with other settings")
+    TOO_MANY_SCHEDULES = Problem(409, False, "There are as many recurring schedules as may be")
     OFFSET_OUT_OF_RANGE = Problem(416, False, "The offset is outside the log")
     LOG_DIVERGED = Problem(
         409, False, "The log was cut behind what was read of it, and has other messages from there on"

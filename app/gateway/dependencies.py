@@ -11,7 +11,9 @@ from app.auth.tokens import TokenTable
 from app.configuration.server_settings import Settings
 from app.gateway.batching.batch_numbers import BatchNumbers
 from app.gateway.shutdown import Shutdown
+from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
+from cluster.model.recurring_schedule import RecurringSchedule
 from cluster.model.redrives import RedriveJob, RedrivePart
 from cluster.model.steering import PartitionOrder
 from cluster.model.unclean_election import Loss, ReplicaReport
@@ -103,6 +105,22 @@ class ProducerAdministration(Protocol):
     def is_use_due(self, producer: NamedProducer) -> bool: ...
 
 
+class RecurringAdministration(Protocol):
+    """`cluster.catalog.recurring_admin.RecurringAdmin`, as far as a gateway uses it."""
+
+    async def get_or_create(
+        self, topic: Topic, name: str, make: Callable[[str, int], RecurringSchedule]
+    ) -> tuple[RecurringSchedule, bool]: ...
+
+    async def update(
+        self, topic: Topic, name: str, revise: Callable[[RecurringSchedule, int], RecurringSchedule]
+    ) -> RecurringSchedule: ...
+
+    async def delete(self, topic: Topic, name: str) -> None: ...
+
+    def no_such(self, topic: Topic, name: str) -> ServerError: ...
+
+
 class RedriveAdministration(Protocol):
     """`cluster.catalog.redrive_admin.RedriveAdmin`, as far as a gateway uses it."""
 
@@ -150,6 +168,7 @@ class Gateway:
     topics: TopicAdministration
     groups: GroupAdministration
     producers: ProducerAdministration
+    recurring: RecurringAdministration
     redrives: RedriveAdministration
     steering: ClusterAdministration
     nodes: NodeDirectory

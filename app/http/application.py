@@ -25,6 +25,7 @@ from app.http.routers.messages import add_messages
 from app.http.routers.operations import add_operations
 from app.http.routers.producers import add_producers
 from app.http.routers.records import add_records
+from app.http.routers.recurring import add_recurring
 from app.http.routers.redrives import add_redrives
 from app.http.routers.scheduled import add_scheduled
 from app.http.routers.settlements import add_settlements
@@ -73,6 +74,7 @@ def _application(gateway: Gateway, services: HttpServices) -> FastAPI:
     )
     add_messages(app.router, services)
     add_settlements(app.router, services)
+    add_recurring(app.router, services)
     add_scheduled(app.router, services)
     add_records(app.router, services)
     add_topics(app.router, services)

@@ -14,6 +14,7 @@ from app.http.description.openapi import openapi_document, to_yaml
 from cluster.catalog.cluster_admin import ClusterAdmin
 from cluster.catalog.group_admin import GroupAdmin
 from cluster.catalog.producer_admin import ProducerAdmin
+from cluster.catalog.recurring_admin import RecurringAdmin
 from cluster.catalog.redrive_admin import RedriveAdmin
 from cluster.catalog.topic_admin import TopicAdmin
 from cluster.errors import ServerError
@@ -40,6 +41,7 @@ def standalone_app() -> FastAPI:
         topics=TopicAdmin(store, metadata, clock=clock, entropy=entropy),
         groups=GroupAdmin(store, metadata, clock=clock, entropy=entropy),
         producers=ProducerAdmin(store, metadata, clock=clock, entropy=entropy),
+        recurring=RecurringAdmin(store, metadata, clock=clock, entropy=entropy),
         redrives=RedriveAdmin(store, metadata, clock=clock, entropy=entropy),
         steering=ClusterAdmin(store, metadata, clock=clock),
         nodes=NoNodes(),

@@ -15,6 +15,7 @@ from app.processes.earlier_nodes import name_earlier_nodes
 from cluster.catalog.cluster_admin import ClusterAdmin
 from cluster.catalog.group_admin import GroupAdmin
 from cluster.catalog.producer_admin import ProducerAdmin
+from cluster.catalog.recurring_admin import RecurringAdmin
 from cluster.catalog.redrive_admin import RedriveAdmin
 from cluster.catalog.topic_admin import TopicAdmin
 from cluster.metadata.metadata_view import MetadataView
@@ -72,6 +73,7 @@ async def start_cluster_gateway(
             topics=TopicAdmin(store, metadata, clock=clock, entropy=entropy),
             groups=GroupAdmin(store, metadata, clock=clock, entropy=entropy),
             producers=ProducerAdmin(store, metadata, clock=clock, entropy=entropy),
+            recurring=RecurringAdmin(store, metadata, clock=clock, entropy=entropy),
             redrives=RedriveAdmin(store, metadata, clock=clock, entropy=entropy),
             steering=ClusterAdmin(store, metadata, clock=clock),
             nodes=nodes,

@@ -13,6 +13,7 @@ from app.processes.node_metrics import NodeCollector
 from cluster.catalog.cluster_admin import ClusterAdmin
 from cluster.catalog.group_admin import GroupAdmin
 from cluster.catalog.producer_admin import ProducerAdmin
+from cluster.catalog.recurring_admin import RecurringAdmin
 from cluster.catalog.redrive_admin import RedriveAdmin
 from cluster.catalog.topic_admin import TopicAdmin
 from cluster.controller.embedded import EmbeddedController
@@ -135,6 +136,7 @@ async def start_embedded(
         topics=topics,
         groups=GroupAdmin(store, metadata, clock=clock, entropy=entropy),
         producers=ProducerAdmin(store, metadata, clock=clock, entropy=entropy),
+        recurring=RecurringAdmin(store, metadata, clock=clock, entropy=entropy),
         redrives=RedriveAdmin(store, metadata, clock=clock, entropy=entropy),
         steering=ClusterAdmin(store, metadata, clock=clock),
         nodes=nodes,

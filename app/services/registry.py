@@ -18,6 +18,7 @@ from app.services.pauses import PauseService
 from app.services.producers import ProducerService
 from app.services.receive import ReceiveService
 from app.services.records import RecordsService
+from app.services.recurring import RecurringService
 from app.services.redrives import RedriveService
 from app.services.scheduled import ScheduledService
 from app.services.seeks import SeekService
@@ -51,6 +52,7 @@ class Services:
         )
         self.look = InspectService(gateway, catalog, leaders)
         self.scheduled = ScheduledService(gateway, catalog, leaders)
+        self.recurring = RecurringService(gateway, catalog)
         ends = LogEnds(leaders, partitions_max=gateway.settings.shown_ends_max)
         self.records = RecordsService(gateway, catalog, leaders, ends, self.waiting)
         self.topics = TopicService(gateway, catalog, leaders, ends)

@@ -50,6 +50,9 @@ class CatalogSettings:
     redrives_of_group_max: int = 100
     """Of one group."""
 
+    recurring_max: int = 10_000
+    """Recurring schedules, of all topics together."""
+
     attempts_max: int = 10
     """Rounds of read, decide and compare-and-set."""
 

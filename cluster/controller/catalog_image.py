@@ -23,13 +23,13 @@ class Entry:
     tombstone_item: KeyValue | None = None
     partitions: dict[int, PartitionState] = field(default_factory=dict)
     partition_items: dict[int, KeyValue] = field(default_factory=dict)
-    offsets_keys: dict[str, None] = field(default_factory=dict)
+    dependent_keys: dict[str, None] = field(default_factory=dict)
     orders: dict[int, PartitionOrder] = field(default_factory=dict)
     order_items: dict[int, KeyValue] = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:
-        held = self.topic_item, self.tombstone_item, self.partition_items, self.offsets_keys, self.order_items
+        held = self.topic_item, self.tombstone_item, self.partition_items, self.dependent_keys, self.order_items
         return not any(held)
 
 
@@ -94,7 +94,9 @@ class CatalogImage:
             self._set_order(topic_id, int(number), item)
         elif key.startswith(keys.OFFSETS):
             for each in key.removeprefix(keys.OFFSETS).split("/"):
-                self._set_offsets(each, key, item)
+                self._set_dependent(each, key, item)
+        elif key.startswith(keys.RECURRING):
+            self._set_dependent(key.removeprefix(keys.RECURRING).partition("/")[0], key, item)
 
     def _set_topic(self, name: str, item: KeyValue | None) -> None:
         before = self._id_of_name.pop(name, None)
@@ -127,13 +129,14 @@ class CatalogImage:
             entry.order_items[number] = item
             entry.orders[number] = decode(PartitionOrder, item.value)
 
-    def _set_offsets(self, entry_id: str, key: str, item: KeyValue | None) -> None:
-        """Progress is projected all the time: only under a deleted id is it a change that matters."""
+    def _set_dependent(self, entry_id: str, key: str, item: KeyValue | None) -> None:
+        """Progress is projected all the time: only under a deleted id is it a change that matters. So it is with
+        recurring schedules, whose home may be another one soon."""
         entry = self._entries.setdefault(entry_id, Entry(entry_id))
         if item is None:
-            entry.offsets_keys.pop(key, None)
+            entry.dependent_keys.pop(key, None)
         else:
-            entry.offsets_keys[key] = None
+            entry.dependent_keys[key] = None
         if entry.tombstone_item is not None:
             self._changed[entry_id] = None
         self._drop_if_empty(entry)

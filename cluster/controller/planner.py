@@ -121,7 +121,7 @@ def plan_forgetting(entry: Entry, *, deleted_before_ms: int) -> list[Step]:
     """Drop the tombstone of an id of which nothing is left and that was deleted long ago."""
     if entry.tombstone is None or entry.tombstone_item is None:
         return []
-    if entry.topic_item is not None or entry.partition_items or entry.offsets_keys or entry.order_items:
+    if entry.topic_item is not None or entry.partition_items or entry.dependent_keys or entry.order_items:
         return []
     if entry.tombstone.deleted_at_ms >= deleted_before_ms:
         return []
@@ -197,7 +197,7 @@ def _remove_remains(entry: Entry, tombstone_item: KeyValue) -> list[Step]:
     remains = [entry.partition_items[number].key for number in sorted(entry.partition_items)]
     remains += [entry.order_items[number].key for number in sorted(entry.order_items)]
     decision = Decision(DecisionKind.REMAINS_REMOVED, entry.id, -1, "its topic or group was deleted")
-    return [Step((guard,), Delete(key), (decision,)) for key in [*remains, *sorted(entry.offsets_keys)]]
+    return [Step((guard,), Delete(key), (decision,)) for key in [*remains, *sorted(entry.dependent_keys)]]
 
 
 def _holders(entry: Entry) -> list[int]:

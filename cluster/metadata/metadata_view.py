@@ -12,6 +12,7 @@ from cluster.backoff import Backoff
 from cluster.metadata.follow import follow
 from cluster.metadata.metadata_state import MetadataState
 from cluster.metadata.producer_state import ProducerState
+from cluster.metadata.recurring_state import RecurringState
 from cluster.metadata.redrive_state import RedriveState
 from cluster.metadata.steering_state import SteeringState
 from cluster.model import keys
@@ -49,6 +50,7 @@ class MetadataView:
         self._state = MetadataState()
         self._steering = SteeringState()
         self._producers = ProducerState()
+        self._recurring = RecurringState()
         self._redrives = RedriveState()
         self._revision = 0
         self._listeners: dict[int, Callable[[], None]] = {}
@@ -130,6 +132,11 @@ class MetadataView:
     def producers(self) -> ProducerState:
         """The named ones, of all topics. Listeners of `subscribe` are not told of them."""
         return self._producers
+
+    @property
+    def recurring(self) -> RecurringState:
+        """The recurring schedules, of all topics."""
+        return self._recurring
 
     @property
     def redrives(self) -> RedriveState:
@@ -224,6 +231,7 @@ class MetadataView:
         self._state = MetadataState(listing.items)
         self._steering = SteeringState(listing.items)
         self._producers = ProducerState(listing.items)
+        self._recurring = RecurringState(listing.items)
         self._redrives = RedriveState(listing.items)
         for key in self._state.undecodable:
             self._report_undecodable(key)
@@ -235,6 +243,7 @@ class MetadataView:
         is_news = False
         for event in batch.events:
             is_news = self._state.apply(event) or is_news
+            is_news = self._recurring.apply(event) or is_news
             is_news = self._redrives.apply(event) or is_news
             self._steering.apply(event)
             self._producers.apply(event)

@@ -6,6 +6,7 @@ GROUPS = "/acklog/groups/"
 NODES = "/acklog/nodes/"
 OFFSETS = "/acklog/offsets/"
 PRODUCERS = "/acklog/producers/"
+RECURRING = "/acklog/recurring/"
 REDRIVES = "/acklog/redrives/"
 REDRIVE_PARTS = "/acklog/redrive-parts/"
 REDRIVE_TOPICS = "/acklog/redrive-topics/"
@@ -56,6 +57,14 @@ def producer(topic_id: str, name: str) -> str:
 
 def producers_of(topic_id: str) -> str:
     return f"{PRODUCERS}{topic_id}/"
+
+
+def recurring(topic_id: str, name: str) -> str:
+    return f"{RECURRING}{topic_id}/{name}"
+
+
+def recurring_of(topic_id: str) -> str:
+    return f"{RECURRING}{topic_id}/"
 
 
 def redrive(group_id: str, job_id: str) -> str:

@@ -33,6 +33,9 @@ PROTOCOL_OF_DELAYS = 5
 PROTOCOL_OF_REDRIVES = 6
 """Brought dead letters that are sent back by the leaders of their partitions."""
 
+PROTOCOL_OF_RECURRING = 6
+"""Brought schedules that send a message again and again, and what leaders note of them."""
+
 
 def needed_by_group(mode: GroupMode, settings: GroupSettings) -> int:
     needed = [ANY_PROTOCOL if mode is GroupMode.SHARED else PROTOCOL_OF_ALL_MODES]

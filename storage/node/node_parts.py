@@ -16,6 +16,7 @@ from storage.node.replicas.fetch_sessions import FetchSessions
 from storage.node.replicas.isr_writer import IsrWriter
 from storage.node.replicas.opening import PartitionOpener
 from storage.node.replicas.replica_context import ReplicaContext
+from storage.node.schedule.recurring_definitions import RecurringDefinitions
 from storage.node.schedule.schedule_keepers import ScheduleKeepers
 from storage.replication.assignment import ReplicaIdentity
 from storage.replication.replication_settings import ReplicationSettings
@@ -53,6 +54,7 @@ def replica_context(
         dead_letters=ports.dead_letters,
         snapshots=snapshots,
         passages=passages,
+        recurring=RecurringDefinitions(ports.store, ports.metadata, timeout_ms=settings.recurring_store_timeout_ms),
         cache=cache,
         clock=ports.clock,
         entropy=ports.entropy,

@@ -61,7 +61,24 @@ class Kept(msgspec.Struct, array_like=True, frozen=True, tag=4):
     record: Record
 
 
-Note = Cancelled | Moved | Fired | Passed | Kept
+class Recurred(msgspec.Struct, array_like=True, frozen=True, tag=5):
+    """A recurring schedule was due then, and up to then it is dealt with: `record` is pending, or (None) nothing is."""
+
+    schedule_id: str
+    due_ms: int
+    record: Record | None = None
+
+
+class LetGo(msgspec.Struct, array_like=True, frozen=True, tag=6):
+    """A recurring schedule, dealt with up to `due_ms`, is another partition's: this one sends it no more, unless its
+    home has moved more than `moves` times."""
+
+    schedule_id: str
+    due_ms: int
+    moves: int
+
+
+Note = Cancelled | Moved | Fired | Passed | Kept | Recurred | LetGo
 """What a leader writes itself."""
 
 
@@ -82,7 +99,7 @@ class Change(NamedTuple):
     """What the record at `offset` says; or that nobody knows."""
 
     offset: int
-    what: Added | Cancelled | Moved | Fired | Passed | LostNotes
+    what: Added | Cancelled | Moved | Fired | Passed | Recurred | LetGo | LostNotes
 
 
 _decode_notes = msgspec.msgpack.Decoder(list[Note]).decode
@@ -101,8 +118,12 @@ def changes_of(header: BatchHeader, data: Buffer) -> Iterator[Change]:
                 size_bytes = _size_of(note.record)
                 entry = ScheduledEntry(note.id, note.epoch, note.due_ms, note.order, offset, size_bytes)
                 yield Change(offset, Added(entry, note.record))
-            else:
-                yield Change(offset, note)
+                continue
+            yield Change(offset, note)
+            if isinstance(note, Recurred) and note.record is not None:
+                size_bytes = _size_of(note.record)
+                entry = ScheduledEntry(offset, header.leader_epoch, note.due_ms, offset, offset, size_bytes)
+                yield Change(offset, Added(entry, note.record))
         return
     for offset, record in enumerate(decode_records(data, header), header.base_offset):
         due_ms = due_of(record.schedule, header.append_time_ms)
@@ -115,7 +136,8 @@ def messages_at(header: BatchHeader, data: Buffer, offsets: Iterable[int]) -> di
     if header.is_control:
         notes = _decode_notes(opaque_payload(data, header))
         kept = ((offset, notes[offset - header.base_offset]) for offset in offsets)
-        return {offset: note.record for offset, note in kept if isinstance(note, Kept)}
+        found = {offset: note.record for offset, note in kept if isinstance(note, Kept | Recurred)}
+        return {offset: record for offset, record in found.items() if record is not None}
     records = decode_records(data, header)
     return {offset: records[offset - header.base_offset] for offset in offsets}
 

@@ -45,6 +45,16 @@ class SettledEntry(NamedTuple):
     position: int
 
 
+class RecurringEntry(NamedTuple):
+    """A recurring schedule is dealt with up to `due_ms`; with `let_go_moves` (-1: not) it was another partition's, see
+    `storage.schedule.changes.LetGo`. `position` is where the schedule log says so."""
+
+    id: str
+    due_ms: int
+    let_go_moves: int
+    position: int
+
+
 class Due(NamedTuple):
     """A message, with what is known of it."""
 

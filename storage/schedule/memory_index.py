@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from storage.log.keys import LogKey
-from storage.schedule.changes import Added, Cancelled, Change, Fired, LostNotes, Moved, Passed
-from storage.schedule.entries import Key, ScheduledEntry, SettledEntry
+from storage.schedule.changes import Added, Cancelled, Change, Fired, LetGo, LostNotes, Moved, Passed, Recurred
+from storage.schedule.entries import Key, RecurringEntry, ScheduledEntry, SettledEntry
 from storage.schedule.schedule_index import IndexState, ScheduleIndex
 
 _Result = TypeVar("_Result")
@@ -19,6 +19,7 @@ class MemoryScheduleIndex:
         self.state = IndexState(0)
         self._entries: dict[int, ScheduledEntry] = {}
         self._settled: dict[int, SettledEntry] = {}
+        self._recurring: dict[str, RecurringEntry] = {}
         self._order: list[tuple[Key, int]] = []
         self._bytes = 0
 
@@ -41,6 +42,8 @@ class MemoryScheduleIndex:
                     messages_end = what.offset + len(what.ids)
                 case Passed():
                     messages_end = what.messages_end
+                case Recurred() | LetGo():
+                    self._recur(what, offset)
                 case LostNotes():
                     lost_end = what.end
         self.state = IndexState(applied, applied_epoch, messages_end, len(self._entries), self._bytes, lost_end)
@@ -55,12 +58,17 @@ class MemoryScheduleIndex:
     def oldest(self, limit: int) -> list[ScheduledEntry]:
         return sorted(self._entries.values(), key=lambda entry: entry.position)[:limit]
 
+    def recurring(self) -> list[RecurringEntry]:
+        return list(self._recurring.values())
+
     def forget_settled(self, log_start: int) -> None:
+        self._recurring = {id_: each for id_, each in self._recurring.items() if each.position >= log_start}
         self._settled = {id_: each for id_, each in self._settled.items() if each.position >= log_start}
 
     def clear(self, log_start: int) -> None:
         self._entries.clear()
         self._settled.clear()
+        self._recurring.clear()
         self._order.clear()
         self._bytes = 0
         self.state = IndexState(log_start)
@@ -79,6 +87,14 @@ class MemoryScheduleIndex:
             self._bytes -= entry.size_bytes
             del self._order[bisect_left(self._order, (entry.key, id_))]
         return entry
+
+    def _recur(self, what: Recurred | LetGo, position: int) -> None:
+        _, due_ms, let_go_moves, _ = self._recurring.get(what.schedule_id, RecurringEntry("", -1, -1, -1))
+        if isinstance(what, LetGo):
+            let_go_moves = max(let_go_moves, what.moves)
+        self._recurring[what.schedule_id] = RecurringEntry(
+            what.schedule_id, max(due_ms, what.due_ms), let_go_moves, position
+        )
 
     def _settle(self, id_: int, position: int, message_offset: int, message_epoch: int) -> None:
         entry = self._remove(id_)

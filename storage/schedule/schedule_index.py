@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from storage.log.keys import LogKey
 from storage.schedule.changes import Change
-from storage.schedule.entries import Key, ScheduledEntry, SettledEntry
+from storage.schedule.entries import Key, RecurringEntry, ScheduledEntry, SettledEntry
 
 _Result = TypeVar("_Result")
 
@@ -52,8 +52,13 @@ class ScheduleIndex(Protocol):
         """Those that stand first in the log, by position."""
         ...
 
+    def recurring(self) -> list[RecurringEntry]:
+        """What is known of recurring schedules, in no order."""
+        ...
+
     def forget_settled(self, log_start: int) -> None:
-        """What the log below `log_start` said of messages that are settled is not known any more."""
+        """What the log below `log_start` said of messages that are settled, and of recurring schedules, is not known
+        any more."""
         ...
 
     def clear(self, log_start: int) -> None:

@@ -39,6 +39,12 @@ class ScheduleSettings:
     note_interval_ms: int = 1_000
     """How often that is looked at, while anything is scheduled."""
 
+    missed_runs_max: int = 1_000
+    """Of the times that a recurring schedule has missed, those that can still get a message: the last ones."""
+
+    counted_runs_max: int = 100
+    """Where one message stands for all times that were missed, so many of them are counted."""
+
     log_bytes_min: int = 32 * 1024 * 1024
     """A schedule log that is no larger is left as it is."""
 

@@ -12,6 +12,7 @@ from app.http.application import create_app
 from cluster.catalog.cluster_admin import ClusterAdmin
 from cluster.catalog.group_admin import GroupAdmin
 from cluster.catalog.producer_admin import ProducerAdmin
+from cluster.catalog.recurring_admin import RecurringAdmin
 from cluster.catalog.redrive_admin import RedriveAdmin
 from cluster.model.values import Topic
 from storage.rpc.node_api import NodeApi
@@ -55,6 +56,7 @@ class OperatedCluster:
             topics=controlled.topics,
             groups=GroupAdmin(store, controlled.metadata, clock=clock, entropy=entropy),
             producers=ProducerAdmin(store, controlled.metadata, clock=clock, entropy=entropy),
+            recurring=RecurringAdmin(store, controlled.metadata, clock=clock, entropy=entropy),
             redrives=RedriveAdmin(store, controlled.metadata, clock=clock, entropy=entropy),
             steering=ClusterAdmin(store, controlled.metadata, clock=clock),
             nodes=EveryNode(),

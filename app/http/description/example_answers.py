@@ -213,6 +213,18 @@ MOVED: Document = {
     "state": "scheduled",
     "deliverAt": TIME_MS + 3_600_000,
 }
+RECURRING: Document = {
+    "schedule": "every-morning",
+    "queue": "orders",
+    "partition": 0,
+    "cron": "0 8 * * mon-fri",
+    "timeZone": "Europe/Berlin",
+    "missed": "once",
+    "createdAt": TIME_MS,
+    "nextAt": TIME_MS + 3_600_000,
+    "message": {"body": {"report": "sales"}},
+}
+RECURRING_LISTING: Document = {"schedules": [{name: RECURRING[name] for name in RECURRING if name != "message"}]}
 _BLOCKED_MESSAGE: Document = {
     "topic": "orders",
     "partition": 0,

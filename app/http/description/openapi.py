@@ -35,6 +35,7 @@ _PATH_SCHEMAS: dict[str, Schema] = {
     "node": {"type": "integer", "minimum": 1, "maximum": NODE_ID_MAX},
     "messageId": {"type": "string", "pattern": MESSAGE_ID_PATTERN},
     "scheduleId": {"type": "string", "pattern": SCHEDULE_ID_PATTERN},
+    "schedule": {"type": "string", "pattern": NAME_PATTERN},
     "partition": {"type": "integer", "minimum": 0, "maximum": PARTITIONS_MAX - 1},
     "jobId": {"type": "string"},
 }

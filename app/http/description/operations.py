@@ -16,6 +16,7 @@ from app.http.description.operation import (
     json_of,
 )
 from app.http.description.producer_operations import PRODUCER_OPERATIONS
+from app.http.description.recurring_operations import RECURRING_OPERATIONS
 from app.http.description.redrive_operations import REDRIVE_OPERATIONS
 from app.http.description.scheduled_operations import SCHEDULED_OPERATIONS
 from app.http.parsing.cluster import CLUSTER_QUERY
@@ -246,6 +247,7 @@ OPERATIONS: dict[str, Operation] = {
     ),
     **DELETION_OPERATIONS,
     **PRODUCER_OPERATIONS,
+    **RECURRING_OPERATIONS,
     "listGroups": Operation(
         "Groups by name", {200: ("A page of groups", json_of("GroupListing"))}, WITH_TOKEN, query=LISTING_QUERY
     ),

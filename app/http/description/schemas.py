@@ -27,6 +27,7 @@ from app.calls.pauses import PauseFields
 from app.calls.position_copy import CopyFields, CopyView
 from app.calls.problem_item import ProblemItem
 from app.calls.producers import OpenFields, ProducerView
+from app.calls.recurring import RecurringFields, RecurringListing, RecurringView
 from app.calls.redrives import RedriveFields, RedriveListing, RedriveView
 from app.calls.scheduled import ScheduleFields
 from app.calls.topics import PartitionDescription, TopicDescription, TopicFields, TopicListing, TopicView
@@ -50,6 +51,7 @@ REQUESTS = (
     PurgeFields,
     DeleteBeforeFields,
     OpenFields,
+    RecurringFields,
     JoinFields,
     HeartbeatFields,
     DecommissionFields,
@@ -75,6 +77,8 @@ ANSWERS = (
     CopyView,
     DeletionView,
     ProducerView,
+    RecurringView,
+    RecurringListing,
     MemberAssignment,
     MembersView,
     FailureReasonView,
@@ -104,6 +108,9 @@ def all_schemas() -> dict[str, Schema]:
     times = schemas_of(PROPERTIES)
     for name in ("delaySeconds", "deliverAt"):
         schemas["ScheduleFields"]["properties"][name] = times[name]
+    schemas["RecurringFields"]["properties"]["message"] = _recurring_message()
+    for name in ("startAt", "endAt"):
+        schemas["RecurringFields"]["properties"][name] = or_null(times["deliverAt"])
     for name in ("topic", "to"):
         schemas["RedriveFields"]["properties"][name] = or_null(NAME)
     ids = {"type": "array", "items": {"type": "string", "pattern": MESSAGE_ID_PATTERN}}
@@ -140,6 +147,16 @@ def _object(properties: dict[str, Schema], required: list[str], description: str
     if description:
         schema["description"] = description
     return schema
+
+
+def _recurring_message() -> Schema:
+    """A message as it is sent, but for what says where it goes, or when."""
+    known = schemas_of(PROPERTIES)
+    return _object(
+        {name: known[name] for name in ("body", "bodyBase64", "key", "headers", "tags", "contentType")},
+        [],
+        "what is sent, each time",
+    )
 
 
 def _either(first: Schema, second: Schema) -> Schema:

@@ -94,6 +94,8 @@ class NodeSettings:
 
     schedule: ScheduleSettings = field(default_factory=ScheduleSettings)
 
+    recurring_store_timeout_ms: int = 5_000
+    """How long the coordination store is waited for, when a recurring schedule is another partition's from now on."""
     redrive: RedriveSettings = field(default_factory=RedriveSettings)
 
     schedule_segment_bytes: int = 16 * 1024 * 1024

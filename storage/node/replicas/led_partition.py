@@ -75,7 +75,7 @@ class Partition:
     async def begin(self) -> None:
         """Let time do its work from now on."""
         self.steps.arm()
-        self.schedule.look()
+        self.schedule.begin()
         try:
             await self.groups.advance_log_start()
         except ServerError as error:  # the next retention tries again

@@ -35,6 +35,7 @@ from storage.node.partition.node_settings import NodeSettings
 from storage.node.partition.partition_host import PartitionHost
 from storage.node.partition.record_reader import RecordReader
 from storage.node.replicas.led_partition import Partition
+from storage.node.schedule.recurring_definitions import RecurringDefinitions
 from storage.node.schedule.schedule_host import ScheduleHost
 from storage.node.schedule.schedule_keeper import ScheduleKeeper
 from storage.produce.dedup_window import DedupWindow
@@ -71,6 +72,7 @@ class PartitionOpener:
         dead_letters: DeadLetterSink,
         snapshots: DeliverySnapshots,
         passages: MappingPassages,
+        recurring: RecurringDefinitions,
         cache: BatchCache,
         clock: Clock,
         entropy: Entropy,
@@ -84,6 +86,7 @@ class PartitionOpener:
         self._dead_letters = dead_letters
         self._snapshots = snapshots
         self._passages = passages
+        self._recurring = recurring
         self._cache = cache
         self._clock = clock
         self._entropy = entropy
@@ -137,6 +140,7 @@ class PartitionOpener:
             host_of(LogKind.SCHEDULE, lambda _number: schedule.look()),
             replica.schedule,
             replica,
+            self._recurring,
             clock=self._clock,
             settings=self._settings.schedule,
             on_crashed=self._on_crashed,

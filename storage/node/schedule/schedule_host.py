@@ -15,15 +15,16 @@ import structlog
 
 from acklog.wire.batch import encode_batch
 from acklog.wire.identifiers import ScheduleId
-from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record, Schedule
 from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from storage.node.partition.partition_host import PartitionHost
 from storage.node.schedule.earlier_deliveries import find_deliveries
+from storage.node.schedule.recurring_definitions import RecurringDefinitions
+from storage.node.schedule.recurring_host import RecurringHost
 from storage.node.schedule.schedule_figures import ScheduleFigures
 from storage.node.schedule.schedule_keeper import ScheduleKeeper
-from storage.node.schedule.schedule_writer import UNTIL_KNOWN_MS, ScheduleWriter
+from storage.node.schedule.schedule_writer import NOTHING_WAS_DONE, UNTIL_KNOWN_MS, ScheduleWriter
 from storage.replication.leadership import Leadership
 from storage.schedule.changes import Change, Fired, Note, Passed
 from storage.schedule.entries import Due
@@ -32,10 +33,6 @@ from storage.schedule.schedule_index import IndexFailedError
 from storage.schedule.schedule_settings import ScheduleSettings
 
 logger = structlog.get_logger(__name__)
-
-NOTHING_WAS_DONE = frozenset(
-    {ProblemCode.UNAVAILABLE, ProblemCode.OVERLOADED, ProblemCode.NOT_ENOUGH_REPLICAS, ProblemCode.STORAGE_FULL}
-)
 
 
 class ScheduleHost:
@@ -47,6 +44,7 @@ class ScheduleHost:
         scheduled: PartitionHost,
         keeper: ScheduleKeeper,
         leadership: Leadership,
+        definitions: RecurringDefinitions,
         *,
         clock: Clock,
         settings: ScheduleSettings,
@@ -59,6 +57,16 @@ class ScheduleHost:
         self.keeper = keeper
         self.leadership = leadership
         self.writer = ScheduleWriter(scheduled)
+        self.recurring = RecurringHost(
+            messages.topic.id,
+            messages.partition,
+            definitions,
+            keeper,
+            self.writer,
+            self.figures,
+            clock=clock,
+            settings=settings,
+        )
         self._clock = clock
         self._settings = settings
         self._on_crashed = on_crashed
@@ -80,7 +88,8 @@ class ScheduleHost:
     @property
     def may_have_any(self) -> bool:
         """Whether something is scheduled, or may be: it is not known yet."""
-        return self.keeper.has_any and (self.pending > 0 or not self.keeper.is_up_to(self.scheduled.high_watermark))
+        has_pending = self.pending > 0 or not self.keeper.is_up_to(self.scheduled.high_watermark)
+        return (self.keeper.has_any and has_pending) or self.recurring.has_any
 
     def next_in_ms(self) -> int | None:
         """How long until the next message is due; None where none is, and before it is known."""
@@ -99,10 +108,15 @@ class ScheduleHost:
 
     # --- life ------------------------------------------------------------------------------------------------------
 
+    def begin(self) -> None:
+        """The leadership has begun."""
+        self.recurring.attend(self.look)
+        self.look()
+
     def look(self) -> None:
-        """More is committed in the schedule log, or the leadership has just begun: most partitions never have
+        """More is committed in the schedule log, or a recurring schedule has its home here: most partitions never have
         anything, and never begin."""
-        if not self._has_begun and not self._is_closed and self.keeper.has_any:
+        if not self._has_begun and not self._is_closed and (self.keeper.has_any or self.recurring.has_any):
             self._has_begun = True
             self._start(self._open())
 
@@ -148,6 +162,7 @@ class ScheduleHost:
 
     async def close(self) -> None:
         self._is_closed = True
+        self.recurring.close()
         if self.keeper.listener is self:
             self.keeper.listener = None
         for task in list(self._tasks):
@@ -159,6 +174,7 @@ class ScheduleHost:
     def changed(self, changes: list[Change]) -> None:
         """They are committed."""
         self.near.apply(changes, self._clock.now_ms())
+        self.recurring.apply(changes)
         self._news.set()
 
     async def _open(self) -> None:
@@ -171,13 +187,14 @@ class ScheduleHost:
                 notes = await find_deliveries(self.messages, self.keeper, self._noted_end)
                 if notes:
                     await self.keeper.wait_applied(await self.writer.write(*notes))
+                await self.recurring.restore()
                 break
             except (ServerError, IndexFailedError) as error:
                 logger.warning("schedule_not_opened", partition=self.messages.partition, reason=str(error))
                 await self._clock.sleep(self._settings.retry_pause_ms)
         self.keeper.listener = self
         self._ready.set()
-        for work in (self._read_ahead(), self._append_due(), self._note_progress()):
+        for work in (self._read_ahead(), self._append_due(), self._note_progress(), *self.recurring.works()):
             self._start(work)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:

@@ -20,7 +20,7 @@ from storage.log.log_walk import LogWalk, Unreadable
 from storage.log.partition_log import PartitionLog
 from storage.log.uncancelled import uncancelled
 from storage.schedule.changes import Change, LostNotes, changes_of, messages_at
-from storage.schedule.entries import END, Due, Key, ScheduledEntry, SettledEntry
+from storage.schedule.entries import END, Due, Key, RecurringEntry, ScheduledEntry, SettledEntry
 from storage.schedule.near_future import Wanted
 from storage.schedule.schedule_index import IndexFailedError, IndexState, ScheduleIndex, ScheduleIndexes
 from storage.schedule.schedule_settings import ScheduleSettings
@@ -235,6 +235,14 @@ class ScheduleKeeper:
         """What stands first in the log. Raises ServerError, IndexFailedError."""
         async with self._asking() as index:
             return await self._run(partial(index.oldest, limit))
+
+    async def recurring(self) -> list[RecurringEntry]:
+        """What is known of recurring schedules; nothing is opened for it where the log is empty. Raises ServerError,
+        IndexFailedError."""
+        if not self.has_any:
+            return []
+        async with self._asking() as index:
+            return await self._run(index.recurring)
 
     async def forget_settled(self) -> None:
         """Of messages that the log says nothing of any more. Raises ServerError, IndexFailedError."""

@@ -67,6 +67,7 @@ async def _remove(host: ScheduleHost, clock: Clock) -> None:
     if end <= log.log_start:
         return
     await host.note_passed()
+    await host.recurring.write_anew(end)
     before = log.log_start
     await log.retain(
         retention_ms=0,

@@ -2,8 +2,14 @@
 
 import asyncio
 
+from acklog.wire.problems import ProblemCode
 from storage.node.partition.partition_host import PartitionHost
 from storage.schedule.changes import Note, encode_notes
+
+NOTHING_WAS_DONE = frozenset(
+    {ProblemCode.UNAVAILABLE, ProblemCode.OVERLOADED, ProblemCode.NOT_ENOUGH_REPLICAS, ProblemCode.STORAGE_FULL}
+)
+"""What says for sure that a batch is not in the log, and will not be."""
 
 UNTIL_KNOWN_MS = 24 * 60 * 60 * 1000
 """An append that is on its way is waited for until it is committed, or the leadership ends: which of the two comes

@@ -13,8 +13,8 @@ from typing import TypeVar
 
 from storage.disk.executor import IoExecutor
 from storage.log.keys import LogKey
-from storage.schedule.changes import Added, Change, Fired, LostNotes, Moved, Passed
-from storage.schedule.entries import Key, ScheduledEntry, SettledEntry
+from storage.schedule.changes import Added, Change, Fired, LetGo, LostNotes, Moved, Passed, Recurred
+from storage.schedule.entries import Key, RecurringEntry, ScheduledEntry, SettledEntry
 from storage.schedule.schedule_index import IndexFailedError, IndexState, ScheduleIndex
 
 _FORMAT = 2
@@ -32,6 +32,9 @@ CREATE TABLE IF NOT EXISTS settled (
     position INTEGER NOT NULL
 );
 CREATE INDEX IF NOT EXISTS settled_by_position ON settled (position);
+CREATE TABLE IF NOT EXISTS recurring (
+    id TEXT PRIMARY KEY, due_ms INTEGER NOT NULL, let_go_moves INTEGER NOT NULL, position INTEGER NOT NULL
+);
 CREATE TABLE IF NOT EXISTS state (
     applied INTEGER NOT NULL, applied_epoch INTEGER NOT NULL, messages_end INTEGER NOT NULL, pending INTEGER NOT NULL,
     pending_bytes INTEGER NOT NULL, lost_end INTEGER NOT NULL
@@ -39,6 +42,10 @@ CREATE TABLE IF NOT EXISTS state (
 PRAGMA user_version = {_FORMAT};
 """
 _INSERT_STATE = "INSERT INTO state VALUES (?, ?, ?, ?, ?, ?)"
+_UPSERT_RECURRING = """
+INSERT INTO recurring VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET due_ms = max(due_ms, excluded.due_ms),
+let_go_moves = max(let_go_moves, excluded.let_go_moves), position = excluded.position
+"""
 _COLUMNS = "id, epoch, due_ms, ord, position, size_bytes"
 # Nearly all stand where they first did: those are found by their position, the others by an index of their own.
 _HERE, _ELSEWHERE = "position = id AND position = ?", "id <> position AND id = ?"
@@ -72,6 +79,9 @@ class SqliteScheduleIndex:
                     messages_end = run[-1].what.messages_end  # type: ignore[union-attr]
                     continue
                 last = run[-1].what
+                if kind is Recurred or kind is LetGo:
+                    self._recur(run)
+                    continue
                 if isinstance(last, LostNotes):
                     lost_end = last.end
                     continue
@@ -83,6 +93,14 @@ class SqliteScheduleIndex:
             execute("DELETE FROM state")
             execute(_INSERT_STATE, state)
         self.state = state
+
+    def _recur(self, run: list[Change]) -> None:
+        rows = [
+            (what.schedule_id, what.due_ms, what.moves if isinstance(what, LetGo) else -1, offset)
+            for offset, what in run
+            if isinstance(what, Recurred | LetGo)
+        ]
+        self._connection.executemany(_UPSERT_RECURRING, rows)
 
     def _apply_run(self, kind: type, run: list[Change]) -> tuple[int, int]:
         """How many entries there are more, and bytes of their messages, after changes of one kind."""
@@ -184,13 +202,17 @@ class SqliteScheduleIndex:
         sql = f"SELECT {_COLUMNS} FROM pending ORDER BY position LIMIT ?"
         return self._read(lambda: [ScheduledEntry(*row) for row in self._connection.execute(sql, (limit,))])
 
+    def recurring(self) -> list[RecurringEntry]:
+        return self._read(lambda: [RecurringEntry(*row) for row in self._connection.execute("SELECT * FROM recurring")])
+
     def forget_settled(self, log_start: int) -> None:
         with self._transaction() as execute:
+            execute("DELETE FROM recurring WHERE position < ?", (log_start,))
             execute("DELETE FROM settled WHERE position < ?", (log_start,))
 
     def clear(self, log_start: int) -> None:
         with self._transaction() as execute:
-            for table in ("pending", "settled", "state"):
+            for table in ("pending", "settled", "recurring", "state"):
                 execute(f"DELETE FROM {table}")
             self.state = IndexState(log_start)
             execute(_INSERT_STATE, self.state)

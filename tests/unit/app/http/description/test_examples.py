@@ -122,6 +122,8 @@ async def shop(client: httpx2.AsyncClient) -> dict[str, str]:
     got = await client.get("/messages?queue=orders&group=billing&waitSeconds=20")
     later = {"queue": "orders", "partition": 0, "body": 3, "delaySeconds": 900}
     scheduled = await client.post("/messages", json=later)
+    schedule = {"cron": "0 8 * * mon-fri", "timeZone": "Europe/Berlin", "message": {"body": {"report": "sales"}}}
+    assert (await client.put("/topics/orders/schedules/every-morning", json=schedule)).status_code == 201
     receipts = [each["receipt"] for each in got.json()["messages"]]
     return {
         example_answers.MESSAGE_ID: sent.json()["results"][0]["messageId"],
