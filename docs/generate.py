@@ -18,6 +18,7 @@ from app.configuration.node_settings import numeric_settings
 from app.configuration.server_settings import ENVIRONMENT_PREFIX, NODE_PREFIX, Settings, option_of
 from app.http.exchange.request_body import ADMINISTRATION_BYTES_MAX, COMMIT_BYTES_MAX, JOIN_BYTES_MAX
 from app.http.parsing.message_properties import PROPERTIES
+from cluster.catalog.catalog_change import CatalogSettings
 from storage.log.log_settings import LogStoreSettings
 from storage.node.partition.node_settings import NodeSettings
 
@@ -63,6 +64,11 @@ def limits_table() -> str:
             "413 `REQUEST_TOO_LARGE`",
         ),
         *((*each.property.limit, "400 `INVALID_FIELD`") for each in PROPERTIES if each.property.limit is not None),
+        (
+            "recurring schedules",
+            f"{CatalogSettings().recurring_max:,}, with messages of {limits.RECURRING_BODY_BYTES_MAX // KIB} KiB",
+            "409 `TOO_MANY_SCHEDULES`, 413 `MESSAGE_TOO_LARGE`",
+        ),
         ("a message's text in JSON", f"{limits.MESSAGE_TEXT_BYTES_MAX // KIB**2} MiB", "413 `MESSAGE_TOO_LARGE`"),
         ("gzip members of a request", f"{limits.GZIP_MEMBERS_MAX:,}", "413 `REQUEST_TOO_LARGE`"),
         ("nesting of JSON", f"{limits.JSON_DEPTH_MAX} objects and arrays", "400 `INVALID_FIELD`"),

@@ -78,12 +78,18 @@ class NodeCollector(Collector):
                 pending[label] = pending.get(label, 0) + schedule.pending
                 figures.delivered += schedule.figures.delivered
                 figures.late_ms += schedule.figures.late_ms
+                figures.recurred += schedule.figures.recurred
+                figures.passed_over += schedule.figures.passed_over
                 figures.late_ms_max = max(figures.late_ms_max, schedule.figures.late_ms_max)
         yield _family("acklog_scheduled_pending", "Messages that are to be seen later", ["topic"], pending)
         text = "Scheduled messages that became visible, by the leaders of now"
         yield _gauge("acklog_scheduled_delivered", text, figures.delivered)
         text = "By how much those were late, all together, in seconds"
         yield _gauge("acklog_scheduled_late_seconds", text, figures.late_ms / 1000)
+        text = "Messages of recurring schedules, by the leaders of now"
+        yield _gauge("acklog_recurring_sent", text, figures.recurred)
+        text = "Times of recurring schedules that got no message, as far as they were counted"
+        yield _gauge("acklog_recurring_passed_over", text, figures.passed_over)
         text = "By how much the latest of them was late, in seconds"
         yield _gauge("acklog_scheduled_late_seconds_max", text, figures.late_ms_max / 1000)
 

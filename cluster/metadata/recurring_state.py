@@ -35,9 +35,9 @@ class RecurringState:
         """Those that the partition's leader sends. In no order."""
         return list(self._by_home.get((topic_id, partition), {}).values())
 
-    def homes(self) -> set[Home]:
-        """All that send some."""
-        return set(self._by_home)
+    def homes(self) -> list[Home]:
+        """All that send some, in no order."""
+        return list(self._by_home)
 
     def all(self) -> list[RecurringSchedule]:
         """In no order."""

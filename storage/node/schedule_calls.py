@@ -109,7 +109,7 @@ class ScheduleCalls:
 
     async def _change(self, host: ScheduleHost, request: ScheduledRequest) -> ScheduledItem:
         """One decision about a message at a time; none about one that is on its way to the messages."""
-        async with host.changing(request.offset):
+        async with host.turns.changing(request.offset):
             found = await self._found(host, request)
             if isinstance(found, SettledEntry):
                 item = _item_of_settled(found)

@@ -19,7 +19,7 @@ from storage.schedule.schedule_settings import ScheduleSettings
 _NEVER = -1
 
 
-class Run(NamedTuple):
+class RecurringRun(NamedTuple):
     """A message is to be sent for each of `due_ms`; with that, or where there is none, everything up to `until_ms` is
     dealt with. `passed_over` counts the times without a message, as far as they were looked at."""
 
@@ -101,10 +101,10 @@ class RecurringRuns:
 
     # --- what is decided -------------------------------------------------------------------------------------------
 
-    def take_due(self, now_ms: int) -> list[Run]:
+    def take_due(self, now_ms: int) -> list[RecurringRun]:
         """What is to be noted now, as much as goes into one batch. It is on its way until `apply` says that it is
         recorded, or until it is given back."""
-        runs: list[Run] = []
+        runs: list[RecurringRun] = []
         room, room_bytes = self._settings.due_messages_max, self._settings.due_bytes_max
         for schedule in self._schedules.values():
             if schedule.deciding_until_ms != _NEVER or schedule.next_ms is None or schedule.next_ms > now_ms:
@@ -135,7 +135,7 @@ class RecurringRuns:
         if schedule is not None:
             schedule.deciding_until_ms = _NEVER
 
-    def give_back(self, runs: Iterable[Run]) -> None:
+    def give_back(self, runs: Iterable[RecurringRun]) -> None:
         """They were not noted, for sure."""
         for run in runs:
             schedule = self._schedules.get(run.schedule.id)
@@ -147,7 +147,7 @@ class RecurringRuns:
         waiting = [each for each in self._schedules.values() if each.deciding_until_ms == _NEVER]
         return min((each.next_ms for each in waiting if each.next_ms is not None), default=None)
 
-    def _run_of(self, schedule: _Schedule, now_ms: int, room: int) -> Run:
+    def _run_of(self, schedule: _Schedule, now_ms: int, room: int) -> RecurringRun:
         definition, settings = schedule.definition, self._settings
         limit = settings.counted_runs_max if definition.missed is MissedRuns.ONCE else settings.missed_runs_max
         assert schedule.next_ms is not None
@@ -162,8 +162,8 @@ class RecurringRuns:
         passed_over = len(passed) - len(due)
         if len(due) > room:
             due = due[:room]
-            return Run(definition, due, due[-1], passed_over)
-        return Run(definition, due, passed[-1], passed_over)
+            return RecurringRun(definition, due, due[-1], passed_over)
+        return RecurringRun(definition, due, passed[-1], passed_over)
 
     def _find_next(self, schedule: _Schedule) -> None:
         definition = schedule.definition

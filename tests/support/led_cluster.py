@@ -76,6 +76,7 @@ class LedCluster:
             topics=nothing,
             groups=nothing,
             producers=nothing,
+            recurring=nothing,
             redrives=nothing,
             steering=nothing,
             nodes=self,

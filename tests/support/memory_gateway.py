@@ -14,6 +14,7 @@ from app.auth.tokens import TokenTable
 from app.configuration.server_settings import Settings
 from app.gateway.dependencies import Gateway
 from cluster.catalog.cluster_admin import ClusterAdmin
+from cluster.catalog.recurring_admin import RecurringAdmin
 from cluster.catalog.redrive_admin import RedriveAdmin
 from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
@@ -338,6 +339,7 @@ class MemoryWorld:
             topics=self.topics,
             groups=self.groups,
             producers=self.producers,
+            recurring=RecurringAdmin(self.store, cast(MetadataView, self.metadata), clock=self.clock, entropy=entropy),
             redrives=RedriveAdmin(self.store, cast(MetadataView, self.metadata), clock=self.clock, entropy=entropy),
             steering=ClusterAdmin(self.store, cast(MetadataView, self.metadata), clock=self.clock),
             nodes=OneNode(self.node),

@@ -115,22 +115,6 @@ EXAMPLES: dict[str, Examples] = {
         _json(to_a_time={"deliverAt": "2024-06-30T18:00:00+02:00"}, from_now={"delaySeconds": 3600}),
         {200: _json(it_is_moved=answers.MOVED)},
     ),
-    "listSchedules": Examples(_TOPIC, {}, {200: _json(one=answers.RECURRING_LISTING)}),
-    "putSchedule": Examples(
-        {**_TOPIC, "schedule": "reminders"},
-        _json(
-            by_cron={"cron": "0 8 * * mon-fri", "timeZone": "Europe/Berlin", "message": {"body": {"report": "sales"}}},
-            every_so_often={"everySeconds": 300, "message": {"key": "customer-17", "body": 1}, "missed": "all"},
-        ),
-        {201: _json(it_is_made=answers.RECURRING)},
-    ),
-    "updateSchedule": Examples(
-        _RECURRING,
-        _json(pause={"paused": True}, another_time={"cron": "30 7 * * *", "timeZone": "Asia/Tokyo"}),
-        {200: _json(it_is_changed=answers.RECURRING)},
-    ),
-    "describeSchedule": Examples(_RECURRING, {}, {200: _json(one=answers.RECURRING)}),
-    "deleteSchedule": Examples(_RECURRING),
     "acknowledge": Examples(
         {},
         _json(
@@ -196,6 +180,22 @@ EXAMPLES: dict[str, Examples] = {
         _json(a_process={"instanceId": "9f86d081"}),
         {200: _json(it_took_over=answers.PRODUCER)},
     ),
+    "listSchedules": Examples(_TOPIC, {}, {200: _json(one=answers.RECURRING_LISTING)}),
+    "putSchedule": Examples(
+        {**_TOPIC, "schedule": "reminders"},
+        _json(
+            by_cron={"cron": "0 8 * * mon-fri", "timeZone": "Europe/Berlin", "message": {"body": {"report": "sales"}}},
+            every_so_often={"everySeconds": 300, "message": {"key": "customer-17", "body": 1}, "missed": "all"},
+        ),
+        {201: _json(it_is_made=answers.RECURRING)},
+    ),
+    "updateSchedule": Examples(
+        _RECURRING,
+        _json(pause={"paused": True}, another_time={"cron": "30 7 * * *", "timeZone": "Asia/Tokyo"}),
+        {200: _json(it_is_changed=answers.RECURRING)},
+    ),
+    "describeSchedule": Examples(_RECURRING, {}, {200: _json(one=answers.RECURRING)}),
+    "deleteSchedule": Examples(_RECURRING),
     "listGroups": Examples({"limit": 100}, {}, {200: _json(one_page={"groups": [answers.GROUP]})}),
     "putGroup": Examples(
         _GROUP,

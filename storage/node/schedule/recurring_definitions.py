@@ -22,7 +22,7 @@ class RecurringDefinitions:
         self._metadata = metadata
         self._timeout_ms = timeout_ms
         self._attending: dict[Home, Callable[[], None]] = {}
-        self._concerned: set[Home] = set()
+        self._concerned: list[Home] = []
         self._unsubscribe: Callable[[], None] | None = None
 
     def attend(self, topic_id: str, partition: int, on_news: Callable[[], None]) -> Callable[[], None]:
@@ -42,8 +42,9 @@ class RecurringDefinitions:
         return stop
 
     def _metadata_changed(self) -> None:
-        before, self._concerned = self._concerned, self._metadata.recurring.homes() & self._attending.keys()
-        for home in before | self._concerned:
+        before, recurring = self._concerned, self._metadata.recurring
+        self._concerned = [home for home in recurring.homes() if home in self._attending]
+        for home in dict.fromkeys([*before, *self._concerned]):
             on_news = self._attending.get(home)
             if on_news is not None:
                 on_news()

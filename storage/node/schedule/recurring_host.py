@@ -25,7 +25,7 @@ from storage.node.schedule.schedule_figures import ScheduleFigures
 from storage.node.schedule.schedule_keeper import ScheduleKeeper
 from storage.node.schedule.schedule_writer import NOTHING_WAS_DONE, ScheduleWriter
 from storage.schedule.changes import Change, LetGo, Note, Recurred
-from storage.schedule.recurring_runs import RecurringRuns, Run
+from storage.schedule.recurring_runs import RecurringRun, RecurringRuns
 from storage.schedule.schedule_settings import ScheduleSettings
 
 logger = structlog.get_logger(__name__)
@@ -118,7 +118,7 @@ class RecurringHost:
             except TimeoutError:
                 pass
 
-    async def _note(self, runs: list[Run]) -> None:
+    async def _note(self, runs: list[RecurringRun]) -> None:
         notes: list[Note] = []
         for run in runs:
             notes += [Recurred(run.schedule.id, due_ms, message_of(run.schedule, due_ms)) for due_ms in run.due_ms]

@@ -7,8 +7,7 @@ so before it decides anything.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import structlog
@@ -20,6 +19,7 @@ from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from storage.node.partition.partition_host import PartitionHost
 from storage.node.schedule.earlier_deliveries import find_deliveries
+from storage.node.schedule.message_turns import MessageTurns
 from storage.node.schedule.recurring_definitions import RecurringDefinitions
 from storage.node.schedule.recurring_host import RecurringHost
 from storage.node.schedule.schedule_figures import ScheduleFigures
@@ -78,7 +78,7 @@ class ScheduleHost:
         self._noted_end = 0
         self._unrecorded: list[Fired] = []
         self._recorded_all = asyncio.Event()
-        self._changing: dict[int, asyncio.Future[None]] = {}
+        self.turns = MessageTurns(self.near, self._news.set)
 
     @property
     def pending(self) -> int:
@@ -130,31 +130,6 @@ class ScheduleHost:
     def is_ready(self) -> bool:
         """Whether it is known what the leader before has done."""
         return self._ready.is_set() and not self._is_closed
-
-    def hold(self, id_: int) -> bool:
-        """Whether nobody delivers or changes the message, or will before `release`."""
-        if id_ in self._changing or not self.near.begin_change(id_):
-            return False
-        self._changing[id_] = asyncio.get_running_loop().create_future()
-        return True
-
-    def release(self, id_: int) -> None:
-        """After `hold`."""
-        self.near.end_change(id_)
-        self._changing.pop(id_).set_result(None)
-        self._news.set()
-
-    @asynccontextmanager
-    async def changing(self, id_: int) -> AsyncIterator[None]:
-        """Whoever wants to cancel or move a message waits for who came before."""
-        while (before := self._changing.get(id_)) is not None:
-            await asyncio.shield(before)
-        done = self._changing[id_] = asyncio.get_running_loop().create_future()
-        try:
-            yield
-        finally:
-            del self._changing[id_]
-            done.set_result(None)
 
     def wake(self) -> None:
         """Look again at what is due."""

@@ -31,7 +31,7 @@ async def _write_anew(host: ScheduleHost, settings: ScheduleSettings) -> bool:
     """What stands first in the log; whether there was anything. What is on its way to be delivered or changed stays
     where it is until the next time."""
     found = await host.keeper.oldest(settings.due_messages_max)
-    held = [entry for entry in found if host.hold(entry.id)]
+    held = [entry for entry in found if host.turns.hold(entry.id)]
     try:
         still = {entry.id: entry for entry in await host.keeper.oldest(settings.due_messages_max)}
         entries = _as_much_as_fits([entry for entry in held if still.get(entry.id) == entry], settings.due_bytes_max)
@@ -41,7 +41,7 @@ async def _write_anew(host: ScheduleHost, settings: ScheduleSettings) -> bool:
         return bool(notes)
     finally:
         for entry in held:
-            host.release(entry.id)
+            host.turns.release(entry.id)
 
 
 def _as_much_as_fits(entries: list[ScheduledEntry], bytes_max: int) -> list[ScheduledEntry]:

@@ -41,11 +41,8 @@ def test_the_calls() -> None:
 def test_the_versions() -> None:
     brought_by_5 = {PROTOCOL_OF_PRODUCERS, PROTOCOL_OF_FILTERS, PROTOCOL_OF_DELAYS, PROTOCOL_OF_MAPPING_STARTS}
     assert brought_by_5 == {5}
-    assert (
-        (handshake.OLDEST_VERSION, {handshake.NEWEST_VERSION})
-        == (1, {PROTOCOL_OF_REDRIVES, PROTOCOL_OF_RECURRING})
-        == (1, {6})
-    )
+    brought_by_6 = {PROTOCOL_OF_REDRIVES, PROTOCOL_OF_RECURRING}
+    assert (handshake.OLDEST_VERSION, {handshake.NEWEST_VERSION}) == (1, brought_by_6) == (1, {6})
     assert methods.DELETE.since == PROTOCOL_OF_DELETIONS
     assert (methods.KNOWN_KEYS.since, methods.REPLICA_REPORT.since, methods.MEMBERS.since) == (2, 3, 4)
     in_4 = "`heartbeat`, `members`, `commit`, `blocked` and groups of all modes"
