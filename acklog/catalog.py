@@ -13,7 +13,8 @@ from acklog.wire.limits import REBALANCE_TIMEOUT_MS_DEFAULT, RETRY_JITTER, SESSI
 
 
 class TopicConfig(msgspec.Struct, rename="camel"):
-    """`retention` is "time" or "untilAcked"; -1 stands for no limit."""
+    """`retention` is "time" or "untilAcked", `cleanup_policy` "delete", "compact" or "compact,delete"; -1 stands for no
+    limit."""
 
     retention: str
     retention_ms: int
@@ -22,6 +23,10 @@ class TopicConfig(msgspec.Struct, rename="camel"):
     dedup_window_ms: int
     min_insync_replicas: int
     max_replica_lag_ms: int
+    cleanup_policy: str = "delete"
+    min_compaction_lag_ms: int = 0
+    max_compaction_lag_ms: int = -1
+    tombstone_retention_ms: int = 0
 
 
 class TopicChanges(TypedDict, total=False):
@@ -34,6 +39,10 @@ class TopicChanges(TypedDict, total=False):
     dedup_window_ms: int
     min_insync_replicas: int
     max_replica_lag_ms: int
+    cleanup_policy: str
+    min_compaction_lag_ms: int
+    max_compaction_lag_ms: int
+    tombstone_retention_ms: int
 
 
 class Topic(msgspec.Struct, rename="camel"):

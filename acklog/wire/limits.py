@@ -68,4 +68,6 @@ RETRY_JITTER = 0.5
 DEDUP_WINDOW_MS_DEFAULT = 5 * 60 * 1000
 DEDUP_WINDOW_MS_MAX = 60 * 60 * 1000
 PRODUCE_RETRIES_MS = 60 * 1000  # how long after its first try a gateway may send a batch again
+COMPACTION_LAG_MS_DEFAULT = 24 * 60 * 60 * 1000  # after which a message with a later one of its key is removed
+TOMBSTONE_RETENTION_MS_DEFAULT = 24 * 60 * 60 * 1000
 RETENTION_MS_DEFAULT = 7 * 24 * 60 * 60 * 1000

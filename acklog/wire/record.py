@@ -35,8 +35,8 @@ class Record(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def is_tombstone(self) -> bool:
-        """Its key has no value any more. No other message is like that: JSON text is never empty."""
-        return self.key is not None and not self.body and self.content_type is None
+        """Where a topic is compacted: its key has no value any more. JSON text is never empty."""
+        return self.key is not None and not self.body
 
 
 PlainRecord = tuple[bytes, str | None]

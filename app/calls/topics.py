@@ -10,7 +10,7 @@ from app.calls.groups import ProgressView
 from app.calls.problem_item import ProblemItem
 from app.calls.setting_changes import applied
 from app.calls.unclean_election import UncleanElectionView
-from cluster.model.values import PartitionLife, RetentionMode, TopicConfig
+from cluster.model.values import CleanupPolicy, PartitionLife, RetentionMode, TopicConfig
 
 _MS_MAX = 1 << 53  # what every JSON reader can hold exactly
 
@@ -52,6 +52,25 @@ class TopicConfigFields(msgspec.Struct, forbid_unknown_fields=True, rename="came
     max_replica_lag_ms: Annotated[
         Annotated[int, Meta(ge=100, le=3_600_000)] | UnsetType | None,
         Meta(description="a replica that has not caught up for so long is in sync no more"),
+    ] = UNSET
+    cleanup_policy: Annotated[
+        CleanupPolicy | UnsetType | None,
+        Meta(
+            description="delete: retention removes the oldest messages; compact: of each key the last message stays, "
+            "for good; compact,delete: both"
+        ),
+    ] = UNSET
+    min_compaction_lag_ms: Annotated[
+        Annotated[int, Meta(ge=0, le=_MS_MAX)] | UnsetType | None,
+        Meta(description="a message is there for so long at least, whatever follows with its key"),
+    ] = UNSET
+    max_compaction_lag_ms: Annotated[
+        _Limit | UnsetType | None,
+        Meta(description="after so long a message that has a later one of its key is compacted away; -1: no limit"),
+    ] = UNSET
+    tombstone_retention_ms: Annotated[
+        Annotated[int, Meta(ge=0, le=_MS_MAX)] | UnsetType | None,
+        Meta(description="how long a tombstone stays after compaction met it first"),
     ] = UNSET
 
     def applied_to(self, config: TopicConfig, *, defaults: TopicConfig) -> TopicConfig:

@@ -36,6 +36,7 @@ class NodeCollector(Collector):
         yield from self._by_topic()
         yield from self._scheduled()
         yield from self._redriven()
+        yield from self._compacted()
         yield from self._by_group()
 
     def _vital_signs(self) -> Iterable[Metric]:
@@ -101,6 +102,17 @@ class NodeCollector(Collector):
         yield CounterMetricFamily("acklog_redrive_failed", text, value=float(redrives.figures.failed))
         text = "Partitions of dead letters that redrive jobs are working at"
         yield _gauge("acklog_redrive_parts", text, redrives.parts_running)
+
+    def _compacted(self) -> Iterable[Metric]:
+        figures = self._node.compactor.figures
+        text = "Passes of compaction over a partition's log since the start"
+        yield CounterMetricFamily("acklog_compaction_passes", text, value=float(figures.passes))
+        text = "Messages that these removed: there was a later one with their key"
+        yield CounterMetricFamily("acklog_compaction_records_removed", text, value=float(figures.records_removed))
+        text = "Bytes by which the logs became smaller"
+        yield CounterMetricFamily("acklog_compaction_reclaimed_bytes", text, value=float(figures.bytes_reclaimed))
+        text = "Passes that could not be made, and are tried again"
+        yield CounterMetricFamily("acklog_compaction_failures", text, value=float(figures.failures))
 
     def _by_group(self) -> Iterable[Metric]:
         figures: dict[str, dict[tuple[str, ...], int]] = {

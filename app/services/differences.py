@@ -7,7 +7,7 @@ import msgspec
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
-from cluster.model.values import RetentionMode, TopicConfig
+from cluster.model.values import CleanupPolicy, RetentionMode, TopicConfig
 
 
 class Difference(NamedTuple):
@@ -44,6 +44,13 @@ def _text(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
+_EFFECTS = {
+    CleanupPolicy.DELETE: "lets retention remove messages",
+    CleanupPolicy.COMPACT: "removes messages of which there is a later one with their key",
+    CleanupPolicy.COMPACT_AND_DELETE: "removes old messages, and those of which there is a later one with their key",
+}
+
+
 def refuse_data_loss(before: TopicConfig, after: TopicConfig) -> None:
     """Raises ServerError DATA_LOSS_NOT_ALLOWED where messages that would be kept before may be removed after."""
     is_until_acked = RetentionMode.UNTIL_ACKED
@@ -53,6 +60,8 @@ def refuse_data_loss(before: TopicConfig, after: TopicConfig) -> None:
         raise _data_loss("retentionMs", "removes messages earlier than now")
     if _is_lower(before.retention_bytes, after.retention_bytes):
         raise _data_loss("retentionBytes", "keeps fewer bytes than now")
+    if after.cleanup_policy is not before.cleanup_policy:
+        raise _data_loss("cleanupPolicy", _EFFECTS[after.cleanup_policy])
     is_unlimited = after.retention is not is_until_acked and after.retention_ms < 0 and after.retention_bytes < 0
     if after.segment_bytes < before.segment_bytes and not is_unlimited:
         raise _data_loss("segmentBytes", "lets retention, which goes by whole files, remove messages earlier than now")

@@ -5,6 +5,7 @@ from collections.abc import Set as AbstractSet
 from itertools import starmap
 from typing import NamedTuple
 
+from acklog.wire.problems import ProblemCode
 from acklog.wire.record import PlainRecord, Record
 from app.calls.send import Message, Outgoing, Produce, Sendable, deciding_key, record_of
 from app.calls.send_result import SendResult
@@ -45,7 +46,7 @@ class SendPlanner:
         """What goes where. What cannot be stored is noted in `result`; what is stored already, at the places `found`,
         is left out. Messages without a key stay together, and all of a partition stay in the request's order."""
         keys = None if found else produce.plain_keys()
-        if keys is not None:
+        if keys is not None and not (result.topic.config.is_compacted and None in keys):
             return self._parts_of_plain(produce, keys, result.topic)
         name = request_name(produce, result.topic.mapping)
         places = self._places(produce, result, found)
@@ -69,10 +70,14 @@ class SendPlanner:
     def partition_of(self, message: Sendable, topic: Topic, idempotency_key: str | None = None) -> int:
         """The message's own choice, else by what decides for it, else ANY_PARTITION.
 
-        Raises ServerError PARTITION_NOT_FOUND, PARTITION_DECOMMISSIONED.
+        Raises ServerError PARTITION_NOT_FOUND, PARTITION_DECOMMISSIONED, MISSING_FIELD (a compacted topic goes by
+        keys).
         """
         if isinstance(message, tuple) and message[1] is not None:  # nearly all
             return partition_of_key(message[1], topic)
+        if topic.config.is_compacted and record_of(message).key is None:
+            detail = f"is needed: {topic.name!r} keeps the last message of each key"
+            raise ServerError(ProblemCode.MISSING_FIELD, detail, field="key")
         if isinstance(message, Outgoing) and message.partition is not None:
             self._check_partition(topic, message.partition)
             return message.partition

@@ -28,6 +28,7 @@ from app.services.group_views import progress_view
 from app.services.log_ends import LogEnds
 from app.services.unclean_election import unclean_view
 from cluster.catalog.topic_defaults import (
+    check_cleanup,
     check_min_insync_replicas,
     check_replication_factor,
     default_min_insync_replicas,
@@ -67,6 +68,7 @@ class TopicService:
         config = changes.applied_to(defaults, defaults=defaults)
         check_replication_factor(factor, nodes)
         check_min_insync_replicas(config.min_insync_replicas, factor)
+        check_cleanup(config)
         topic = await self._gateway.topics.get_or_create(
             name,
             partitions=fields.partitions or self._gateway.settings.partitions_default,
@@ -105,6 +107,7 @@ class TopicService:
             )
             raise ServerError(ProblemCode.INVALID_FIELD, detail, field="partitions")
         check_min_insync_replicas(config.min_insync_replicas, factor)
+        check_cleanup(config)
         if (partitions, config, factor) == (topic.partitions, topic.config, topic.replication_factor):
             return topic_view(topic)
         if partitions > topic.partitions:

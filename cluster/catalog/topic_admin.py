@@ -17,6 +17,7 @@ from cluster.catalog.catalog_change import (
     check_name,
     not_found,
 )
+from cluster.catalog.known_by_all import KnownByAll
 from cluster.catalog.topic_defaults import check_min_insync_replicas
 from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
@@ -24,12 +25,14 @@ from cluster.model import keys
 from cluster.model.codec import decode, encode, encode_instead
 from cluster.model.internal_topics import INTERNAL_TOPICS
 from cluster.model.mapping_starts import next_ordered_mappings
-from cluster.model.needed_protocol import PROTOCOL_OF_MAPPING_STARTS
+from cluster.model.needed_protocol import PROTOCOL_OF_MAPPING_STARTS, needed_by_topic
 from cluster.model.topic_mapping import remapped
 from cluster.model.values import Tombstone, Topic, TopicConfig
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import CoordinationStore, Delete, KeyValue, Put, absent, unchanged
 from cluster.ports.entropy import Entropy
+
+_WITH_SUCH_SETTINGS = "topics with such settings"
 
 
 class TopicAdmin:
@@ -53,6 +56,7 @@ class TopicAdmin:
         self._entropy = entropy
         self._settings = settings or CatalogSettings()
         self._changer = CatalogChanger(store, metadata, clock, self._settings)
+        self._known_by_all = KnownByAll(metadata, timeout_ms=self._settings.view_timeout_ms)
         self._one_growth = asyncio.Lock()  # so that the totals of the view are exact when they are checked
 
     async def create(self, name: str, *, partitions: int, config: TopicConfig, replication_factor: int) -> Topic:
@@ -68,7 +72,8 @@ class TopicAdmin:
         return topic
 
     async def get_or_create(self, name: str, *, partitions: int, config: TopicConfig, replication_factor: int) -> Topic:
-        """The existing topic, whatever its settings, or a new one. Raises as `create` does, but for TOPIC_EXISTS."""
+        """The existing topic, whatever its settings, or a new one. Raises as `create` does, but for TOPIC_EXISTS, and
+        NODES_TOO_OLD."""
         known = self._metadata.topic(name)
         if known is not None:
             return known
@@ -77,6 +82,7 @@ class TopicAdmin:
         _check_partitions(partitions)
         if replication_factor < 1:
             raise ServerError(ProblemCode.INVALID_FIELD, "must be at least 1", field="replicationFactor")
+        await self._known_by_all.require(needed_by_topic(config), _WITH_SUCH_SETTINGS)
         wanted = Topic(
             id=id_from_bits(self._entropy.bits64()),
             name=name,
@@ -122,7 +128,7 @@ class TopicAdmin:
         what it raises is raised.
 
         Raises ServerError TOPIC_NOT_FOUND (with near names), INVALID_FIELD (partitions can only grow; fewer replicas
-        than have to be in sync).
+        than have to be in sync), NODES_TOO_OLD.
         """
         if partitions is not None:
             _check_partitions(partitions)
@@ -140,6 +146,7 @@ class TopicAdmin:
             )
             if updated == topic:
                 return NothingToWrite()
+            self._known_by_all.check(needed_by_topic(updated.config), _WITH_SUCH_SETTINGS)
             check_min_insync_replicas(updated.config.min_insync_replicas, updated.replication_factor)
             if updated.partitions < topic.partitions:
                 raise ServerError(

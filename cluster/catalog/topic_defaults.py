@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
 from cluster.metadata.membership import Membership
+from cluster.model.values import CleanupPolicy, RetentionMode, TopicConfig
 
 REPLICATION_FACTOR_DEFAULT = 3
 MIN_INSYNC_REPLICAS_DEFAULT = 2
@@ -44,3 +45,10 @@ def check_min_insync_replicas(min_insync_replicas: int, replication_factor: int)
     if min_insync_replicas > replication_factor:
         detail = f"is {min_insync_replicas}, the topic has {replication_factor} replica(s): it may be at most that"
         raise ServerError(ProblemCode.INVALID_FIELD, detail, field="config.minInsyncReplicas")
+
+
+def check_cleanup(config: TopicConfig) -> None:
+    """Raises ServerError INVALID_FIELD where the last message of each key would not stay for good."""
+    if config.cleanup_policy is CleanupPolicy.COMPACT and config.retention is RetentionMode.UNTIL_ACKED:
+        detail = "compact keeps what every group has done; with untilAcked it is compact,delete"
+        raise ServerError(ProblemCode.INVALID_FIELD, detail, field="config.cleanupPolicy")

@@ -7,7 +7,7 @@ would refuse it, or do the wrong thing. The numbers are those of `storage.rpc.ha
 from collections.abc import Iterable
 
 from acklog.wire.limits import RETRY_JITTER
-from cluster.model.values import Group, GroupMode, GroupSettings, MissingPosition
+from cluster.model.values import Group, GroupMode, GroupSettings, MissingPosition, TopicConfig
 
 ANY_PROTOCOL = 0
 PROTOCOL_OF_ALL_MODES = 4
@@ -35,6 +35,12 @@ PROTOCOL_OF_REDRIVES = 6
 
 PROTOCOL_OF_RECURRING = 6
 """Brought schedules that send a message again and again, and what leaders note of them."""
+PROTOCOL_OF_COMPACTION = 6
+"""Brought logs of which compaction removes messages: who does not know of it could not read what is left."""
+
+
+def needed_by_topic(config: TopicConfig) -> int:
+    return PROTOCOL_OF_COMPACTION if config.is_compacted else ANY_PROTOCOL
 
 
 def needed_by_group(mode: GroupMode, settings: GroupSettings) -> int:

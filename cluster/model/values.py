@@ -50,8 +50,15 @@ class RetentionMode(Enum):
     UNTIL_ACKED = "untilAcked"  # frees what all registered groups have done, capped by age
 
 
+class CleanupPolicy(Enum):
+    DELETE = "delete"  # retention removes the oldest messages
+    COMPACT = "compact"  # of each key the last message stays, for good
+    COMPACT_AND_DELETE = "compact,delete"  # and retention removes the oldest of these
+
+
 class TopicConfig(msgspec.Struct, frozen=True, rename="camel"):
-    """Settings of a topic. `retention_bytes` counts per partition; -1 means no limit, as does `retention_ms`."""
+    """Settings of a topic. `retention_bytes` counts per partition; -1 means no limit, as does `retention_ms` and
+    `max_compaction_lag_ms`."""
 
     retention: RetentionMode = RetentionMode.TIME
     retention_ms: int = limits.RETENTION_MS_DEFAULT
@@ -60,6 +67,19 @@ class TopicConfig(msgspec.Struct, frozen=True, rename="camel"):
     dedup_window_ms: int = limits.DEDUP_WINDOW_MS_DEFAULT
     min_insync_replicas: int = 1
     max_replica_lag_ms: int = 10_000
+    cleanup_policy: CleanupPolicy = CleanupPolicy.DELETE
+    min_compaction_lag_ms: int = 0
+    max_compaction_lag_ms: int = limits.COMPACTION_LAG_MS_DEFAULT
+    tombstone_retention_ms: int = limits.TOMBSTONE_RETENTION_MS_DEFAULT
+
+    @property
+    def is_compacted(self) -> bool:
+        return self.cleanup_policy is not CleanupPolicy.DELETE
+
+    @property
+    def is_retained(self) -> bool:
+        """Whether retention removes what is old, or too much."""
+        return self.cleanup_policy is not CleanupPolicy.COMPACT
 
 
 class EarlierMapping(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

@@ -18,7 +18,7 @@ from storage.log.batch_scanner import BatchScanner, find_batch_behind
 from storage.log.checkpoint import TEMPORARY_SUFFIX, CheckpointDamagedError, read_checkpoint
 from storage.log.index import SegmentIndex
 from storage.log.keys import LogKey
-from storage.log.log_state import LEADER_EPOCHS_NAME
+from storage.log.log_state import COMPACTED_NAME, LEADER_EPOCHS_NAME
 from storage.log.log_table import LOGS, LogKind, own_directories
 from storage.log.recovery_points import RecoveryPoint
 from storage.log.segment import INDEX_SUFFIX, SEGMENT_SUFFIX, Segment, segment_base
@@ -116,6 +116,8 @@ class LogCheck:
             known |= own_directories()
         if self._spec.has_state:
             known.add(SNAPSHOT_NAME)
+        if self._key.kind == LogKind.MESSAGES:
+            known.add(COMPACTED_NAME)
         for name in names:
             path = f"{self._key.directory}/{name}"
             stem = name.removesuffix(INDEX_SUFFIX)

@@ -41,7 +41,7 @@ class ExclusiveDelivery:
     def __init__(self, group: GroupDelivery) -> None:
         self.group_id = group.group_id
         self._group = group
-        self._state = group.state
+        self.state = self._state = group.state
         self._settlement, self.elsewhere = group.settlement, group.elsewhere
         self._handover = Handover(self._state.progress)
         self._returning = PendingOffsets()

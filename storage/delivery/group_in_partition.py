@@ -18,6 +18,7 @@ from storage.delivery.candidates import CandidateIndex, WantedRange
 from storage.delivery.done_elsewhere import DoneElsewhere
 from storage.delivery.failures import FailureHistory
 from storage.delivery.group_progress import CommittedPosition, GroupSnapshot
+from storage.delivery.group_state import PartitionGroupState
 from storage.delivery.handover import ClaimVerdict, OwnershipClaim
 from storage.delivery.leases import Lease
 from storage.delivery.message_view import MessageStatus
@@ -77,6 +78,8 @@ class GroupInPartition(Protocol):
 
     @property
     def group_id(self) -> str: ...
+    @property
+    def state(self) -> PartitionGroupState: ...
     @property
     def progress(self) -> int: ...
     @property

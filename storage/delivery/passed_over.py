@@ -5,11 +5,20 @@ each look. Progress passes none of it before that record is durable (rule R41); 
 once more.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from storage.delivery.delivery_settings import DeliverySettings
+from storage.delivery.group_state import PartitionGroupState
 from storage.delivery.offset_ranges import OffsetRanges
 from storage.delivery.records import SkipCause, Skipped, pack_ranges, unpack_ranges
+
+
+def pass_over_gap(state: PartitionGroupState, gap: Sequence[tuple[int, int]]) -> Skipped:
+    """There is no message any more in these ranges, which ascend, whether somebody has it or not: all are done for good
+    once the record is durable (rule R41)."""
+    for start, end in gap:
+        state.skipping.add(start, end)
+    return Skipped(state.group_id, state.progress.generation, pack_ranges(gap))
 
 
 class PassedOver:

@@ -19,6 +19,7 @@ from storage.log.stamped_run import StampedRun
 from storage.log.write_behind import WriteBehindFile
 
 LEADER_EPOCHS_NAME = "leader-epochs"
+COMPACTED_NAME = "compacted"
 
 
 class LogState:

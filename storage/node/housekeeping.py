@@ -102,8 +102,8 @@ class Housekeeping:
                 keep_keyed_after_ms=keep_keyed_after_ms,
             )
         await log.retain(
-            retention_ms=config.retention_ms,
-            retention_bytes=config.retention_bytes,
+            retention_ms=config.retention_ms if config.is_retained else -1,
+            retention_bytes=config.retention_bytes if config.is_retained else -1,
             not_after_offset=removable_end,
             keep_keyed_after_ms=keep_keyed_after_ms,
         )

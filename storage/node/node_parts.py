@@ -5,6 +5,7 @@ from collections.abc import Callable
 from storage.delivery.partition_delivery import PartitionDelivery
 from storage.log.high_watermarks import HighWatermarks
 from storage.log.store import LogStore
+from storage.node.compaction.compactor import Compactor
 from storage.node.groups.delivery_snapshots import DeliverySnapshots
 from storage.node.groups.mapping_passages import MappingPassages
 from storage.node.groups.waiting import TopicReaders
@@ -13,6 +14,7 @@ from storage.node.partition.batch_cache import BatchCache
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.replicas.fetch_service import FetchService
 from storage.node.replicas.fetch_sessions import FetchSessions
+from storage.node.replicas.held_replicas import HeldReplicas
 from storage.node.replicas.isr_writer import IsrWriter
 from storage.node.replicas.opening import PartitionOpener
 from storage.node.replicas.replica_context import ReplicaContext
@@ -20,6 +22,23 @@ from storage.node.schedule.recurring_definitions import RecurringDefinitions
 from storage.node.schedule.schedule_keepers import ScheduleKeepers
 from storage.replication.assignment import ReplicaIdentity
 from storage.replication.replication_settings import ReplicationSettings
+
+
+def compactor_of(
+    ports: NodePorts, held: HeldReplicas, logs: LogStore, cache: BatchCache, settings: NodeSettings
+) -> Compactor:
+    """Of the replicas that the node holds."""
+    return Compactor(
+        lambda: held,
+        logs=logs,
+        metadata=ports.metadata,
+        cache=cache,
+        disk=ports.disk,
+        io=ports.io,
+        clock=ports.clock,
+        settings=settings.compaction,
+        producers_window_ms=settings.producers.window_ms,
+    )
 
 
 def replica_context(

@@ -18,7 +18,7 @@ from storage.node.housekeeping import Housekeeping
 from storage.node.known_groups import KnownGroups
 from storage.node.leader_reads import LeaderReads
 from storage.node.log_calls import LogCalls, positions_of
-from storage.node.node_parts import replica_context
+from storage.node.node_parts import compactor_of, replica_context
 from storage.node.node_ports import NodePorts
 from storage.node.offset_projection import OffsetProjection
 from storage.node.partition.batch_cache import BatchCache
@@ -134,6 +134,7 @@ class StorageNode:
         self._schedules = ScheduleCalls(self._partition, clock=ports.clock, settings=settings.schedule)
         self.redrives = RedriveHost(held, ports, self._starts, settings=settings.redrive, on_crashed=self._crash)
         self._housekeeping = self._make_housekeeping(ports.store)
+        self.compactor = compactor_of(ports, held, self.logs, self._cache, settings)
         self._deletions = DeletionCalls(ports.store, self._housekeeping.retain)
         self._tasks: list[asyncio.Task[None]] = []
         self._unsubscribe: Callable[[], None] = lambda: None
@@ -194,7 +195,13 @@ class StorageNode:
 
         self._unsubscribe = self._metadata.subscribe(metadata_changed)
         changed.set()  # for what changed between the first look and the subscription
-        for activity in (self._replicas.follow(changed), self._housekeeping.run(), self._watch_followers()):
+        activities = (
+            self._replicas.follow(changed),
+            self._housekeeping.run(),
+            self._watch_followers(),
+            self.compactor.run(),
+        )
+        for activity in activities:
             self._tasks.append(asyncio.get_running_loop().create_task(activity))
             self._tasks[-1].add_done_callback(self._task_ended)
         self._coordinators.open()

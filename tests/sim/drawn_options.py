@@ -23,6 +23,8 @@ DELAYED_SHARE = 0.4
 
 LETTER_SHARE = 0.25
 """Of the seeds, in which dead letters are sent back."""
+TABLE_SHARE = 0.25
+"""Of the seeds, in which a topic is compacted."""
 
 LASTING_SHARE = 0.3
 
@@ -95,6 +97,7 @@ def draw_embedded_options(seed: int) -> Options:
         lasting_faults=(),
         delayed=_delayed(seed, faults=misfortunes.faults),
         letters=_letters(seed),
+        table_messages=_table_messages(seed),
     )
 
 
@@ -152,6 +155,7 @@ def draw_cluster_options(seed: int) -> Options:
         lasting_faults=_lasting_faults(seed),
         delayed=_delayed(seed, faults=()),
         letters=_letters(seed),
+        table_messages=_table_messages(seed),
     )
 
 
@@ -215,6 +219,11 @@ def _on_exhausted(seed: int, mode: GroupMode) -> Exhausted:
     """Drawn apart from the others, so that seeds of before stay what they were."""
     is_blocking = random.Random(f"on exhaustion {mode.value} {seed}").random() < BLOCKING_SHARE
     return Exhausted.BLOCK if is_blocking else Exhausted.DEAD_LETTER
+
+
+def _table_messages(seed: int) -> int:
+    rng = random.Random(f"table {seed}")
+    return rng.choice((60, 150)) if rng.random() < TABLE_SHARE else 0
 
 
 def _with_order(server: ServerOptions) -> ServerOptions:

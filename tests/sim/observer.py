@@ -22,10 +22,12 @@ from tests.sim.cluster.machines import NodeMachine
 from tests.sim.cluster.store_observer import StoreObserver
 from tests.sim.history import LeftForLater, LogRead, ProgressRead, ReadRecord
 from tests.sim.process import Process, ProcessDiedError
-from tests.sim.queue_label import LETTERS, RETURNED, queue_label
+from tests.sim.queue_label import LETTERS, RETURNED, TABLE, queue_label
 
 _Leader = tuple[NodeMachine, Process]
 READ_BYTES = 20_000
+UNJUDGED = frozenset({LETTERS, RETURNED, TABLE})
+"""Topics that have a judge of their own."""
 PATIENCE_S = 5.0
 PAUSE_S = 0.1
 
@@ -56,7 +58,7 @@ class Observer:
     def places(self) -> list[tuple[str, int]]:
         """Of all partitions that clients can ask for, and that nobody else sees to."""
         topics = self._store.topics.values()
-        others = {topic.id for topic in topics if is_internal(topic.name) or topic.name in {LETTERS, RETURNED}}
+        others = {topic.id for topic in topics if is_internal(topic.name) or topic.name in UNJUDGED}
         return sorted(place for place in self._store.partitions if place[0] not in others)
 
     async def _look_at(self, place: tuple[str, int]) -> list[ProgressRead]:

@@ -217,6 +217,8 @@ class Options:
     """Messages that are sent for later."""
     letters: int = 0
     """Dead letters that jobs send back."""
+    table_messages: int = 0
+    """Messages that are sent to a topic beside the others which keeps the last of each key."""
 
     @property
     def dedup_is_exact(self) -> bool:

@@ -6,6 +6,9 @@ LETTERS = "letters"
 RETURNED = "returned"
 """Dead letters, and where jobs send them: who sends and begins these reads them, and nobody else does."""
 
+TABLE = "table"
+"""The topic that keeps the last message of each key."""
+
 
 def queue_label(name: str, topic_id: str) -> str:
     return f"{name} {topic_id}" if name == PASSING else name

@@ -36,6 +36,7 @@ from tests.sim.cluster.passing_judgement import judge_passing
 from tests.sim.cluster.passing_topic import GROUP as PASSING_GROUP
 from tests.sim.cluster.passing_topic import PassingTopic
 from tests.sim.cluster.store_observer import StoreObserver, watching
+from tests.sim.cluster.table_topic import TableJudge, create_table
 from tests.sim.cluster.topology import Topology
 from tests.sim.cluster.watermarks import Watermarks
 from tests.sim.consumer import Consumer
@@ -121,6 +122,7 @@ class World:
         )
         self.passing = PassingTopic(machine_around, self.around, self.store, administrator)
         self.letters = LetterTopics(machine_around, self.around, administrator)
+        self.table = TableJudge(self.around)
         self.observer = Observer(self.hardware, self.store, self.around)
         self.inspector = Inspector(self.store, self.coverage)
         self.watermarks = Watermarks(self.hardware)
@@ -218,6 +220,7 @@ class World:
                     replication_factor=options.replication_factor,
                 )
             )
+            await machine.process.call(create_table(gateway.topics, options, config))
             shared = [*self._shared_groups, PASSING_GROUP] if self.options.deletions else self._shared_groups
             groups = dict.fromkeys(shared, (GroupMode.SHARED, settings))
             groups |= {group.name: (group.mode, group.settings(settings)) for group in options.ordered_groups}
@@ -276,6 +279,8 @@ class World:
         if self.options.delayed:
             later = Scheduler("later", QUEUE, self.around).run(self.options.delayed, self.options.duration_ms / 1000)
             self._producers.append(asyncio.create_task(later))
+        if self.options.table_messages:
+            self._producers.append(asyncio.create_task(self.table.writer.run(self.options.table_messages)))
         return [*self._producers, *self._consumers(), *map(asyncio.create_task, looking)]
 
     def _topic(self) -> Topic:
@@ -466,6 +471,7 @@ class World:
         self._has_final_looks = True
         for machine in self.hardware.nodes.values():
             await self.inspector.look(machine)
+            await self.table.look(machine)
         await self.observer.look(is_final=True)
         await self.hardware.rest()
         self.hardware.keep_up()
@@ -480,6 +486,7 @@ class World:
             await self.observer.read_progress(self.store.partitions[place], is_final=True)
         for machine in self.hardware.nodes.values():
             await self.inspector.look(machine)
+            await self.table.look(machine)
         await self.hardware.rest()
 
     async def _all_answer(self) -> bool:
@@ -501,6 +508,7 @@ class World:
         self.violations += self.watermarks.violations
         self.violations += self.availability.violations
         self.violations += self.letters.violations
+        self.violations += self.table.violations
         self.violations += judge_passing(
             self.history.where(lambda event: is_passing(getattr(event, "queue", PASSING))),
             self.passing.lives(),

@@ -12,6 +12,14 @@ from acklog.command.partition_view import partition_table
 from acklog.command.quantities import count_text, limit_text, parse_duration_ms, parse_size_bytes, size_text
 from acklog.command.session import Session, session_of
 from acklog.command.times import ago_text
+from acklog.command.topic_compaction import (
+    CleanupPolicyOption,
+    MaxCompactionLagOption,
+    MinCompactionLagOption,
+    TombstoneRetentionOption,
+    add_compaction,
+    compaction_rows,
+)
 from acklog.command.tree import CommandTyper
 from acklog.command.views import Cell, Column, Fields, Table
 from acklog.wire.limits import PARTITIONS_MAX, REPLICAS_MAX
@@ -132,6 +140,10 @@ def create(
     replicas: ReplicasOption = None,
     min_in_sync: MinInSyncOption = None,
     max_replica_lag: ReplicaLagOption = None,
+    cleanup_policy: CleanupPolicyOption = None,
+    min_compaction_lag: MinCompactionLagOption = None,
+    max_compaction_lag: MaxCompactionLagOption = None,
+    tombstone_retention: TombstoneRetentionOption = None,
 ) -> None:
     """Create a topic. One that is there already with these settings is fine."""
     from acklog.errors import TopicExists
@@ -139,6 +151,7 @@ def create(
     session = session_of(context)
     changes = _changes(retention, retention_size, retention_mode, segment_size, dedup_window)
     _add_replication(changes, min_in_sync, max_replica_lag)
+    add_compaction(changes, cleanup_policy, min_compaction_lag, max_compaction_lag, tombstone_retention)
     with session.client() as client:
         is_there = _is_there(client, topic)
         try:
@@ -167,6 +180,10 @@ def update(
     replicas: ReplicasOption = None,
     min_in_sync: MinInSyncOption = None,
     max_replica_lag: ReplicaLagOption = None,
+    cleanup_policy: CleanupPolicyOption = None,
+    min_compaction_lag: MinCompactionLagOption = None,
+    max_compaction_lag: MaxCompactionLagOption = None,
+    tombstone_retention: TombstoneRetentionOption = None,
     yes: DataLossOption = False,
 ) -> None:
     """Change settings of a topic. What is not named stays."""
@@ -175,6 +192,7 @@ def update(
     session = session_of(context)
     changes = _changes(retention, retention_size, retention_mode, segment_size, dedup_window)
     _add_replication(changes, min_in_sync, max_replica_lag)
+    add_compaction(changes, cleanup_policy, min_compaction_lag, max_compaction_lag, tombstone_retention)
     if partitions is None and replicas is None and not changes:
         raise UsageError("nothing is to be changed", hint="Name a setting, such as --retention 3d or --partitions 16.")
     with session.client() as client:
@@ -270,6 +288,7 @@ def _fields(session: Session, topic: "TopicDescription") -> Fields:
         rows.append(("decommissioned", ", ".join(map(str, topic.decommissioned))))
     if config.retention != "time":
         rows.append(("retention", config.retention))
+    rows += compaction_rows(config)
     troubled = sum(state.problem is not None for state in topic.partition_states)
     if troubled:
         rows.append(("problems", Cell(f"{count_text(troubled, 'partition')} cannot be served", "bad")))

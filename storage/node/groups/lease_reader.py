@@ -1,9 +1,12 @@
 """The messages behind leases, as far as they can be read."""
 
+from collections.abc import Iterable, Sequence
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 from acklog.wire.limits import REQUEST_MESSAGES_MAX
 from acklog.wire.problems import ProblemCode
+from acklog.wire.record import Record
 from cluster.errors import ServerError
 from storage.delivery.group_in_partition import GroupInPartition
 from storage.delivery.leases import Lease, counted_attempt
@@ -16,13 +19,16 @@ _RECORD_OVERHEAD_BYTES = 64
 
 class ReadLeases(NamedTuple):
     """`surplus` are leases that go back: nothing was read for them, or their turn has not come. `damage` is why some
-    message is not among them; then the first `damaged_behind` offsets behind the last lease cannot be read either."""
+    message is not among them; then the first `damaged_behind` offsets behind the last lease cannot be read either.
+    `removed` are ranges of offsets, ascending, of which compaction has left nothing: those that were leased, and what
+    follows them."""
 
     messages: list[DeliveredMessage]
     size_bytes: int
     surplus: list[Lease]
     damage: ServerError | None
     damaged_behind: int
+    removed: Sequence[tuple[int, int]] = ()
 
 
 class LeaseReader:
@@ -47,6 +53,7 @@ class LeaseReader:
         readable_end = self._host.readable_end
         damage: ServerError | None = None
         base, end, damaged, damaged_end = 0, 0, 0, 0
+        removed: list[tuple[int, int]] = []
         for index, lease in enumerate(leases):
             offset = lease.offset
             if not base <= offset < end:
@@ -65,14 +72,18 @@ class LeaseReader:
                     damage, damaged, damaged_end = error, offset, end_of_damage(error, offset)
                     if group.passes_damage:
                         continue
-                    return ReadLeases(found, size_bytes, leases[index if found else index + 1 :], damage, 0)
+                    return ReadLeases(
+                        found, size_bytes, leases[index if found else index + 1 :], damage, 0, _ascending(removed)
+                    )
                 base, end = header.base_offset, header.next_offset
             record = records[offset - base]
             if record is None:
+                if not removed or offset >= removed[-1][1]:
+                    removed.append((offset, offset + _gap_at(records, offset - base)))
                 continue
             length = len(record.body) + _RECORD_OVERHEAD_BYTES
             if len(found) == max_messages or (size_bytes + length > max_bytes and (found or not is_first)):
-                return ReadLeases(found, size_bytes, leases[index:], damage, 0)
+                return ReadLeases(found, size_bytes, leases[index:], damage, 0, _ascending(removed))
             size_bytes += length
             found.append(
                 DeliveredMessage(
@@ -87,7 +98,23 @@ class LeaseReader:
                 )
             )
         damaged_behind = max(min(damaged_end - leases[-1].offset - 1, REQUEST_MESSAGES_MAX), 0)
-        return ReadLeases(found, size_bytes, [], damage, damaged_behind)
+        return ReadLeases(found, size_bytes, [], damage, damaged_behind, _ascending(removed))
+
+
+def _gap_at(records: Sequence[Record | None], at: int) -> int:
+    """How many are missing from there on."""
+    return sum(1 for _ in takewhile(lambda record: record is None, islice(records, at, None)))
+
+
+def _ascending(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Each offset once: what came back is leased before what is in front of it."""
+    joined: list[tuple[int, int]] = []
+    for start, end in sorted(ranges):
+        if joined and start < joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined
 
 
 def end_of_damage(damage: ServerError, offset: int) -> int:

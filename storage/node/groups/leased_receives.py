@@ -10,6 +10,7 @@ from cluster.ports.clock import Clock
 from storage.delivery.group_delivery import GroupDelivery
 from storage.delivery.group_in_partition import GroupInPartition
 from storage.delivery.leases import Lease
+from storage.delivery.passed_over import pass_over_gap
 from storage.delivery.receipts import ReceiptClaim
 from storage.delivery.records import unpack_ranges
 from storage.node.groups.delivery_host import DeliveryHost
@@ -74,26 +75,31 @@ class LeasedReceives:
         is_first: bool,
         wall: int,
     ) -> Share:
-        """Lease messages below `wall` and read them. The first message of an answer is given whatever its size.
+        """Lease messages below `wall` and read them. The first message of an answer is given whatever its size. What
+        compaction has removed is passed over, durably, before anything behind it is given.
 
         Raises ServerError: RECORDS_CORRUPT (the damaged messages stay leased, so that they are tried again later, and
         do not hide the others from groups that pass them), STORAGE_FAILED, UNAVAILABLE (this leader may be over).
         """
         visibility_ms = settings.visibility_ms if request.visibility_ms is None else request.visibility_ms
-        damage, wanted, has_more = None, max_messages, False
+        damage, wanted, has_more, is_passing = None, max_messages, False, False
         for _ in range(self._damaged_batches_max):
             leases, has_more = await self._find(state, request, settings, wanted, visibility_ms, wall)
             if not leases:
+                is_passing = False
                 break
             self._steps.arm_at(self._clock.monotonic_ms() + visibility_ms)
             found = await self._read(request, state, leases, max_messages, max_bytes, is_first)
-            if found.messages or found.damage is None:
+            is_passing = bool(found.removed)
+            if found.messages or (found.damage is None and not is_passing):
                 may_have_more = bool(found.surplus) or len(leases) == wanted
                 return Share(found.messages, found.size_bytes, may_have_more)
             damage, wanted = found.damage, max_messages + found.damaged_behind
         if damage is not None:
             raise damage
-        return Share([], 0, True) if has_more else NOTHING
+        if is_passing:
+            self._on_returned(state.group_id, self._host.partition)  # it gives way, and goes on later
+        return Share([], 0, True) if has_more or is_passing else NOTHING
 
     async def _find(
         self,
@@ -134,6 +140,9 @@ class LeasedReceives:
             found = await self._leased.read(
                 state, leases, max_messages=max_messages, max_bytes=max_bytes, is_first=is_first
             )
+            if found.removed:
+                self._delivery.record_passed_over(state)
+                await self._delivery.commit(pass_over_gap(state.state, found.removed))
         except (ServerError, asyncio.CancelledError):
             self.release(state, leases)
             raise

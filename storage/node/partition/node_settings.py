@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from storage.compaction.compaction_settings import CompactionSettings
 from storage.delivery.delivery_settings import DeliverySettings
 from storage.groups.coordinator_settings import CoordinatorSettings
 from storage.log.log_settings import LogStoreSettings
@@ -91,6 +92,8 @@ class NodeSettings:
     """A partition's delivery log is snapshotted and trimmed when it has grown by this much."""
 
     delivery_segment_bytes: int = 8 * 1024 * 1024
+
+    compaction: CompactionSettings = field(default_factory=CompactionSettings)
 
     schedule: ScheduleSettings = field(default_factory=ScheduleSettings)
 

@@ -9,11 +9,13 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from acklog.wire.compacted_batch import stored_records
 from app.processes.cluster_node import ClusterNode
 from cluster.errors import ServerError
 from storage.disk.port import Buffer
 from storage.log.log_table import LOGS, LogKind
 from storage.log.partition_log import PartitionLog
+from storage.log.segment_reader import StoredBatch
 from storage.node.replicas.replica_host import ReplicaHost
 from storage.replication.replica_events import Role
 from tests.sim.cluster.machines import NodeMachine
@@ -114,6 +116,9 @@ class Inspector:
                 return
             for batch in found:
                 offset = batch.header.next_offset
+                if host.topic.config.is_compacted and kind == LogKind.MESSAGES:
+                    self._agree_on_what_is_left(name, batch, committed, machine.node_id)
+                    continue
                 seen = Seen(offset, batch.header.leader_epoch, checksum_of(batch.data), machine.node_id)
                 self._agree(name, batch.header.base_offset, seen, committed)
             self._compared[replica] = offset
@@ -131,6 +136,14 @@ class Inspector:
                 f"{machine.name} is in sync ({host.role.value}) at {name} in epoch {host.leader_epoch} "
                 f"with a log up to {log_end}, node {committed.node_id} had committed {committed.end}"
             )
+
+    def _agree_on_what_is_left(self, name: LogName, batch: StoredBatch, committed: Committed, node_id: int) -> None:
+        """Each replica compacts for itself: what it has is what others have, or had, at the same offset."""
+        header = batch.header
+        for each in stored_records(batch.data, header)[1]:
+            offset = header.base_offset + each.index
+            checksum = checksum_of(bytes(each.content))
+            self._agree(name, offset, Seen(offset + 1, header.leader_epoch, checksum, node_id), committed)
 
     def _agree(self, name: LogName, base_offset: int, seen: Seen, committed: Committed) -> None:
         first = committed.batches.setdefault(base_offset, seen)

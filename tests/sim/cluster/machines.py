@@ -19,6 +19,7 @@ from cluster.errors import ServerError
 from cluster.life.election import ElectionSettings
 from cluster.life.registration_settings import RegistrationSettings
 from cluster.ports.coordination import CoordinationError, CoordinationStore
+from storage.compaction.compaction_settings import CompactionSettings
 from storage.groups.coordinator_settings import CoordinatorSettings
 from storage.log.keys import PARTITIONS_DIRECTORY
 from storage.log.log_settings import LogStoreSettings
@@ -431,5 +432,8 @@ def node_settings(options: ServerOptions) -> NodeSettings:
         dead_letter_retry_ms=500,
         retention_interval_ms=3_000,
         projection_interval_ms=200,
+        compaction=CompactionSettings(
+            look_interval_ms=300, bytes_per_second=100_000, step_bytes=300, keys_bytes_max=900, dirty_ratio_min=0.2
+        ),
         coordinator=CoordinatorSettings(log_bytes_max=2_000, reopen_pause_ms=200),
     )

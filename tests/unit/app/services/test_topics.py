@@ -49,6 +49,8 @@ async def test_patch_changes_what_it_names(client: httpx2.AsyncClient, world: Me
         ({"retentionBytes": 1 << 40}, "config.retentionBytes"),
         ({"retention": "untilAcked"}, "config.retention"),
         ({"segmentBytes": 1 << 20}, "config.segmentBytes"),
+        ({"cleanupPolicy": "compact"}, "config.cleanupPolicy"),
+        ({"cleanupPolicy": "compact,delete"}, "config.cleanupPolicy"),
     ],
 )
 async def test_a_change_that_can_delete_messages_says_so(

@@ -1,0 +1,289 @@
+"""A node that compacts a topic: what is left, and what readers and groups of each mode make of it."""
+
+import dataclasses
+
+import msgspec
+import pytest
+
+from acklog.wire.batch import encode_batch
+from acklog.wire.compacted_batch import decode_remaining
+from acklog.wire.log_page import verified
+from acklog.wire.problems import ProblemCode
+from acklog.wire.record import Record
+from cluster.errors import ServerError
+from cluster.model.values import CleanupPolicy, GroupMode, GroupSettings, Topic
+from storage.compaction.compaction_settings import CompactionSettings
+from storage.log.log_table import LogKind
+from storage.replication.messages import PartitionId
+from storage.rpc.inspect_messages import InspectRequest
+from storage.rpc.messages import ProduceRequest, RecordsRequest
+from tests.support.compaction import table, tombstone, value
+from tests.support.simulated_node import SMALL, SimulatedNode, with_node
+
+QUICK = dataclasses.replace(
+    SMALL, compaction=CompactionSettings(look_interval_ms=1_000, step_bytes=500, dirty_ratio_min=0.3)
+)
+KEYS = 5
+
+
+async def compacted_topic(sim: SimulatedNode, **config: object) -> Topic:
+    settings = {"cleanup_policy": CleanupPolicy.COMPACT, "segment_bytes": 600, "dedup_window_ms": 0, **config}
+    return await sim.topic(**settings)
+
+
+async def send(sim: SimulatedNode, topic: Topic, *records: Record) -> None:
+    await sim.node.produce(ProduceRequest(topic.id, 0, encode_batch(list(records))))
+
+
+async def fill(sim: SimulatedNode, topic: Topic, first: int, count: int) -> None:
+    for number in range(first, first + count):
+        await send(sim, topic, value(f"k{number % KEYS}", str(number)))
+
+
+async def records(sim: SimulatedNode, topic: Topic) -> dict[int, Record]:
+    found: dict[int, Record] = {}
+    offset = 0
+    while True:
+        answer = await sim.node.records(RecordsRequest(topic.id, 0, offset))
+        for at, header in verified(answer.batches):
+            left = enumerate(decode_remaining(answer.batches, header, at), header.base_offset)
+            found.update((number, record) for number, record in left if record is not None)
+        if answer.next_offset == offset:
+            return found
+        offset = answer.next_offset
+
+
+async def settle_down(sim: SimulatedNode) -> None:
+    await sim.clock.sleep(5_000)
+
+
+def test_the_latest_of_each_key_is_left_and_offsets_stay() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic = await compacted_topic(sim)
+        await fill(sim, topic, 0, 100)
+        before = await records(sim, topic)
+        await settle_down(sim)
+        after = await records(sim, topic)
+        assert table(after) == table(before)
+        assert len(after) < 40
+        assert after.items() <= before.items()
+        assert sim.node.compactor.figures.bytes_reclaimed > 0
+        positions = await sim.positions(topic)
+        assert (positions.log_start, positions.high_watermark) == (0, 100)
+        with pytest.raises(ServerError) as gone:
+            await sim.node.inspect(InspectRequest(topic.id, 0, 0, 1))
+        assert gone.value.code is ProblemCode.MESSAGE_EXPIRED
+        await sim.stop()
+        await sim.start()
+        assert await records(sim, topic) == after
+
+    with_node(main, QUICK)
+
+
+def test_a_topic_without_the_policy_is_left_alone() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic = await sim.topic(segment_bytes=600)
+        await fill(sim, topic, 0, 60)
+        await settle_down(sim)
+        assert len(await records(sim, topic)) == 60
+
+    with_node(main, QUICK)
+
+
+def test_whoever_reads_at_the_head_sees_every_message_within_the_least_lag() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic = await compacted_topic(sim, min_compaction_lag_ms=60_000)
+        await fill(sim, topic, 0, 60)
+        await sim.clock.sleep(50_000)
+        assert len(await records(sim, topic)) == 60
+        await sim.clock.sleep(20_000)
+        assert len(await records(sim, topic)) < 30
+
+    with_node(main, QUICK)
+
+
+def test_the_active_segment_is_compacted_after_the_greatest_lag() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic = await compacted_topic(sim, segment_bytes=1_000_000, max_compaction_lag_ms=60_000)
+        await fill(sim, topic, 0, 20)
+        await sim.clock.sleep(50_000)
+        assert len(await records(sim, topic)) == 20
+        await sim.clock.sleep(20_000)
+        assert sorted(await records(sim, topic)) == [15, 16, 17, 18, 19]
+
+    with_node(main, QUICK)
+
+
+def test_who_asks_gets_all_of_it_compacted_however_little_that_is() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic = await compacted_topic(sim, segment_bytes=1_000_000)
+        await fill(sim, topic, 0, 20)
+        await settle_down(sim)
+        assert len(await records(sim, topic)) == 20
+        partition = PartitionId(topic.id, 0)
+        sim.node.compactor.ask(partition)
+        await settle_down(sim)
+        assert not sim.node.compactor.is_asked(partition)
+        assert sorted(await records(sim, topic)) == [15, 16, 17, 18, 19]
+        [replica] = sim.node.replicas()
+        assert (await sim.node.compactor.plan(replica)).dirty_bytes == 0
+
+    with_node(main, QUICK)
+
+
+def test_a_tombstone_goes_so_long_after_it_was_met() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic = await compacted_topic(sim, tombstone_retention_ms=60_000, max_compaction_lag_ms=1_000)
+        await send(sim, topic, value("gone", "1"))
+        await fill(sim, topic, 0, 10)
+        await send(sim, topic, tombstone("gone"))
+        await fill(sim, topic, 10, 10)
+        await sim.clock.sleep(10_000)
+        left = await records(sim, topic)
+        assert 0 not in left
+        assert left[11].is_tombstone
+        await sim.stop()
+        await sim.start()
+        await sim.clock.sleep(45_000)
+        assert 11 in await records(sim, topic)
+        await sim.clock.sleep(20_000)
+        assert 11 not in await records(sim, topic)
+        assert "gone" not in table(await records(sim, topic))
+
+    with_node(main, QUICK)
+
+
+def test_more_keys_than_fit_into_memory_take_more_passes() -> None:
+    settings = dataclasses.replace(QUICK, compaction=dataclasses.replace(QUICK.compaction, keys_bytes_max=500))
+
+    async def main(sim: SimulatedNode) -> None:
+        topic = await compacted_topic(sim, max_compaction_lag_ms=1_000)
+        await fill(sim, topic, 0, 60)
+        await sim.clock.sleep(60_000)
+        assert sorted(await records(sim, topic)) == [55, 56, 57, 58, 59]
+        assert sim.node.compactor.figures.passes > 10
+
+    with_node(main, settings)
+
+
+@pytest.mark.parametrize("mode", [GroupMode.SHARED, GroupMode.KEY_ORDERED])
+@pytest.mark.parametrize("restarts", [False, True])
+def test_groups_pass_over_what_was_removed_durably(mode: GroupMode, restarts: bool) -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic = await compacted_topic(sim, max_compaction_lag_ms=1_000)
+        group = await sim.groups.create("workers", mode=mode, settings=GroupSettings())
+        await fill(sim, topic, 0, 100)
+        [first] = (await sim.receive(topic, group, max_messages=1)).messages
+        await sim.clock.sleep(10_000)
+        assert await sim.settle("ack", topic, group, [first]) == [""], "who has one may still say that it is done"
+        received = []
+        for _ in range(20):
+            if restarts:
+                await sim.stop()
+                await sim.start()
+            answer = await sim.receive(topic, group, max_messages=2)
+            received += [message.offset for message in answer.messages]
+            if answer.messages:
+                await sim.settle("ack", topic, group, answer.messages)
+            if len(received) == KEYS:
+                break
+        assert sorted(received) == [95, 96, 97, 98, 99]
+        [position] = (await sim.positions(topic)).groups
+        assert (position.progress, position.lost, position.dead_lettered) == (100, 0, 0)
+
+    with_node(main, QUICK)
+
+
+def test_a_message_that_was_out_and_is_removed_is_done_when_it_comes_back() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic = await compacted_topic(sim, max_compaction_lag_ms=1_000)
+        group = await sim.group(max_attempts=2)
+        await fill(sim, topic, 0, 50)
+        first = (await sim.receive(topic, group, max_messages=3)).messages
+        await sim.clock.sleep(10_000)
+        await sim.settle("nack", topic, group, first)
+        await sim.clock.sleep(10_000)
+        received = []
+        for _ in range(10):
+            answer = await sim.receive(topic, group, max_messages=10)
+            received += [message.offset for message in answer.messages]
+            if answer.messages:
+                await sim.settle("ack", topic, group, answer.messages)
+        assert sorted(received) == [45, 46, 47, 48, 49]
+        [position] = (await sim.positions(topic)).groups
+        assert (position.progress, position.in_flight) == (50, 0)
+
+    with_node(main, QUICK)
+
+
+def test_a_letter_of_what_was_removed_is_not_written() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic = await compacted_topic(sim, max_compaction_lag_ms=1_000)
+        group = await sim.group(max_attempts=1)
+        await fill(sim, topic, 0, 50)
+        first = (await sim.receive(topic, group, max_messages=3)).messages
+        await sim.clock.sleep(10_000)
+        await sim.settle("nack", topic, group, first)
+        await sim.clock.sleep(20_000)
+        [position] = (await sim.positions(topic)).groups
+        assert position.progress == 3
+        assert [each.name for each in sim.metadata.topics()] == [topic.name], "there is no topic of dead letters"
+
+    with_node(main, QUICK)
+
+
+def test_a_batch_that_comes_again_is_still_known() -> None:
+    """R19, R28."""
+
+    async def main(sim: SimulatedNode) -> None:
+        topic = await compacted_topic(sim, max_compaction_lag_ms=1_000, dedup_window_ms=60_000)
+        request = lambda: ProduceRequest(  # noqa: E731
+            topic.id, 0, encode_batch([value("k0", "x")], producer_id=77, producer_epoch=0, base_sequence=5)
+        )
+        first = await sim.node.produce(request())
+        await fill(sim, topic, 0, 50)
+        await sim.clock.sleep(10_000)
+        assert 0 not in await records(sim, topic)
+        await sim.stop()
+        await sim.start()
+        again = request()
+        again.is_retry = True
+        assert (await sim.node.produce(again)).base_offset == first.base_offset
+        assert (await sim.positions(topic)).high_watermark == 51
+
+    with_node(main, QUICK)
+
+
+def test_a_checkpoint_that_is_damaged_or_gone_costs_a_pass_and_nothing_else() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        topic = await compacted_topic(sim, max_compaction_lag_ms=1_000)
+        await fill(sim, topic, 0, 50)
+        await sim.clock.sleep(10_000)
+        after = await records(sim, topic)
+        await sim.stop()
+        [replica_directory] = {path.rpartition("/")[0] for path in sim.disk.files() if path.endswith("/compacted")}
+        sim.disk.bit_rot(f"{replica_directory}/compacted", 17, 1)
+        await sim.start()
+        await sim.clock.sleep(10_000)
+        assert await records(sim, topic) == after
+        [replica] = sim.node.replicas()
+        assert (await sim.node.compactor.plan(replica)).dirty_bytes == 0
+        assert not replica.logs[LogKind.MESSAGES].damage
+
+    with_node(main, QUICK)
+
+
+def test_retention_removes_what_is_old_only_where_the_policy_says_so() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        kept = await compacted_topic(sim, retention_ms=20_000)
+        await fill(sim, kept, 0, 30)
+        await sim.clock.sleep(40_000)
+        assert (await sim.positions(kept)).log_start == 0
+        await sim.topics.update(
+            kept.name,
+            config=lambda config: msgspec.structs.replace(config, cleanup_policy=CleanupPolicy.COMPACT_AND_DELETE),
+        )
+        await sim.clock.sleep(10_000)
+        assert (await sim.positions(kept)).log_start == 30
+
+    with_node(main, QUICK)
