@@ -14,9 +14,10 @@ class ImpairedNodes:
         self._nodes: frozenset[int] = frozenset()
 
     def tell(self, replicas: Iterable[ReplicaHost], nodes: Iterable[NodeRegistration]) -> None:
-        """Again and again while there are any, as replicas come and go; and once when there are none any more."""
+        """Again and again while there are any, as replicas come and go; and once when others are, or none any more:
+        also to who is alone, as he may not always be."""
         before, self._nodes = self._nodes, frozenset(each.node_id for each in nodes if each.has_impaired_storage)
         if before or self._nodes:
             for replica in replicas:
-                if replica.is_replicated:
+                if replica.is_replicated or self._nodes != before:
                     replica.step(NodesImpaired(self._nodes))
