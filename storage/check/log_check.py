@@ -111,13 +111,11 @@ class LogCheck:
         return bases
 
     def _look_at_names(self, names: list[str]) -> None:
-        known = {LEADER_EPOCHS_NAME}
+        known = {LEADER_EPOCHS_NAME, COMPACTED_NAME}
         if self._key.directory == self._key.partition_directory:
             known |= own_directories()
         if self._spec.has_state:
             known.add(SNAPSHOT_NAME)
-        if self._key.kind == LogKind.MESSAGES:
-            known.add(COMPACTED_NAME)
         for name in names:
             path = f"{self._key.directory}/{name}"
             stem = name.removesuffix(INDEX_SUFFIX)
