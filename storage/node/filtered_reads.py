@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from acklog.filters.message_filter import MessageFilter
 from acklog.wire.compacted_batch import decode_remaining
+from cluster.errors import ServerError
 from storage.log.partition_log import PartitionLog
 from storage.log.segment_reader import StoredBatch
 
@@ -25,11 +26,17 @@ async def read_filtered(
     log: PartitionLog, message_filter: MessageFilter, offset: int, *, max_bytes: int, until: int
 ) -> FilteredRead:
     """From `offset` to `until`, up to `max_bytes` of batches, one in any case where one matches. Raises ServerError as
-    the log does."""
+    the log does, where that is so at `offset`: what is in front of damage is given first (rule R40)."""
     read = FilteredRead([], offset)
     scanned_bytes = size_bytes = 0
     while read.next_offset < until and scanned_bytes < SCANNED_BYTES_MAX:
-        for stored in await log.read(read.next_offset, max_bytes=READ_BYTES, until=until):
+        try:
+            found = await log.read(read.next_offset, max_bytes=READ_BYTES, until=until)
+        except ServerError:
+            if read.next_offset == offset:
+                raise
+            return read
+        for stored in found:
             if holds_match(stored, message_filter):
                 size_bytes += stored.header.length
                 if read.batches and size_bytes > max_bytes:

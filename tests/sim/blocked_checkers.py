@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from cluster.model.values import GroupMode
 from tests.sim.checkers import LeasePlace, final_log, lease_place_of
 from tests.sim.decisions import Decisions
-from tests.sim.delivery_checkers import is_done, last_ends_that_went_well, lost_answers
+from tests.sim.delivery_checkers import is_done, last_ends_that_went_well, lost_answers, was_passed_over
+from tests.sim.filters_in_force import FiltersInForce
 from tests.sim.history import (
     BlockedListed,
     DecidersRested,
@@ -91,7 +92,7 @@ class OthersGoOn:
     def _left_undone(self, history: History, rested: DecidersRested) -> Iterator[str]:
         until_then = history.where(lambda event: event.began_ms <= rested.ended_ms)
         ends_ms, seeks, lost = last_ends_that_went_well(until_then), Seeks(until_then), lost_answers(until_then)
-        key_of, log, walls = keys_of(history), final_log(history), _Walls(history)
+        key_of, log, walls, filters = keys_of(history), final_log(history), _Walls(history), FiltersInForce(until_then)
         blocked = [each for each in until_then.of(BlockedListed) if each.began_ms >= rested.began_ms]
         for group, queue in self._places:
             left: list[tuple[LeasePlace, ReadRecord]] = []
@@ -102,6 +103,7 @@ class OthersGoOn:
                     for record in records
                     if name == queue
                     and not is_done(place := (group, queue, partition, record.offset), ends_ms, seeks)
+                    and not was_passed_over(place, record.uid, filters, seeks)
                     and not any(is_held_by(self._groups, record.offset, key_of.get(record.uid), by) for by in holding)
                     and not any(walls.hold_up(place, by) for by in blocked if (by.group, by.queue) == (group, queue))
                 ]

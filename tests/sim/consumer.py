@@ -12,6 +12,7 @@ from acklog.wire.identifiers import parse_message_id, parse_receipt
 from cluster.model.values import GroupMode
 from tests.sim.clients import LONGEST_WAIT_S, Surroundings, items_of, outcome_of
 from tests.sim.explicit_member import ExplicitMember
+from tests.sim.filters import FILTERS, NO_FILTER
 from tests.sim.history import AutoAckedAnswerLost, Delivered, MemberAsked, Outcome, Settled
 from tests.sim.http_client import ConnectionLostError
 from tests.sim.queue_label import queue_label
@@ -58,6 +59,7 @@ class Consumer:
         self._member = member
         self._is_still_to_come = life.stands_still_ms < math.inf
         self._random = random.Random(f"{name} {around.options.seed}")
+        self._filter_random = random.Random(f"filters of {name} {around.options.seed}")
 
     async def run(self, until: Callable[[], bool]) -> None:
         while not until() and not self.is_dead:
@@ -101,6 +103,9 @@ class Consumer:
             query["visibilitySeconds"] = str(visibility_ms / 1000)
         if is_auto_acked:
             query["autoAck"] = "true"
+        text = self._own_filter()
+        if text:
+            query["filter"] = text
         began_ms = around.now_ms()
         is_leaving = self._chance(options.disconnect_probability)
         leave_after_s = self._random.uniform(0, wait_ms / 1000 + 0.01) if is_leaving else LONGEST_WAIT_S
@@ -126,10 +131,19 @@ class Consumer:
         if not document["messages"]:
             around.coverage[f"receive {document['reason']}"] += 1
         leased = [
-            self._note_delivery(message, began_ms, visibility_ms, body, is_auto_acked)
+            self._note_delivery(message, began_ms, visibility_ms, body, is_auto_acked, text)
             for message, body in zip(document["messages"], raw_bodies(answer.body), strict=True)
         ]
         return [] if is_auto_acked else leased
+
+    def _own_filter(self) -> str:
+        """What this receive wants of what its group wants. In the end somebody has to take the rest."""
+        if self._mode is not GroupMode.SHARED or self._around.calm:
+            return NO_FILTER
+        if self._filter_random.random() >= self._around.options.call_filter_probability:
+            return NO_FILTER
+        self._around.coverage["receives with a filter"] += 1
+        return self._filter_random.choice(FILTERS)
 
     def _note_asked(self, began_ms: float, outcome: Outcome) -> None:
         if self._mode is GroupMode.EXCLUSIVE:
@@ -151,7 +165,7 @@ class Consumer:
         )
 
     def _note_delivery(
-        self, message: dict[str, Any], began_ms: float, visibility_ms: int, body: str, is_auto_acked: bool
+        self, message: dict[str, Any], began_ms: float, visibility_ms: int, body: str, is_auto_acked: bool, text: str
     ) -> _Leased:
         place = parse_message_id(message["messageId"])
         receipt = parse_receipt(message.get("receipt", ""))
@@ -174,6 +188,7 @@ class Consumer:
             serial=receipt.attempt if receipt else -1,
             visibility_ms=visibility_ms,
             is_auto_acked=is_auto_acked,
+            filter=text,
         )
         self._around.history.add(delivered)
         self._around.coverage["deliveries"] += 1

@@ -13,6 +13,7 @@ from tests.sim.checkers import (
     lease_place_of,
     receipt_order_of,
 )
+from tests.sim.filters_in_force import FiltersInForce
 from tests.sim.history import (
     AutoAckedAnswerLost,
     Decided,
@@ -192,9 +193,10 @@ class AttemptsAreLimited:
 
 
 class EverythingIsDoneInTheEnd:
-    """7, 13. After faults have stopped, every message of the log was acknowledged by each group (maybe in a request
-    whose answer was lost), or skipped by a seek, or is in the group's dead-letter topic; and the node says that nothing
-    is left. A seek back makes all of that void, but for dead letters, which nobody can date."""
+    """7, 13, R41. After faults have stopped, every message of the log was acknowledged by each group (maybe in a
+    request whose answer was lost), or skipped by a seek, or is in the group's dead-letter topic, or does not match a
+    filter that the group may have had; and the node says that nothing is left. A seek back makes all of that void, but
+    for dead letters, which nobody can date."""
 
     def __init__(self, *, dead_letter_queues: dict[tuple[str, str], str]) -> None:
         """`dead_letter_queues` names the dead-letter topic of each (group, queue)."""
@@ -204,6 +206,7 @@ class EverythingIsDoneInTheEnd:
         ends_ms = last_ends_that_went_well(history)
         seeks = Seeks(history)
         lost = lost_answers(history)
+        filters = FiltersInForce(history)
         log = final_log(history)
         violations = []
         for (group, queue), dead_letter_queue in sorted(self._dead_letter_queues.items()):
@@ -214,6 +217,7 @@ class EverythingIsDoneInTheEnd:
                 if name == queue
                 for record in records
                 if not is_done((group, queue, partition, record.offset), ends_ms, seeks) and record.uid not in dead
+                if not was_passed_over((group, queue, partition, record.offset), record.uid, filters, seeks)
             ]
             violations += missing[lost[group, queue] :]
         return violations + self._unfinished(history)
@@ -235,6 +239,12 @@ def is_done(place: LeasePlace, ends_ms: Mapping[LeasePlace, float], seeks: Seeks
     since_ms = -math.inf if back is None else back.began_ms
     is_handled = place in ends_ms and ends_ms[place] >= since_ms
     return is_handled or seeks.may_skip(place[:3], place[3], after_ms=since_ms)
+
+
+def was_passed_over(place: LeasePlace, uid: str, filters: FiltersInForce, seeks: Seeks) -> bool:
+    """Whether it may have been, after the last seek that went back to it."""
+    back = seeks.last_back(place[:3], place[3])
+    return filters.may_pass_over(place[0], uid, after_ms=-math.inf if back is None else back.began_ms)
 
 
 def lost_answers(history: History) -> Mapping[tuple[str, str], int]:

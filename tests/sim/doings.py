@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tests.sim.checkers import LeasePlace, final_log, lease_place_of, receipt_order_of
 from tests.sim.decisions import Decisions
+from tests.sim.filters_in_force import FiltersInForce
 from tests.sim.history import AutoAckedAnswerLost, Delivered, History, Outcome, ReadRecord, Settled
 from tests.sim.seeks import GroupPlace, Seeks, latest_ms
 
@@ -35,6 +36,7 @@ class Doings:
     ) -> None:
         self._seeks = Seeks(history)
         self._decisions = Decisions(history)
+        self._filters = FiltersInForce(history)
         self._groups = frozenset(groups)
         self._log = final_log(history)
         self.deliveries: dict[GroupPlace, dict[int, list[Delivered]]] = {}
@@ -95,6 +97,8 @@ class Doings:
         if message.offset < span.start or message.uid in self._dead.get(place[:2], ()):
             return True
         if self._first_lost_ms.get(place[:2], math.inf) <= before_ms:
+            return True
+        if self._filters.may_pass_over(place[0], message.uid, after_ms=span.since_ms, before_ms=before_ms):
             return True
         its_place = (*place, message.offset)
         if self._decisions.may_have_skipped(its_place, after_ms=span.since_ms, before_ms=before_ms):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from cluster.model.values import Exhausted, GroupMode
 from tests.sim.cluster.coordination import NO_FAULTS, CoordinationFaults
 from tests.sim.cluster.links import LinkSpeed
+from tests.sim.drawn_filters import with_filters
 from tests.sim.options import Deployment, Fault, LastingFault, Options, OrderedGroup, ServerOptions
 
 TOPOLOGY_SHARE = 0.3
@@ -61,7 +62,7 @@ def draw_embedded_options(seed: int) -> Options:
     """The options of `seed`. A topic has one replica, so nothing waits for another node."""
     server, misfortunes = _draw_server(seed)
     server = _with_order(server)
-    return Options(
+    options = Options(
         seed=seed,
         deployment=Deployment.EMBEDDED,
         server=server,
@@ -99,6 +100,7 @@ def draw_embedded_options(seed: int) -> Options:
         letters=_letters(seed),
         table_messages=_table_messages(seed),
     )
+    return with_filters(options)
 
 
 def draw_cluster_options(seed: int) -> Options:
@@ -114,7 +116,7 @@ def draw_cluster_options(seed: int) -> Options:
     min_insync_replicas = rng.choice((2, 2, 2, 1)) if replication_factor >= 3 else 1
     fetch_wait_ms = rng.choice((50, 200, 500))
     joins, leaves = _topology(seed, spare_nodes=nodes - replication_factor)
-    return Options(
+    options = Options(
         seed=seed,
         deployment=Deployment.CLUSTER,
         server=_with_order(replace(_server_of_a_cluster(seed, rng), acks=_acks(seed, replication_factor))),
@@ -157,6 +159,7 @@ def draw_cluster_options(seed: int) -> Options:
         letters=_letters(seed),
         table_messages=_table_messages(seed),
     )
+    return with_filters(options)
 
 
 def _topology(seed: int, *, spare_nodes: int) -> tuple[int, int]:

@@ -39,6 +39,8 @@ class Sent(Event, frozen=True, kw_only=True):
     outcome: Outcome
     code: str = ""
     key: str | None = None
+    tags: list[str] = []
+    headers: dict[str, str] = {}
     dedup_id: str | None = None
     partition: int = -1
     offset: int = -1
@@ -49,7 +51,8 @@ class Delivered(Event, frozen=True, kw_only=True):
     """One message of an answer to a receive that a client got whole. `visibility_ms` is the lease's length.
 
     (generation, leader epoch, serial) are the receipt's, `attempt` counts; `is_auto_acked` messages have none. A
-    `serial` rises with every lease of the message under one leader; -1 where only the attempt is known.
+    `serial` rises with every lease of the message under one leader; -1 where only the attempt is known. `filter` is the
+    receive's own.
     """
 
     group: str
@@ -66,6 +69,7 @@ class Delivered(Event, frozen=True, kw_only=True):
     serial: int = -1
     visibility_ms: int = 0
     is_auto_acked: bool = False
+    filter: str = ""
 
 
 class Settled(Event, frozen=True, kw_only=True):
@@ -161,6 +165,14 @@ class Resumed(Event, frozen=True, kw_only=True):
     outcome: Outcome
 
 
+class FilterChanged(Event, frozen=True, kw_only=True):
+    """A group was to have this filter from then on; "": none."""
+
+    group: str
+    filter: str
+    outcome: Outcome
+
+
 class PartitionOwned(Event, frozen=True, kw_only=True):
     """Who has which partition by which number, as the group's coordinator tells it. `instance` is which process of a
     static name."""
@@ -244,6 +256,18 @@ class RecordsRead(Event, frozen=True, kw_only=True):
     records: list[ReadRecord]
     epoch: int = -1
     is_nearest: bool = False
+
+
+class FilteredRead(Event, frozen=True, kw_only=True):
+    """A page of a partition's log through a filter: it holds these `offsets`, and goes on at `next_offset`."""
+
+    reader: str
+    queue: str
+    partition: int
+    filter: str
+    offset: int
+    next_offset: int
+    offsets: list[int]
 
 
 class MessageLooked(Event, frozen=True, kw_only=True):
@@ -332,11 +356,13 @@ _Known = (
     | MemberGone
     | PartitionOwned
     | StaticAsked
+    | FilterChanged
     | Paused
     | Resumed
     | AutoAckedAnswerLost
     | LogRead
     | RecordsRead
+    | FilteredRead
     | MessageLooked
     | EndListed
     | ReadRefused

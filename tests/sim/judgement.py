@@ -19,6 +19,7 @@ from tests.sim.delivery_checkers import (
     ReplayEqualsLiveState,
     StaleReceiptsAreRefused,
 )
+from tests.sim.filter_checkers import FilteredPagesLeaveOutNothing, OnlyWhatMatchesIsDelivered
 from tests.sim.log_checkers import (
     AcknowledgedIsInTheLog,
     DuplicatesGetTheFirstAnswer,
@@ -90,6 +91,7 @@ def checkers_for(
         OwnersAreWaitedFor(exclusive, clock_drift=options.clock_drift),
         StaticNamesAreOneProcesses(exclusive, clock_drift=options.clock_drift),
         PausedIsNotDelivered(unnoticed_ms=unnoticed_ms),
+        OnlyWhatMatchesIsDelivered(unnoticed_ms=unnoticed_ms),
         WhatIsBlockedWaits(blocking, unnoticed_ms=unnoticed_ms),
         AcknowledgedIsReadable(),
         PagesBeginWhereTheyWereAsked(),
@@ -101,6 +103,7 @@ def checkers_for(
             NothingAppearsByItself(ignored_queues=dead_letter_queues.values()),
             NothingTwice(dedup_window_ms=window_ms, ignored_queues=dead_letter_queues.values()),
             NothingAboveTheHighWatermark(),
+            FilteredPagesLeaveOutNothing(),
             EverythingIsDoneInTheEnd(dead_letter_queues=dead_letter_queues),
             BlockingGroupsGiveUpNothing(blocking, dead_letter_queues=dead_letter_queues),
             OthersGoOn(blocking, dead_letter_queues=dead_letter_queues),

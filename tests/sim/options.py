@@ -1,6 +1,7 @@
 """What a simulated server is like, and its world. `drawn_options` draws all of it from a seed."""
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from enum import Enum
 
 from msgspec.structs import replace
@@ -124,6 +125,10 @@ class ServerOptions:
     auto_ack_probability: float
     disconnect_probability: float
     shuffle: bool
+    has_marks: bool = False
+    """Whether messages have tags and headers."""
+    call_filter_probability: float = 0.0
+    """Of receives: those with a filter of their own."""
 
     def describe(self) -> str:
         return "\n".join(f"  {field.name:24} {getattr(self, field.name)}" for field in fields(self))
@@ -219,6 +224,10 @@ class Options:
     """Dead letters that jobs send back."""
     table_messages: int = 0
     """Messages that are sent to a topic beside the others which keeps the last of each key."""
+    filters: Mapping[str, str] = field(default_factory=dict)
+    """Of each group in a seed with filters: what it begins with, which may be none."""
+    filter_changes: int = 0
+    """How often each of these gets another one."""
 
     @property
     def dedup_is_exact(self) -> bool:
@@ -232,6 +241,14 @@ class Options:
         expected = {code for fault, code in codes.items() if fault in self.faults}
         told = {code for group in self.ordered_groups for code in TOLD_TO_MEMBERS[group.mode]}
         return frozenset(expected | told | (TOLD_TO_DECIDERS if self.blocking_groups else set()))
+
+    @property
+    def shared_groups(self) -> list[str]:
+        return [f"group-{number}" for number in range(self.server.groups)]
+
+    @property
+    def group_names(self) -> list[str]:
+        return [*self.shared_groups, *(group.name for group in self.ordered_groups)]
 
     @property
     def blocking_groups(self) -> dict[str, OrderedGroup]:

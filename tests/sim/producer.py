@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from acklog.wire.identifiers import parse_message_id
 from tests.sim.clients import LONGEST_WAIT_S, Surroundings, items_of, outcome_of
+from tests.sim.filters import draw_marks
 from tests.sim.history import Outcome, Sent
 from tests.sim.http_client import ConnectionLostError
 from tests.sim.queue_label import queue_label
@@ -18,6 +19,8 @@ class _Message:
     body: str
     key: str | None
     dedup_id: str | None
+    tags: list[str]
+    headers: dict[str, str]
 
 
 class Producer:
@@ -30,6 +33,7 @@ class Producer:
         self._around = around
         self._random = random.Random(f"{name} {around.options.seed}")
         self._acks_random = random.Random(f"acks of {name} {around.options.seed}")
+        self._marks_random = random.Random(f"marks of {name} {around.options.seed}")
         self._messages = 0
         self._requests = 0
 
@@ -49,7 +53,8 @@ class Producer:
         is_keyless = self._random.random() < options.keyless_probability
         key = None if is_keyless else f"key-{self._random.randrange(options.keys)}"
         dedup_id = f"dedup-{uid}" if self._random.random() < options.dedup_probability else None
-        return _Message(uid, body, key, dedup_id)
+        tags, headers = draw_marks(self._marks_random) if options.has_marks else ([], {})
+        return _Message(uid, body, key, dedup_id, tags, headers)
 
     async def _send_until_done(self, messages: list[_Message], request_key: str | None) -> None:
         acks = self._acks_random.choice(self._around.options.acks)
@@ -111,6 +116,8 @@ class Producer:
                     outcome=outcome,
                     code=code,
                     key=message.key,
+                    tags=message.tags,
+                    headers=message.headers,
                     dedup_id=_dedup_id(message, index, request_key),
                     partition=place.partition if place else -1,
                     offset=place.offset if place else -1,
@@ -140,6 +147,10 @@ def _send_body(queue: str, messages: list[_Message], is_batch: bool, acks: int |
             fields.append(f'"key":"{message.key}"')
         if message.dedup_id is not None:
             fields.append(f'"dedupId":"{message.dedup_id}"')
+        if message.tags:
+            fields.append(f'"tags":{json.dumps(message.tags)}')
+        if message.headers:
+            fields.append(f'"headers":{json.dumps(message.headers)}')
         parts.append(",".join(fields))
     head = "" if acks == "all" else f'"acks":{acks},'  # what nobody asks for is not said
     if not is_batch:

@@ -9,6 +9,7 @@ OPERATIONS = ("send OK", "ack OK")
 """Of every seed."""
 
 EMBEDDED_STATES = (
+    "change of a filter OK",
     "consumers that died",
     "consumers that stopped",
     "dead letters",
@@ -30,7 +31,9 @@ EMBEDDED_STATES = (
     "listings",
     "looks at a message",
     "pages of the leader",
+    "pages through a filter",
     "receive BLOCKED",
+    "receives with a filter",
     "redeliveries",
     "release OK",
     "seeks back",
@@ -44,6 +47,7 @@ CLUSTER_STATES = (
     "elections of another node",
     "ISR growths",
     "availability judged",
+    "change of a filter OK",
     "consumers that died",
     "consumers that stopped",
     "leave OK",
@@ -51,6 +55,7 @@ CLUSTER_STATES = (
     "listings",
     "looks at a message",
     "pages of the leader",
+    "pages through a filter",
     "pages of the nearest",
     "records OFFSET_OUT_OF_RANGE",
     "ISR of one",
@@ -68,6 +73,7 @@ CLUSTER_STATES = (
     "power losses",
     "deciders rested",
     "receive BLOCKED",
+    "receives with a filter",
     "receive NO_PARTITIONS",
     "receive REBALANCING",
     "recoveries",

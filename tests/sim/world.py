@@ -17,7 +17,7 @@ import structlog
 
 from cluster.errors import ServerError
 from cluster.model.internal_topics import GROUPS_TOPIC, groups_topic_config
-from cluster.model.values import GroupMode, GroupSettings, Topic, TopicConfig
+from cluster.model.values import GroupMode, Topic, TopicConfig
 from tests.sim.checkers import check_all, final_log
 from tests.sim.clients import Surroundings
 from tests.sim.cluster.administrator import Administrator
@@ -33,7 +33,6 @@ from tests.sim.cluster.log_reader import LogReader
 from tests.sim.cluster.machines import NodeMachine, Surrounding
 from tests.sim.cluster.network import Network
 from tests.sim.cluster.passing_judgement import judge_passing
-from tests.sim.cluster.passing_topic import GROUP as PASSING_GROUP
 from tests.sim.cluster.passing_topic import PassingTopic
 from tests.sim.cluster.store_observer import StoreObserver, watching
 from tests.sim.cluster.table_topic import TableJudge, create_table
@@ -43,7 +42,16 @@ from tests.sim.consumer import Consumer
 from tests.sim.decider import Decider
 from tests.sim.drawn_options import draw_cluster_options, draw_embedded_options
 from tests.sim.environment import ExecutorKilledError, MachineClock
-from tests.sim.history import AutoAckedAnswerLost, DecidersRested, Faulted, History, Outcome, ProgressRead, Sent
+from tests.sim.filter_changer import FilterChanger
+from tests.sim.history import (
+    AutoAckedAnswerLost,
+    DecidersRested,
+    Faulted,
+    History,
+    Outcome,
+    ProgressRead,
+    Sent,
+)
 from tests.sim.judgement import checkers_for
 from tests.sim.loop import SimLoop, simulate
 from tests.sim.member_watcher import MemberWatcher
@@ -56,6 +64,7 @@ from tests.sim.queue_label import PASSING, is_passing
 from tests.sim.scheduler import Scheduler
 from tests.sim.seats import seats_of
 from tests.sim.seeker import Seeker
+from tests.sim.starting_groups import starting_groups
 
 QUEUE = "orders"
 SETUP_TIMEOUT_S = 120.0
@@ -128,8 +137,7 @@ class World:
         self.watermarks = Watermarks(self.hardware)
         self.availability = AvailabilityJudge(QUEUE, self.coordination, self.hardware, self.store, self.around)
         self.lasting = LastingMisfortune(machine_around, self.hardware, self.availability)
-        self._shared_groups = [f"group-{number}" for number in range(options.server.groups)]
-        self._groups = [*self._shared_groups, *(group.name for group in options.ordered_groups)]
+        self._groups = options.group_names
         self._dead_letter_queues = {(group, QUEUE): f"{QUEUE}.{group}.dlq" for group in self._groups}
         self._deciders = [Decider(group, QUEUE, self.around) for group in options.blocking_groups]
         self._producers: list[asyncio.Task[None]] = []
@@ -143,7 +151,7 @@ class World:
         await self.set_up()
         self.coordination.faults = self.options.coordination
         clients = self._start_clients()
-        administration = [*self.topology.changes(), *self._seeking(), *self._pausing()]
+        administration = [*self.topology.changes(), *self._seeking(), *self._pausing(), *self._filtering()]
         if self.options.letters:
             administration.append(self.letters.run())
         if self.options.deletions:
@@ -199,12 +207,6 @@ class World:
             min_insync_replicas=options.min_insync_replicas,
             max_replica_lag_ms=options.max_replica_lag_ms,
         )
-        settings = GroupSettings(
-            visibility_ms=options.server.group_visibility_ms,
-            max_attempts=options.server.max_attempts,
-            retry_backoff_min_ms=100,
-            retry_backoff_max_ms=2_000,
-        )
         async with asyncio.timeout(SETUP_TIMEOUT_S):
             while len(self.store.nodes) < options.nodes or self.hardware.gateways[0].gateway is None:
                 await asyncio.sleep(0.1)
@@ -221,11 +223,8 @@ class World:
                 )
             )
             await machine.process.call(create_table(gateway.topics, options, config))
-            shared = [*self._shared_groups, PASSING_GROUP] if self.options.deletions else self._shared_groups
-            groups = dict.fromkeys(shared, (GroupMode.SHARED, settings))
-            groups |= {group.name: (group.mode, group.settings(settings)) for group in options.ordered_groups}
-            for name, (mode, group_settings) in groups.items():
-                group = await machine.process.call(gateway.groups.create(name, mode=mode, settings=group_settings))
+            for name, (mode, settings) in starting_groups(options).items():
+                group = await machine.process.call(gateway.groups.create(name, mode=mode, settings=settings))
                 self.observer.group_names[group.id] = name
             if options.ordered(GroupMode.EXCLUSIVE):
                 coordinators = gateway.topics.create(
@@ -253,7 +252,7 @@ class World:
                 asyncio.create_task(
                     Consumer(f"{group}-consumer-{number}", group, QUEUE, self.around).run(lambda: self._is_over)
                 )
-                for group in self._shared_groups
+                for group in self.options.shared_groups
                 for number in range(self.options.server.consumers)
             ]
             + [
@@ -302,6 +301,13 @@ class World:
             Pauser(group, QUEUE, self.around, self._partitions).run(times=times, duration_s=duration_s)
             for group in self._groups
             if times
+        ]
+
+    def _filtering(self) -> list[Coroutine[Any, Any, None]]:
+        times, duration_s = self.options.filter_changes, self.options.duration_ms / 1000
+        return [
+            FilterChanger(group, self.around).run(first=first, times=times, duration_s=duration_s)
+            for group, first in self.options.filters.items()
         ]
 
     async def _inspect(self) -> None:

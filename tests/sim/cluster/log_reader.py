@@ -14,7 +14,18 @@ from tests.sim.clients import Surroundings
 from tests.sim.cluster.hardware import Hardware
 from tests.sim.cluster.watermarks import Watermarks
 from tests.sim.consumer import raw_bodies
-from tests.sim.history import EndListed, Event, MessageLooked, Outcome, ReadRecord, ReadRefused, RecordsRead, Sent
+from tests.sim.filters import FILTERS
+from tests.sim.history import (
+    EndListed,
+    Event,
+    FilteredRead,
+    MessageLooked,
+    Outcome,
+    ReadRecord,
+    ReadRefused,
+    RecordsRead,
+    Sent,
+)
 from tests.sim.http_client import Answer, ConnectionLostError, HttpClient
 from tests.sim.reader_checkers import NOT_RETRIABLE
 
@@ -22,6 +33,7 @@ PATIENCE_S = (1.0, 5.0, 60.0)
 STAYS_MAX = 12
 """Requests to one gateway, at most."""
 WAIT_S_MAX = 2.0
+FILTERED_SHARE = 0.3
 BEYOND_MAX = 3
 """How far behind the end a reader asks at times."""
 
@@ -38,6 +50,7 @@ class LogReader:
         self._hardware = hardware
         self._watermarks = watermarks
         self._random = random.Random(f"{name} {around.options.seed}")
+        self._filter_random = random.Random(f"filters of {name} {around.options.seed}")
         self._positions: dict[int, dict[str, str]] = {}
         """Where to go on in each partition, and the epoch that goes with it."""
         self._message_ids: list[str] = []
@@ -61,7 +74,9 @@ class LogReader:
 
     async def _ask(self, partition: int) -> None:
         choice = self._random.random()
-        if choice < 0.5:
+        if self._around.options.has_marks and self._filter_random.random() < FILTERED_SHARE:
+            await self._read_filtered(partition)
+        elif choice < 0.5:
             await self._tail(partition)
         elif choice < 0.75:
             await self._read_from(partition, self._some_offset(partition))
@@ -134,6 +149,36 @@ class LogReader:
         place = parse_message_id(view["messageId"])
         assert place is not None
         return ReadRecord(place.offset, place.epoch, view["body"]["uid"], body, view["appendTime"])
+
+    async def _read_filtered(self, partition: int) -> None:
+        """From the beginning or somewhere behind it, page after page, as long as there is more at hand."""
+        text = self._filter_random.choice(FILTERS)
+        position, position_before = self._filter_random.choice((0, 0, self._some_offset(partition))), -1
+        while position != position_before:
+            query = {"offset": str(position), "filter": text, "maxBytes": self._filter_random.choice(("1", "2000"))}
+            began_ms = self._around.now_ms()
+            answer = await self._get(f"/topics/{self._queue}/partitions/{partition}/records", query)
+            if answer is None:
+                return
+            if answer.status != 200:
+                self._refused(partition, position, answer, began_ms, "filtered records")
+                return
+            document = answer.json
+            self._around.coverage["pages through a filter"] += 1
+            self._note(
+                FilteredRead(
+                    began_ms=began_ms,
+                    ended_ms=self._around.now_ms(),
+                    reader=self._who,
+                    queue=self._queue,
+                    partition=partition,
+                    filter=text,
+                    offset=document["offset"],
+                    next_offset=document["nextOffset"],
+                    offsets=[_offset_of(each) for each in document["records"]],
+                )
+            )
+            position, position_before = document["nextOffset"], position
 
     # --- single messages, and ends ---
 
@@ -230,3 +275,9 @@ class LogReader:
 
     def _note(self, event: Event) -> None:
         self._around.history.add(event)
+
+
+def _offset_of(view: dict[str, Any]) -> int:
+    place = parse_message_id(view["messageId"])
+    assert place is not None
+    return place.offset

@@ -95,6 +95,7 @@ from tests.sim.cluster.exclusive_mutants import (
     void_acks_are_answered,
     what_is_behind_stays_out,
 )
+from tests.sim.cluster.filter_mutants import FILTER_MUTANTS, what_was_given_back_is_not_judged_again
 from tests.sim.cluster.key_order_mutants import (
     blocked_keys_are_passed_over,
     keys_go_on_while_they_are_out,
@@ -471,6 +472,7 @@ MUTANTS: tuple[Mutant, ...] = (
     some_partitions_are_nobodys,
     static_takeovers_keep_the_ownership,
     *SCHEDULE_MUTANTS,
+    *FILTER_MUTANTS,
     *REDRIVE_MUTANTS,
     *MAPPING_MUTANTS,
 )
@@ -482,6 +484,7 @@ FOUND_ELSEWHERE: dict[str, str] = {
     repair_in_the_isr.__name__: _SCENARIOS,
     what_is_refused_is_forgotten.__name__: "tests/unit/storage/node/schedule/test_schedule.py",
     lost_answers_hold_up_nothing.__name__: "tests/property/test_exclusive_delivery.py",
+    what_was_given_back_is_not_judged_again.__name__: "tests/property/test_filtered_groups.py",
     only_new_partitions_wait.__name__: "tests/unit/app/services/test_growth_in_order.py",
 }
 """Bugs that seeds meet too seldom to count on it, and who finds each of them in every run of the tests."""

@@ -73,14 +73,15 @@ def behind_damage(error: ServerError, offset: int) -> int:
     return following
 
 
-async def readable(sim: SimulatedNode, topic: Topic) -> dict[int, bytes]:
+async def readable(sim: SimulatedNode, topic: Topic, message_filter: str = "") -> dict[int, bytes]:
     """Bodies by offset, stepping over what is refused."""
     bodies: dict[int, bytes] = {}
     positions = await sim.positions(topic)
     offset = positions.log_start
     while offset < positions.high_watermark:
         try:
-            answer = await sim.node.records(messages.RecordsRequest(topic.id, 0, offset))
+            request = messages.RecordsRequest(topic.id, 0, offset, filter=message_filter)
+            answer = await sim.node.records(request)
         except ServerError as error:
             offset = behind_damage(error, offset)
             continue
@@ -146,6 +147,7 @@ def test_a_rotten_batch_harms_itself_only(rotten: int, at: int, index: str) -> N
         whole = {number: body_of(number) for number in range(BATCHES) if number != rotten}
         await sim.start()
         assert await readable(sim, topic) == whole
+        assert await readable(sim, topic, "not exists(tag)") == whole
         assert await received(sim, topic, group) == whole
         await check_keys(sim, topic, rotten)
         later = (await sim.send(topic, b"later")).base_offset
