@@ -100,7 +100,8 @@ class RecurringAdmin:
         return found
 
     async def delete(self, topic: Topic, name: str) -> None:
-        """It need not be there: to ask again is fine."""
+        """It need not be there: to ask again is fine. Raises ServerError INVALID_NAME."""
+        check_name(name, "schedule")
         key = keys.recurring(topic.id, name)
 
         def decide(item: KeyValue | None) -> Step:

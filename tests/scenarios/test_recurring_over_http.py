@@ -51,6 +51,7 @@ def test_it_is_made_and_sends_until_it_is_removed() -> None:
         assert got[0]["headers"]["acklog-schedule-time"].endswith("Z")
         assert (await client.delete(PATH)).status_code == 204
         assert (await client.delete(PATH)).status_code == 204
+        assert (await client.delete(f"{PATH}%C2%B6")).json()["code"] == "INVALID_NAME"
         await asyncio.sleep(0.3)
         before = await received(client)
         await asyncio.sleep(3)
