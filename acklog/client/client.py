@@ -313,6 +313,8 @@ class Client:
         made with it. Name it where there is an order: then workers side by side keep it, as none gets a message while
         another works on one of its key (or partition).
 
+        `message_filter` takes only what matches, and leaves the rest to others (shared groups).
+
         With `auto_ack` messages are done as soon as they are received: at most once, and lost if this process dies.
         Raises InvalidArgument.
         """

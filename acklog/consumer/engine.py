@@ -270,6 +270,7 @@ class ConsumerEngine:
             auto_ack=source.auto_ack,
             mode=source.mode,
             member_epoch=asking.member_epoch,
+            message_filter=source.message_filter,
         )
         serial = self._holdings.begin_receive()
         self._asked_ms = asked_ms = self._hooks.now_ms()

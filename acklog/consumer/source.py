@@ -18,13 +18,14 @@ OnPartitions = Callable[[Sequence[TopicPartition]], None]
 @dataclass(frozen=True, slots=True)
 class Source:
     """`name` is this worker's: a label that a look at a message shows, and in an exclusive group whose partitions are
-    whose. `mode` None: that of the group."""
+    whose. `mode` None: that of the group. `message_filter` takes only what matches, and leaves the rest to others."""
 
     topics: Sequence[str]
     group: str
     name: str | None
     auto_ack: bool
     mode: Mode | None = None
+    message_filter: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,8 @@ _MEMBER_OPTIONS = frozenset(MemberOptions.__annotations__)
 class ConsumerArguments(ConsumerOptions, MemberOptions, total=False):
     """All that `client.consumer(...)` takes by name."""
 
+    message_filter: str | None
+
 
 def source_and_settings(
     topics: str | Sequence[str],
@@ -78,10 +81,14 @@ def source_and_settings(
     """`own_name` makes a name that nobody else has. Raises InvalidArgument."""
     options: MemberOptions = {name: arguments[name] for name in _MEMBER_OPTIONS if name in arguments}  # type: ignore
     others = {name: value for name, value in arguments.items() if name not in _MEMBER_OPTIONS}
+    message_filter: str | None = others.pop("message_filter", None)  # type: ignore[assignment]
     settings = ConsumerSettings(**others)  # type: ignore[arg-type]
     names = [topics] if isinstance(topics, str) else list(topics)
     if mode in {"keyOrdered", "exclusive"} and auto_ack:
         raise InvalidArgument("with auto_ack nothing keeps an order: it is for shared groups", field="auto_ack")
+    if mode in {"keyOrdered", "exclusive"} and message_filter is not None:
+        detail = "what does not match would be in front of what does: give the group a filter, or share it"
+        raise InvalidArgument(detail, field="message_filter")
     if mode == "exclusive":
         return _member_source(names, group, consumer, options, own_name), settings
     if options:
@@ -89,7 +96,7 @@ def source_and_settings(
         raise InvalidArgument(f'{name} is for members of exclusive groups: mode="exclusive"', field=name)
     if mode not in {None, "shared", "keyOrdered"}:
         raise InvalidArgument(f"mode is {mode!r}, it may be shared, keyOrdered or exclusive", field="mode")
-    return Source(names, group, consumer, auto_ack, mode), settings
+    return Source(names, group, consumer, auto_ack, mode, message_filter), settings
 
 
 def _member_source(
@@ -112,9 +119,9 @@ def _member_source(
         consumer or own_name(),
         False,
         "exclusive",
-        subscription,
-        options.get("on_assigned"),
-        options.get("on_revoked"),
+        subscription=subscription,
+        on_assigned=options.get("on_assigned"),
+        on_revoked=options.get("on_revoked"),
     )
 
 

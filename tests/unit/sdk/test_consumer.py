@@ -6,6 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -154,6 +155,18 @@ def test_a_stop_gives_back_what_is_still_on_its_way_here() -> None:
     assert queue.done == list(range(9))
     assert len(queue.delivered) > 10, "there was another answer"
     assert sorted(index for index, _ in queue.nacks) == list(range(9, len(queue.delivered)))
+
+
+def test_each_receive_has_the_filter_of_the_consumer() -> None:
+    async def program(consumer: AsyncConsumer) -> None:
+        asyncio.get_running_loop().call_later(0.2, consumer.stop)
+        await consumer.run(lambda message: None)
+
+    queue = FakeQueue.of(*range(5))
+    run(queue, program, message_filter='tag = "a"')
+    asked = [parse_qs(urlsplit(request.target).query) for request in queue.calls("/messages")]
+    assert asked
+    assert all(query["filter"] == ['tag = "a"'] for query in asked)
 
 
 def test_at_most_once_works_on_what_is_still_on_its_way_here() -> None:

@@ -293,6 +293,8 @@ def test_wrong_use_is_refused() -> None:
                 client.consumer("t", mode="exclusive", static=True)
             with pytest.raises(InvalidArgument, match="auto_ack"):
                 client.consumer("t", mode="keyOrdered", auto_ack=True)
+            with pytest.raises(InvalidArgument, match="give the group a filter"):
+                client.consumer("t", mode="keyOrdered", message_filter='tag = "a"')
             with pytest.raises(InvalidArgument, match="exclusive"):
                 client.consumer("t").pause(TopicPartition("t", 0))
             consumer = client.consumer("t", mode="exclusive")
