@@ -3,11 +3,14 @@
 import asyncio
 import json
 import random
+from collections.abc import Coroutine
+from typing import Any
 
 from tests.sim.clients import LONGEST_WAIT_S, Surroundings, outcome_of
 from tests.sim.filters import WANTED
 from tests.sim.history import FilterChanged, Outcome
 from tests.sim.http_client import ConnectionLostError
+from tests.sim.options import Options
 
 
 class FilterChanger:
@@ -51,3 +54,12 @@ class FilterChanger:
         code = around.code_of(answer.json, "a change of a filter")
         around.coverage[f"change of a filter {code or 'OK'}"] += 1
         return outcome_of(code)
+
+
+def filter_changes(options: Options, around: Surroundings) -> list[Coroutine[Any, Any, None]]:
+    """Of all groups of a seed with filters."""
+    times, duration_s = options.filter_changes, options.duration_ms / 1000
+    return [
+        FilterChanger(group, around).run(first=first, times=times, duration_s=duration_s)
+        for group, first in options.filters.items()
+    ]

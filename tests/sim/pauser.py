@@ -3,11 +3,13 @@
 import asyncio
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from tests.sim.clients import LONGEST_WAIT_S, Surroundings, outcome_of
 from tests.sim.history import Outcome, Paused, Resumed
 from tests.sim.http_client import ConnectionLostError
+from tests.sim.options import Options
 
 LASTS_MS = (300, 3_000, 15_000)
 
@@ -74,3 +76,15 @@ class Pauser:
         code = around.code_of(answer.json, f"a {what}")
         around.coverage[f"{what} {code or 'OK'}"] += 1
         return outcome_of(code)
+
+
+def pauses(
+    options: Options, queue: str, around: Surroundings, partitions: Callable[[], int]
+) -> list[Coroutine[Any, Any, None]]:
+    """Of all groups of a seed with pauses."""
+    times, duration_s = options.pauses, options.duration_ms / 1000
+    return [
+        Pauser(group, queue, around, partitions).run(times=times, duration_s=duration_s)
+        for group in options.group_names
+        if times
+    ]

@@ -42,7 +42,7 @@ from tests.sim.consumer import Consumer
 from tests.sim.decider import Decider
 from tests.sim.drawn_options import draw_cluster_options, draw_embedded_options
 from tests.sim.environment import ExecutorKilledError, MachineClock
-from tests.sim.filter_changer import FilterChanger
+from tests.sim.filter_changer import filter_changes
 from tests.sim.history import (
     AutoAckedAnswerLost,
     DecidersRested,
@@ -57,7 +57,7 @@ from tests.sim.loop import SimLoop, simulate
 from tests.sim.member_watcher import MemberWatcher
 from tests.sim.observer import NobodyLeadsError, Observer
 from tests.sim.options import Options
-from tests.sim.pauser import Pauser
+from tests.sim.pauser import pauses
 from tests.sim.process import ProcessDiedError, current_process
 from tests.sim.producer import Producer
 from tests.sim.queue_label import PASSING, is_passing
@@ -151,7 +151,12 @@ class World:
         await self.set_up()
         self.coordination.faults = self.options.coordination
         clients = self._start_clients()
-        administration = [*self.topology.changes(), *self._seeking(), *self._pausing(), *self._filtering()]
+        administration = [
+            *self.topology.changes(),
+            *self._seeking(),
+            *pauses(self.options, QUEUE, self.around, self._partitions),
+            *filter_changes(self.options, self.around),
+        ]
         if self.options.letters:
             administration.append(self.letters.run())
         if self.options.deletions:
@@ -293,21 +298,6 @@ class World:
             )
             for group in self._groups
             if times
-        ]
-
-    def _pausing(self) -> list[Coroutine[Any, Any, None]]:
-        times, duration_s = self.options.pauses, self.options.duration_ms / 1000
-        return [
-            Pauser(group, QUEUE, self.around, self._partitions).run(times=times, duration_s=duration_s)
-            for group in self._groups
-            if times
-        ]
-
-    def _filtering(self) -> list[Coroutine[Any, Any, None]]:
-        times, duration_s = self.options.filter_changes, self.options.duration_ms / 1000
-        return [
-            FilterChanger(group, self.around).run(first=first, times=times, duration_s=duration_s)
-            for group, first in self.options.filters.items()
         ]
 
     async def _inspect(self) -> None:
