@@ -14,7 +14,7 @@ from acklog.wire.limits import REBALANCE_TIMEOUT_MS_DEFAULT, RETRY_JITTER, SESSI
 
 class TopicConfig(msgspec.Struct, rename="camel"):
     """`retention` is "time" or "untilAcked", `cleanup_policy` "delete", "compact" or "compact,delete"; -1 stands for no
-    limit."""
+    limit. `ttl_ms` is how long messages are delivered that say nothing else; None: as long as they are kept."""
 
     retention: str
     retention_ms: int
@@ -27,10 +27,12 @@ class TopicConfig(msgspec.Struct, rename="camel"):
     min_compaction_lag_ms: int = 0
     max_compaction_lag_ms: int = -1
     tombstone_retention_ms: int = 0
+    ttl_ms: int | None = None
 
 
 class TopicChanges(TypedDict, total=False):
-    """What of a topic's configuration is to be set; what is left out stays, or gets the server's default."""
+    """What of a topic's configuration is to be set; what is left out stays, or gets the server's default. An
+    update takes None for no `ttl_ms`."""
 
     retention: str
     retention_ms: int
@@ -43,6 +45,7 @@ class TopicChanges(TypedDict, total=False):
     min_compaction_lag_ms: int
     max_compaction_lag_ms: int
     tombstone_retention_ms: int
+    ttl_ms: int | None
 
 
 class Topic(msgspec.Struct, rename="camel"):
@@ -124,9 +127,9 @@ class TopicPage(msgspec.Struct):
 class GroupSettings(msgspec.Struct, rename="camel"):
     """`fair_by` is "none" or "key"; a limit that is None is none. Timeouts and `assignor` are for exclusive groups;
     `assignor` is "sticky", "range", "roundRobin" or "lag"; `on_missing_position` is "start" or "refuse",
-    `on_exhausted` "deadLetter" or "block". `filter` says which messages the group wants; None: all. `retry_delays_ms`
-    None: the delay doubles from `retry_backoff_min_ms` to `retry_backoff_max_ms`; `retry_jitter` is the part of each
-    delay that is left to chance."""
+    `on_exhausted` "deadLetter" or "block", `on_expired` "skip" or "deadLetter". `filter` says which messages the group
+    wants; None: all. `retry_delays_ms` None: the delay doubles from `retry_backoff_min_ms` to `retry_backoff_max_ms`;
+    `retry_jitter` is the part of each delay that is left to chance."""
 
     start_position: str
     visibility_ms: int
@@ -146,6 +149,7 @@ class GroupSettings(msgspec.Struct, rename="camel"):
     filter: str | None = None
     retry_delays_ms: list[int] | None = None
     retry_jitter: float = RETRY_JITTER
+    on_expired: str = "skip"
 
 
 class GroupChanges(TypedDict, total=False):
@@ -170,6 +174,7 @@ class GroupChanges(TypedDict, total=False):
     filter: str | None
     retry_delays_ms: list[int] | None
     retry_jitter: float
+    on_expired: str
 
 
 class Paused(msgspec.Struct, rename="camel"):
@@ -219,6 +224,7 @@ class PartitionProgress(msgspec.Struct, rename="camel"):
     """Messages that wait for a person's decision."""
     dead_lettered: int | None = None
     lost: int | None = None
+    expired: int | None = None
     log_start: int | None = None
     high_watermark: int | None = None
     lag: int | None = None

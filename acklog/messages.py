@@ -25,6 +25,7 @@ class OutgoingMessage(msgspec.Struct, gc=False):
     `key` decides the partition unless `partition` does; messages with one key keep their order in the log.
     `dedup_id` makes the server store the message once, however often it is sent within the topic's window.
     With `delay_seconds` or `deliver_at` (a time with a zone, milliseconds since 1970, or RFC 3339) it is seen later.
+    `ttl_seconds` after it can be seen nobody is given it any more; None: as the topic says.
     """
 
     body: Any
@@ -37,6 +38,7 @@ class OutgoingMessage(msgspec.Struct, gc=False):
     content_type: str | None = None
     delay_seconds: float | None = None
     deliver_at: datetime | int | str | None = None
+    ttl_seconds: float | None = None
 
 
 class Sent(msgspec.Struct, gc=False, frozen=True, omit_defaults=True, rename="camel"):
@@ -55,6 +57,7 @@ class StoredMessage(msgspec.Struct, kw_only=True, omit_defaults=True, dict=True)
     """A message as the log has it.
 
     `timestamp_ms` is the producer's time, `append_time_ms` the server's; `content_type` is None where the body is JSON.
+    From `expires_at_ms` on it is delivered no more (None: that does not end).
     """
 
     message_id: str = field(name="messageId")
@@ -69,6 +72,7 @@ class StoredMessage(msgspec.Struct, kw_only=True, omit_defaults=True, dict=True)
     tags: list[str] = field(default_factory=list)
     timestamp_ms: int = field(name="timestamp")
     append_time_ms: int = field(name="appendTime")
+    expires_at_ms: int | None = field(name="expiresAt", default=None)
 
     @property
     def body(self) -> Any:

@@ -106,6 +106,7 @@ class AsyncClient:
         content_type: str | None = None,
         delay_seconds: float | None = None,
         deliver_at: DeliverAt | None = None,
+        ttl_seconds: float | None = None,
         acks: Acks = None,
         idempotency_key: str | None = None,
     ) -> Sent:
@@ -114,7 +115,8 @@ class AsyncClient:
         With an `idempotency_key` (or `dedup_id`) the message is stored once, however often it is sent within the
         topic's window, and the call is tried again when its outcome is unknown. `acks` is on how many replicas it is to
         be durable: "all" (the default), a number, or 0 for "do not wait". With `delay_seconds` or `deliver_at` it is
-        seen later: the answer has its `schedule_id`, by which `client.scheduled` finds it.
+        seen later: the answer has its `schedule_id`, by which `client.scheduled` finds it. With `ttl_seconds` nobody is
+        given it that long after it could be seen first.
         """
         message = OutgoingMessage(
             body,
@@ -127,6 +129,7 @@ class AsyncClient:
             content_type,
             delay_seconds,
             deliver_at,
+            ttl_seconds,
         )
         return await self.caller.perform(message_calls.send(topic, message, acks=acks, idempotency_key=idempotency_key))
 

@@ -122,6 +122,7 @@ class Client:
         content_type: str | None = None,
         delay_seconds: float | None = None,
         deliver_at: DeliverAt | None = None,
+        ttl_seconds: float | None = None,
         acks: Acks = None,
         idempotency_key: str | None = None,
     ) -> Sent:
@@ -130,7 +131,8 @@ class Client:
         With an `idempotency_key` (or `dedup_id`) the message is stored once, however often it is sent within the
         topic's window, and the call is tried again when its outcome is unknown. `acks` is on how many replicas it is to
         be durable: "all" (the default), a number, or 0 for "do not wait". With `delay_seconds` or `deliver_at` it is
-        seen later: the answer has its `schedule_id`, by which `client.scheduled` finds it.
+        seen later: the answer has its `schedule_id`, by which `client.scheduled` finds it. With `ttl_seconds` nobody is
+        given it that long after it could be seen first.
         """
         return self._run(
             lambda: self._async.send(
@@ -145,6 +147,7 @@ class Client:
                 content_type=content_type,
                 delay_seconds=delay_seconds,
                 deliver_at=deliver_at,
+                ttl_seconds=ttl_seconds,
                 acks=acks,
                 idempotency_key=idempotency_key,
             )

@@ -25,6 +25,7 @@ class WireMessage(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
     dedup_id: str | None = None
     delay_seconds: float | None = None
     deliver_at: int | str | None = None
+    ttl_seconds: float | None = None
 
 
 def wire_message(message: OutgoingMessage) -> WireMessage:
@@ -45,4 +46,5 @@ def wire_message(message: OutgoingMessage) -> WireMessage:
         message.dedup_id,
         message.delay_seconds,
         wire_time(message.deliver_at),
+        message.ttl_seconds,
     )

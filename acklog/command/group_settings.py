@@ -22,6 +22,7 @@ MODES = ("shared", "keyOrdered", "exclusive")
 ASSIGNORS = ("sticky", "range", "roundRobin", "lag")
 START_POSITIONS = ("earliest", "latest")
 ON_EXHAUSTED = ("deadLetter", "block")
+ON_EXPIRED = ("skip", "deadLetter")
 
 StartOption = Annotated[
     str | None,
@@ -39,6 +40,10 @@ AttemptsOption = Annotated[
 OnExhaustedOption = Annotated[
     str | None,
     typer.Option("--on-exhausted", metavar="WHAT", help="Then: deadLetter, or (in groups with an order) block."),
+]
+OnExpiredOption = Annotated[
+    str | None,
+    typer.Option("--on-expired", metavar="WHAT", help="When a message's time to live is over: skip or deadLetter."),
 ]
 DeadLettersOption = Annotated[
     str | None,
@@ -115,6 +120,11 @@ def filter_changes(text: str | None) -> "GroupChanges":
     return {} if text is None else {"filter": text or None}
 
 
+def expiry_changes(on_expired: str | None) -> "GroupChanges":
+    """What the option names. Raises UsageError."""
+    return {} if on_expired is None else {"on_expired": one_of(ON_EXPIRED, on_expired, field="--on-expired")}
+
+
 def member_changes(session_timeout: str | None, rebalance_timeout: str | None, assignor: str | None) -> "GroupChanges":
     """What the options name of an exclusive group's members. Raises UsageError."""
     changes: GroupChanges = {}
@@ -157,7 +167,8 @@ def settings_fields(group: "Group", now_ms: int) -> Fields:
             ("filter", settings.filter or "none: every message"),
             ("attempts", count_text(settings.max_attempts)),
             ("back-off", backoff_text(settings)),
-            ("dead letters", "none: it blocks" if settings.on_exhausted == "block" else _dead_letters(group)),
+            ("dead letters", _dead_letters(group)),
+            ("expired", "to the dead letters" if settings.on_expired == "deadLetter" else "passed over"),
             ("in flight", in_flight_text(settings)),
             *_of_mode(group),
             ("paused", paused_text(group, now_ms)),
@@ -182,6 +193,8 @@ def _of_mode(group: "Group") -> list[tuple[str, Cell | str]]:
 
 
 def _dead_letters(group: "Group") -> str:
+    if group.settings.on_exhausted == "block" and group.settings.on_expired != "deadLetter":
+        return "none: it blocks"
     default = f"TOPIC.{group.name}.dlq"
     chosen, sources = group.settings.dead_letter_topic, group.dead_letter_sources
     if chosen is None or sources is None:

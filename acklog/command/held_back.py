@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 SEARCHED_MESSAGES_MAX = 10_000
 """Of the log before the message, for an earlier one of its key. A group that is further behind has other worries."""
-SETTLED = frozenset({"done", "deadLettered", "passedOver"})
+SETTLED = frozenset({"done", "deadLettered", "passedOver", "expired"})
 
 
 class EarlierOfKey(NamedTuple):

@@ -21,6 +21,7 @@ class TopicLag:
     blocked: int = 0
     dead_lettered: int = 0
     lost: int = 0
+    expired: int = 0
     progress: int = 0
     lag_ms: int = 0
     oldest_age_ms: int = 0
@@ -50,6 +51,7 @@ class TopicLag:
         self.blocked += partition.blocked or 0
         self.dead_lettered += partition.dead_lettered or 0
         self.lost += partition.lost or 0
+        self.expired += partition.expired or 0
         self.lag_ms = max(self.lag_ms, partition.lag_ms or 0)
         self.oldest_age_ms = max(self.oldest_age_ms, partition.oldest_age_ms or 0)
         self.progress += (partition.progress or 0) + (partition.done_above or 0)
@@ -67,6 +69,8 @@ class TopicLag:
             "deadLettered": self.dead_lettered,
             "lost": self.lost,
         }
+        if self.expired:
+            document["expired"] = self.expired
         if self.blocked:
             document["blocked"] = self.blocked
         if self.unknown:

@@ -21,6 +21,7 @@ STATE_STYLES: dict[str, Style] = {
     "blocked": "bad",
     "deadLettered": "bad",
     "passedOver": "",
+    "expired": "warning",
     "done": "good",
 }
 
@@ -106,6 +107,8 @@ def explain_state(
         )
     if state.state == "passedOver":
         return _passed_over(message, state, group)
+    if state.state == "expired":
+        return _expired(message, now_ms)
     if state.state == "done":
         return Explanation(
             "Done: it was acknowledged, or the group was sent past it.",
@@ -123,6 +126,16 @@ def _passed_over(message: "StoredMessage", state: "GroupState", group: "Group | 
         "The group does not get it, whatever its filter becomes.",
         f"Once the filter matches it: acklog seek {state.group} {message.topic} --to-offset {message.offset} "
         f"--partition {message.partition}",
+    )
+
+
+def _expired(message: "StoredMessage", now_ms: int) -> Explanation:
+    at_ms = message.expires_at_ms
+    until = "" if at_ms is None else f" on {clock_text(at_ms)} ({ago_text(at_ms, now_ms)})"
+    return Explanation(
+        f"Expired: its time to live was over{until} before it was its turn, and it was passed over.",
+        "The group does not get it, and a seek does not bring it back.",
+        f"It is in the log as it was: acklog peek {message.topic}",
     )
 
 

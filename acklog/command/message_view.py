@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from acklog.command.printable import one_line
-from acklog.command.times import ago_text, clock_text
+from acklog.command.times import ago_text, clock_text, duration_text
 from acklog.command.views import Cell, Fields
 
 if TYPE_CHECKING:
@@ -43,6 +43,10 @@ def stored_rows(message: "StoredMessage", now_ms: int) -> list[tuple[str, Cell |
     if message.key is not None:
         rows.append(("key", message.key))
     rows.append(("stored", f"{clock_text(message.append_time_ms)} ({ago_text(message.append_time_ms, now_ms)})"))
+    if message.expires_at_ms is not None:
+        left_ms = message.expires_at_ms - now_ms
+        left = f"in {duration_text(left_ms)}" if left_ms > 0 else ago_text(message.expires_at_ms, now_ms)
+        rows.append(("expires", f"{clock_text(message.expires_at_ms)} ({left})"))
     if message.timestamp_ms != message.append_time_ms:
         rows.append(("timestamp", clock_text(message.timestamp_ms)))
     rows += [(f"header {name}", value) for name, value in message.headers.items()]

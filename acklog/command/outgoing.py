@@ -18,7 +18,7 @@ BYTES_TYPE = "application/octet-stream"
 _DEDUP_SEPARATOR = "-"
 # What the server says about a message. In an envelope they are left out, so that what `acklog tail --json` prints can
 # be sent again; so is the partition that comes with them.
-_SERVER_FIELDS = frozenset({"messageId", "receipt", "queue", "offset", "attempt", "appendTime", "groups"})
+_SERVER_FIELDS = frozenset({"messageId", "receipt", "queue", "offset", "attempt", "appendTime", "expiresAt", "groups"})
 _ENVELOPE_FIELDS = (
     "body", "bodyBase64", "key", "headers", "tags", "timestamp", "partition", "dedupId", "contentType",
 )  # fmt: skip

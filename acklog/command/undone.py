@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from acklog.catalog import GroupOffsets, PartitionState
     from acklog.messages import GroupState, StoredMessage
 
-_SETTLED = ("done", "deadLettered", "passedOver")
+_SETTLED = ("done", "deadLettered", "passedOver", "expired")
 
 
 class Undone(NamedTuple):

@@ -23,6 +23,8 @@ FILTER_VALUES_MAX = 256  # of one list
 FILTER_DEPTH_MAX = 16  # parentheses and `not` within each other
 DELAY_SECONDS_MAX = 365 * 24 * 60 * 60  # how far ahead a message may be scheduled: a year
 RECURRING_BODY_BYTES_MAX = 8 * 1024  # of the message that a recurring schedule sends: every node keeps all of them
+TTL_SECONDS_MIN = 0.001
+TTL_SECONDS_MAX = 10 * 365 * 24 * 60 * 60  # what lives for longer is left to retention
 TIMESTAMP_MS_MAX = 253_402_300_799_999  # the last millisecond of the year 9999
 
 # What one record adds beside its body is bounded by the limits above; a batch carries at most one request.

@@ -17,6 +17,7 @@ class Record(msgspec.Struct, array_like=True, gc=False):
     """A message. `body` holds the bytes as they came in: JSON text when `content_type` is None.
 
     `timestamp_ms` is the producer's; None means "use the batch's append time". `schedule` None: it was seen at once.
+    `ttl_ms` after its batch was appended to the messages nobody is given it any more; None: as its topic says.
     """
 
     body: bytes
@@ -26,11 +27,14 @@ class Record(msgspec.Struct, array_like=True, gc=False):
     timestamp_ms: int | None = None
     content_type: str | None = None
     schedule: Schedule | None = None
+    ttl_ms: int | None = None
 
     def content(self) -> tuple[object, ...]:
         """What its producer said of it, as it was encoded by the first version: of a message without anything that
         came later, the same for ever."""
         first = (self.body, self.key, self.headers, self.tags, self.timestamp_ms, self.content_type)
+        if self.ttl_ms is not None:
+            return (*first, self.schedule, self.ttl_ms)
         return first if self.schedule is None else (*first, self.schedule)
 
     @property

@@ -17,7 +17,16 @@ from app.calls.problem_item import ProblemItem
 from app.calls.records import OFFSET_MAX
 from app.calls.setting_changes import applied
 from cluster.errors import ServerError
-from cluster.model.values import Assignor, Exhausted, FairBy, GroupMode, GroupSettings, MissingPosition, StartPosition
+from cluster.model.values import (
+    Assignor,
+    Exhausted,
+    Expired,
+    FairBy,
+    GroupMode,
+    GroupSettings,
+    MissingPosition,
+    StartPosition,
+)
 
 _Backoff = Annotated[int, Meta(ge=0, le=limits.NACK_DELAY_SECONDS_MAX * 1000)]
 
@@ -99,6 +108,13 @@ class GroupSettingsFields(msgspec.Struct, forbid_unknown_fields=True, rename="ca
         Meta(
             description="what becomes of a message whose attempts are used up: deadLetter, or block, where it waits "
             "for a decision and holds up its key (keyOrdered) or its partition (exclusive)"
+        ),
+    ] = UNSET
+
+    on_expired: Annotated[
+        Expired | UnsetType | None,
+        Meta(
+            description="what becomes of a message whose time to live is over: skip (it is passed over) or deadLetter"
         ),
     ] = UNSET
 
@@ -185,7 +201,8 @@ class GroupListing(msgspec.Struct, omit_defaults=True):
 
 class ProgressView(msgspec.Struct, rename="camel"):
     """`progress` is the first offset not done, `doneAbove` counts the done ones above it, `lag` all that are not done,
-    `blocked` those that wait for a person's decision, `lost` those that retention removed before they were done.
+    `blocked` those that wait for a person's decision, `lost` those that retention removed before they were done,
+    `expired` those whose time to live was over before.
     `committed` is what a reader said that keeps its own
     position; null where there is none. `lag_ms` is how much earlier than the newest message the first one was appended
     that is not done, `oldest_age_ms` how long ago that was; null where it cannot be told, and where many groups are
@@ -203,6 +220,7 @@ class ProgressView(msgspec.Struct, rename="camel"):
     blocked: int | None = None
     dead_lettered: int | None = None
     lost: int | None = None
+    expired: int | None = None
     log_start: int | None = None
     high_watermark: int | None = None
     lag: int | None = None

@@ -27,10 +27,18 @@ class MessageView(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=Tr
     tags: list[str] | UnsetType = UNSET
     timestamp: int
     append_time: int
+    expires_at: int | UnsetType = UNSET
 
 
 def view_of(
-    record: Record, *, message_id: str, queue: str, partition: int, offset: int, append_time_ms: int
+    record: Record,
+    *,
+    message_id: str,
+    queue: str,
+    partition: int,
+    offset: int,
+    append_time_ms: int,
+    topic_ttl_ms: int | None,
 ) -> MessageView:
     """The record as a client sees it; `receipt` and `attempt` are for the caller to add."""
     timestamp = record.timestamp_ms
@@ -53,6 +61,9 @@ def view_of(
         view.headers = record.headers
     if record.tags:
         view.tags = record.tags
+    ttl_ms = topic_ttl_ms if record.ttl_ms is None else record.ttl_ms
+    if ttl_ms is not None:
+        view.expires_at = append_time_ms + ttl_ms
     return view
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from cluster.model.values import GroupMode
+from cluster.model.values import GroupMode, Topic
 from storage.rpc.messages import DeliveredMessage
 
 DEFAULT_GROUP = "default"
@@ -37,11 +37,11 @@ class ReceiveCommand:
 
 @dataclass(slots=True)
 class Received:
-    """`queues` maps topic ids to names. `member_epoch` is of the assignment by which an exclusive group's member got
+    """`topics` are by their ids. `member_epoch` is of the assignment by which an exclusive group's member got
     this; 0 in other groups. `reason` says why there are no messages; where that is a limit of the group's,
     `limit` names the setting."""
 
-    queues: dict[str, str]
+    topics: dict[str, Topic]
     messages: list[DeliveredMessage] = field(default_factory=list)
     reason: str = ""
     limit: str = ""

@@ -42,6 +42,8 @@ class Produce(msgspec.Struct):
     producer: ProducerEpoch | None = None
     has_later: bool = False
     """Some message is to be seen later; as soon as somebody has looked."""
+    has_ttl: bool = False
+    """Some message lives for some time only; likewise."""
 
     def plain_keys(self) -> list[str | None] | None:
         """None where some message is not plain."""

@@ -73,6 +73,14 @@ class TopicConfigFields(msgspec.Struct, forbid_unknown_fields=True, rename="came
         Meta(description="how long a tombstone stays after compaction met it first"),
     ] = UNSET
 
+    ttl_ms: Annotated[
+        Annotated[int, Meta(ge=1, le=limits.TTL_SECONDS_MAX * 1000)] | UnsetType | None,
+        Meta(
+            description="how long after its append time a message may be delivered that names no ttlSeconds "
+            "(default: as long as it is kept)"
+        ),
+    ] = UNSET
+
     def applied_to(self, config: TopicConfig, *, defaults: TopicConfig) -> TopicConfig:
         return applied(self, config, defaults=defaults)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 import structlog
 
 from cluster.metadata.metadata_view import MetadataView
-from cluster.model.needed_protocol import needed_by_groups
+from cluster.model.needed_protocol import needed_by_catalog
 from cluster.model.values import NodeRegistration
 
 _log = structlog.get_logger(__name__)
@@ -32,7 +32,7 @@ class _EarlierNodes:
         if not earlier:
             self._told = frozenset()
             return
-        needed = needed_by_groups(self._metadata.groups())
+        needed = needed_by_catalog(self._metadata.groups(), self._metadata.topics())
         self._tell(earlier, needed)
 
     def _tell(self, earlier: Iterable[NodeRegistration], needed: int) -> None:

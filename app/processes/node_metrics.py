@@ -116,7 +116,7 @@ class NodeCollector(Collector):
 
     def _by_group(self) -> Iterable[Metric]:
         figures: dict[str, dict[tuple[str, ...], int]] = {
-            name: {} for name in ("lag", "in_flight", "blocked", "dead_lettered", "lost_to_retention")
+            name: {} for name in ("lag", "in_flight", "blocked", "dead_lettered", "lost_to_retention", "expired")
         }
         ages_s: dict[str, dict[tuple[str, ...], float]] = {"lag": {}, "oldest_age": {}}
         clock_ms = self._node.vital_signs().clock_ms
@@ -127,7 +127,7 @@ class NodeCollector(Collector):
                 labels = (topic, self._groups.label(group.name if group is not None else "deleted"))
                 lag = partition.host.high_watermark - position.progress - position.done_above
                 blocked = position.blocked
-                values = (lag, position.in_flight, blocked, position.dead_lettered, position.lost)
+                values = (lag, position.in_flight, blocked, position.dead_lettered, position.lost, position.expired)
                 for family, value in zip(figures.values(), values, strict=True):
                     family[labels] = family.get(labels, 0) + value
                 oldest_ms = append_time_near(partition, position.progress)
@@ -141,6 +141,7 @@ class NodeCollector(Collector):
             "blocked": "Messages that hold up their key, or their partition, until a person decides",
             "dead_lettered": "Messages that went to the group's dead-letter topic",
             "lost_to_retention": "Messages that retention removed before the group had done them",
+            "expired": "Messages whose time to live was over before the group had done them",
         }
         for name, values_by_labels in figures.items():
             yield _family(f"acklog_group_{name}", texts[name], ["topic", "group"], values_by_labels)

@@ -35,7 +35,7 @@ from cluster.controller.progress import (
 )
 from cluster.controller.view_image import image_of
 from cluster.errors import ServerError
-from cluster.model.needed_protocol import needed_by_groups
+from cluster.model.needed_protocol import needed_by_catalog
 from cluster.model.steering import PartitionOrder
 from cluster.model.values import NO_LEADER, PartitionState
 
@@ -84,7 +84,7 @@ class ClusterService:
         return ClusterView(
             embedded=self._gateway.is_embedded,
             controller=self._controller(figures),
-            needed_protocol=needed_by_groups(self._metadata.groups()),
+            needed_protocol=needed_by_catalog(self._metadata.groups(), self._metadata.topics()),
             store_reachable=store_reachable,
             automatic_moves=figures.automatic_moves,
             nodes=[node_view(each) for each in figures.nodes],

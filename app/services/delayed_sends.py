@@ -1,4 +1,4 @@
-"""What is said of messages that are to be seen later, before they are sent."""
+"""What is said of messages that are to be seen later, or for some time only, before they are sent."""
 
 from acklog.wire.limits import DELAY_SECONDS_MAX
 from acklog.wire.problems import ProblemCode
@@ -6,6 +6,7 @@ from app.calls.send import Outgoing, Produce
 from cluster.errors import ServerError
 
 PROTOCOL_WHAT = "delayed messages"
+TTL_WHAT = "messages with a time to live"
 
 
 def check_year(at_ms: int, now_ms: int, field: str) -> None:
@@ -15,7 +16,7 @@ def check_year(at_ms: int, now_ms: int, field: str) -> None:
 
 
 def settle_times(produce: Produce, now_ms: int) -> None:
-    """Note whether any of the messages is to be seen later, and what is wrong with when.
+    """Note whether any of the messages is to be seen later, or for some time only, and what is wrong with when.
 
     What was to be seen by now is a message like any other; but for one with an idempotency key, which goes where its
     first try went, as that may have been in time.
@@ -23,7 +24,11 @@ def settle_times(produce: Produce, now_ms: int) -> None:
     if produce.keys is not None:  # all of them are plain
         return
     for place, message in enumerate(produce.messages):
-        if not isinstance(message, Outgoing) or message.record.schedule is None:
+        if not isinstance(message, Outgoing):
+            continue
+        if message.record.ttl_ms is not None:
+            produce.has_ttl = True
+        if message.record.schedule is None:
             continue
         at_ms = message.record.schedule.at_ms
         try:

@@ -52,7 +52,8 @@ _EFFECTS = {
 
 
 def refuse_data_loss(before: TopicConfig, after: TopicConfig) -> None:
-    """Raises ServerError DATA_LOSS_NOT_ALLOWED where messages that would be kept before may be removed after."""
+    """Raises ServerError DATA_LOSS_NOT_ALLOWED where messages that would be kept, or delivered, before may not be
+    after."""
     is_until_acked = RetentionMode.UNTIL_ACKED
     if after.retention is is_until_acked is not before.retention:
         raise _data_loss("retention", "removes what every group has done")
@@ -62,6 +63,9 @@ def refuse_data_loss(before: TopicConfig, after: TopicConfig) -> None:
         raise _data_loss("retentionBytes", "keeps fewer bytes than now")
     if after.cleanup_policy is not before.cleanup_policy:
         raise _data_loss("cleanupPolicy", _EFFECTS[after.cleanup_policy])
+    if after.ttl_ms is not None and (before.ttl_ms is None or after.ttl_ms < before.ttl_ms):
+        detail = "groups pass over what they would get now; if that may go undelivered, say so: allowDataLoss=true"
+        raise ServerError(ProblemCode.DATA_LOSS_NOT_ALLOWED, detail, field="config.ttlMs")
     is_unlimited = after.retention is not is_until_acked and after.retention_ms < 0 and after.retention_bytes < 0
     if after.segment_bytes < before.segment_bytes and not is_unlimited:
         raise _data_loss("segmentBytes", "lets retention, which goes by whole files, remove messages earlier than now")

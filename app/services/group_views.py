@@ -43,6 +43,7 @@ def progress_view(
     view.delayed = position.delayed
     view.dead_lettered = position.dead_lettered
     view.lost = position.lost
+    view.expired = position.expired
     view.blocked = position.blocked
     view.lag = max(0, answer.high_watermark - position.progress - position.done_above)
     if view.lag == 0:

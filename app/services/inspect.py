@@ -9,6 +9,7 @@ from app.gateway.dependencies import Gateway
 from app.gateway.routing import PartitionLeaders
 from app.services.catalog import Catalog
 from cluster.errors import ServerError
+from cluster.model.values import Topic
 from storage.rpc.inspect_messages import InspectRequest, MessageInGroup
 
 
@@ -29,9 +30,9 @@ class InspectService:
         for fault in (await self._catalog.look_for([place])).values():
             raise fault
         topic = self._catalog.topic_at(place, principal, field="messageId")
-        return await self._inspect(message_id, topic.name, principal)
+        return await self._inspect(message_id, topic, principal)
 
-    async def _inspect(self, message_id: MessageId, queue: str, principal: Principal) -> InspectedView:
+    async def _inspect(self, message_id: MessageId, topic: Topic, principal: Principal) -> InspectedView:
         topic_id, partition, epoch, offset = message_id
         request = InspectRequest(topic_id, partition, offset, epoch)
         response = await self._leaders.call(
@@ -43,10 +44,11 @@ class InspectService:
         view = view_of(
             response.record,
             message_id=str(message_id),
-            queue=queue,
+            queue=topic.name,
             partition=partition,
             offset=offset,
             append_time_ms=response.append_time_ms,
+            topic_ttl_ms=topic.config.ttl_ms,
         )
         fields = {name: getattr(view, name) for name in MessageView.__struct_fields__}
         return InspectedView(**fields, groups=self._group_states(response.groups, principal))

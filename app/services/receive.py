@@ -53,7 +53,7 @@ class ReceiveService:
         check_keys_in_order(group, topics)
         if command.filter:
             check_takes_filters(group)
-        received = Received({topic.id: topic.name for topic in topics}, is_group_created=is_created)
+        received = Received({topic.id: topic for topic in topics}, is_group_created=is_created)
         request = ReceiveRequest(
             [topic.id for topic in topics],
             group.id,
@@ -85,7 +85,7 @@ class ReceiveService:
             await self.release(received)
             received.messages = []
         for topic_id, count in Counter(message.topic_id for message in received.messages).items():
-            self._metrics.count_received(received.queues[topic_id], group.name, count)
+            self._metrics.count_received(received.topics[topic_id].name, group.name, count)
         return received
 
     async def _shared(self, request: ReceiveRequest, wait_ms: int, patience: Patience) -> ReceiveResponse:

@@ -9,6 +9,7 @@ from msgspec import UNSET, Raw, UnsetType
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from app.auth.principal import Principal, Scope
+from app.calls.names import check_name
 from app.calls.recurring import RecurringListing, RecurringView, RecurringWish, TemplateView
 from app.gateway.dependencies import Gateway
 from app.services.catalog import Catalog
@@ -94,8 +95,10 @@ class RecurringService:
         return RecurringListing(views, views[-1].schedule if len(found) > limit else None)
 
     async def delete(self, topic_name: str, name: str, principal: Principal) -> None:
-        """Nothing is sent any more, once the partition's leader has heard of it; to ask again is fine."""
+        """Nothing is sent any more, once the partition's leader has heard of it; to ask again is fine. Raises
+        INVALID_NAME."""
         principal.require(Scope.WRITE)
+        check_name(name, field="schedule")
         await self._recurring.delete(await self._catalog.topic(topic_name, principal, field="topic"), name)
 
     def _view(self, schedule: RecurringSchedule, topic: Topic) -> RecurringView:

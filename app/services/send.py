@@ -18,7 +18,7 @@ from app.gateway.metrics import Metrics
 from app.gateway.routing import PartitionLeaders
 from app.services.appends import Appends, seen_at_once, seen_later
 from app.services.catalog import Catalog
-from app.services.delayed_sends import PROTOCOL_WHAT, settle_times
+from app.services.delayed_sends import PROTOCOL_WHAT, TTL_WHAT, settle_times
 from app.services.earlier_sends import NOTHING, EarlierSends
 from app.services.keyed_batch import place_later, place_now, store_runs
 from app.services.keyed_runs import Run, joined, keys_of
@@ -27,7 +27,7 @@ from app.services.producers import ProducerService
 from app.services.send_plan import Part, SendPlanner, can_take_some, highest_partition, note_misplaced
 from cluster.catalog.known_by_all import KnownByAll
 from cluster.errors import ServerError
-from cluster.model.needed_protocol import PROTOCOL_OF_DELAYS
+from cluster.model.needed_protocol import PROTOCOL_OF_DELAYS, PROTOCOL_OF_TTL
 from cluster.model.values import Topic
 from storage.rpc.messages import ProduceResponse
 from storage.rpc.producer_epoch import ProducerEpoch
@@ -75,6 +75,8 @@ class SendService:
         settle_times(produce, self._clock.now_ms())
         if produce.has_later:
             self._known_by_all.check(PROTOCOL_OF_DELAYS, PROTOCOL_WHAT)
+        if produce.has_ttl:
+            self._known_by_all.check(PROTOCOL_OF_TTL, TTL_WHAT)
         topic, is_created = await self._topic_for(produce, principal)
         topic = await self._catalog.grown(topic, highest_partition(produce))
         result = SendResult(
@@ -94,8 +96,7 @@ class SendService:
         told where, or why not.
 
         The topic that it goes to; None, with nothing begun, where it does not exist, and for a message that is to be
-        seen later. Raises ServerError where the
-        request is at fault.
+        seen later. Raises ServerError where the request is at fault.
         """
         principal.require(Scope.WRITE)
         topic = self._catalog.existing(single.queue, principal)
@@ -104,8 +105,11 @@ class SendService:
         message = single.messages[0]
         if isinstance(message, ServerError):
             raise message
-        if is_later(message):
-            return None
+        if isinstance(message, Outgoing):
+            if message.record.schedule is not None:
+                return None
+            if message.record.ttl_ms is not None:
+                self._known_by_all.check(PROTOCOL_OF_TTL, TTL_WHAT)
         partition = self._planner.partition_of(message, topic)
         mapping = self._planner.placed_by(message, partition, topic)
         self._coalescer.enqueue(topic.id, partition, single.acks, _stored_as(message), waiter, mapping)

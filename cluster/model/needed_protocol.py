@@ -7,7 +7,7 @@ would refuse it, or do the wrong thing. The numbers are those of `storage.rpc.ha
 from collections.abc import Iterable
 
 from acklog.wire.limits import RETRY_JITTER
-from cluster.model.values import Group, GroupMode, GroupSettings, MissingPosition, TopicConfig
+from cluster.model.values import Expired, Group, GroupMode, GroupSettings, MissingPosition, Topic, TopicConfig
 
 ANY_PROTOCOL = 0
 PROTOCOL_OF_ALL_MODES = 4
@@ -37,10 +37,13 @@ PROTOCOL_OF_RECURRING = 6
 """Brought schedules that send a message again and again, and what leaders note of them."""
 PROTOCOL_OF_COMPACTION = 6
 """Brought logs of which compaction removes messages: who does not know of it could not read what is left."""
+PROTOCOL_OF_TTL = 6
+"""Brought messages that live for some time only: who does not know of it would deliver them late."""
 
 
 def needed_by_topic(config: TopicConfig) -> int:
-    return PROTOCOL_OF_COMPACTION if config.is_compacted else ANY_PROTOCOL
+    needed = PROTOCOL_OF_COMPACTION if config.is_compacted else ANY_PROTOCOL
+    return needed if config.ttl_ms is None else max(needed, PROTOCOL_OF_TTL)
 
 
 def needed_by_group(mode: GroupMode, settings: GroupSettings) -> int:
@@ -51,9 +54,13 @@ def needed_by_group(mode: GroupMode, settings: GroupSettings) -> int:
         needed.append(PROTOCOL_OF_RETRIES)
     if settings.filter is not None:
         needed.append(PROTOCOL_OF_FILTERS)
+    if settings.on_expired is not Expired.SKIP:
+        needed.append(PROTOCOL_OF_TTL)
     return max(needed)
 
 
-def needed_by_groups(groups: Iterable[Group]) -> int:
+def needed_by_catalog(groups: Iterable[Group], topics: Iterable[Topic]) -> int:
     """By all of them together."""
-    return max((needed_by_group(group.mode, group.settings) for group in groups), default=ANY_PROTOCOL)
+    needed = {needed_by_topic(topic.config) for topic in topics}
+    needed |= {needed_by_group(group.mode, group.settings) for group in groups}
+    return max(needed, default=ANY_PROTOCOL)

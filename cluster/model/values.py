@@ -45,6 +45,13 @@ class Exhausted(Enum):
     BLOCK = "block"  # it waits until a person decides, and holds up what its order puts behind it
 
 
+class Expired(Enum):
+    """What becomes of a message whose time to live is over."""
+
+    SKIP = "skip"  # it is passed over
+    DEAD_LETTER = "deadLetter"  # it goes to the dead-letter topic
+
+
 class RetentionMode(Enum):
     TIME = "time"  # by age and size, whether acknowledged or not
     UNTIL_ACKED = "untilAcked"  # frees what all registered groups have done, capped by age
@@ -58,7 +65,8 @@ class CleanupPolicy(Enum):
 
 class TopicConfig(msgspec.Struct, frozen=True, rename="camel"):
     """Settings of a topic. `retention_bytes` counts per partition; -1 means no limit, as does `retention_ms` and
-    `max_compaction_lag_ms`."""
+    `max_compaction_lag_ms`. `ttl_ms` is the time to live of messages that name none (None: no end), from their append
+    time on."""
 
     retention: RetentionMode = RetentionMode.TIME
     retention_ms: int = limits.RETENTION_MS_DEFAULT
@@ -71,6 +79,7 @@ class TopicConfig(msgspec.Struct, frozen=True, rename="camel"):
     min_compaction_lag_ms: int = 0
     max_compaction_lag_ms: int = limits.COMPACTION_LAG_MS_DEFAULT
     tombstone_retention_ms: int = limits.TOMBSTONE_RETENTION_MS_DEFAULT
+    ttl_ms: int | None = None
 
     @property
     def is_compacted(self) -> bool:
@@ -232,6 +241,7 @@ class GroupSettings(msgspec.Struct, frozen=True, rename="camel"):
     filter: str | None = None
     retry_delays_ms: tuple[int, ...] | None = None
     retry_jitter: float = limits.RETRY_JITTER
+    on_expired: Expired = Expired.SKIP
 
 
 class Pause(msgspec.Struct, frozen=True, rename="camel"):

@@ -23,7 +23,7 @@ from storage.delivery.group_in_partition import (
     ReceiveDecision,
     SettleDecision,
 )
-from storage.delivery.group_progress import CommittedPosition, GroupSnapshot
+from storage.delivery.group_progress import CommittedPosition, GroupSnapshot, GroupTotals
 from storage.delivery.handover import ClaimVerdict, Handover, OwnershipClaim
 from storage.delivery.message_view import MessageStatus
 from storage.delivery.pending_offsets import PendingOffsets
@@ -129,7 +129,9 @@ class ExclusiveDelivery:
 
     def release(self, items: Iterable[ReceiptClaim]) -> None:
         """The answer with these leases could not be written: it goes on with the first of them."""
-        offsets = [item.offset for item in items if self._is_out(item) and item.offset not in self._state.pending]
+        offsets = [
+            item.offset for item in items if self._settlement.is_out(item) and item.offset not in self._state.pending
+        ]
         if offsets:
             self._rewind(min(offsets))
 
@@ -145,15 +147,10 @@ class ExclusiveDelivery:
         return any(offset in leased for offset in unconfirmed)
 
     def _confirm(self, items: Sequence[ReceiptClaim]) -> None:
-        if self._unconfirmed and any(item.offset in self._unconfirmed and self._is_out(item) for item in items):
+        if self._unconfirmed and any(
+            item.offset in self._unconfirmed and self._settlement.is_out(item) for item in items
+        ):
             self._unconfirmed = _NOTHING_OUT
-
-    def _is_out(self, item: ReceiptClaim) -> bool:
-        """It names a lease that there is now."""
-        delivery = self._state.leases.by_offset.get(item.offset)
-        if delivery is None or item.generation != self._state.progress.generation:
-            return False
-        return (item.leader_epoch, item.attempt) == (delivery.leader_epoch, delivery.attempt)
 
     def _rewind(self, offset: int) -> None:
         self._state.rewind(offset)
@@ -209,7 +206,7 @@ class ExclusiveDelivery:
         named = list(items)
         refusals = self._refusals(named)
         for index, item in enumerate(named):
-            if refusals[index] is None and (self._handover.is_under_way or not self._is_out(item)):
+            if refusals[index] is None and (self._handover.is_under_way or not self._settlement.is_out(item)):
                 problem = judge(
                     item,
                     MessageEvent.EXTEND,
@@ -232,6 +229,11 @@ class ExclusiveDelivery:
         if self._handover.writing is not None:
             return [ProblemCode.UNAVAILABLE] * len(items)
         return [ProblemCode.WRONG_GROUP_MODE if item.attempt == BY_MESSAGE_ID else None for item in items]
+
+    def outlive(self, items: Iterable[ReceiptClaim], *, wall_now_ms: int) -> Skipped | Returned | None:
+        record = None if self._handover.writing else self._settlement.outlive(items, wall_now_ms=wall_now_ms)
+        self._returning.mark(item.offset for item in (record.items if isinstance(record, Returned) else ()))
+        return record
 
     def expire(self, *, now_ms: int, wall_now_ms: int, limit: int) -> Returned | None:
         """Of the leases that have run out, the first one is an attempt. What is behind it was never begun with."""
@@ -358,12 +360,8 @@ class ExclusiveDelivery:
         return self._group.delayed_count
 
     @property
-    def dead_lettered_count(self) -> int:
-        return self._group.dead_lettered_count
-
-    @property
-    def lost_count(self) -> int:
-        return self._group.lost_count
+    def totals(self) -> GroupTotals:
+        return self._group.totals
 
     @property
     def committed(self) -> CommittedPosition | None:

@@ -20,7 +20,7 @@ from storage.delivery.group_in_partition import (
     ReceiveDecision,
     SettleDecision,
 )
-from storage.delivery.group_progress import CommittedPosition, GroupSnapshot
+from storage.delivery.group_progress import CommittedPosition, GroupSnapshot, GroupTotals
 from storage.delivery.group_state import PartitionGroupState
 from storage.delivery.handover import ClaimVerdict, OwnershipClaim
 from storage.delivery.leases import Lease
@@ -132,14 +132,8 @@ class GroupDelivery:
         return self._state.returns.delayed_count
 
     @property
-    def dead_lettered_count(self) -> int:
-        """Messages that went to the dead-letter topic, ever."""
-        return self._state.progress.dead_lettered_count
-
-    @property
-    def lost_count(self) -> int:
-        """Messages that retention removed before they were done, ever."""
-        return self._state.progress.lost_count
+    def totals(self) -> GroupTotals:
+        return self._state.progress.totals
 
     @property
     def committed(self) -> CommittedPosition | None:
@@ -235,6 +229,9 @@ class GroupDelivery:
     def release(self, items: Iterable[ReceiptClaim]) -> None:
         self._settlement.release(items)
 
+    def outlive(self, items: Iterable[ReceiptClaim], *, wall_now_ms: int) -> Skipped | Returned | None:
+        return self._settlement.outlive(items, wall_now_ms=wall_now_ms)
+
     def ack(self, items: Iterable[ReceiptClaim], *, readable_end: int) -> SettleDecision[Acked]:
         return self._settlement.ack(items, readable_end=readable_end)
 
@@ -271,7 +268,7 @@ class GroupDelivery:
     # --- dead letters ----------------------------------------------------------------------------------------------
 
     def dead_letters(self, *, limit: int, now_ms: int) -> list[DueLetter]:
-        """Messages whose attempts are used up, handed over: the host appends them to the dead-letter topic first and
+        """Messages that are to be dead letters, handed over: the host appends them to the dead-letter topic first and
         then commits `dead_lettered` (rule R29), or calls `dead_letter_failed`."""
         state = self._state
         letters: list[DueLetter] = []
@@ -279,9 +276,9 @@ class GroupDelivery:
             if offset in state.pending:
                 state.dead_letters.discard(offset)  # an abort puts it back
             else:
-                progress = state.progress
-                attempts, history = progress.retries[offset].attempts, progress.history(offset)
-                letters.append(DueLetter(offset, attempts, progress.seek_generation, history))
+                progress, retry = state.progress, state.progress.retries[offset]
+                history, generation = progress.history(offset), progress.seek_generation
+                letters.append(DueLetter(offset, retry.attempts, generation, history, retry.is_outlived))
         return letters
 
     def dead_lettered(self, offsets: Iterable[int]) -> DeadLettered:

@@ -17,7 +17,7 @@ from storage.delivery.blocked_offsets import BlockedOffset, BlockedVerdict
 from storage.delivery.candidates import CandidateIndex, WantedRange
 from storage.delivery.done_elsewhere import DoneElsewhere
 from storage.delivery.failures import FailureHistory
-from storage.delivery.group_progress import CommittedPosition, GroupSnapshot
+from storage.delivery.group_progress import CommittedPosition, GroupSnapshot, GroupTotals
 from storage.delivery.group_state import PartitionGroupState
 from storage.delivery.handover import ClaimVerdict, OwnershipClaim
 from storage.delivery.leases import Lease
@@ -56,12 +56,14 @@ class SettleDecision(NamedTuple, Generic[_RecordT]):
 
 
 class DueLetter(NamedTuple):
-    """A message for the dead-letter topic. In each `generation`, which is that of the last seek, it may die once."""
+    """A message for the dead-letter topic. In each `generation`, which is that of the last seek, it may die once. It is
+    so as its attempts are used up, or its time to live `is_expired`."""
 
     offset: int
     attempts: int
     generation: int
     history: FailureHistory = _NO_HISTORY
+    is_expired: bool = False
 
 
 class ClaimDecision(NamedTuple):
@@ -94,15 +96,13 @@ class GroupInPartition(Protocol):
     @property
     def delayed_count(self) -> int: ...
     @property
-    def dead_lettered_count(self) -> int: ...
-    @property
-    def lost_count(self) -> int: ...
+    def totals(self) -> GroupTotals: ...
     @property
     def committed(self) -> CommittedPosition | None: ...
 
     @property
     def passes_damage(self) -> bool:
-        """Whether what is behind a message that cannot be read is given out before it."""
+        """Whether what is behind a message that cannot be read, or is to be a dead letter, is given out before that."""
         ...
 
     def claim(self, claim: OwnershipClaim | None, *, now_ms: int, wall_now_ms: int) -> ClaimDecision:
@@ -136,6 +136,7 @@ class GroupInPartition(Protocol):
         ...
 
     def release(self, items: Iterable[ReceiptClaim]) -> None: ...
+    def outlive(self, items: Iterable[ReceiptClaim], *, wall_now_ms: int) -> Skipped | Returned | None: ...
     def ack(self, items: Iterable[ReceiptClaim], *, readable_end: int) -> SettleDecision[Acked]: ...
     def nack(
         self,

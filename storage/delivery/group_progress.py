@@ -16,6 +16,7 @@ from storage.delivery.offset_ranges import OffsetRanges
 from storage.delivery.records import (
     BLOCKED,
     DEAD_LETTER,
+    OUTLIVED,
     Acked,
     Cause,
     Claimed,
@@ -32,7 +33,8 @@ from storage.delivery.records import (
 class Retry(msgspec.Struct, gc=False):
     """A message that was given back: `attempts` deliveries of it count, the last by the leader of `leader_epoch`.
 
-    It may be leased again `delay_ms` after `wall_ms`; with DEAD_LETTER and BLOCKED its attempts are used up.
+    It may be leased again `delay_ms` after `wall_ms`; with DEAD_LETTER and BLOCKED its attempts are used up, with
+    OUTLIVED its time to live is over.
     `receipt_attempt` is what the receipt of the last of them says, as long as that is remembered (0: it is not).
     It failed first at `first_ms` (-1: at `wall_ms`), and `consumer` had it last ("": that is not known).
     """
@@ -47,7 +49,11 @@ class Retry(msgspec.Struct, gc=False):
 
     @property
     def is_dead_lettering(self) -> bool:
-        return self.delay_ms == DEAD_LETTER
+        return self.delay_ms in (DEAD_LETTER, OUTLIVED)
+
+    @property
+    def is_outlived(self) -> bool:
+        return self.delay_ms == OUTLIVED
 
     @property
     def is_blocked(self) -> bool:
@@ -77,13 +83,24 @@ class PartitionOwner(NamedTuple):
 NOBODY = PartitionOwner(0, "")
 
 
+class GroupTotals(NamedTuple):
+    """Messages of one group in one partition, ever. `dead_lettered` went to the dead-letter topic, `lost` were removed
+    by retention before they were done, `expired` before somebody was given them, or again: of these the group may have
+    made dead letters."""
+
+    dead_lettered: int
+    lost: int
+    expired: int
+
+
 class GroupSnapshot(msgspec.Struct, array_like=True, gc=False):
     """The committed state of a group. Positional on disk: fields are only ever added at the end.
 
     `done` and `dead_lettered` are half-open ranges, `retries` (offset, attempts, leader epoch, wall ms, delay ms).
     `owner` is (ownership, member) of an exclusive group. `filtered` are ranges that its filter passed over.
     `failures` is (offset, first ms, consumer) of the retries that failed twice or whose consumer is known, `reasons`
-    what was said of them, in the order of their last failure.
+    what was said of them, in the order of their last failure. `expired` are ranges that were passed over for their age,
+    `expired_count` counts all that were, and those that became dead letters for that.
     """
 
     group_id: str
@@ -101,6 +118,8 @@ class GroupSnapshot(msgspec.Struct, array_like=True, gc=False):
     filtered: list[tuple[int, int]] = []
     failures: list[tuple[int, int, str]] = []
     reasons: list[tuple[int, tuple[FailureReason, ...]]] = []
+    expired: list[tuple[int, int]] = []
+    expired_count: int = 0
 
 
 class GroupProgress:
@@ -118,6 +137,7 @@ class GroupProgress:
         self.done_above = OffsetRanges()
         self.dead_lettered_count = 0
         self.lost_count = 0
+        self.expired_count = 0
         self.committed: CommittedPosition | None = None
         self.owner = NOBODY
         self.claimed_generations = 0
@@ -125,7 +145,8 @@ class GroupProgress:
         self._dead_lettered = OffsetRanges()
         self._dead_lettered_ranges_max = bounds.dead_lettered_ranges_max
         self._filtered = OffsetRanges()
-        self._filtered_ranges_max = bounds.passed_over_ranges_max
+        self._expired = OffsetRanges()
+        self._passed_over_ranges_max = bounds.passed_over_ranges_max
 
     def is_done(self, offset: int) -> bool:
         """Acknowledged, dead-lettered, passed over, lost to retention, or below a seek."""
@@ -138,6 +159,10 @@ class GroupProgress:
     def is_filtered_out(self, offset: int) -> bool:
         """Done as the group's filter passed it over, and not forgotten since."""
         return offset in self._filtered
+
+    def is_expired(self, offset: int) -> bool:
+        """Done as its time to live was over, and not forgotten since."""
+        return offset in self._expired
 
     def acked(self, record: Acked) -> None:
         for start, end in unpack_ranges(record.runs):
@@ -157,17 +182,23 @@ class GroupProgress:
 
     def skipped(self, record: Skipped) -> None:
         for start, end in unpack_ranges(record.runs):
-            self._done(start, end)
-            if record.cause == SkipCause.FILTERED:
+            if record.cause == SkipCause.EXPIRED:
+                self.expired_count += sum(not self.is_done(offset) for offset in range(start, end))
+                self._expired.add(start, end)
+            elif record.cause == SkipCause.FILTERED:
                 self._filtered.add(start, end)
-        while self._filtered.range_count > self._filtered_ranges_max:
-            self._filtered.remove_first()
+            self._done(start, end)
+        for ranges in (self._filtered, self._expired):
+            while ranges.range_count > self._passed_over_ranges_max:
+                ranges.remove_first()
 
     def returned(self, item: ReturnedItem, wall_ms: int) -> Retry | None:
         """None if the message is done."""
         if self.is_done(item.offset):
             return None
         before = self.retries.get(item.offset)
+        if item.delay_ms == OUTLIVED and not (before is not None and before.is_outlived):
+            self.expired_count += 1
         retry = self.retries[item.offset] = Retry(
             item.attempts, item.leader_epoch, wall_ms, item.delay_ms, consumer=item.consumer
         )
@@ -205,6 +236,7 @@ class GroupProgress:
         self.done_above.clear()
         self._dead_lettered.remove_from(record.offset)
         self._filtered.remove_from(record.offset)
+        self._expired.remove_from(record.offset)
         return True
 
     def claimed(self, record: Claimed) -> bool:
@@ -215,6 +247,10 @@ class GroupProgress:
         self.generation = record.generation
         self.owner = PartitionOwner(record.ownership, record.member)
         return True
+
+    @property
+    def totals(self) -> GroupTotals:
+        return GroupTotals(self.dead_lettered_count, self.lost_count, self.expired_count)
 
     @property
     def seek_generation(self) -> int:
@@ -254,6 +290,8 @@ class GroupProgress:
                 if retry.consumer or retry.first_ms >= 0
             ],
             self._reasons.snapshot(),
+            list(self._expired),
+            self.expired_count,
         )
 
     def restore(self, snapshot: GroupSnapshot) -> None:
@@ -272,6 +310,9 @@ class GroupProgress:
             self._dead_lettered.add(start, end)
         for start, end in snapshot.filtered:
             self._filtered.add(start, end)
+        self.expired_count = snapshot.expired_count
+        for start, end in snapshot.expired:
+            self._expired.add(start, end)
         for offset, attempts, leader_epoch, wall_ms, delay_ms in snapshot.retries:
             self.retries[offset] = Retry(attempts, leader_epoch, wall_ms, delay_ms)
         for offset, first_ms, consumer in snapshot.failures:
@@ -287,7 +328,7 @@ class GroupProgress:
             assert not self.is_done(offset), f"offset {offset} is done and waits for a retry"
         assert self._reasons.offsets <= self.retries.keys(), "why a message failed that does not wait for a retry"
         assert self._dead_lettered.range_count <= self._dead_lettered_ranges_max
-        assert self._filtered.range_count <= self._filtered_ranges_max
+        assert max(self._filtered.range_count, self._expired.range_count) <= self._passed_over_ranges_max
 
     def _done(self, start: int, end: int) -> None:
         start = max(start, self.progress)

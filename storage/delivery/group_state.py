@@ -26,6 +26,7 @@ from storage.delivery.records import (
     Jumped,
     PositionCommitted,
     Returned,
+    SkipCause,
     Skipped,
     Sought,
     offsets_of,
@@ -213,7 +214,7 @@ class PartitionGroupState:
             return
         elif isinstance(record, Returned):
             self._put_back((item.offset for item in record.items), now_ms)
-        elif isinstance(record, Skipped):
+        elif isinstance(record, Skipped) and record.cause != SkipCause.EXPIRED:
             self._look_anew(record)
         else:
             for start, end in unpack_ranges(record.runs):
@@ -297,7 +298,9 @@ class PartitionGroupState:
         self._forget(offsets)
 
     def _apply_skipped(self, record: Skipped) -> None:
-        """Costs nothing per offset: compaction may leave gaps of billions."""
+        """Costs nothing per offset where nobody had it leased: compaction may leave gaps of billions."""
+        if record.cause == SkipCause.EXPIRED:
+            self.pending.unmark(offsets_of(record.runs))
         for start, end in unpack_ranges(record.runs):
             self.skipping.remove(start, end)
             self._forget_within(start, end)
@@ -312,7 +315,7 @@ class PartitionGroupState:
             if retry is None:
                 continue
             delivery = self.leases.remove(offset) or self.released.pop(offset, None)
-            if delivery is not None:
+            if delivery is not None and not retry.is_outlived:  # else nobody was given it
                 retry.receipt_attempt = delivery.attempt
             self._queue(offset, retry, now_ms=now_ms, wall_now_ms=wall_now_ms)
 

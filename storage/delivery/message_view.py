@@ -28,6 +28,8 @@ def message_state(state: PartitionGroupState, offset: int) -> MessageState:
     if state.progress.is_done(offset):
         if state.progress.is_dead_lettered(offset):
             return MessageState.DEAD_LETTERED
+        if state.progress.is_expired(offset):
+            return MessageState.EXPIRED
         return MessageState.PASSED_OVER if state.progress.is_filtered_out(offset) else MessageState.DONE
     retry = state.progress.retries.get(offset)
     if retry is not None and retry.is_dead_lettering:

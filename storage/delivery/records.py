@@ -19,6 +19,8 @@ DEAD_LETTER = -1
 """In place of a delay: the attempts are used up, the message goes to the dead-letter topic."""
 BLOCKED = -2
 """In place of a delay: the attempts are used up, the message waits until a person decides."""
+OUTLIVED = -3
+"""In place of a delay: its time to live is over, the message goes to the dead-letter topic."""
 
 
 class DeliveryFormatError(ValueError):
@@ -27,11 +29,12 @@ class DeliveryFormatError(ValueError):
 
 class Cause(IntEnum):
     """Why a message is given back: its lease ended without success, or (RELEASED) a person let it go on, and its
-    attempts begin anew."""
+    attempts begin anew, or (OUTLIVED) its time to live was over when it was its turn, and nobody was given it."""
 
     NACKED = 0
     EXPIRED = 1
     RELEASED = 2
+    OUTLIVED = 3
 
 
 class SkipCause(IntEnum):
@@ -41,6 +44,8 @@ class SkipCause(IntEnum):
     """There is no message for anybody, or a person skipped it; and in records of earlier versions."""
     FILTERED = 1
     """The group's filter of that time did not match."""
+    EXPIRED = 2
+    """Its time to live was over when it was its turn."""
 
 
 class _Record(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -66,7 +71,8 @@ class Acked(_Record, frozen=True, tag=2):
 
 class ReturnedItem(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """`attempts`: how many deliveries count by now; `leader_epoch`: of the last of them. `delay_ms`: DEAD_LETTER,
-    BLOCKED, or from the record's `wall_ms` on. `consumer` had it, and said the `reason`; "" where none is known."""
+    BLOCKED, OUTLIVED, or from the record's `wall_ms` on. `consumer` had it, and said the `reason`; "" where none is
+    known."""
 
     offset: int
     attempts: int

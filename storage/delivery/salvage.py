@@ -174,6 +174,7 @@ class DeliverySalvage:
         if before is not None:
             progress.lost_count = before.progress.lost_count
             progress.dead_lettered_count = before.progress.dead_lettered_count
+            progress.expired_count = before.progress.expired_count
             progress.owner = before.progress.owner
             progress.claimed_generations = before.progress.claimed_generations
         group = self._groups[group_id] = SalvagedGroup(progress, basis)

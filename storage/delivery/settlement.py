@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
-from cluster.model.values import Exhausted, GroupSettings
+from cluster.model.values import Exhausted, Expired, GroupSettings
 from storage.delivery.backoff import retry_delay_ms
 from storage.delivery.group_in_partition import SettleDecision
 from storage.delivery.group_state import PartitionGroupState
@@ -18,10 +18,13 @@ from storage.delivery.receipts import ReceiptClaim, judge, may_be_anothers
 from storage.delivery.records import (
     BLOCKED,
     DEAD_LETTER,
+    OUTLIVED,
     Acked,
     Cause,
     Returned,
     ReturnedItem,
+    SkipCause,
+    Skipped,
     offsets_of,
     pack_offsets,
 )
@@ -197,14 +200,35 @@ class Settlement:
         """The answer with these leases could not be written: they return to the head and the attempts do not count."""
         state = self._state
         for item in items:
-            delivery = state.leases.by_offset.get(item.offset)
-            if (
-                delivery is not None
-                and item.generation == state.progress.generation
-                and (item.leader_epoch, item.attempt) == (delivery.leader_epoch, delivery.attempt)
-            ):
+            if self.is_out(item):
                 state.release(item.offset)
                 state.interrupt_behind(item.offset)
+
+    def outlive(self, items: Iterable[ReceiptClaim], *, wall_now_ms: int) -> Skipped | Returned | None:
+        """Nobody has seen these leases, and nobody will: the time to live of their messages is over. They are passed
+        over for good (rule R41), or go to the dead-letter topic, and hold up nobody; their attempts do not count."""
+        state = self._state
+        offsets = [item.offset for item in items if self.is_out(item) and item.offset not in state.pending]
+        if not offsets:
+            return None
+        if self.settings.on_expired is Expired.DEAD_LETTER:
+            return self._returned({offset: self._outlived(offset) for offset in offsets}, wall_now_ms)
+        runs = pack_offsets(offsets)
+        state.mark_pending(offsets_of(runs), end=sum(runs))
+        return Skipped(state.group_id, state.progress.generation, runs, SkipCause.EXPIRED)
+
+    def _outlived(self, offset: int) -> ReturnedItem:
+        before = self._state.progress.retries.get(offset)
+        attempts, epoch = (0, self._leader_epoch) if before is None else (before.attempts, before.leader_epoch)
+        return ReturnedItem(offset, attempts, OUTLIVED, Cause.OUTLIVED, epoch)
+
+    def is_out(self, item: ReceiptClaim) -> bool:
+        """It names a lease that there is now."""
+        state = self._state
+        delivery = state.leases.by_offset.get(item.offset)
+        if delivery is None or item.generation != state.progress.generation:
+            return False
+        return (item.leader_epoch, item.attempt) == (delivery.leader_epoch, delivery.attempt)
 
     def _first_overdue(self, offset: int, now_ms: int) -> int:
         """This lease has run out: the first in the group's order that has, too."""

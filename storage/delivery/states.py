@@ -16,6 +16,7 @@ class MessageState(Enum):
     DONE = "done"
     DEAD_LETTERED = "deadLettered"
     PASSED_OVER = "passedOver"
+    EXPIRED = "expired"
 
 
 class MessageEvent(Enum):
@@ -35,6 +36,8 @@ class MessageEvent(Enum):
     LET_GO = "released by a person"
     SKIP = "skipped by a person"
     FILTER = "the filter does not match"
+    OUTLIVE = "time to live over"
+    OUTLIVE_AS_LETTER = "time to live over, and the group wants letters"
     SEEK_TO = "seek to or before it"
     SEEK_PAST = "seek past it"
     RETAIN = "removed by retention"
@@ -43,7 +46,7 @@ class MessageEvent(Enum):
 
 _S, _E = MessageState, MessageEvent
 
-SETTLED_STATES = (_S.DONE, _S.DEAD_LETTERED, _S.PASSED_OVER)
+SETTLED_STATES = (_S.DONE, _S.DEAD_LETTERED, _S.PASSED_OVER, _S.EXPIRED)
 
 TRANSITIONS: dict[tuple[MessageState, MessageEvent], MessageState] = {
     (_S.WAITING, _E.RECEIVE): _S.LEASED,
@@ -73,6 +76,9 @@ TRANSITIONS: dict[tuple[MessageState, MessageEvent], MessageState] = {
     (_S.DEAD_LETTERING, _E.DEAD_LETTER): _S.DEAD_LETTERED,
     (_S.WAITING, _E.FILTER): _S.PASSED_OVER,
     (_S.PASSED_OVER, _E.ACK): _S.PASSED_OVER,
+    (_S.WAITING, _E.OUTLIVE): _S.EXPIRED,
+    (_S.WAITING, _E.OUTLIVE_AS_LETTER): _S.DEAD_LETTERING,
+    (_S.EXPIRED, _E.ACK): _S.EXPIRED,
     (_S.DONE, _E.ACK): _S.DONE,
     (_S.DEAD_LETTERED, _E.ACK): _S.DEAD_LETTERED,
     **{(state, _E.SEEK_TO): _S.WAITING for state in _S},

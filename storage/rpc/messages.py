@@ -216,7 +216,8 @@ class GroupPosition(_Message):
     """`progress` is the first offset not done; `done_above` counts the done ones above it, `lost` those that retention
     removed before they were done. `generation` is the group's number of seeks (-1: an earlier version).
     `oldest_append_ms`: when the first message was appended that is not done, of the group that was asked for; -1 where
-    all are done, or it cannot be told. `blocked` messages wait for a person's decision."""
+    all are done, or it cannot be told. `blocked` messages wait for a person's decision, of `expired` ones the time to
+    live was over before the group had done them."""
 
     group_id: str
     progress: int
@@ -229,6 +230,7 @@ class GroupPosition(_Message):
     committed: CommittedOffset | None = None
     oldest_append_ms: int = -1
     blocked: int = 0
+    expired: int = 0
 
 
 class PositionsResponse(_Message):

@@ -28,6 +28,7 @@ LONG_FOR_A_REASON = {
     "acklog/client/async_client.py": "one call beside the next, each with its docstring",
     "acklog/client/client.py": "the client without `await` has every call of the other one, each with its docstring",
     "acklog/command/commands/cluster.py": "one command beside the next, most of it options and help",
+    "acklog/command/commands/topics.py": "one command beside the next, most of it options and help",
     "acklog/command/server_checks.py": "one check beside the next; what several need is in `checkup`",
     "acklog/consumer/engine.py": "the life of one consumer: what its tasks do ends in an order that is here",
     "acklog/wire/batch.py": "the table of the format, and both directions of each of its fields",

@@ -85,7 +85,9 @@ def test_raw_bytes_are_kept(body: bytes, content_type: str) -> None:
 @given(json_texts())
 def test_a_line_of_output_is_one_line_and_the_same_value(body: str) -> None:
     line = encode_line(
-        view_of(Record(body.encode()), message_id="m", queue="q", partition=0, offset=0, append_time_ms=1)
+        view_of(
+            Record(body.encode()), message_id="m", queue="q", partition=0, offset=0, append_time_ms=1, topic_ttl_ms=None
+        )
     )
     assert line.endswith(b"\n")
     assert b"\n" not in line[:-1]

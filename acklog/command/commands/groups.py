@@ -23,11 +23,13 @@ from acklog.command.group_settings import (
     InFlightOption,
     ModeOption,
     OnExhaustedOption,
+    OnExpiredOption,
     RebalanceTimeoutOption,
     SessionTimeoutOption,
     StartOption,
     VisibilityOption,
     delivery_changes,
+    expiry_changes,
     filter_changes,
     member_changes,
     one_of,
@@ -131,6 +133,7 @@ def create(
     rebalance_timeout: RebalanceTimeoutOption = None,
     assignor: AssignorOption = None,
     message_filter: FilterOption = None,
+    on_expired: OnExpiredOption = None,
 ) -> None:
     """Create a group. One that is there already with these settings is fine."""
     from acklog.errors import GroupExists
@@ -142,6 +145,7 @@ def create(
     changes |= retry_changes(backoff_min, backoff_max, retry_delays, retry_jitter)
     changes |= sharing_changes(max_in_flight_per_consumer, max_in_flight_per_key, fair_by)
     changes |= member_changes(session_timeout, rebalance_timeout, assignor) | filter_changes(message_filter)
+    changes |= expiry_changes(on_expired)
     with session.client() as client:
         is_there = _is_there(client, group)
         try:
@@ -176,6 +180,7 @@ def update(
     rebalance_timeout: RebalanceTimeoutOption = None,
     assignor: AssignorOption = None,
     message_filter: FilterOption = None,
+    on_expired: OnExpiredOption = None,
 ) -> None:
     """Change settings of a group. What is not named stays."""
     session = session_of(context)
@@ -183,6 +188,7 @@ def update(
     changes |= retry_changes(backoff_min, backoff_max, retry_delays, retry_jitter)
     changes |= sharing_changes(max_in_flight_per_consumer, max_in_flight_per_key, fair_by)
     changes |= member_changes(session_timeout, rebalance_timeout, assignor) | filter_changes(message_filter)
+    changes |= expiry_changes(on_expired)
     if not changes:
         raise UsageError("nothing is to be changed", hint="Name a setting, such as --visibility 5m.")
     with session.client() as client:

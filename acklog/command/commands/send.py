@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from acklog.command.arguments import TopicArgument
-from acklog.command.delivery_time import AtOption, DelayOption, refuse_times, timed
+from acklog.command.delivery_time import AtOption, DelayOption, TtlOption, refuse_times, timed
 from acklog.command.exit_codes import ExitCode
 from acklog.command.failures import CommandError, ShownFailure, UsageError, explain
 from acklog.command.input_lines import input_lines
@@ -68,6 +68,7 @@ def send(
     ] = None,
     delay_s: DelayOption = None,
     at: AtOption = None,
+    ttl: TtlOption = None,
 ) -> None:
     """Send a message, or one per line of standard input.
 
@@ -93,11 +94,11 @@ def send(
     )
     if file is not None:
         message = form.of_bytes(_read_file(session, file), content_type or BYTES_TYPE)
-        _send_one(session, topic, timed(message, delay_s, at, now_ms=session.now_ms()))
+        _send_one(session, topic, timed(message, delay_s, at, ttl, now_ms=session.now_ms()))
     elif body is not None:
-        _send_one(session, topic, timed(form.of_argument(body), delay_s, at, now_ms=session.now_ms()))
+        _send_one(session, topic, timed(form.of_argument(body), delay_s, at, ttl, now_ms=session.now_ms()))
     else:
-        refuse_times(delay_s, at)
+        refuse_times(delay_s, at, ttl)
         _send_lines(session, topic, form)
 
 
@@ -160,6 +161,7 @@ def _send_one(session: Session, topic: str, message: "OutgoingMessage") -> None:
             content_type=message.content_type,
             delay_seconds=message.delay_seconds,
             deliver_at=message.deliver_at,
+            ttl_seconds=message.ttl_seconds,
         )
     if sent.topic_created:
         session.output.note(f"Created the topic {topic}.")

@@ -80,6 +80,10 @@ ReplicaLagOption = Annotated[
     str | None,
     typer.Option("--max-replica-lag", metavar="DURATION", help="How late a replica may be and still be in sync."),
 ]
+TtlOption = Annotated[
+    str | None,
+    typer.Option("--ttl", metavar="DURATION", help="Deliver messages for 2h, 7d, or unlimited, unless they say."),
+]
 DataLossOption = Annotated[
     bool, typer.Option("--yes", "-y", help="Do not ask before a change that can delete messages.")
 ]
@@ -144,12 +148,13 @@ def create(
     min_compaction_lag: MinCompactionLagOption = None,
     max_compaction_lag: MaxCompactionLagOption = None,
     tombstone_retention: TombstoneRetentionOption = None,
+    ttl: TtlOption = None,
 ) -> None:
     """Create a topic. One that is there already with these settings is fine."""
     from acklog.errors import TopicExists
 
     session = session_of(context)
-    changes = _changes(retention, retention_size, retention_mode, segment_size, dedup_window)
+    changes = _changes(retention, retention_size, retention_mode, segment_size, dedup_window, ttl)
     _add_replication(changes, min_in_sync, max_replica_lag)
     add_compaction(changes, cleanup_policy, min_compaction_lag, max_compaction_lag, tombstone_retention)
     with session.client() as client:
@@ -184,13 +189,14 @@ def update(
     min_compaction_lag: MinCompactionLagOption = None,
     max_compaction_lag: MaxCompactionLagOption = None,
     tombstone_retention: TombstoneRetentionOption = None,
+    ttl: TtlOption = None,
     yes: DataLossOption = False,
 ) -> None:
     """Change settings of a topic. What is not named stays."""
     from acklog.errors import DataLossNotAllowed
 
     session = session_of(context)
-    changes = _changes(retention, retention_size, retention_mode, segment_size, dedup_window)
+    changes = _changes(retention, retention_size, retention_mode, segment_size, dedup_window, ttl)
     _add_replication(changes, min_in_sync, max_replica_lag)
     add_compaction(changes, cleanup_policy, min_compaction_lag, max_compaction_lag, tombstone_retention)
     if partitions is None and replicas is None and not changes:
@@ -199,7 +205,7 @@ def update(
         try:
             client.topics.update(topic, partitions=partitions, replication_factor=replicas, **changes)
         except DataLossNotAllowed as error:
-            confirm(session, f"Change {topic}, though {error.field} deletes messages for good?", is_yes=yes)
+            confirm(session, f"Change {topic}, though {error.field} takes messages away for good?", is_yes=yes)
             client.topics.update(
                 topic, partitions=partitions, replication_factor=replicas, allow_data_loss=True, **changes
             )
@@ -230,6 +236,7 @@ def _changes(
     retention_mode: str | None,
     segment_size: str | None,
     dedup_window: str | None,
+    ttl: str | None,
 ) -> "TopicChanges":
     """What the options name. Raises UsageError."""
     changes: TopicChanges = {}
@@ -246,6 +253,9 @@ def _changes(
         changes["segment_bytes"] = parse_size_bytes(segment_size, field="--segment-size")
     if dedup_window is not None:
         changes["dedup_window_ms"] = parse_duration_ms(dedup_window, field="--dedup-window")
+    if ttl is not None:
+        ttl_ms = parse_duration_ms(ttl, field="--ttl", may_be_unlimited=True)
+        changes["ttl_ms"] = None if ttl_ms < 0 else ttl_ms
     return changes
 
 
@@ -286,6 +296,8 @@ def _fields(session: Session, topic: "TopicDescription") -> Fields:
         rows.append(("replica lag", limit_text(config.max_replica_lag_ms)))
     if topic.decommissioned:
         rows.append(("decommissioned", ", ".join(map(str, topic.decommissioned))))
+    if config.ttl_ms is not None:
+        rows.append(("delivered for", limit_text(config.ttl_ms)))
     if config.retention != "time":
         rows.append(("retention", config.retention))
     rows += compaction_rows(config)

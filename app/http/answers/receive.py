@@ -12,6 +12,7 @@ from app.calls.receive import Received
 from app.http.exchange.client_watch import ClientWatch
 from app.http.exchange.responses import JSON, NDJSON, BytesResponse
 from app.http.exchange.turns import Steps
+from cluster.model.values import Topic
 from storage.rpc.messages import DeliveredMessage
 
 CHUNK_BYTES = 256 * 1024
@@ -79,14 +80,15 @@ class LeasedResponse(BytesResponse):
         return not self._watch.is_gone  # it may have gone while the last piece waited for room
 
 
-def delivered_view(message: DeliveredMessage, queue: str) -> MessageView:
+def delivered_view(message: DeliveredMessage, topic: Topic) -> MessageView:
     view = view_of(
         message.record,
         message_id=message_id_text(message.topic_id, message.partition, message.leader_epoch, message.offset),
-        queue=queue,
+        queue=topic.name,
         partition=message.partition,
         offset=message.offset,
         append_time_ms=message.append_time_ms,
+        topic_ttl_ms=topic.config.ttl_ms,
     )
     view.attempt = message.attempt
     if message.receipt:
@@ -106,7 +108,7 @@ def received_steps(received: Received, media_type: str) -> Steps[tuple[bytes, di
             parts.append(_encode(views)[1:-1] if is_json else _lines(views))
             views, size_bytes = [], 0
             yield
-        views.append(delivered_view(message, received.queues[message.topic_id]))
+        views.append(delivered_view(message, received.topics[message.topic_id]))
         size_bytes += len(message.record.body)
     if is_json:
         if not parts:

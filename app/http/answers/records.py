@@ -113,6 +113,7 @@ def _views(read: RecordsRead) -> Iterator[list[MessageView]]:
                 partition=read.partition,
                 offset=offset,
                 append_time_ms=header.append_time_ms,
+                topic_ttl_ms=read.topic.config.ttl_ms,
             )
         )
         size_bytes += len(record.body)

@@ -1,10 +1,11 @@
-"""When a message is to be seen, as clients say it: RFC 3339 with an offset, or milliseconds since 1970."""
+"""When a message is to be seen, as clients say it (RFC 3339 with an offset, or milliseconds since 1970), and for how
+long."""
 
 import math
 import re
 from datetime import datetime
 
-from acklog.wire.limits import DELAY_SECONDS_MAX, TIMESTAMP_MS_MAX
+from acklog.wire.limits import DELAY_SECONDS_MAX, TIMESTAMP_MS_MAX, TTL_SECONDS_MAX, TTL_SECONDS_MIN
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Schedule
 from cluster.errors import ServerError
@@ -48,6 +49,17 @@ def delivery_time_fault(value: int | str) -> str | None:
 def delay_fault(seconds: float) -> str | None:
     """What is wrong with it."""
     return None if 0 <= seconds <= DELAY_SECONDS_MAX else f"must be 0 to {DELAY_SECONDS_MAX} seconds (a year)"
+
+
+def ttl_fault(seconds: float) -> str | None:
+    """What is wrong with it."""
+    is_right = TTL_SECONDS_MIN <= seconds <= TTL_SECONDS_MAX
+    return None if is_right else f"must be {TTL_SECONDS_MIN} to {TTL_SECONDS_MAX} seconds (10 years)"
+
+
+def ttl_ms_of(seconds: float) -> int:
+    """Rounded up to whole milliseconds."""
+    return math.ceil(seconds * 1000)
 
 
 def schedule_of(delay_seconds: float | None, deliver_at: int | str | None, prefix: str = "") -> Schedule | None:

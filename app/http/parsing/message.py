@@ -10,7 +10,7 @@ from acklog.wire import limits
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from app.calls.send import Outgoing, Sendable
-from app.http.parsing.delivery_time import schedule_of
+from app.http.parsing.delivery_time import schedule_of, ttl_ms_of
 from app.http.parsing.json_text import is_too_deep, too_deep
 from app.http.parsing.message_properties import BESIDE_RAW, PROPERTIES, MessageFields
 from app.http.parsing.query import Arguments
@@ -41,6 +41,7 @@ def message_of(fields: MessageFields, prefix: str = "") -> Sendable:
         or fields.dedup_id is not None
         or fields.delay_seconds is not None
         or fields.deliver_at is not None
+        or fields.ttl_seconds is not None
     ):
         return _with_every_property(fields, prefix)
     body = bytes(raw)
@@ -91,6 +92,8 @@ def _outgoing(fields: MessageFields, body: bytes, content_type: str | None, pref
     record = Record(body, fields.key, fields.headers or None, fields.tags or None, fields.timestamp, content_type)
     if fields.delay_seconds is not None or fields.deliver_at is not None:
         record.schedule = schedule_of(fields.delay_seconds, fields.deliver_at, prefix)
+    if fields.ttl_seconds is not None:
+        record.ttl_ms = ttl_ms_of(fields.ttl_seconds)
     return Outgoing(record, fields.partition, fields.dedup_id)
 
 
@@ -109,6 +112,8 @@ def _check(fields: MessageFields, prefix: str) -> None:
         _judge("delaySeconds", fields.delay_seconds, prefix)
     if fields.deliver_at is not None:
         _judge("deliverAt", fields.deliver_at, prefix)
+    if fields.ttl_seconds is not None:
+        _judge("ttlSeconds", fields.ttl_seconds, prefix)
     if fields.headers:
         _judge("headers", fields.headers, prefix)
     if fields.tags:

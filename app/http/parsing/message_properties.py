@@ -9,7 +9,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from acklog.wire import limits
 from app.http.parsing import query
-from app.http.parsing.delivery_time import WRONG_TIME, delay_fault, delivery_time_fault, time_ms_of
+from app.http.parsing.delivery_time import WRONG_TIME, delay_fault, delivery_time_fault, time_ms_of, ttl_fault
 from app.http.parsing.json_schema import TIME, Schema, or_null, reference
 from app.http.parsing.properties import Property, beside_raw, declared_in, text, whole_number
 from app.http.parsing.query import Parameter
@@ -158,6 +158,22 @@ _DELIVER_AT = Property(
     ),
     fault=delivery_time_fault,
 )
+_TTL_SECONDS = Property(
+    schema=or_null(
+        {
+            "type": "number",
+            "minimum": limits.TTL_SECONDS_MIN,
+            "maximum": limits.TTL_SECONDS_MAX,
+            "description": "how long the message may be delivered from when it can be seen on, fractions included "
+            "(default: as its topic's ttlMs says)",
+        }
+    ),
+    parameter=lambda name: query.number(
+        name, limits.TTL_SECONDS_MIN, limits.TTL_SECONDS_MAX, beside_raw("how long the message may be delivered")
+    ),
+    fault=ttl_fault,
+    limit=("a time to live", "10 years"),
+)
 _DEDUP_ID = text(limits.DEDUP_KEY_BYTES_MAX, "the message's idempotency key", dedup_key_fault, bytes_min=1)
 
 
@@ -175,6 +191,7 @@ class MessageFields(msgspec.Struct, forbid_unknown_fields=True, rename="camel", 
     dedup_id: Annotated[str | None, _DEDUP_ID] = None
     delay_seconds: Annotated[float | None, _DELAY_SECONDS] = None
     deliver_at: Annotated[int | str | None, _DELIVER_AT] = None
+    ttl_seconds: Annotated[float | None, _TTL_SECONDS] = None
 
 
 PROPERTIES = declared_in(MessageFields)

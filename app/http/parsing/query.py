@@ -137,7 +137,7 @@ def integer(name: str, minimum: int, maximum: int, description: str, *, default:
     return Parameter(name, parse, schema, description)
 
 
-def number(name: str, minimum: int, maximum: int, description: str) -> Parameter:
+def number(name: str, minimum: float, maximum: int, description: str) -> Parameter:
     """Whole or decimal (`0.5`), for durations in seconds."""
 
     def parse(text: str) -> float:

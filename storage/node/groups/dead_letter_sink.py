@@ -10,7 +10,8 @@ _NO_HISTORY = FailureHistory()
 
 
 class DeadLetter(NamedTuple):
-    """A message that used up its attempts, in this generation of its group: after a seek back it may do so again."""
+    """A message that used up its attempts, or whose time to live `is_expired`, in this generation of its group: after a
+    seek back it may do so again."""
 
     partition: int
     offset: int
@@ -20,6 +21,7 @@ class DeadLetter(NamedTuple):
     attempts: int
     record: Record
     history: FailureHistory = _NO_HISTORY
+    is_expired: bool = False
 
 
 class DeadLetterSink(Protocol):

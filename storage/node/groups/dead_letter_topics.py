@@ -33,7 +33,8 @@ TOPICS_MAX = 5_000
 ROUNDS_MAX = 3
 """Of asking one partition: some letters may be there already, and the names of some may be taken."""
 HEADER_PREFIX = "acklog-dead-letter-"
-_FAILURE_HEADERS = frozenset(HEADER_PREFIX + name for name in ("first-time", "last-time", "last-consumer", "reasons"))
+_TOLD = ("cause", "first-time", "last-time", "last-consumer", "reasons")
+_FAILURE_HEADERS = frozenset(HEADER_PREFIX + name for name in _TOLD)
 """A letter that dies again says how it died now."""
 _MARK = "\n"  # no dedupId may hold a control character, so nobody can take a name that ends in it
 
@@ -221,6 +222,7 @@ def _record(letter: DeadLetter, source: Topic, group: Group) -> Record:
         "offset": str(letter.offset),
         "group": group.name,
         "attempts": str(letter.attempts),
+        **({"cause": "expired"} if letter.is_expired else {}),
         **_told_of(letter.history),
     }
     headers = {name: value for name, value in (letter.record.headers or {}).items() if name not in _FAILURE_HEADERS}

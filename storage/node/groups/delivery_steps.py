@@ -184,6 +184,7 @@ class DeliverySteps:
             due.attempts,
             record,
             due.history,
+            due.is_expired,
         )
 
     async def _give_up(self, state: GroupInPartition, group: Group, errors: dict[int, UndecodableError]) -> None:

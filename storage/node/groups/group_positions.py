@@ -5,16 +5,17 @@ from storage.rpc.messages import CommittedOffset, GroupPosition
 
 
 def position_of(state: GroupInPartition) -> GroupPosition:
-    committed = state.committed
+    committed, totals = state.committed, state.totals
     return GroupPosition(
         state.group_id,
         state.progress,
         state.done_above_count,
         state.in_flight_count,
         state.delayed_count,
-        state.dead_lettered_count,
-        state.lost_count,
+        totals.dead_lettered,
+        totals.lost,
         state.generation,
         None if committed is None else CommittedOffset(committed.offset, committed.leader_epoch, committed.metadata),
         blocked=state.blocked_count,
+        expired=totals.expired,
     )

@@ -8,6 +8,8 @@ from acklog.wire.limits import REQUEST_MESSAGES_MAX
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from cluster.errors import ServerError
+from cluster.model.values import Expired, GroupSettings
+from cluster.ports.clock import Clock
 from storage.delivery.group_in_partition import GroupInPartition
 from storage.delivery.leases import Lease, counted_attempt
 from storage.node.partition.partition_host import PartitionHost
@@ -21,7 +23,7 @@ class ReadLeases(NamedTuple):
     """`surplus` are leases that go back: nothing was read for them, or their turn has not come. `damage` is why some
     message is not among them; then the first `damaged_behind` offsets behind the last lease cannot be read either.
     `removed` are ranges of offsets, ascending, of which compaction has left nothing: those that were leased, and what
-    follows them."""
+    follows them. Of what has `expired` the time to live is over, by this leader's clock: nobody may be given that."""
 
     messages: list[DeliveredMessage]
     size_bytes: int
@@ -29,31 +31,44 @@ class ReadLeases(NamedTuple):
     damage: ServerError | None
     damaged_behind: int
     removed: Sequence[tuple[int, int]] = ()
+    expired: Sequence[Lease] = ()
 
 
 class LeaseReader:
-    """Of one partition."""
+    """Of one partition. Whoever reads gets as many as the limits allow; with `is_first` one whatever its size.
 
-    def __init__(self, host: PartitionHost, reader: RecordReader) -> None:
+    What retention has just removed is left out. So is what is damaged, which stays leased; where the group does not
+    pass that, the first one ends what is given, and stays leased once it is the first of all. What has expired is left
+    out, too; where it becomes a dead letter, and the group does not pass that, it ends what is given.
+    """
+
+    def __init__(self, host: PartitionHost, reader: RecordReader, clock: Clock) -> None:
         self._host = host
         self._reader = reader
+        self._clock = clock
 
     async def read(
-        self, group: GroupInPartition, leases: list[Lease], *, max_messages: int, max_bytes: int, is_first: bool
+        self,
+        group: GroupInPartition,
+        settings: GroupSettings,
+        leases: list[Lease],
+        *,
+        max_messages: int,
+        max_bytes: int,
+        is_first: bool,
     ) -> ReadLeases:
-        """The leased messages up to both limits; with `is_first` one is given whatever its size. Those that retention
-        has just removed are left out. So are those that are damaged, which stay leased; where the group does not pass
-        them, the first one ends what is given, and stays leased once it is the first of all.
-
-        Raises ServerError: STORAGE_FAILED."""
-        found: list[DeliveredMessage] = []
-        size_bytes = 0
-        topic_id, number = self._host.topic.id, self._host.partition
+        """The leased messages up to both limits. Raises ServerError: STORAGE_FAILED."""
+        found, expired = list[DeliveredMessage](), list[Lease]()
+        topic, number = self._host.topic, self._host.partition
+        topic_id, topic_ttl_ms = topic.id, topic.config.ttl_ms
         prefix, group_part = f"r-{topic_id}-{number}-", f"-{group.group_id}-"
-        readable_end = self._host.readable_end
         damage: ServerError | None = None
-        base, end, damaged, damaged_end = 0, 0, 0, 0
+        base, end, damaged, damaged_end, size_bytes = 0, 0, 0, 0, 0
         removed: list[tuple[int, int]] = []
+
+        def ended(surplus: list[Lease], damaged_behind: int = 0) -> ReadLeases:
+            return ReadLeases(found, size_bytes, surplus, damage, damaged_behind, _ascending(removed), expired)
+
         for index, lease in enumerate(leases):
             offset = lease.offset
             if not base <= offset < end:
@@ -62,7 +77,7 @@ class LeaseReader:
                 try:
                     batch = self._reader.cached(offset)  # where keys have an order, of another batch each time
                     if batch is None:
-                        batch = await self._reader.batch_at(offset, readable_end=readable_end)
+                        batch = await self._reader.batch_at(offset, readable_end=self._host.readable_end)
                     header, records = batch.header, batch.records()
                 except ServerError as error:
                     if error.code is ProblemCode.OFFSET_OUT_OF_RANGE:
@@ -72,18 +87,22 @@ class LeaseReader:
                     damage, damaged, damaged_end = error, offset, end_of_damage(error, offset)
                     if group.passes_damage:
                         continue
-                    return ReadLeases(
-                        found, size_bytes, leases[index if found else index + 1 :], damage, 0, _ascending(removed)
-                    )
+                    return ended(leases[index if found else index + 1 :])
                 base, end = header.base_offset, header.next_offset
             record = records[offset - base]
             if record is None:
                 if not removed or offset >= removed[-1][1]:
                     removed.append((offset, offset + _gap_at(records, offset - base)))
                 continue
+            ttl_ms = record.ttl_ms if record.ttl_ms is not None else topic_ttl_ms
+            if ttl_ms is not None and self._clock.now_ms() >= header.append_time_ms + ttl_ms:
+                expired.append(lease)
+                if settings.on_expired is Expired.DEAD_LETTER and not group.passes_damage:
+                    return ended(leases[index + 1 :])
+                continue
             length = len(record.body) + _RECORD_OVERHEAD_BYTES
             if len(found) == max_messages or (size_bytes + length > max_bytes and (found or not is_first)):
-                return ReadLeases(found, size_bytes, leases[index:], damage, 0, _ascending(removed))
+                return ended(leases[index:])
             size_bytes += length
             found.append(
                 DeliveredMessage(
@@ -97,8 +116,7 @@ class LeaseReader:
                     record,
                 )
             )
-        damaged_behind = max(min(damaged_end - leases[-1].offset - 1, REQUEST_MESSAGES_MAX), 0)
-        return ReadLeases(found, size_bytes, [], damage, damaged_behind, _ascending(removed))
+        return ended([], max(min(damaged_end - leases[-1].offset - 1, REQUEST_MESSAGES_MAX), 0))
 
 
 def _gap_at(records: Sequence[Record | None], at: int) -> int:

@@ -22,6 +22,9 @@ from storage.node.partition.partition_host import PartitionHost
 from storage.node.partition.record_reader import RecordReader
 from storage.rpc.messages import DeliveredMessage, ReceiveRequest, SettleItem
 
+_EXPIRED_STEP = 10
+"""So many times as many messages are looked at as before, where all that were seen had expired."""
+
 
 class Share(NamedTuple):
     """What one partition gives to a receive."""
@@ -51,7 +54,7 @@ class LeasedReceives:
     ) -> None:
         self._host = host
         self._delivery = delivery
-        self._leased = LeaseReader(host, reader)
+        self._leased = LeaseReader(host, reader, clock)
         self._finder = LeaseFinder(
             host,
             delivery,
@@ -63,6 +66,8 @@ class LeasedReceives:
         self._steps = steps
         self._clock = clock
         self._damaged_batches_max = settings.damaged_batches_per_receive_max
+        self._expired_per_look_max = settings.expired_per_look_max
+        self._expired_max = settings.expired_per_receive_max
         self._on_returned = on_returned
 
     async def give(
@@ -76,25 +81,33 @@ class LeasedReceives:
         wall: int,
     ) -> Share:
         """Lease messages below `wall` and read them. The first message of an answer is given whatever its size. What
-        compaction has removed is passed over, durably, before anything behind it is given.
+        compaction has removed, or has expired, is passed over, durably, before anything behind it is given; a long run
+        of what has expired in steps that grow.
 
         Raises ServerError: RECORDS_CORRUPT (the damaged messages stay leased, so that they are tried again later, and
         do not hide the others from groups that pass them), STORAGE_FAILED, UNAVAILABLE (this leader may be over).
         """
         visibility_ms = settings.visibility_ms if request.visibility_ms is None else request.visibility_ms
         damage, wanted, has_more, is_passing = None, max_messages, False, False
-        for _ in range(self._damaged_batches_max):
+        rounds, expired = 0, 0
+        while rounds < self._damaged_batches_max and expired < self._expired_max:
             leases, has_more = await self._find(state, request, settings, wanted, visibility_ms, wall)
             if not leases:
                 is_passing = False
                 break
             self._steps.arm_at(self._clock.monotonic_ms() + visibility_ms)
-            found = await self._read(request, state, leases, max_messages, max_bytes, is_first)
-            is_passing = bool(found.removed)
+            found = await self._read(request, state, settings, leases, max_messages, max_bytes, is_first)
+            is_passing = bool(found.removed or found.expired)
             if found.messages or (found.damage is None and not is_passing):
                 may_have_more = bool(found.surplus) or len(leases) == wanted
                 return Share(found.messages, found.size_bytes, may_have_more)
-            damage, wanted = found.damage, max_messages + found.damaged_behind
+            expired += len(found.expired)
+            if found.expired:
+                wanted = max(min(wanted * _EXPIRED_STEP, self._expired_per_look_max), max_messages)
+                damage = found.damage or damage
+            else:
+                rounds, damage = rounds + 1, found.damage
+                wanted = max_messages + found.damaged_behind
         if damage is not None:
             raise damage
         if is_passing:
@@ -130,6 +143,7 @@ class LeasedReceives:
         self,
         request: ReceiveRequest,
         state: GroupInPartition,
+        settings: GroupSettings,
         leases: list[Lease],
         max_messages: int,
         max_bytes: int,
@@ -138,11 +152,13 @@ class LeasedReceives:
         """What is given of the leased messages; what does not fit is given back and its attempt does not count."""
         try:
             found = await self._leased.read(
-                state, leases, max_messages=max_messages, max_bytes=max_bytes, is_first=is_first
+                state, settings, leases, max_messages=max_messages, max_bytes=max_bytes, is_first=is_first
             )
             if found.removed:
                 self._delivery.record_passed_over(state)
                 await self._delivery.commit(pass_over_gap(state.state, found.removed))
+            if found.expired:
+                await self._outlive(state, found.expired)
         except (ServerError, asyncio.CancelledError):
             self.release(state, leases)
             raise
@@ -156,6 +172,17 @@ class LeasedReceives:
             self.release(state, leases)
             raise
         return found
+
+    async def _outlive(self, state: GroupInPartition, expired: Sequence[Lease]) -> None:
+        """What has expired is nobody's any more: durably so before anything behind it is given out (rule R41). Raises
+        ServerError: what the append of a record raises."""
+        record = state.outlive(expired, wall_now_ms=self._clock.now_ms())
+        if record is None:
+            return
+        self._delivery.record_passed_over(state)
+        await self._delivery.commit(record)
+        self._steps.arm()  # what becomes a dead letter is due
+        self._on_returned(state.group_id, self._host.partition)  # there is room again
 
     def _check_still_sure(self, state: GroupInPartition, leases: list[Lease]) -> None:
         """The process may have stood still while it read."""

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from acklog.wire.limits import RECEIVE_MESSAGES_MAX
 from storage.compaction.compaction_settings import CompactionSettings
 from storage.delivery.delivery_settings import DeliverySettings
 from storage.groups.coordinator_settings import CoordinatorSettings
@@ -40,6 +41,12 @@ class NodeSettings:
 
     damaged_batches_per_receive_max: int = 16
     """Damaged batches that one receive steps over in one partition, to find messages behind them."""
+
+    expired_per_look_max: int = RECEIVE_MESSAGES_MAX
+    """Messages that are leased at once to find those whose time to live is not over, behind others of which it is."""
+
+    expired_per_receive_max: int = 100_000
+    """Messages that have outlived their time which one receive passes over in one partition before it gives way."""
 
     looks_per_receive_max: int = 16
     """How often one receive of a group that chooses by what it sees looks on in one partition before it gives way."""

@@ -53,7 +53,7 @@ def test_the_example_batch_reads_as_the_page_says(document: str) -> None:
     header = decode(layout(document, "Batch header"), content)
 
     assert header["magic"] == b"AKB1"
-    assert header["length"] == len(content) == 162
+    assert header["length"] == len(content) == 164
     assert (header["base_offset"], header["leader_epoch"], header["append_time_ms"]) == (42, 3, 1_795_000_000_123)
     assert header["stamp_crc"] == crc32c(content[:28])
     assert header["content_crc"] == crc32c(content[36:])
@@ -63,8 +63,8 @@ def test_the_example_batch_reads_as_the_page_says(document: str) -> None:
     keys_end = HEADER_BYTES + int(header["keys_length"])
     assert msgspec.msgpack.decode(content[HEADER_BYTES:keys_end]) == [[0, "order-1", FINGERPRINT, 1]]
     assert msgspec.msgpack.decode(content[keys_end:]) == [
-        [b'{"order":1}', "customer-1", None, None, None, None, None],
-        [b'"hi"', None, None, ["new"], 1_795_000_000_000, None, None],
+        [b'{"order":1}', "customer-1", None, None, None, None, None, None],
+        [b'"hi"', None, None, ["new"], 1_795_000_000_000, None, None, None],
     ]
 
 

@@ -436,7 +436,7 @@ class TestDeadLetters:
         assert bench.group.dead_letters(limit=10, now_ms=bench.now_ms) == []
         assert bench.group.progress == 0
         bench.write(bench.group.dead_lettered([0]))
-        assert (bench.group.progress, bench.group.dead_lettered_count) == (1, 1)
+        assert (bench.group.progress, bench.group.totals.dead_lettered) == (1, 1)
         assert bench.state(0) == "deadLettered"
 
     def test_another_death_after_a_seek_back_is_of_another_generation(self, bench: GroupBench) -> None:
@@ -475,7 +475,7 @@ class TestDeadLetters:
         bench.group.dead_letters(limit=10, now_ms=bench.now_ms)
         assert bench.ack(Lease(0, 2, 0, 1)) == [None]
         bench.write(bench.group.dead_lettered([0]))
-        assert bench.group.dead_lettered_count == 0
+        assert bench.group.totals.dead_lettered == 0
         assert bench.state(0) == "done"
 
     def test_an_older_receipt_is_stale_until_the_message_is_dead_lettered(self, bench: GroupBench) -> None:
@@ -502,7 +502,7 @@ class TestDeadLetters:
             bench.group.dead_letters(limit=1, now_ms=bench.now_ms)
             bench.write(bench.group.dead_lettered([lease.offset]))
         assert [bench.state(offset) for offset in (0, 2, 4)] == ["done", "deadLettered", "deadLettered"]
-        assert bench.group.dead_lettered_count == 3
+        assert bench.group.totals.dead_lettered == 3
 
 
 class TestSeek:
@@ -553,7 +553,7 @@ class TestRetention:
         assert record.lost == 9
         assert bench.group.advance_log_start(10) is None, "under way"
         bench.write(record)
-        assert (bench.group.progress, bench.group.lost_count, bench.group.in_flight_count) == (10, 9, 0)
+        assert (bench.group.progress, bench.group.totals.lost, bench.group.in_flight_count) == (10, 9, 0)
         assert bench.ack(leases[0]) == [None]
         assert offsets_of(bench.receive()) == [10]
 

@@ -37,7 +37,7 @@ class TestPassedOver:
         bench = SeeingBench(reds_and_blues(reds=(), count=5), only_red)
         assert bench.receive() == []
         group = bench.group
-        assert (group.progress, group.lost_count, group.dead_lettered_count) == (5, 0, 0)
+        assert (group.progress, group.totals.lost, group.totals.dead_lettered) == (5, 0, 0)
 
     def test_a_receive_that_only_passed_over_says_so(self) -> None:
         bench = SeeingBench(reds_and_blues(reds=(250,), count=300), only_red)

@@ -8,7 +8,7 @@ from app.http.parsing.message_properties import PROPERTIES, MessageFields
 from app.http.parsing.properties import Declared
 from cluster.errors import ServerError
 
-SOME_VALUE = {"headers": {"a": "b"}, "tags": ["t"], "partition": 1, "timestamp": 1, "delaySeconds": 1}
+SOME_VALUE = {"headers": {"a": "b"}, "tags": ["t"], "partition": 1, "timestamp": 1, "delaySeconds": 1, "ttlSeconds": 1}
 
 
 @pytest.mark.parametrize("declared", PROPERTIES, ids=lambda each: each.name)
@@ -35,6 +35,7 @@ WRONG: dict[str, object] = {
     "dedupId": "\n",
     "delaySeconds": -1,
     "deliverAt": "soon",
+    "ttlSeconds": 0,
 }
 
 
