@@ -270,7 +270,7 @@ class ServerChecks:
         unhandled = [topic for topic in dead_letter_topics(self._client) if topic.unhandled]
         if unhandled:
             names = names_text([f"{topic.name} ({topic.unhandled:,})" for topic in unhandled])
-            advice = f"Look at them: acklog dlq show {unhandled[0].name}. Send them back: acklog dlq retry."
+            advice = f"Look at them: acklog dlq show {unhandled[0].name}. Send them back: acklog dlq redrive."
             yield warn("dead letters", f"unhandled: {names}", advice)
         else:
             yield ok("dead letters", "none that are unhandled")

@@ -54,14 +54,12 @@ class LetterBox:
         described = await self.succeed("GET", f"/topics/{topic}")
         found: list[dict[str, Any]] = []
         for partition in range(described["partitions"]):
-            offset = 0
-            while True:
-                path = f"/topics/{topic}/partitions/{partition}/records?offset={offset}"
-                page = await self.succeed("GET", path)
+            place = "time=0"
+            while page := await self.succeed("GET", f"/topics/{topic}/partitions/{partition}/records?{place}"):
                 found += page["records"]
-                if page["nextOffset"] == offset:
+                if place == f"offset={page['nextOffset']}":
                     break
-                offset = page["nextOffset"]
+                place = f"offset={page['nextOffset']}"
         return found
 
     async def unhandled(self, group: str = "workers") -> int:

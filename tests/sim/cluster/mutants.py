@@ -107,7 +107,7 @@ from tests.sim.cluster.key_order_mutants import (
 from tests.sim.cluster.leader_mutants import deposed_leaders_answer_readers, leaders_that_cannot_commit_stay
 from tests.sim.cluster.mapping_mutants import MAPPING_MUTANTS, only_new_partitions_wait
 from tests.sim.cluster.reader_mutants import nearest_reads_go_to_the_log_end
-from tests.sim.cluster.redrive_mutants import REDRIVE_MUTANTS
+from tests.sim.cluster.redrive_mutants import REDRIVE_MUTANTS, runners_look_at_what_is_committed
 from tests.sim.cluster.schedule_mutants import SCHEDULE_MUTANTS, what_is_refused_is_forgotten
 
 Mutant = Callable[[pytest.MonkeyPatch], None]
@@ -485,6 +485,7 @@ FOUND_ELSEWHERE: dict[str, str] = {
     what_is_refused_is_forgotten.__name__: "tests/unit/storage/node/schedule/test_schedule.py",
     lost_answers_hold_up_nothing.__name__: "tests/property/test_exclusive_delivery.py",
     what_was_given_back_is_not_judged_again.__name__: "tests/property/test_filtered_groups.py",
+    runners_look_at_what_is_committed.__name__: "tests/unit/app/services/test_redrives_survive.py",
     only_new_partitions_wait.__name__: "tests/unit/app/services/test_growth_in_order.py",
 }
 """Bugs that seeds meet too seldom to count on it, and who finds each of them in every run of the tests."""

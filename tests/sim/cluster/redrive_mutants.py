@@ -12,8 +12,10 @@ from storage.node.redrive.stored_notes import StoredNotes
 from storage.node.redrive.target_scan import TargetScan
 from storage.node.redrive.target_topics import TargetTopics
 from storage.redrive.part_runner import PartRunner
-from storage.redrive.ports import Letter, SentLetters
+from storage.redrive.ports import SentLetters
 from storage.rpc.messages import PositionsResponse
+
+OFFSETS_MAX = 10_000
 
 
 def runners_do_not_look_back(patch: pytest.MonkeyPatch) -> None:
@@ -48,15 +50,13 @@ def nothing_is_noted_before_it_is_sent(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(PartRunner, "_note", note)
 
 
-def letters_are_handled_first(patch: pytest.MonkeyPatch) -> None:
-    """Who dies between that and sending them has lost them."""
-    original = PartRunner._send
+def what_was_about_to_be_sent_counts_as_sent(patch: pytest.MonkeyPatch) -> None:
+    """Who died before it had sent all has lost the rest."""
 
-    async def send(self: PartRunner, letters: Sequence[Letter]) -> frozenset[int]:
-        await self._letters.handled([letter.offset for letter in letters])
-        return await original(self, letters)
+    async def sent_since(_self: TargetTopics, _reach: Sequence[TargetEnd]) -> SentLetters:
+        return SentLetters(frozenset(range(OFFSETS_MAX)), is_sure=True)
 
-    patch.setattr(PartRunner, "_send", send)
+    patch.setattr(TargetTopics, "sent_since", sent_since)
 
 
 def runners_that_are_overtaken_go_on(patch: pytest.MonkeyPatch) -> None:
@@ -76,6 +76,6 @@ REDRIVE_MUTANTS: tuple[Callable[[pytest.MonkeyPatch], None], ...] = (
     runners_do_not_look_back,
     runners_look_at_what_is_committed,
     nothing_is_noted_before_it_is_sent,
-    letters_are_handled_first,
+    what_was_about_to_be_sent_counts_as_sent,
     runners_that_are_overtaken_go_on,
 )
