@@ -17,6 +17,7 @@ from acklog.client.delivery_time import DeliverAt
 from acklog.client.message_calls import Acks, Receipts
 from acklog.client.redrives import Redrives
 from acklog.client.scheduled import Scheduled
+from acklog.client.schedules import Schedules
 from acklog.client.transport import Transport
 from acklog.errors import AcklogError
 from acklog.messages import LookedAt, OutgoingMessage, Received, RecordsPage, Sent, Settled
@@ -83,6 +84,7 @@ class Client:
         self.topics = Topics(self._background, lambda: self._async.topics)
         self.groups = Groups(self._background, lambda: self._async.groups)
         self.scheduled = Scheduled(self._background, lambda: self._async.scheduled)
+        self.schedules = Schedules(self._background, lambda: self._async.schedules)
         self.redrives = Redrives(self._background, lambda: self._async.redrives)
         self.cluster = Cluster(self._background, lambda: self._async.cluster)
 

@@ -33,7 +33,7 @@ CATALOGUE = {
     "nack": CommandEntry(MESSAGES, f"{_HOME}.nack", "Give messages back, to come again now or later."),
     "extend": CommandEntry(MESSAGES, f"{_HOME}.extend", "Keep leases for longer."),
     "why": CommandEntry(MESSAGES, f"{_HOME}.why", "Explain what each group has done with a message."),
-    "schedule": CommandEntry(MESSAGES, f"{_HOME}.schedule", "Messages for later: list, show, cancel, move."),
+    "schedule": CommandEntry(MESSAGES, f"{_HOME}.schedule", "Messages for later, and again and again."),
     "dlq": CommandEntry(MESSAGES, f"{_HOME}.dlq", "Dead letters: list, show, retry, purge."),
     "topics": CommandEntry(ADMINISTRATION, f"{_HOME}.topics", "List, create, change and delete topics."),
     "groups": CommandEntry(ADMINISTRATION, f"{_HOME}.groups", "List, create, change and delete groups."),

@@ -37,3 +37,35 @@ def test_messages_are_sent_for_later_listed_moved_and_cancelled(shared_server: S
         ["send", name, "1", "--at", "2h"],
     ):
         assert acklog(*wrong).exit_code == ExitCode.USAGE, wrong
+
+
+def test_recurring_ones_are_made_listed_paused_and_removed(shared_server: ServerProcess) -> None:
+    def acklog(*arguments: str) -> CommandRun:
+        return run_command(*arguments, environment={"ACKLOG_URL": shared_server.base_url})
+
+    name = f"recurring-{next(_numbers)}"
+    acklog("topics", "create", name, "--partitions", "1")
+    assert "no recurring schedules" in acklog("schedule", "list", name, "--recurring").stderr
+    made = acklog("schedule", "create", name, "tick", '{"n": 1}', "--every", "1", "--key", "k", "--json")
+    assert made.document["everySeconds"] == 1
+    received = acklog("receive", name, "--group", "g", "--wait", "10", "--json")
+    assert received.lines[0]["body"] == {"n": 1}
+    assert acklog("schedule", "pause", name, "tick", "--json").document["paused"] is True
+    changed = acklog("schedule", "update", name, "tick", "--cron", "0 8 * * mon-fri", "--time-zone", "Europe/Berlin")
+    assert "0 8 * * mon-fri (Europe/Berlin)" in changed.stdout
+    assert "nextAt" in acklog("schedule", "resume", name, "tick", "--json").document
+    assert "'n': 1" in acklog("schedule", "show", name, "tick").stdout
+    listed = acklog("schedule", "list", name, "--recurring", "--json").document
+    assert [each["schedule"] for each in listed["schedules"]] == ["tick"]
+    assert acklog("schedule", "delete", name, "tick").exit_code == 0
+    assert acklog("schedule", "show", name, "tick").exit_code != 0
+    wrong = acklog("schedule", "create", name, "bad", "1", "--cron", "0 25 * * *")
+    assert wrong.exit_code != 0
+    assert "position 2" in wrong.stderr
+    for usage in (
+        ["schedule", "create", name, "bad", "1"],
+        ["schedule", "create", name, "bad", "1", "--every", "5", "--cron", "* * * * *"],
+        ["schedule", "create", name, "bad", "{", "--every", "5"],
+        ["schedule", "update", name, "tick"],
+    ):
+        assert acklog(*usage).exit_code == ExitCode.USAGE, usage

@@ -5,7 +5,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from acklog import Client, OutgoingMessage, Sent
-from acklog.errors import InvalidArgument, InvalidField, ScheduleOver
+from acklog.errors import (
+    InvalidArgument,
+    InvalidCron,
+    InvalidField,
+    ScheduleExists,
+    ScheduleNotFound,
+    ScheduleOver,
+)
 from tests.support.server_process import ServerProcess
 
 
@@ -44,3 +51,40 @@ def test_a_message_is_seen_later_listed_moved_and_cancelled(server: ServerProces
             client.send("reminders", 1, deliver_at=datetime(2030, 1, 1))
         with pytest.raises(InvalidField):
             client.send("reminders", 1, delay_seconds=-1)
+
+
+def test_a_message_is_sent_again_and_again(server: ServerProcess) -> None:
+    with Client(server.base_url) as client:
+        client.topics.create("ticks", 1)
+        tick = OutgoingMessage({"tick": 1}, key="k", tags=["t"])
+        made = client.schedules.create("ticks", "each-second", tick, every_seconds=1, missed="all")
+        assert client.schedules.create("ticks", "each-second", tick, every_seconds=1) == made
+        with pytest.raises(ScheduleExists):
+            client.schedules.create("ticks", "each-second", tick, every_seconds=2)
+        times = []
+        while len(times) < 3:
+            for message in client.receive("ticks", group="g", wait_s=10):
+                assert (message.body, message.key, message.headers["acklog-schedule"]) == (
+                    {"tick": 1},
+                    "k",
+                    "each-second",
+                )
+                due = datetime.fromisoformat(message.headers["acklog-schedule-time"])
+                assert message.append_time_ms >= due.timestamp() * 1000
+                times.append(round((due.timestamp() * 1000 - made.created_at_ms) / 1000))
+        assert times == list(range(1, len(times) + 1))
+        assert client.schedules.pause("ticks", "each-second").is_paused
+        binary = OutgoingMessage(b"bytes", content_type="text/plain")
+        cron = client.schedules.create("ticks", "report", binary, cron="0 8 * * mon-fri", time_zone="Europe/Berlin")
+        assert cron.message is not None
+        assert cron.message.body == b"bytes"
+        assert [each.name for each in client.schedules.list("ticks")] == ["each-second", "report"]
+        assert client.schedules.resume("ticks", "each-second").next_at_ms is not None
+        assert client.schedules.update("ticks", "report", every_seconds=60).cron is None
+        for name in ("each-second", "report", "each-second"):
+            client.schedules.delete("ticks", name)
+        with pytest.raises(ScheduleNotFound):
+            client.schedules.get("ticks", "report")
+        with pytest.raises(InvalidCron) as caught:
+            client.schedules.create("ticks", "report", tick, cron="0 0 31 2 *")
+        assert caught.value.field == "cron"

@@ -1,21 +1,24 @@
-"""`acklog schedule`: messages that are to be seen later."""
+"""`acklog schedule`: messages that are to be seen later, and those that are sent again and again."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from acklog.command.arguments import TopicArgument
+from acklog.command.commands.recurring import add_recurring, list_recurring, show_recurring
 from acklog.command.failures import UsageError
 from acklog.command.printable import printable
 from acklog.command.session import Session, session_of
 from acklog.command.times import ago_text, clock_text, future_moment
 from acklog.command.tree import CommandTyper
 from acklog.command.views import Cell, Column, Fields, Table
+from acklog.wire.identifiers import parse_schedule_id
 
 if TYPE_CHECKING:
     from acklog.scheduled import ScheduledMessage
 
-command = CommandTyper(name="schedule", help="Messages that are to be seen later.", no_args_is_help=True)
+command = CommandTyper(name="schedule", help="Messages for later, and again and again.", no_args_is_help=True)
+add_recurring(command)
 
 LISTED_MAX = 10_000
 
@@ -29,9 +32,13 @@ def list_all(
     count: Annotated[
         int, typer.Option("--max", "-n", metavar="COUNT", min=1, max=LISTED_MAX, help="Messages at most.")
     ] = 100,
+    is_recurring: Annotated[bool, typer.Option("--recurring", help="Recurring schedules instead, by name.")] = False,
 ) -> None:
     """List what is scheduled in a topic, what is due first at the top."""
     session = session_of(context)
+    if is_recurring:
+        list_recurring(session, topic)
+        return
     with session.client() as client:
         found = client.scheduled.list(topic, limit=count)
         pending = client.scheduled.count(topic)
@@ -54,10 +61,19 @@ def list_all(
 
 
 @command.command("show")
-def show(context: typer.Context, topic: TopicArgument, schedule_id: IdArgument) -> None:
-    """Show a scheduled message, or what became of it."""
+def show(
+    context: typer.Context,
+    topic: TopicArgument,
+    schedule_id: Annotated[
+        str, typer.Argument(metavar="SCHEDULE", help="The id of a message, or a recurring schedule's name.")
+    ],
+) -> None:
+    """Show a scheduled message, or what became of it; or a recurring schedule."""
     session = session_of(context)
     with session.client() as client:
+        if parse_schedule_id(schedule_id) is None:
+            show_recurring(session, client.schedules.get(topic, schedule_id))
+            return
         _show(session, client.scheduled.get(topic, schedule_id))
 
 
