@@ -279,13 +279,13 @@ class ScheduleKeeper:
         for position in sorted(by_position):
             if position not in left:
                 continue
-            walk = LogWalk(self._log, position, min(position + 1, self._committed))
-            batches = await walk.next(1)
+            batches = await LogWalk(self._log, position, min(position + 1, self._committed)).next(1)
             if batches is None or isinstance(batches, Unreadable):
                 unreadable.append(position)
                 left.discard(position)
                 continue
             for header, data in batches:
+                await asyncio.sleep(0)  # what is due together is spread over many batches: each takes a turn
                 here = {place for place in left if header.base_offset <= place < header.next_offset}
                 left -= here
                 try:
@@ -295,6 +295,6 @@ class ScheduleKeeper:
                     continue
                 found.extend(Due(by_position[place], record) for place, record in records.items())
         if unreadable:
-            first, count = min(unreadable), len(unreadable)
-            logger.error("scheduled_messages_unreadable", log=str(self._log.key), offset=first, count=count)
+            what = {"log": str(self._log.key), "offset": min(unreadable), "count": len(unreadable)}
+            logger.error("scheduled_messages_unreadable", **what)
         return found
