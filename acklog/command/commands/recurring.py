@@ -151,6 +151,7 @@ def list_recurring(session: Session, topic: str) -> None:
 
 
 def show_recurring(session: Session, schedule: "RecurringMessage") -> None:
+    """With its message, where that is known."""
     rows: list[tuple[str, Cell | str]] = [
         ("schedule", Cell(schedule.name, "name")),
         ("rule", _rule_text(schedule)),
