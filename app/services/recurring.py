@@ -48,6 +48,7 @@ class RecurringService:
         INVALID_FIELD, MISSING_FIELD.
         """
         principal.require(Scope.WRITE)
+        check_name(name, field="schedule")
         topic = await self._catalog.topic(topic_name, principal, field="topic")
         record = wish.record
         if isinstance(record, UnsetType):
@@ -68,6 +69,7 @@ class RecurringService:
     async def update(self, topic_name: str, name: str, wish: RecurringWish, principal: Principal) -> RecurringView:
         """Change what `wish` names. Raises SCHEDULE_NOT_FOUND, INVALID_CRON, INVALID_FIELD."""
         principal.require(Scope.WRITE)
+        check_name(name, field="schedule")
         topic = await self._catalog.topic(topic_name, principal, field="topic")
         changed = await self._recurring.update(topic, name, lambda before, now_ms: _revised(before, wish, now_ms))
         return self._view(changed, topic)
@@ -75,6 +77,7 @@ class RecurringService:
     async def describe(self, topic_name: str, name: str, principal: Principal) -> RecurringView:
         """Raises SCHEDULE_NOT_FOUND."""
         principal.require(Scope.READ)
+        check_name(name, field="schedule")
         topic = await self._catalog.topic(topic_name, principal, field="topic")
         found = self._metadata.recurring.find(topic.id, name)
         if found is None:  # another gateway may have made it a moment ago

@@ -171,6 +171,11 @@ def test_names_and_limits() -> None:
         for name in ("s-akna6k7shy2ya-7-1-0", "a%20b"):
             answer = await client.put(f"/topics/orders/schedules/{name}", json=EACH_SECOND)
             assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_NAME")
+        for method in ("GET", "PATCH", "DELETE"):
+            answer = await client.request(
+                method, "/topics/orders/schedules/a%20b", json={} if method == "PATCH" else None
+            )
+            assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_NAME"), method
         assert (await client.put("/topics/none/schedules/a", json=EACH_SECOND)).json()["code"] == "TOPIC_NOT_FOUND"
         [gateway] = cluster.gateways
         gateway.metadata.steering.membership.earlier_than = lambda _protocol: gateway.metadata.nodes()[:1]
