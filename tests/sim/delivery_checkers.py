@@ -15,13 +15,13 @@ from tests.sim.checkers import (
 )
 from tests.sim.filters_in_force import FiltersInForce
 from tests.sim.history import (
+    AllDone,
     AutoAckedAnswerLost,
     Decided,
     Delivered,
     Elected,
     Event,
     History,
-    LeftForLater,
     Outcome,
     ProgressRead,
     Settled,
@@ -196,7 +196,8 @@ class EverythingIsDoneInTheEnd:
     """7, 13, R41. After faults have stopped, every message of the log was acknowledged by each group (maybe in a
     request whose answer was lost), or skipped by a seek, or is in the group's dead-letter topic, or does not match a
     filter that the group may have had; and the node says that nothing is left. A seek back makes all of that void, but
-    for dead letters, which nobody can date."""
+    for dead letters, which nobody can date. What was scheduled and came when all was done already, by the clock of who
+    led after the last restart, is nobody's any more."""
 
     def __init__(self, *, dead_letter_queues: dict[tuple[str, str], str]) -> None:
         """`dead_letter_queues` names the dead-letter topic of each (group, queue)."""
@@ -208,6 +209,7 @@ class EverythingIsDoneInTheEnd:
         lost = lost_answers(history)
         filters = FiltersInForce(history)
         log = final_log(history)
+        ends = ends_when_all_was_done(history)
         violations = []
         for (group, queue), dead_letter_queue in sorted(self._dead_letter_queues.items()):
             dead = {record.uid for (name, _), records in log.items() if name == dead_letter_queue for record in records}
@@ -216,21 +218,32 @@ class EverythingIsDoneInTheEnd:
                 for (name, partition), records in log.items()
                 if name == queue
                 for record in records
+                if record.offset < ends.get((queue, partition), math.inf)
                 if not is_done((group, queue, partition, record.offset), ends_ms, seeks) and record.uid not in dead
                 if not was_passed_over((group, queue, partition, record.offset), record.uid, filters, seeks)
             ]
             violations += missing[lost[group, queue] :]
-        return violations + self._unfinished(history)
+        return violations + self._unfinished(history, ends)
 
     @staticmethod
-    def _unfinished(history: History) -> list[str]:
-        # What was left for later may be due by the clock of whoever leads after the last restart, when nobody reads.
-        later = sum(len(left.schedule_ids) for left in history.of(LeftForLater))
+    def _unfinished(history: History, ends: Mapping[tuple[str, int], int]) -> list[str]:
         return [
             f"{read.group} is at {read.progress} of {read.queue}/{read.partition}, which ends at {read.high_watermark}"
             for read in history.of(ProgressRead)
-            if read.is_final and (read.in_flight or not 0 <= read.high_watermark - read.progress <= later)
+            if read.is_final
+            if read.in_flight
+            or not ends.get((read.queue, read.partition), read.high_watermark) <= read.progress <= read.high_watermark
         ]
+
+
+def ends_when_all_was_done(history: History) -> dict[tuple[str, int], int]:
+    """By (queue, partition); what is behind them came when nobody sent any more. Empty: that was never so."""
+    return {
+        (read.queue, read.partition): read.high_watermark
+        for done in history.of(AllDone)
+        for read in history.of(ProgressRead)
+        if read.ended_ms <= done.ended_ms
+    }
 
 
 def is_done(place: LeasePlace, ends_ms: Mapping[LeasePlace, float], seeks: Seeks) -> bool:

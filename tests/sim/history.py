@@ -215,6 +215,10 @@ class ScheduledFor(Event, frozen=True, kw_only=True):
     schedule_id: str
 
 
+class AllDone(Event, frozen=True, kw_only=True):
+    """Nobody sends any more, and every group is at the end of every log. What is still to come was scheduled."""
+
+
 class LeftForLater(Event, frozen=True, kw_only=True):
     """What is still scheduled in a partition after everything: its leader's clock is behind."""
 

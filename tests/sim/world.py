@@ -44,6 +44,7 @@ from tests.sim.drawn_options import draw_cluster_options, draw_embedded_options
 from tests.sim.environment import ExecutorKilledError, MachineClock
 from tests.sim.filter_changer import filter_changes
 from tests.sim.history import (
+    AllDone,
     AutoAckedAnswerLost,
     DecidersRested,
     Faulted,
@@ -415,6 +416,7 @@ class World:
             is_done = all(read.progress == read.high_watermark for read in found)
             if is_all_sent and is_complete and is_done and not self._not_in_sync():
                 self._is_converged = True
+                self.history.add(AllDone(began_ms=self.around.now_ms(), ended_ms=self.around.now_ms()))
                 break
             await asyncio.sleep(1)
         else:
