@@ -94,7 +94,8 @@ class Receiver:
             group = self._latest_group(group)
             waiter = self._join(request, group) if request.wait_ms and not self._is_stopping else None
             if waiter is not None and not is_known_everywhere:
-                waiter.wake()  # a partition that came just now may not know the group yet: look again
+                for topic_id in request.topic_ids:  # a partition that came just now may not know the group yet
+                    self.readers(topic_id).wake_group(group.id)
             try:
                 messages = await self._collect_within_limits(request, group)
                 left_ms = deadline_ms - self._clock.monotonic_ms()
@@ -167,8 +168,7 @@ class Receiver:
             if is_held_back:
                 readers.hold_back(group.id, waiter, lambda: self._limits.room(request, group) > 0)
                 continue
-            readers.reader(group.id).look_at(self._partitions_of(topic_id))
-            readers.join(group.id, waiter)
+            readers.join(group.id, waiter, self._partitions_of(topic_id))
         return waiter
 
     def _leave(self, request: ReceiveRequest, group: Group, waiter: WaitingReceive) -> None:
@@ -212,6 +212,9 @@ class Receiver:
                         failure = error
                         reader.ready[number] = None  # behind what is damaged there may be more
                         continue
+                    except asyncio.CancelledError:
+                        reader.ready[number] = None  # it may not have been looked at
+                        raise
                     if share.may_have_more:
                         reader.ready[number] = None
                     bytes_left -= share.size_bytes

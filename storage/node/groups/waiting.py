@@ -1,8 +1,9 @@
 """Who waits for a topic's messages, and how news reaches them at a cost that does not grow with idle groups.
 
 A `GroupReader` is one group's view of one topic on this node: which of its partitions may have something to deliver,
-and the receives that wait for it. News of a partition (its high watermark moved, a message came back) is recorded only
-for readers with somebody waiting. A receive that comes to a reader without waiters looks at every partition instead.
+and the receives that wait for it, or look at partitions on their way to waiting. News of a partition (its high watermark
+moved, a message came back) is recorded only for readers with one of these. A receive that is the first to come to a
+reader looks at every partition instead.
 """
 
 import asyncio
@@ -75,30 +76,40 @@ class ClaimingReceive(WaitingReceive):
 class GroupReader:
     """One group's readiness in one topic. `ready` holds partitions that may have something, oldest news first. `turn`
     is when the group last came to the topic, as its host counts. Whoever may have no more for now is held back: no news
-    are for him but that he may."""
+    are for him but that he may.
+
+    While somebody is `_present`, what is not ready was looked at since its last news, or is being looked at. So those
+    who are woken and find nothing do not send each other to look at everything, again and again."""
 
     def __init__(self) -> None:
         self.turn = 0
         self.ready: dict[int, None] = {}
-        self._waiters: dict[WaitingReceive, None] = {}
+        self._present: dict[WaitingReceive, None] = {}
+        self._waiters: dict[WaitingReceive, None] = {}  # those of them that were not woken
         self._held_back: dict[WaitingReceive, HasRoom] = {}
+        self._may_have_changed = False
 
     @property
     def is_waited_at(self) -> bool:
-        return bool(self._waiters or self._held_back)
+        return bool(self._present or self._held_back)
 
     @property
-    def has_waiters(self) -> bool:
-        return bool(self._waiters)
+    def records_news(self) -> bool:
+        return bool(self._present)
 
     def look_at(self, partitions: Iterable[int]) -> None:
-        """Before a receive: without waiters no news was recorded, so every partition may have something."""
+        """Before a receive that does not wait: where nobody waits, every partition may have something."""
         if not self._waiters:
             for partition in partitions:
                 self.ready[partition] = None
 
-    def join(self, waiter: WaitingReceive) -> None:
-        self._waiters[waiter] = None
+    def join(self, waiter: WaitingReceive, partitions: Iterable[int]) -> None:
+        """Where nobody was, no news was recorded, and every one of the topic's partitions may have something."""
+        if self._may_have_changed or not self._present:
+            self._may_have_changed = False
+            for partition in partitions:
+                self.ready[partition] = None
+        self._present[waiter] = self._waiters[waiter] = None
 
     def hold_back(self, waiter: WaitingReceive, has_room: HasRoom) -> None:
         self._held_back[waiter] = has_room
@@ -112,6 +123,7 @@ class GroupReader:
 
     def leave(self, waiter: WaitingReceive) -> None:
         """Passes on what the leaving waiter was woken for and did not take, so that no wake-up is lost with it."""
+        self._present.pop(waiter, None)
         self._waiters.pop(waiter, None)
         self._held_back.pop(waiter, None)
         self._wake_next()
@@ -122,6 +134,8 @@ class GroupReader:
         self._wake_next()
 
     def wake_all(self) -> None:
+        """The group, or what is led here, is not what it was: whoever comes next looks at everything."""
+        self._may_have_changed = True
         woken = [*self._waiters, *self._held_back]
         self._waiters.clear()
         self._held_back.clear()
@@ -164,9 +178,9 @@ class TopicReaders:
             reader = self._readers[group_id] = GroupReader()
         return reader
 
-    def join(self, group_id: str, waiter: WaitingReceive) -> None:
+    def join(self, group_id: str, waiter: WaitingReceive, partitions: Iterable[int]) -> None:
         reader = self.reader(group_id)
-        reader.join(waiter)
+        reader.join(waiter, partitions)
         self._waited_at[group_id] = reader
 
     def hold_back(self, group_id: str, waiter: WaitingReceive, has_room: HasRoom) -> None:
@@ -187,7 +201,7 @@ class TopicReaders:
     def note_all(self, partition: int) -> None:
         """The partition has new messages: news for every group with somebody waiting."""
         for group_id, reader in list(self._waited_at.items()):
-            if reader.has_waiters:
+            if reader.records_news:
                 reader.note(partition)
             if not reader.is_waited_at:
                 del self._waited_at[group_id]
@@ -200,7 +214,7 @@ class TopicReaders:
         """Something came back to one group in the partition."""
         reader = self._waited_at.get(group_id)
         if reader is not None:
-            if reader.has_waiters:
+            if reader.records_news:
                 reader.note(partition)
             reader.lease_ended()
         if partition in self._claiming:
