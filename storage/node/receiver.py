@@ -1,5 +1,6 @@
 """Receives of one node: which of its partitions have something for a group, and who waits until one has."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 
 from acklog.wire.problems import ProblemCode

@@ -1,7 +1,7 @@
 """Who waits for a topic's messages, and how news reaches them at a cost that does not grow with idle groups.
 
 A `GroupReader` is one group's view of one topic on this node: which of its partitions may have something to deliver,
-and the receives that wait for it, or look at partitions on their way to waiting. News of a partition (its high watermark
+and the receives that wait for it, or look at partitions before they wait. News of a partition (its high watermark
 moved, a message came back) is recorded only for readers with one of these. A receive that is the first to come to a
 reader looks at every partition instead.
 """
