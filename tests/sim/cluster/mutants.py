@@ -109,6 +109,7 @@ from tests.sim.cluster.mapping_mutants import MAPPING_MUTANTS, only_new_partitio
 from tests.sim.cluster.reader_mutants import nearest_reads_go_to_the_log_end
 from tests.sim.cluster.redrive_mutants import REDRIVE_MUTANTS, runners_look_at_what_is_committed
 from tests.sim.cluster.schedule_mutants import SCHEDULE_MUTANTS, what_is_refused_is_forgotten
+from tests.sim.cluster.table_mutants import TABLE_MUTANTS, placeholders_are_given_whole
 
 Mutant = Callable[[pytest.MonkeyPatch], None]
 
@@ -475,6 +476,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *FILTER_MUTANTS,
     *REDRIVE_MUTANTS,
     *MAPPING_MUTANTS,
+    *TABLE_MUTANTS,
 )
 
 _SCENARIOS = "tests/scenarios/test_planted_bugs.py"
@@ -483,6 +485,7 @@ FOUND_ELSEWHERE: dict[str, str] = {
     earlier_mappings_go_on.__name__: _SCENARIOS,
     repair_in_the_isr.__name__: _SCENARIOS,
     what_is_refused_is_forgotten.__name__: "tests/unit/storage/node/schedule/test_schedule.py",
+    placeholders_are_given_whole.__name__: "tests/unit/storage/node/replicas/test_compacted_fetches.py",
     lost_answers_hold_up_nothing.__name__: "tests/property/test_exclusive_delivery.py",
     what_was_given_back_is_not_judged_again.__name__: "tests/property/test_filtered_groups.py",
     runners_look_at_what_is_committed.__name__: "tests/unit/app/services/test_redrives_survive.py",
