@@ -2,10 +2,10 @@
 
     python -m loadtests.compaction run [--messages 1000000] [--keys 10000] [--kills 10]
 
-One process after the other, with one directory on a real disk, without HTTP: a node that compacts, and a writer.
-Each but the last is killed at a random moment. In the end the latest value of each key must be the one that was
-acknowledged last. Said are also what is on the disk, and how long plain sends take while nothing is compacted, and meanwhile. The
-figures of the wish: 10,000,000 messages, 100,000 keys, 50 kills.
+One process after the other, with one directory on a real disk, without HTTP: a node that compacts, and a writer. Each
+but the last is killed at a random moment. In the end the latest value of each key must be the one that was
+acknowledged last. Said are also what is on the disk, and how long plain sends take while nothing is compacted, and
+meanwhile. The figures of the wish: 10,000,000 messages, 100,000 keys, 50 kills.
 """
 
 import asyncio
