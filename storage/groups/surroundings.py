@@ -24,6 +24,9 @@ class TopicTable:
         self._by_id = {topic.topic_id: topic for topic in sorted(topics, key=lambda topic: topic.name)}
         self._matching: dict[str, tuple[str, ...]] = {}
 
+    def has(self, topic_id: str) -> bool:
+        return topic_id in self._by_id
+
     def partitions_of(self, topic_ids: Collection[str]) -> dict[str, tuple[int, ...]]:
         """Of those that exist, in the order of their names."""
         known = sorted((self._by_id[each].name, each) for each in topic_ids if each in self._by_id)

@@ -172,9 +172,21 @@ class GroupCoordinators:
     async def heartbeat(self, request: HeartbeatRequest, group: Group) -> HeartbeatResponse:
         """Raises ServerError."""
         coordinator = await self._coordinator_of(group, request.partition)
+        await self._know(request.topic_ids)
         if group.settings.assignor is Assignor.LAG:
             await self._lags.refresh(group.id)
         return await coordinator.heartbeat(request)
+
+    async def _know(self, topic_ids: list[str]) -> None:
+        """A member may name a topic that was made a moment ago: it is not to hear that nothing there is its own."""
+        if all(map(self._surroundings.topics.has, topic_ids)):
+            return
+        await wait_for_metadata(
+            self._metadata,
+            lambda: all(self._metadata.topic_by_id(each) is not None for each in topic_ids) or None,
+            timeout_ms=self._metadata_lag_ms_max,
+        )
+        self._look_at_metadata()
 
     async def members(self, request: MembersRequest, group: Group) -> MembersResponse:
         """Raises ServerError."""
@@ -199,7 +211,9 @@ class GroupCoordinators:
             self._look = asyncio.get_running_loop().call_later(_LOOK_PAUSE_S, self._look_at_metadata)
 
     def _look_at_metadata(self) -> None:
-        self._look = None
+        if self._look is not None:
+            self._look.cancel()
+            self._look = None
         topics = self._surroundings.look()
         for host in self._hosts.values():
             if topics:

@@ -66,6 +66,20 @@ def test_members_share_the_partitions_and_hear_of_changes(nodes: int) -> None:
     ClusterBuilder().nodes(nodes).gateway().run(main)
 
 
+@pytest.mark.parametrize("nodes", NODES)
+def test_a_topic_that_was_made_a_moment_ago_is_assigned_at_once(nodes: int) -> None:
+    """Its coordinator looks at the metadata now and then; who names a topic is not told that there is none."""
+
+    async def main(cluster: Cluster) -> None:
+        client = await made(cluster)
+        await join(client, "one")
+        for name in ("new-1", "new-2", "new-3"):
+            assert (await client.put(f"/topics/{name}", json={"partitions": 2})).status_code == 201
+            assert partitions(await join(client, f"reader-of-{name}", topics=[name])) == [0, 1]
+
+    ClusterBuilder().nodes(nodes).gateway().run(main)
+
+
 def test_the_group_shows_its_members() -> None:
     async def main(cluster: Cluster) -> None:
         client = await made(cluster, 2)
