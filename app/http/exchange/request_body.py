@@ -19,7 +19,8 @@ from app.http.exchange.turns import Turns
 from cluster.errors import ServerError
 
 ADMINISTRATION_BYTES_MAX = 64 * 1024
-COMMIT_BYTES_MAX = COMMITS_MAX * (COMMIT_METADATA_BYTES_MAX + 1024)  # beside its metadata it names a place in a topic
+# Metadata that is no ASCII is up to three times as long in JSON's escapes; beside it each names a place in a topic.
+COMMIT_BYTES_MAX = COMMITS_MAX * (3 * COMMIT_METADATA_BYTES_MAX + 1024)
 JOIN_BYTES_MAX = 512 * MEMBER_TOPICS_MAX  # a topic's name has at most 249 characters, and there are few patterns
 SETTLEMENT_BYTES_MAX = 256 * RECEIPTS_MAX  # a receipt has at most about 100 characters
 

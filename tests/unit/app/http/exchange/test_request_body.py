@@ -199,10 +199,14 @@ async def test_the_largest_commit_and_the_largest_subscription_fit(client: httpx
         "metadata": "m" * COMMIT_METADATA_BYTES_MAX,
         "expected": OFFSET_MAX,
     }
-    commit = {"offsets": [position] * COMMITS_MAX, "member": "m" * 128, "memberEpoch": 1}
+    escaped = {**position, "metadata": "ü" * (COMMIT_METADATA_BYTES_MAX // 2)}
     subscription = {"topics": [topic] * MEMBER_TOPICS_MAX, "patterns": [topic] * MEMBER_PATTERNS_MAX}
-    for path, body in (("/groups/a/offsets", commit), ("/groups/a/members/b", subscription)):
-        answer = await client.put(path, json=body)
+    bodies = [("/groups/a/members/b", subscription)]
+    for each in (position, escaped):
+        commit = {"offsets": [each] * COMMITS_MAX, "member": "m" * 128, "memberEpoch": 1}
+        bodies.append(("/groups/a/offsets", commit))
+    for path, body in bodies:
+        answer = await client.put(path, content=json.dumps(body, ensure_ascii=True).encode(), headers=JSON)
         assert (answer.status_code, answer.json()["code"]) in {(404, "TOPIC_NOT_FOUND"), (404, "GROUP_NOT_FOUND")}
 
 
