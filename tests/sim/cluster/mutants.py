@@ -489,6 +489,8 @@ FOUND_ELSEWHERE: dict[str, str] = {
     lost_answers_hold_up_nothing.__name__: "tests/property/test_exclusive_delivery.py",
     what_was_given_back_is_not_judged_again.__name__: "tests/property/test_filtered_groups.py",
     runners_look_at_what_is_committed.__name__: "tests/unit/app/services/test_redrives_survive.py",
+    void_acks_are_answered.__name__: "tests/unit/storage/delivery/test_exclusive_delivery.py",
+    leases_run_out_unnoticed.__name__: "tests/unit/storage/delivery/test_exclusive_delivery.py",
     only_new_partitions_wait.__name__: "tests/unit/app/services/test_growth_in_order.py",
 }
 """Bugs that seeds meet too seldom to count on it, and who finds each of them in every run of the tests."""
