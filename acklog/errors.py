@@ -297,6 +297,14 @@ class IdempotencyKeyReused(ProblemError, problem=ProblemCode.IDEMPOTENCY_KEY_REU
     """The key was used with another content."""
 
 
+class QuotaExceeded(ProblemError, problem=ProblemCode.QUOTA_EXCEEDED):
+    """A quota is used up: as much was done as may be per second. `quota` names it."""
+
+    @property
+    def quota(self) -> str:
+        return str(self.extra.get("quota", ""))
+
+
 class Overloaded(ProblemError, problem=ProblemCode.OVERLOADED):
     """The server is busy: its buffers are full."""
 

@@ -73,3 +73,4 @@ PRODUCE_RETRIES_MS = 60 * 1000  # how long after its first try a gateway may sen
 COMPACTION_LAG_MS_DEFAULT = 24 * 60 * 60 * 1000  # after which a message with a later one of its key is removed
 TOMBSTONE_RETENTION_MS_DEFAULT = 24 * 60 * 60 * 1000
 RETENTION_MS_DEFAULT = 7 * 24 * 60 * 60 * 1000
+QUOTA_PER_SECOND_MAX = 1_000_000_000_000  # units, such as bytes; beyond it a quota is none

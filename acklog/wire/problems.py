@@ -89,6 +89,7 @@ class ProblemCode(Problem, Enum):
     CONFLICT = Problem(409, True, "Someone else changed the same thing at the same time")
     IDEMPOTENCY_KEY_REUSED = Problem(422, False, "The key was used with another content")
     # The state of the server
+    QUOTA_EXCEEDED = Problem(429, True, "A quota is used up: as much was done as may be per second")
     OVERLOADED = Problem(429, True, "The server is busy: its buffers are full")
     DEDUP_WINDOW_FULL = Problem(429, True, "The memory for idempotency keys is full")
     DEDUP_WINDOW_DAMAGED = Problem(503, True, "Idempotency keys of the window cannot be read")

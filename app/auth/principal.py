@@ -20,6 +20,16 @@ class Scope(Enum):
     __hash__ = object.__hash__  # each member is there once; Enum's own is a Python call, in every request
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenQuotas:
+    """What may be done with tokens of one name per second, over all gateways; None: any amount. Requests are sends,
+    receives and reads of records; messages and bytes those that are sent, delivered or read."""
+
+    requests_per_second: int | None = None
+    messages_per_second: int | None = None
+    bytes_per_second: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Principal:
     """`topics` and `groups` hold shell patterns (`orders.*`) of the names that the token is for.
@@ -32,6 +42,7 @@ class Principal:
     scopes: frozenset[Scope]
     topics: tuple[str, ...]
     groups: tuple[str, ...] | None = None
+    quotas: TokenQuotas | None = None
 
     def may_see(self, topic: str) -> bool:
         return self.topics == EVERY_TOPIC or any(fnmatchcase(topic, pattern) for pattern in self.topics)

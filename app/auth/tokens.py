@@ -4,18 +4,21 @@ The file is JSON or TOML:
 
     {"tokens": [{"name": "orders", "sha256": "<64 hex digits>", "scopes": ["read", "write"], "topics": ["orders.*"]}]}
 
+`requestsPerSecond`, `messagesPerSecond` and `bytesPerSecond` are quotas; tokens of one name share theirs.
 `token` may stand in the place of `sha256`, for trying things out. Only digests are kept in memory.
 """
 
 import hashlib
 import hmac
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 
+from acklog.wire.limits import QUOTA_PER_SECOND_MAX
 from acklog.wire.problems import ProblemCode
-from app.auth.principal import EVERY_TOPIC, Principal, Scope
+from app.auth.principal import EVERY_TOPIC, Principal, Scope, TokenQuotas
 from cluster.errors import ServerError
 
 TOKENS_MAX = 10_000
@@ -27,6 +30,9 @@ class TokensFileError(ValueError):
     """The tokens file cannot be used. The text holds no token."""
 
 
+_PerSecond = Annotated[int, msgspec.Meta(ge=1, le=QUOTA_PER_SECOND_MAX)]
+
+
 class _Entry(msgspec.Struct, forbid_unknown_fields=True):
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
     scopes: Annotated[list[Scope], msgspec.Meta(min_length=1)]
@@ -34,6 +40,9 @@ class _Entry(msgspec.Struct, forbid_unknown_fields=True):
     groups: tuple[str, ...] | None = None
     token: Annotated[str, msgspec.Meta(min_length=16, max_length=TOKEN_BYTES_MAX)] | None = None
     sha256: Annotated[str, msgspec.Meta(pattern="^[0-9a-fA-F]{64}$")] | None = None
+    requests_per_second: _PerSecond | None = msgspec.field(name="requestsPerSecond", default=None)
+    messages_per_second: _PerSecond | None = msgspec.field(name="messagesPerSecond", default=None)
+    bytes_per_second: _PerSecond | None = msgspec.field(name="bytesPerSecond", default=None)
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
@@ -88,8 +97,26 @@ def parse_token_table(content: bytes, *, toml: bool = False) -> TokenTable:
         digest = _digest(entry)
         if digest in principals:
             raise TokensFileError(f"the token of {entry.name!r} is already that of {principals[digest].name!r}")
-        principals[digest] = Principal(entry.name, frozenset(entry.scopes), entry.topics, entry.groups)
+        principals[digest] = Principal(entry.name, frozenset(entry.scopes), entry.topics, entry.groups, _quotas(entry))
+    _check_quotas_of_names(principals.values())
     return TokenTable(principals)
+
+
+def _quotas(entry: _Entry) -> TokenQuotas | None:
+    quotas = TokenQuotas(
+        requests_per_second=entry.requests_per_second,
+        messages_per_second=entry.messages_per_second,
+        bytes_per_second=entry.bytes_per_second,
+    )
+    return None if quotas == TokenQuotas() else quotas
+
+
+def _check_quotas_of_names(principals: Iterable[Principal]) -> None:
+    """Raises TokensFileError."""
+    by_name: dict[str, TokenQuotas | None] = {}
+    for each in principals:
+        if by_name.setdefault(each.name, each.quotas) != each.quotas:
+            raise TokensFileError(f"the tokens of {each.name!r} share their quotas, and have different ones")
 
 
 def _digest(entry: _Entry) -> bytes:

@@ -14,6 +14,7 @@ from app.calls.members import GroupMemberView
 from app.calls.names import check_name
 from app.calls.pauses import PausedView
 from app.calls.problem_item import ProblemItem
+from app.calls.quotas import PerSecond
 from app.calls.records import OFFSET_MAX
 from app.calls.setting_changes import applied
 from cluster.errors import ServerError
@@ -124,6 +125,15 @@ class GroupSettingsFields(msgspec.Struct, forbid_unknown_fields=True, rename="ca
             description="which messages the group wants, by tags, key and headers; the others are passed over for good "
             "(default: all). A change holds for what is not done yet"
         ),
+    ] = UNSET
+
+    receive_messages_per_second: Annotated[
+        PerSecond | UnsetType | None,
+        Meta(description="a quota: messages per second that the group may be given, by all gateways together"),
+    ] = UNSET
+    receive_bytes_per_second: Annotated[
+        PerSecond | UnsetType | None,
+        Meta(description="a quota: bytes of bodies per second that the group may be given, by all gateways together"),
     ] = UNSET
 
     def applied_to(self, settings: GroupSettings) -> GroupSettings:

@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, UnsetType
 from acklog.wire import limits
 from app.calls.groups import ProgressView
 from app.calls.problem_item import ProblemItem
+from app.calls.quotas import PerSecond
 from app.calls.setting_changes import applied
 from app.calls.unclean_election import UncleanElectionView
 from cluster.model.values import CleanupPolicy, PartitionLife, RetentionMode, TopicConfig
@@ -79,6 +80,15 @@ class TopicConfigFields(msgspec.Struct, forbid_unknown_fields=True, rename="came
             description="how long after its append time a message may be delivered that names no ttlSeconds "
             "(default: as long as it is kept)"
         ),
+    ] = UNSET
+
+    send_messages_per_second: Annotated[
+        PerSecond | UnsetType | None,
+        Meta(description="a quota: messages per second that may be sent to the topic, all gateways together"),
+    ] = UNSET
+    send_bytes_per_second: Annotated[
+        PerSecond | UnsetType | None,
+        Meta(description="a quota: bytes of bodies per second that may be sent to the topic, all gateways together"),
     ] = UNSET
 
     def applied_to(self, config: TopicConfig, *, defaults: TopicConfig) -> TopicConfig:

@@ -46,6 +46,9 @@ class Metrics:
             registry=self.registry,
         )
         self._received = CounterTally("acklog_messages_delivered", "Messages leased", ["topic", "group"])
+        self._quotas = BoundedNames(names_max)
+        self._quota_use = CounterTally("acklog_quota_used", "Units of a quota that were used here", ["quota"])
+        self._quota_refusals = CounterTally("acklog_quota_refused", "Requests refused for a quota", ["quota"])
         self._released = Counter(
             "acklog_messages_released", "Leases returned because the client was gone", registry=self.registry
         )
@@ -56,7 +59,14 @@ class Metrics:
         self.body_bytes = Gauge(
             "acklog_request_body_bytes", "Bytes of request bodies being handled", registry=self.registry
         )
-        for tally in (self._requests, self._latency, self._sent, self._received):
+        for tally in (
+            self._requests,
+            self._latency,
+            self._sent,
+            self._received,
+            self._quota_use,
+            self._quota_refusals,
+        ):
             self.registry.register(tally)
 
     def count_request(self, route: str, method: str, status: int, seconds: float) -> None:
@@ -72,6 +82,12 @@ class Metrics:
 
     def count_received(self, topic: str, group: str, count: int) -> None:
         self._received.add((self._topics.label(topic), self._groups.label(group)), count)
+
+    def count_quota_use(self, quota: str, units: int) -> None:
+        self._quota_use.add((self._quotas.label(quota),), units)
+
+    def count_quota_refusal(self, quota: str) -> None:
+        self._quota_refusals.add((self._quotas.label(quota),))
 
     def count_released(self, count: int) -> None:
         self._released.inc(count)

@@ -61,10 +61,7 @@ class ExclusiveReceive:
         """`request` without claims; `member_epoch` as in `ReceivingMember`. Raises
         ServerError MISSING_FIELD, MEMBER_UNKNOWN and MEMBER_FENCED (for who was told an epoch), MEMBER_EXISTS, and what
         `Polls` and routing raise."""
-        if not request.consumer:
-            detail = "in an exclusive group who receives is a member of it, and has a name"
-            raise ServerError(ProblemCode.MISSING_FIELD, detail, field="consumer")
-        member = ReceivingMember(group, request.consumer, tuple(request.topic_ids), member_epoch)
+        member = _member(group, request, member_epoch)
         answer = self._assignments.known(member) or await self._assignments.beat(member)
         response = await self._ask(request, answer)
         if response.reason == FENCED or (response.overtaken and not response.messages):
@@ -81,6 +78,12 @@ class ExclusiveReceive:
         if response.reason == FENCED:
             response.reason = REBALANCING
         return ExclusiveReceived(response, answer.member_epoch)
+
+    async def stay(self, group: Group, request: ReceiveRequest, *, member_epoch: int) -> None:
+        """Be a member without receiving anything. Raises ServerError as `receive` does."""
+        member = _member(group, request, member_epoch)
+        if self._assignments.known(member) is None:
+            self._assignments.watch(member, await self._assignments.beat(member))
 
     # --- receiving -------------------------------------------------------------------------------------------------
 
@@ -146,6 +149,14 @@ class ExclusiveReceive:
             if latest.member_epoch != answer.member_epoch or latest.assigned != answer.assigned:
                 return latest
         return None
+
+
+def _member(group: Group, request: ReceiveRequest, member_epoch: int) -> ReceivingMember:
+    """Raises ServerError MISSING_FIELD."""
+    if not request.consumer:
+        detail = "in an exclusive group who receives is a member of it, and has a name"
+        raise ServerError(ProblemCode.MISSING_FIELD, detail, field="consumer")
+    return ReceivingMember(group, request.consumer, tuple(request.topic_ids), member_epoch)
 
 
 async def _until_one_is_done(*futures: "asyncio.Future[Any]") -> None:

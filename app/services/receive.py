@@ -13,13 +13,14 @@ from app.gateway.dependencies import Gateway
 from app.gateway.metrics import Metrics
 from app.gateway.routing import PartitionLeaders
 from app.services.catalog import Catalog
-from app.services.exclusive_receive import ExclusiveReceive
+from app.services.exclusive_receive import ExclusiveReceive, ExclusiveReceived
 from app.services.membership import GroupMembership
 from app.services.polls import EMPTY, SHUTTING_DOWN, Polls
+from app.services.quotas import QuotaService
 from app.services.settle import PlacedItem, SettleService
 from app.services.waiting import WaitingRequests
 from cluster.errors import ServerError
-from cluster.model.values import GroupMode
+from cluster.model.values import Group, GroupMode
 from storage.rpc.membership_messages import JOIN
 from storage.rpc.messages import DeliveredMessage, ReceiveRequest, ReceiveResponse, SettleItem
 
@@ -34,11 +35,13 @@ class ReceiveService:
         waiting: WaitingRequests,
         metrics: Metrics,
         membership: GroupMembership,
+        quotas: QuotaService,
     ) -> None:
         self._catalog = catalog
         self._settle = settle
         self._waiting = waiting
         self._metrics = metrics
+        self._quotas = quotas
         self._polls = Polls(gateway, leaders, self._release_later)
         self._exclusive = ExclusiveReceive(gateway, membership, self._polls, waiting)
         self._releasing: dict[asyncio.Task[None], None] = {}
@@ -65,18 +68,16 @@ class ReceiveService:
             filter=command.filter,
         )
         if group.mode is GroupMode.EXCLUSIVE:
-            response, received.member_epoch = await self._exclusive.receive(
-                group,
-                request,
-                member_epoch=command.member_epoch or JOIN,
-                wait_ms=command.wait_ms,
-                patience=patience,
-            )
+            response, received.member_epoch = await self._owned(request, group, command, principal, patience)
         elif command.member_epoch is not None:
             detail = f"the group is {group.mode.value!r}, and has no members"
             raise ServerError(ProblemCode.WRONG_GROUP_MODE, detail, field="memberEpoch")
         else:
-            response = await self._shared(request, command.wait_ms, patience)
+            wait_ms = await self._quotas.admit_receive(
+                request, group, principal, wait_ms=command.wait_ms, patience=patience
+            )
+            response = await self._shared(request, wait_ms, patience)
+        self._quotas.charge_received(response.messages, group, principal, command.consumer)
         received.messages = response.messages
         if not response.messages:
             received.limit = LIMITS.get(response.reason, "")
@@ -87,6 +88,21 @@ class ReceiveService:
         for topic_id, count in Counter(message.topic_id for message in received.messages).items():
             self._metrics.count_received(received.topics[topic_id].name, group.name, count)
         return received
+
+    async def _owned(
+        self, request: ReceiveRequest, group: Group, command: ReceiveCommand, principal: Principal, patience: Patience
+    ) -> ExclusiveReceived:
+        """A receive is a heartbeat, too: who is refused for a quota goes on being a member (rule R38)."""
+        member_epoch = command.member_epoch or JOIN
+        try:
+            await self._quotas.admit_receive(request, group, principal, wait_ms=0, patience=patience)
+        except ServerError as error:
+            if error.code is ProblemCode.QUOTA_EXCEEDED:
+                await self._exclusive.stay(group, request, member_epoch=member_epoch)
+            raise
+        return await self._exclusive.receive(
+            group, request, member_epoch=member_epoch, wait_ms=command.wait_ms, patience=patience
+        )
 
     async def _shared(self, request: ReceiveRequest, wait_ms: int, patience: Patience) -> ReceiveResponse:
         response = await self._polls.ask(request)

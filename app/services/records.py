@@ -9,6 +9,7 @@ from app.gateway.routing import PartitionLeaders
 from app.services.catalog import Catalog
 from app.services.leader_epochs import check_epoch_has_been
 from app.services.log_ends import LogEnds
+from app.services.quotas import QuotaService
 from app.services.replica_reads import ReplicaReads
 from app.services.waiting import WaitingRequests
 from cluster.errors import ServerError
@@ -25,18 +26,21 @@ class RecordsService:
         leaders: PartitionLeaders,
         ends: LogEnds,
         waiting: WaitingRequests,
+        quotas: QuotaService,
     ) -> None:
         self._settings = gateway.settings
         self._catalog = catalog
         self._leaders = leaders
         self._waiting = waiting
         self._ends = ends
+        self._quotas = quotas
         self._replicas = ReplicaReads(gateway, self._check_not_behind)
 
     async def read(self, command: RecordsCommand, principal: Principal, patience: Patience) -> RecordsRead:
         """Raises ServerError. A wait that is given up (the client is gone, the server stops) reads without waiting."""
         principal.require(Scope.READ)
         topic = await self._catalog.topic_with_partition(command.topic, command.partition, principal)
+        await self._quotas.admit_read(principal)
         request = RecordsRequest(
             topic.id,
             command.partition,
@@ -62,6 +66,7 @@ class RecordsService:
             leader_epoch=response.leader_epoch,
             high_watermark=response.high_watermark,
         )
+        self._quotas.charge_read(response, principal)
         return RecordsRead(topic, command.partition, response, command.until, command.message_filter)
 
     async def _first_offset(self, topic: Topic, command: RecordsCommand) -> int:

@@ -2,6 +2,7 @@
 
 from app.gateway.dependencies import Gateway
 from app.gateway.metrics import Metrics
+from app.gateway.quotas.quota_book import QuotaBook
 from app.gateway.routing import PartitionLeaders
 from app.services.appends import LocalAppends, NumberedAppends
 from app.services.blocked import BlockedService
@@ -16,6 +17,7 @@ from app.services.members import MemberService
 from app.services.membership import GroupMembership
 from app.services.pauses import PauseService
 from app.services.producers import ProducerService
+from app.services.quotas import QuotaService
 from app.services.receive import ReceiveService
 from app.services.records import RecordsService
 from app.services.recurring import RecurringService
@@ -44,17 +46,18 @@ class Services:
         numbers = gateway.batch_numbers
         appends = LocalAppends(leaders) if numbers is None else NumberedAppends(leaders, numbers)
         self.producers = ProducerService(gateway, catalog, leaders)
-        self.send = SendService(gateway, catalog, leaders, appends, self.producers, self.metrics)
+        quotas = QuotaService(gateway, QuotaBook(gateway, self.metrics), self.waiting)
+        self.send = SendService(gateway, catalog, leaders, appends, self.producers, quotas, self.metrics)
         self.settle = SettleService(gateway, catalog, leaders, self.metrics)
         self.membership = GroupMembership(gateway, catalog, leaders)
         self.receive = ReceiveService(
-            gateway, catalog, leaders, self.settle, self.waiting, self.metrics, self.membership
+            gateway, catalog, leaders, self.settle, self.waiting, self.metrics, self.membership, quotas
         )
         self.look = InspectService(gateway, catalog, leaders)
         self.scheduled = ScheduledService(gateway, catalog, leaders)
         self.recurring = RecurringService(gateway, catalog)
         ends = LogEnds(leaders, partitions_max=gateway.settings.shown_ends_max)
-        self.records = RecordsService(gateway, catalog, leaders, ends, self.waiting)
+        self.records = RecordsService(gateway, catalog, leaders, ends, self.waiting, quotas)
         self.topics = TopicService(gateway, catalog, leaders, ends)
         self.deletions = DeletionService(gateway, catalog, leaders)
         self.members = MemberService(catalog, self.membership, self.waiting)

@@ -24,6 +24,7 @@ from app.services.keyed_batch import place_later, place_now, store_runs
 from app.services.keyed_runs import Run, joined, keys_of
 from app.services.parts_under_way import PartsUnderWay
 from app.services.producers import ProducerService
+from app.services.quotas import QuotaService, is_send_limited
 from app.services.send_plan import Part, SendPlanner, can_take_some, highest_partition, note_misplaced
 from cluster.catalog.known_by_all import KnownByAll
 from cluster.errors import ServerError
@@ -43,6 +44,7 @@ class SendService:
         leaders: PartitionLeaders,
         appends: Appends,
         producers: ProducerService,
+        quotas: QuotaService,
         metrics: Metrics,
     ) -> None:
         settings = gateway.settings
@@ -53,6 +55,7 @@ class SendService:
         self._leaders = leaders
         self._appends = appends
         self._producers = producers
+        self._quotas = quotas
         self._earlier = EarlierSends(gateway, leaders)
         self._metrics = metrics
         self._keyless = KeylessPartitions(leaders.has_leader, topics_max=settings.keyless_topics_max)
@@ -78,6 +81,8 @@ class SendService:
         if produce.has_ttl:
             self._known_by_all.check(PROTOCOL_OF_TTL, TTL_WHAT)
         topic, is_created = await self._topic_for(produce, principal)
+        if is_send_limited(topic, principal):
+            await self._quotas.send(produce, topic, principal)
         topic = await self._catalog.grown(topic, highest_partition(produce))
         result = SendResult(
             topic, len(produce.messages), produce.is_batch, produce.acks, self._deadline_ms(), is_created
@@ -95,8 +100,8 @@ class SendService:
         """Have one message without an idempotency key stored, durably as `acks` all asks, without a task; `waiter` is
         told where, or why not.
 
-        The topic that it goes to; None, with nothing begun, where it does not exist, and for a message that is to be
-        seen later. Raises ServerError where the request is at fault.
+        The topic that it goes to; None, with nothing begun, where it does not exist, for a message that is to be seen
+        later, and where a quota has no room now. Raises ServerError where the request is at fault.
         """
         principal.require(Scope.WRITE)
         topic = self._catalog.existing(single.queue, principal)
@@ -112,6 +117,8 @@ class SendService:
                 self._known_by_all.check(PROTOCOL_OF_TTL, TTL_WHAT)
         partition = self._planner.partition_of(message, topic)
         mapping = self._planner.placed_by(message, partition, topic)
+        if is_send_limited(topic, principal) and not self._quotas.try_send_one(message, topic, principal):
+            return None
         self._coalescer.enqueue(topic.id, partition, single.acks, _stored_as(message), waiter, mapping)
         return topic
 

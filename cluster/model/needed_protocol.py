@@ -40,10 +40,17 @@ PROTOCOL_OF_COMPACTION = 6
 PROTOCOL_OF_TTL = 6
 """Brought messages that live for some time only: who does not know of it would deliver them late."""
 
+PROTOCOL_OF_QUOTAS = 6
+"""Brought quotas: nodes that deal out to the gateways what a topic, a group or a token may do per second."""
+
 
 def needed_by_topic(config: TopicConfig) -> int:
-    needed = PROTOCOL_OF_COMPACTION if config.is_compacted else ANY_PROTOCOL
-    return needed if config.ttl_ms is None else max(needed, PROTOCOL_OF_TTL)
+    needed = [PROTOCOL_OF_COMPACTION if config.is_compacted else ANY_PROTOCOL]
+    if config.ttl_ms is not None:
+        needed.append(PROTOCOL_OF_TTL)
+    if config.send_messages_per_second is not None or config.send_bytes_per_second is not None:
+        needed.append(PROTOCOL_OF_QUOTAS)
+    return max(needed)
 
 
 def needed_by_group(mode: GroupMode, settings: GroupSettings) -> int:
@@ -56,6 +63,8 @@ def needed_by_group(mode: GroupMode, settings: GroupSettings) -> int:
         needed.append(PROTOCOL_OF_FILTERS)
     if settings.on_expired is not Expired.SKIP:
         needed.append(PROTOCOL_OF_TTL)
+    if settings.receive_messages_per_second is not None or settings.receive_bytes_per_second is not None:
+        needed.append(PROTOCOL_OF_QUOTAS)
     return max(needed)
 
 

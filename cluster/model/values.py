@@ -66,7 +66,7 @@ class CleanupPolicy(Enum):
 class TopicConfig(msgspec.Struct, frozen=True, rename="camel"):
     """Settings of a topic. `retention_bytes` counts per partition; -1 means no limit, as does `retention_ms` and
     `max_compaction_lag_ms`. `ttl_ms` is the time to live of messages that name none (None: no end), from their append
-    time on."""
+    time on. A quota (`…_per_second`) that is None is none; it is that of the whole cluster."""
 
     retention: RetentionMode = RetentionMode.TIME
     retention_ms: int = limits.RETENTION_MS_DEFAULT
@@ -80,6 +80,8 @@ class TopicConfig(msgspec.Struct, frozen=True, rename="camel"):
     max_compaction_lag_ms: int = limits.COMPACTION_LAG_MS_DEFAULT
     tombstone_retention_ms: int = limits.TOMBSTONE_RETENTION_MS_DEFAULT
     ttl_ms: int | None = None
+    send_messages_per_second: int | None = None
+    send_bytes_per_second: int | None = None
 
     @property
     def is_compacted(self) -> bool:
@@ -215,7 +217,7 @@ class FairBy(Enum):
 
 
 class GroupSettings(msgspec.Struct, frozen=True, rename="camel"):
-    """How a group reads. `dead_letter_topic` None means `<topic>.<group>.dlq`; a limit that is None is none.
+    """How a group reads. `dead_letter_topic` None means `<topic>.<group>.dlq`; a limit or quota that is None is none.
     `filter` says which messages the group wants, in its canonical text; the others are passed over.
     `session_timeout_ms`, `rebalance_timeout_ms` and `assignor` are for exclusive groups; others have the defaults.
 
@@ -242,6 +244,8 @@ class GroupSettings(msgspec.Struct, frozen=True, rename="camel"):
     retry_delays_ms: tuple[int, ...] | None = None
     retry_jitter: float = limits.RETRY_JITTER
     on_expired: Expired = Expired.SKIP
+    receive_messages_per_second: int | None = None
+    receive_bytes_per_second: int | None = None
 
 
 class Pause(msgspec.Struct, frozen=True, rename="camel"):

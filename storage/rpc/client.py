@@ -7,7 +7,15 @@ import structlog
 from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
-from storage.rpc import deletion_messages, inspect_messages, membership_messages, messages, methods, schedule_messages
+from storage.rpc import (
+    deletion_messages,
+    inspect_messages,
+    membership_messages,
+    messages,
+    methods,
+    quota_messages,
+    schedule_messages,
+)
 from storage.rpc.framing import Frame, FrameKind
 from storage.rpc.methods import MalformedMessageError
 from storage.rpc.node_api import ProduceWaiter
@@ -114,6 +122,9 @@ class RemoteNode:
     ) -> schedule_messages.ScheduledListResponse:
         timeout_ms = request.timeout_ms + self._settings.produce_margin_ms
         return await self._channel.call(methods.SCHEDULED_LIST, request, timeout_ms=timeout_ms)
+
+    async def quota_shares(self, request: quota_messages.QuotaSharesRequest) -> quota_messages.QuotaSharesResponse:
+        return await self._channel.call(methods.QUOTA_SHARES, request)
 
     # --- answers that nobody waits for ---
 

@@ -2,7 +2,14 @@
 
 import msgspec
 
-from storage.rpc import deletion_messages, inspect_messages, membership_messages, messages, schedule_messages
+from storage.rpc import (
+    deletion_messages,
+    inspect_messages,
+    membership_messages,
+    messages,
+    quota_messages,
+    schedule_messages,
+)
 from storage.rpc.node_api import NodeApi, ProduceWaiter
 
 
@@ -83,3 +90,6 @@ class InProcessNode:
         self, request: schedule_messages.ScheduledListRequest
     ) -> schedule_messages.ScheduledListResponse:
         return await self._node.scheduled_list(request)
+
+    async def quota_shares(self, request: quota_messages.QuotaSharesRequest) -> quota_messages.QuotaSharesResponse:
+        return await self._node.quota_shares(request)

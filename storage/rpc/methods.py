@@ -6,7 +6,14 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from storage.replication.messages import FetchAnswer, FetchRequest, SnapshotAnswer, SnapshotRequest
-from storage.rpc import deletion_messages, inspect_messages, membership_messages, messages, schedule_messages
+from storage.rpc import (
+    deletion_messages,
+    inspect_messages,
+    membership_messages,
+    messages,
+    quota_messages,
+    schedule_messages,
+)
 from storage.rpc.framing import Buffer
 from storage.rpc.handshake import OLDEST_VERSION, Hello, Welcome
 from storage.rpc.known_filters import of_known_filters
@@ -162,6 +169,9 @@ DELETE = Method(
     since=5,
     changes_something=lambda request: not request.dry_run,
 )
+QUOTA_SHARES = Method(
+    18, "quota_shares", quota_messages.QuotaSharesRequest, quota_messages.QuotaSharesResponse, since=6
+)
 
 NODE_METHODS: dict[int, Method[Any, Any]] = {
     method.number: method
@@ -183,6 +193,7 @@ NODE_METHODS: dict[int, Method[Any, Any]] = {
         SCHEDULED,
         SCHEDULED_LIST,
         DELETE,
+        QUOTA_SHARES,
     )
 }
 """NodeApi's."""

@@ -2,7 +2,14 @@
 
 from typing import Protocol
 
-from storage.rpc import deletion_messages, inspect_messages, membership_messages, messages, schedule_messages
+from storage.rpc import (
+    deletion_messages,
+    inspect_messages,
+    membership_messages,
+    messages,
+    quota_messages,
+    schedule_messages,
+)
 
 
 class ProduceWaiter(Protocol):
@@ -67,3 +74,8 @@ class NodeApi(Protocol):
     async def scheduled_list(
         self, request: schedule_messages.ScheduledListRequest
     ) -> schedule_messages.ScheduledListResponse: ...
+
+    async def quota_shares(self, request: quota_messages.QuotaSharesRequest) -> quota_messages.QuotaSharesResponse:
+        """A gateway's part of quotas. Nothing of it is durable; an answer that is lost costs no more than what it
+        granted."""
+        ...

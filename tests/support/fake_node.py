@@ -5,7 +5,14 @@ from typing import Any
 from acklog.wire.batch import DedupKey
 from acklog.wire.identifiers import Receipt
 from acklog.wire.record import Record
-from storage.rpc import deletion_messages, inspect_messages, membership_messages, messages, schedule_messages
+from storage.rpc import (
+    deletion_messages,
+    inspect_messages,
+    membership_messages,
+    messages,
+    quota_messages,
+    schedule_messages,
+)
 from storage.rpc.node_api import ProduceWaiter
 from tests.support.answers import Answers
 
@@ -158,3 +165,6 @@ class FakeNode(Answers):
         self, request: schedule_messages.ScheduledListRequest
     ) -> schedule_messages.ScheduledListResponse:
         return await self._call("scheduled_list", request)  # type: ignore[no-any-return]
+
+    async def quota_shares(self, request: quota_messages.QuotaSharesRequest) -> quota_messages.QuotaSharesResponse:
+        return await self._call("quota_shares", request)  # type: ignore[no-any-return]

@@ -11,7 +11,9 @@ from acklog.wire.identifiers import Receipt
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from cluster.errors import ServerError
-from storage.rpc import deletion_messages, inspect_messages, membership_messages, messages
+from storage.quotas.quota_owner import QuotaOwner
+from storage.quotas.quota_settings import QuotaSettings
+from storage.rpc import deletion_messages, inspect_messages, membership_messages, messages, quota_messages
 from storage.rpc.node_api import ProduceWaiter
 
 LEADER_EPOCH = 3
@@ -51,6 +53,8 @@ class MemoryNode:
         self.undone: list[str] = []
         """Ids of groups that have done nothing."""
         self._logs: dict[tuple[str, int], _Log] = {}
+        self.quota_ms = 0
+        self._quotas = QuotaOwner(QuotaSettings())
         self._failures: dict[str, list[Exception]] = {}
         self._appended = asyncio.Event()
         self.before_produce: Callable[[messages.ProduceRequest], None] | None = None
@@ -280,6 +284,11 @@ class MemoryNode:
             for name, owned in sorted(self.owned.items())
         ]
         return membership_messages.MembersResponse(1 if described else 0, described)
+
+    async def quota_shares(self, request: quota_messages.QuotaSharesRequest) -> quota_messages.QuotaSharesResponse:
+        """At a time that stands still: a burst, and no more. `quota_ms` moves it."""
+        self._note("quota_shares", request)
+        return self._quotas.answer(request, self.quota_ms)
 
 
 def _known(log: _Log, keys: list[DedupKey]) -> list[messages.KeyedResult]:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping
+from urllib.parse import quote
 
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
@@ -45,6 +46,8 @@ def problem_response(error: ServerError, headers: Mapping[str, str] | None = Non
     if error.code.retriable:
         wait_ms = RETRY_AFTER_DEFAULT_MS if error.retry_after_ms is None else error.retry_after_ms
         all_headers["Retry-After"] = str(max(1, -(-wait_ms // 1000)))
+    if error.code is ProblemCode.QUOTA_EXCEEDED:
+        all_headers["Acklog-Quota"] = quote(str(error.extra.get("quota", "")), safe="/:,@=+")
     if error.code is ProblemCode.UNAUTHENTICATED:
         all_headers["WWW-Authenticate"] = 'Bearer realm="acklog"'
     response = json_response(problem_document(error), error.code.status, all_headers)

@@ -8,6 +8,7 @@ from storage.delivery.delivery_settings import DeliverySettings
 from storage.groups.coordinator_settings import CoordinatorSettings
 from storage.log.log_settings import LogStoreSettings
 from storage.produce.producer_window import ProducerWindowSettings
+from storage.quotas.quota_settings import QuotaSettings
 from storage.redrive.redrive_settings import RedriveSettings
 from storage.schedule.schedule_settings import ScheduleSettings
 
@@ -101,6 +102,8 @@ class NodeSettings:
     delivery_segment_bytes: int = 8 * 1024 * 1024
 
     compaction: CompactionSettings = field(default_factory=CompactionSettings)
+
+    quotas: QuotaSettings = field(default_factory=QuotaSettings)
 
     schedule: ScheduleSettings = field(default_factory=ScheduleSettings)
 

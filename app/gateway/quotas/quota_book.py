@@ -1,0 +1,193 @@
+"""The accounts of a gateway's quotas, and the asking for more.
+
+A quota is dealt out by one node (`cluster.model.quotas.owner_of_quota`). While it is used, the gateway asks that node
+every tenth of a second for what it needs; while it is not, nobody asks and nothing is kept. Without an answer the
+gateway goes on with what it was given last per second: a quota is no reason to stop.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from acklog.wire.identifiers import id_from_bits
+from acklog.wire.problems import ProblemCode
+from app.gateway.dependencies import Gateway
+from app.gateway.metrics import Metrics
+from app.gateway.quotas.quota_account import QuotaAccount
+from app.gateway.quotas.quota_ask_settings import QuotaAskSettings
+from cluster.errors import ServerError
+from cluster.model.quotas import Quota, owner_of_quota
+from storage.rpc.quota_messages import QuotaAsk, QuotaSharesRequest
+
+
+class Charge(NamedTuple):
+    """So many `units` of a quota, for `claimant`: quotas are shared evenly among those who claim them."""
+
+    quota: Quota
+    claimant: str
+    units: int
+
+
+class QuotaBook:
+    def __init__(self, gateway: Gateway, metrics: Metrics, settings: QuotaAskSettings | None = None) -> None:
+        self._metadata = gateway.metadata
+        self._nodes = gateway.nodes
+        self._clock = gateway.clock
+        self._shutdown = gateway.shutdown
+        self._metrics = metrics
+        self._settings = settings or QuotaAskSettings()
+        self._name = id_from_bits(gateway.entropy.bits64())
+        self._accounts: OrderedDict[str, QuotaAccount] = OrderedDict()
+        self._heard_ms: dict[int | None, int] = {}
+        self._asking: dict[int, asyncio.Task[None]] = {}
+        self._rounds: asyncio.Task[None] | None = None
+        self._news = asyncio.Event()
+
+    # --- using quotas ------------------------------------------------------------------------------------------------
+
+    def try_take(self, charges: Sequence[Charge]) -> bool:
+        """Take all of it, if there is room in each of the quotas; else nothing, and `take` is for it."""
+        now_ms = self._clock.monotonic_ms()
+        if self._first_without_room(charges, now_ms) is not None:
+            return False
+        self._want(charges, now_ms)
+        self.spend(charges)
+        return True
+
+    async def take(self, charges: Sequence[Charge]) -> None:
+        """Take all of it. The first who uses a quota waits until it is known what there is of it.
+
+        Raises ServerError QUOTA_EXCEEDED, with nothing taken.
+        """
+        await self.admit(charges)
+        self.spend(charges)
+
+    async def admit(self, charges: Sequence[Charge]) -> None:
+        """Return when there is room in each of the quotas: what is done is charged afterwards, with `spend`. Who finds
+        none waits for one answer, unless the last one gave less than was asked for.
+
+        Raises ServerError QUOTA_EXCEEDED.
+        """
+        now_ms = self._clock.monotonic_ms()
+        deadline_ms = now_ms + self._settings.first_answer_ms
+        self._want(charges, now_ms)
+        while (short := self._first_without_room(charges, now_ms)) is not None:
+            account = self._account(short.quota)
+            if not account.is_used_up(short.claimant, now_ms):
+                self._ask_for([account])
+            if account.is_used_up(short.claimant, now_ms):
+                self._metrics.count_quota_refusal(short.quota.name)
+                raise self.exceeded(short)
+            may_wait = now_ms < deadline_ms and not self._shutdown.has_begun
+            if not may_wait or not await self._hear(deadline_ms - now_ms):
+                account.go_on_alone(self._clock.monotonic_ms())
+            now_ms = self._clock.monotonic_ms()
+
+    def charge(self, charges: Sequence[Charge]) -> None:
+        """What nobody could know before: it is taken, and expected to be wanted again."""
+        self._want(charges, self._clock.monotonic_ms())
+        self.spend(charges)
+
+    def spend(self, charges: Sequence[Charge]) -> None:
+        now_ms = self._clock.monotonic_ms()
+        for charge in charges:
+            self._account(charge.quota).take(charge.claimant, charge.units, now_ms)
+            self._metrics.count_quota_use(charge.quota.name, charge.units)
+
+    def room(self, quota: Quota, claimant: str) -> int:
+        """What is left of the quota for somebody who was admitted; at least 1."""
+        return self._account(quota).room(claimant, self._clock.monotonic_ms())
+
+    def exceeded(self, charge: Charge) -> ServerError:
+        quota = charge.quota
+        wait_ms = self._account(quota).retry_after_ms(charge.claimant, self._clock.monotonic_ms())
+        detail = f"{quota.name} is {quota.per_second:,}, for the whole cluster"
+        extra: dict[str, object] = {"quota": quota.name, "retryAfterMs": wait_ms}
+        return ServerError(ProblemCode.QUOTA_EXCEEDED, detail, retry_after_ms=wait_ms, extra=extra)
+
+    def _first_without_room(self, charges: Sequence[Charge], now_ms: int) -> Charge | None:
+        for charge in charges:
+            if not self._account(charge.quota).has_room(charge.claimant, now_ms):
+                return charge
+        return None
+
+    def _want(self, charges: Sequence[Charge], now_ms: int) -> None:
+        for charge in charges:
+            self._account(charge.quota).want(charge.claimant, charge.units, now_ms)
+        self._begin_rounds()
+
+    async def _hear(self, wait_ms: int) -> bool:
+        """Whether some node has answered meanwhile."""
+        news = self._news
+        try:
+            async with asyncio.timeout(wait_ms / 1000):
+                return await news.wait()
+        except TimeoutError:
+            return False
+
+    def _account(self, quota: Quota) -> QuotaAccount:
+        account = self._accounts.get(quota.key)
+        if account is None:
+            account = self._accounts[quota.key] = QuotaAccount(quota, self._settings)
+            if len(self._accounts) > self._settings.accounts_max:
+                self._accounts.popitem(last=False)
+        account.quota = quota
+        return account
+
+    # --- asking ------------------------------------------------------------------------------------------------------
+
+    def _begin_rounds(self) -> None:
+        if self._rounds is None and not self._shutdown.has_begun:
+            self._rounds = asyncio.get_running_loop().create_task(self._ask_for_ever(), name="quotas")
+
+    async def _ask_for_ever(self) -> None:
+        """For as long as some quota is used."""
+        try:
+            while self._accounts and not self._shutdown.has_begun:
+                await self._clock.sleep(self._settings.ask_ms)
+                self._forget_idle()
+                self._ask_for(list(self._accounts.values()))
+        finally:
+            self._rounds = None
+            self._heard_ms.clear()
+
+    def _forget_idle(self) -> None:
+        now_ms = self._clock.monotonic_ms()
+        for account in list(self._accounts.values()):
+            if account.is_idle(now_ms):
+                del self._accounts[account.quota.key]
+
+    def _ask_for(self, accounts: list[QuotaAccount]) -> None:
+        now_ms = self._clock.monotonic_ms()
+        nodes = self._metadata.nodes()
+        by_owner: dict[int | None, list[QuotaAccount]] = {}
+        for account in accounts:
+            by_owner.setdefault(owner_of_quota(account.quota.key, nodes), []).append(account)
+        for owner, owned in by_owner.items():
+            heard_ms = self._heard_ms.setdefault(owner, now_ms)
+            if owner is None or now_ms - heard_ms >= self._settings.alone_after_ms:
+                for account in owned:
+                    account.go_on_alone(now_ms)
+            if owner is not None and owner not in self._asking:
+                self._begin_asking(owner, owned[: self._settings.asks_per_call_max])
+
+    def _begin_asking(self, owner: int, accounts: list[QuotaAccount]) -> None:
+        asks = [QuotaAsk(each.quota.key, each.quota.per_second, each.wants()) for each in accounts]
+        task = self._asking[owner] = asyncio.get_running_loop().create_task(self._ask(owner, asks, accounts))
+        task.add_done_callback(lambda _task: self._asking.pop(owner))
+        for account in accounts:  # behind those that were not asked for this time
+            self._accounts.move_to_end(account.quota.key)
+
+    async def _ask(self, owner: int, asks: list[QuotaAsk], accounts: list[QuotaAccount]) -> None:
+        try:
+            async with asyncio.timeout(self._settings.alone_after_ms / 1000):
+                response = await self._nodes.client(owner).quota_shares(QuotaSharesRequest(self._name, asks))
+        except (ServerError, TimeoutError):
+            return  # the next round asks again, or another one
+        now_ms = self._clock.monotonic_ms()
+        self._heard_ms[owner] = now_ms
+        for account, grants in zip(accounts, response.grants, strict=False):
+            account.granted(grants, now_ms)
+        self._news.set()
+        self._news = asyncio.Event()

@@ -1,0 +1,222 @@
+"""Quotas on three nodes and three gateways: held by all gateways together, and evenly among those who use them, whoever
+deals them out and whatever fails."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import httpx2
+import pytest
+
+from app.processes.cluster_gateway import ClusterGateway
+from cluster.model.quotas import owner_of_quota
+from tests.support.cluster import Cluster, ClusterBuilder, client_of
+
+SECONDS = 12
+HELD_TO = 0.10
+
+
+class Shop:
+    """A topic `orders` with a quota, and who sends to it as fast as it is answered."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.sent_ms: dict[int, list[int]] = {}
+        self.refusals: list[httpx2.Response] = []
+        self._senders: list[asyncio.Task[None]] = []
+
+    async def put(self, path: str, body: dict[str, object]) -> None:
+        async with client_of(self.cluster.gateways[0]) as client:
+            answer = await client.put(path, json=body)
+        assert answer.status_code in {200, 201}, answer.text
+
+    def send_at(self, number: int, gateway: ClusterGateway, *, pause_ms: int, batch: int = 1) -> None:
+        self._senders.append(asyncio.ensure_future(self._send(number, gateway, pause_ms=pause_ms, batch=batch)))
+
+    async def _send(self, number: int, gateway: ClusterGateway, *, pause_ms: int, batch: int) -> None:
+        sent = self.sent_ms.setdefault(number, [])
+        body = {"queue": "orders", "messages": [{"body": each} for each in range(batch)]}
+        async with client_of(gateway) as client:
+            while True:
+                answer = await client.post("/messages", json=body)
+                if answer.status_code == 201:
+                    sent.extend([self.cluster.clock.monotonic_ms()] * batch)
+                elif answer.status_code == 429:
+                    self.refusals.append(answer)
+                await self.cluster.clock.sleep(pause_ms)
+
+    async def stop(self) -> None:
+        for each in self._senders:
+            each.cancel()
+        await asyncio.gather(*self._senders, return_exceptions=True)
+
+    def per_second(self, *numbers: int, first_ms: int, last_ms: int) -> float:
+        found = [at for number in numbers or self.sent_ms for at in self.sent_ms[number] if first_ms <= at < last_ms]
+        return len(found) * 1000 / (last_ms - first_ms)
+
+
+def run(main: Callable[[Shop], Coroutine[Any, Any, None]], **config: object) -> None:
+    async def whole(cluster: Cluster) -> None:
+        shop = Shop(cluster)
+        await shop.put("/topics/orders", {"partitions": 3, "config": {"sendMessagesPerSecond": 100, **config}})
+        await cluster.clock.sleep(1_000)
+        try:
+            await main(shop)
+        finally:
+            await shop.stop()
+
+    ClusterBuilder().nodes(3).gateway().gateway().gateway().run(whole)
+
+
+def about(wanted: float) -> Any:
+    return pytest.approx(wanted, rel=HELD_TO)
+
+
+def test_three_gateways_hold_it_together() -> None:
+    async def main(shop: Shop) -> None:
+        begin_ms = shop.cluster.clock.monotonic_ms()
+        for number, gateway in enumerate(shop.cluster.gateways):
+            shop.send_at(number, gateway, pause_ms=5)
+        await shop.cluster.clock.sleep(SECONDS * 1000)
+        end_ms = begin_ms + SECONDS * 1000
+        assert shop.per_second(first_ms=begin_ms, last_ms=end_ms) == about(100)
+        for number in range(3):
+            assert shop.per_second(number, first_ms=begin_ms + 1000, last_ms=end_ms) == about(100 / 3)
+        refusal = shop.refusals[-1]
+        assert refusal.headers["acklog-quota"] == "topic/orders/sendMessagesPerSecond"
+        assert refusal.json()["quota"] == "topic/orders/sendMessagesPerSecond"
+        assert refusal.json()["code"] == "QUOTA_EXCEEDED"
+        assert 0 < refusal.json()["retryAfterMs"] <= 1000 and refusal.headers["retry-after"] == "1"
+
+    run(main)
+
+
+def test_what_some_do_not_use_the_others_get() -> None:
+    async def main(shop: Shop) -> None:
+        begin_ms = shop.cluster.clock.monotonic_ms()
+        pauses = [5, 5, 100]  # the third wants 10 per second, and is never refused
+        for number, gateway in enumerate(shop.cluster.gateways):
+            shop.send_at(number, gateway, pause_ms=pauses[number])
+        await shop.cluster.clock.sleep(SECONDS * 1000)
+        end_ms = begin_ms + SECONDS * 1000
+        assert shop.per_second(first_ms=begin_ms, last_ms=end_ms) == about(100)
+        assert shop.per_second(2, first_ms=begin_ms, last_ms=end_ms) == about(9.5)
+        assert shop.per_second(0, first_ms=begin_ms + 1000, last_ms=end_ms) == about(45)
+
+    run(main)
+
+
+def test_below_the_quota_nobody_is_refused() -> None:
+    async def main(shop: Shop) -> None:
+        for number, gateway in enumerate(shop.cluster.gateways):
+            shop.send_at(number, gateway, pause_ms=40)
+        await shop.cluster.clock.sleep(SECONDS * 1000)
+        assert shop.refusals == []
+
+    run(main)
+
+
+def test_batches_pay_for_what_they_take() -> None:
+    async def main(shop: Shop) -> None:
+        begin_ms = shop.cluster.clock.monotonic_ms()
+        for number, gateway in enumerate(shop.cluster.gateways):
+            shop.send_at(number, gateway, pause_ms=10, batch=20)
+        await shop.cluster.clock.sleep(2 * SECONDS * 1000)
+        # Each gateway may owe for a batch.
+        assert shop.per_second(first_ms=begin_ms, last_ms=begin_ms + 2 * SECONDS * 1000) == about(100)
+
+    run(main)
+
+
+def test_who_deals_it_out_dies_and_the_gateways_go_on() -> None:
+    async def main(shop: Shop) -> None:
+        cluster = shop.cluster
+        topic = cluster.gateways[0].metadata.topic("orders")
+        assert topic is not None
+        key = f"topic/{topic.id}/sendMessagesPerSecond"
+        owner = owner_of_quota(key, cluster.gateways[0].metadata.nodes())
+        assert owner is not None
+        for number, gateway in enumerate(cluster.gateways):
+            shop.send_at(number, gateway, pause_ms=5)
+        await cluster.clock.sleep(3_000)
+        begin_ms = cluster.clock.monotonic_ms()
+        await cluster.stop(owner)
+        await cluster.clock.sleep(SECONDS * 1000)
+        assert owner_of_quota(key, cluster.gateways[0].metadata.nodes()) not in {owner, None}
+        found = shop.per_second(first_ms=begin_ms, last_ms=cluster.clock.monotonic_ms())
+        assert 40 <= found <= 110  # its partitions had no leader for a moment
+
+    run(main)
+
+
+def test_without_any_owner_the_shares_of_before_are_gone_by() -> None:
+    async def main(shop: Shop) -> None:
+        cluster = shop.cluster
+        for number, gateway in enumerate(cluster.gateways):
+            shop.send_at(number, gateway, pause_ms=5)
+        await cluster.clock.sleep(3_000)
+        begin_ms = cluster.clock.monotonic_ms()
+        for node in cluster.nodes.values():
+            node.node.quota_shares = _unreachable  # type: ignore[method-assign]
+        await cluster.clock.sleep(SECONDS * 1000)
+        found = shop.per_second(first_ms=begin_ms, last_ms=begin_ms + SECONDS * 1000)
+        assert found == about(100)
+
+    run(main)
+
+
+async def _unreachable(request: object) -> Any:
+    await asyncio.sleep(60)
+
+
+def test_a_change_holds_at_once() -> None:
+    async def main(shop: Shop) -> None:
+        for number, gateway in enumerate(shop.cluster.gateways):
+            shop.send_at(number, gateway, pause_ms=5)
+        await shop.cluster.clock.sleep(2_000)
+        async with client_of(shop.cluster.gateways[1]) as client:
+            await client.patch("/topics/orders", json={"config": {"sendMessagesPerSecond": 20}})
+        await shop.cluster.clock.sleep(500)
+        begin_ms = shop.cluster.clock.monotonic_ms()
+        await shop.cluster.clock.sleep(SECONDS * 1000)
+        found = shop.per_second(first_ms=begin_ms, last_ms=begin_ms + SECONDS * 1000)
+        assert found == about(20)
+
+    run(main)
+
+
+@pytest.mark.parametrize("mode", ["shared", "keyOrdered", "exclusive"])
+def test_a_groups_quota_is_held_in_every_mode(mode: str) -> None:
+    async def main(shop: Shop) -> None:
+        cluster = shop.cluster
+        await shop.put("/groups/slow", {"mode": mode, "settings": {"receiveMessagesPerSecond": 50}})
+        async with client_of(cluster.gateways[0]) as client:
+            for _ in range(30):
+                body = {"queue": "orders", "messages": [{"body": 1, "key": f"k{each}"} for each in range(50)]}
+                await client.post("/messages", json=body)
+        got: list[int] = []
+
+        async def consume(number: int, gateway: ClusterGateway) -> None:
+            query = f"/messages?queue=orders&group=slow&consumer=c{number}&max=10&waitSeconds=1"
+            async with client_of(gateway) as client:
+                while True:
+                    answer = await client.get(query)
+                    found = answer.json().get("messages", [])
+                    got.extend([cluster.clock.monotonic_ms()] * len(found))
+                    if found:
+                        receipts = [each["receipt"] for each in found]
+                        settled = await client.post("/ack", json={"receipts": receipts})
+                        assert settled.status_code == 200, "acknowledgements are never refused"
+                    await cluster.clock.sleep(20)
+
+        tasks = [asyncio.ensure_future(consume(number, each)) for number, each in enumerate(cluster.gateways)]
+        await cluster.clock.sleep(3_000)
+        begin_ms = cluster.clock.monotonic_ms()
+        await cluster.clock.sleep(SECONDS * 1000)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        found = sum(begin_ms <= at < begin_ms + SECONDS * 1000 for at in got) / SECONDS
+        assert found == about(50)
+
+    run(main, sendMessagesPerSecond=100_000)
