@@ -24,6 +24,7 @@ from storage.node.offset_projection import OffsetProjection
 from storage.node.partition.batch_cache import BatchCache
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.position_calls import PositionCalls
+from storage.node.quota_calls import QuotaCalls
 from storage.node.receiver import Receiver
 from storage.node.recovery_log import log_recovery
 from storage.node.redrive_host import RedriveHost
@@ -37,19 +38,11 @@ from storage.node.replicas.replica_report import report_of
 from storage.node.replicas.replicas import Replicas
 from storage.node.schedule_calls import ScheduleCalls
 from storage.node.vital_signs import VitalSigns, vital_signs_of
-from storage.quotas.quota_owner import QuotaOwner
 from storage.replication.assignment import ReplicaIdentity
 from storage.replication.leadership import UNAVAILABLE_RETRY_MS
 from storage.replication.messages import FetchAnswer, FetchRequest, SnapshotAnswer, SnapshotRequest
 from storage.replication.replication_settings import ReplicationSettings
-from storage.rpc import (
-    deletion_messages,
-    inspect_messages,
-    membership_messages,
-    messages,
-    quota_messages,
-    schedule_messages,
-)
+from storage.rpc import deletion_messages, inspect_messages, membership_messages, messages, schedule_messages
 from storage.rpc.node_api import ProduceWaiter
 from storage.rpc.peer_api import ProbeAnswer, ProbeRequest
 
@@ -90,8 +83,7 @@ class StorageNode:
         replication: ReplicationSettings,
     ) -> None:
         """For `open` only."""
-        self.node_id = me.node_id
-        self.incarnation = me.incarnation
+        self.node_id, self.incarnation = me.node_id, me.incarnation
         self.logs = logs
         self.is_registered: Callable[[], bool] = lambda: True  # nobody else leads where a node is alone
         self._me, self._metadata, self._clock = me, ports.metadata, ports.clock
@@ -139,7 +131,7 @@ class StorageNode:
             waiting_max=settings.waiting_receives_max,
         )
         self._coordinators = self._make_coordinators(ports, held)
-        self._quotas = QuotaOwner(settings.quotas)
+        self.quota_shares = QuotaCalls(ports.clock, settings.quotas).shares
         self._schedules = ScheduleCalls(self._partition, clock=ports.clock, settings=settings.schedule)
         self.redrives = RedriveHost(held, ports, self._starts, settings=settings.redrive, on_crashed=self._crash)
         self._housekeeping = self._make_housekeeping(ports.store)
@@ -389,9 +381,6 @@ class StorageNode:
         self, request: schedule_messages.ScheduledListRequest
     ) -> schedule_messages.ScheduledListResponse:
         return await self._schedules.list(request)
-
-    async def quota_shares(self, request: quota_messages.QuotaSharesRequest) -> quota_messages.QuotaSharesResponse:
-        return self._quotas.answer(request, self._clock.monotonic_ms())
 
     # --- PeerApi ---------------------------------------------------------------------------------------------------
 

@@ -42,6 +42,7 @@ def problem_document(error: ServerError) -> dict[str, object]:
 
 
 def problem_response(error: ServerError, headers: Mapping[str, str] | None = None) -> BytesResponse:
+    """The answer with that document. Whoever may ask again is told when, and which quota was in the way."""
     all_headers = dict(headers or {})
     if error.code.retriable:
         wait_ms = RETRY_AFTER_DEFAULT_MS if error.retry_after_ms is None else error.retry_after_ms

@@ -1,0 +1,63 @@
+"""Quotas over HTTP: what is refused says which quota and when to come back, and nothing of it is done (rule R38)."""
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from app.auth.tokens import TokensFileError, parse_token_table
+from tests.support.memory_gateway import MemoryWorld
+
+TOKEN = "a-token-of-some-length"
+
+
+async def test_beyond_a_topics_quota_nothing_is_stored(client: httpx2.AsyncClient, world: MemoryWorld) -> None:
+    body: dict[str, Any] = {"partitions": 1, "config": {"sendMessagesPerSecond": 1}}
+    assert (await client.put("/topics/orders", json=body)).status_code == 201
+    assert (await client.post("/messages", json={"queue": "orders", "body": 1})).status_code == 201
+    refused = await client.post("/messages", json={"queue": "orders", "body": 2})
+    assert (refused.status_code, refused.json()["code"], refused.json()["retriable"]) == (429, "QUOTA_EXCEEDED", True)
+    assert refused.headers["acklog-quota"] == refused.json()["quota"] == "topic/orders/sendMessagesPerSecond"
+    assert int(refused.headers["retry-after"]) * 1000 >= refused.json()["retryAfterMs"] > 0
+    topic = world.metadata.topics_by_name["orders"]
+    assert len(world.node.stored(topic.id)) == 1
+    metrics = (await client.get("/metrics")).text
+    assert 'acklog_quota_refused_total{quota="topic/orders/sendMessagesPerSecond"} 1.0' in metrics
+
+
+async def test_without_a_quota_nobody_is_asked(client: httpx2.AsyncClient, world: MemoryWorld) -> None:
+    await world.topic()
+    for _ in range(3):
+        assert (await client.post("/messages", json={"queue": "orders", "body": 1})).status_code == 201
+    assert world.node.calls("quota_shares") == []
+
+
+@pytest.mark.parametrize("per_second", [0, -1, 10**12 + 1, "many"])
+@pytest.mark.parametrize(
+    ("path", "part", "setting"),
+    [
+        ("/topics/orders", "config", "sendMessagesPerSecond"),
+        ("/topics/orders", "config", "sendBytesPerSecond"),
+        ("/groups/workers", "settings", "receiveMessagesPerSecond"),
+        ("/groups/workers", "settings", "receiveBytesPerSecond"),
+    ],
+)
+async def test_what_is_no_quota(
+    client: httpx2.AsyncClient, path: str, part: str, setting: str, per_second: object
+) -> None:
+    refused = await client.put(path, json={part: {setting: per_second}})
+    assert (refused.status_code, refused.json()["code"]) == (400, "INVALID_FIELD")
+    assert refused.json()["field"] == f"{part}.{setting}"
+    assert (await client.get(path)).status_code == 404
+
+
+def test_tokens_of_one_name_share_their_quotas() -> None:
+    entry = '{"name": "shop", "token": "%s", "scopes": ["write"], "messagesPerSecond": %d}'
+    same = f'{{"tokens": [{entry % (TOKEN, 5)}, {entry % (TOKEN + "2", 5)}]}}'
+    found = parse_token_table(same.encode()).authenticate(f"Bearer {TOKEN}")
+    assert found.quotas is not None
+    assert found.quotas.messages_per_second == 5
+    with pytest.raises(TokensFileError, match="share their quotas"):
+        parse_token_table(f'{{"tokens": [{entry % (TOKEN, 5)}, {entry % (TOKEN + "2", 6)}]}}'.encode())
+    with pytest.raises(TokensFileError):
+        parse_token_table(f'{{"tokens": [{entry % (TOKEN, 0)}]}}'.encode())
