@@ -158,7 +158,7 @@ def test_without_any_owner_the_shares_of_before_are_gone_by() -> None:
         await cluster.clock.sleep(3_000)
         begin_ms = cluster.clock.monotonic_ms()
         for node in cluster.nodes.values():
-            node.node.quota_shares = _unreachable  # type: ignore[method-assign]
+            node.node.quota_shares = _unreachable
         await cluster.clock.sleep(SECONDS * 1000)
         found = shop.per_second(first_ms=begin_ms, last_ms=begin_ms + SECONDS * 1000)
         assert found == about(100)
