@@ -27,6 +27,8 @@ LETTER_SHARE = 0.25
 TABLE_SHARE = 0.25
 """Of the seeds, in which a topic is compacted."""
 
+TRIM_SHARE = 0.2
+"""Of the seeds, in which messages are deleted from a topic."""
 LASTING_SHARE = 0.3
 
 LATE_FAULTS = (Fault.BIT_ROT, Fault.GROW, Fault.MOVE, Fault.ISLAND)
@@ -99,6 +101,7 @@ def draw_embedded_options(seed: int) -> Options:
         delayed=_delayed(seed, faults=misfortunes.faults),
         letters=_letters(seed),
         table_messages=_table_messages(seed),
+        has_trims=random.Random(f"trims {seed}").random() < TRIM_SHARE,
     )
     return with_filters(options)
 
@@ -158,6 +161,7 @@ def draw_cluster_options(seed: int) -> Options:
         delayed=_delayed(seed, faults=()),
         letters=_letters(seed),
         table_messages=_table_messages(seed),
+        has_trims=random.Random(f"trims {seed}").random() < TRIM_SHARE,
     )
     return with_filters(options)
 

@@ -220,6 +220,8 @@ class Options:
     """What comes after all the others, under the eyes of the availability judge."""
     delayed: int = 0
     """Messages that are sent for later."""
+    has_trims: bool = False
+    """Whether a topic beside the others is deleted from."""
     letters: int = 0
     """Dead letters that jobs send back."""
     table_messages: int = 0

@@ -5,6 +5,8 @@ PASSING = "passing"
 LETTERS = "letters"
 RETURNED = "returned"
 """Dead letters, and where jobs send them: who sends and begins these reads them, and nobody else does."""
+TRIMMED = "trimmed"
+"""What is deleted from: who does that, and reads it, judges it."""
 
 TABLE = "table"
 """The topic that keeps the last message of each key."""

@@ -16,6 +16,7 @@ EMBEDDED_STATES = (
     "deaths within a start",
     "deaths within an operation",
     "dedup hits",
+    "deletions from a topic OK",
     "fault: disk full",
     "fault: failed sync",
     "fault: graceful restart",
@@ -45,6 +46,7 @@ EMBEDDED_STATES = (
 
 CLUSTER_STATES = (
     "elections of another node",
+    "deletions from a topic OK",
     "ISR growths",
     "availability judged",
     "change of a filter OK",

@@ -3,13 +3,14 @@
 import asyncio
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
 from tests.sim.clients import LONGEST_WAIT_S, Surroundings, outcome_of
 from tests.sim.history import Outcome, ProgressRead, Sought
 from tests.sim.http_client import Answer, ConnectionLostError
+from tests.sim.options import Options
 
 END = 1 << 60
 DRY_RUN_PROBABILITY = 0.2
@@ -113,3 +114,15 @@ class Seeker:
         )
         self._around.coverage["seeks back"] += is_known and item["offset"] < item["previous"]
         self._around.coverage["seeks past messages"] += is_known and item["offset"] > item["previous"]
+
+
+def seeking(
+    options: Options, queue: str, around: Surroundings, partitions: Callable[[], int]
+) -> list[Coroutine[Any, Any, None]]:
+    """Of all groups of a seed with seeks."""
+    times, duration_s = options.seeks, options.duration_ms / 1000
+    return [
+        Seeker(f"seeker of {group}", group, queue, around, partitions).run(times=times, duration_s=duration_s)
+        for group in options.group_names
+        if times
+    ]

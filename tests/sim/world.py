@@ -9,7 +9,7 @@ import asyncio
 import logging
 import random
 from collections import Counter
-from collections.abc import Coroutine, Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -37,6 +37,7 @@ from tests.sim.cluster.passing_topic import PassingTopic
 from tests.sim.cluster.store_observer import StoreObserver, watching
 from tests.sim.cluster.table_topic import TableJudge, create_table
 from tests.sim.cluster.topology import Topology
+from tests.sim.cluster.trimmed_topic import TrimmedTopic, create_trimmed
 from tests.sim.cluster.watermarks import Watermarks
 from tests.sim.consumer import Consumer
 from tests.sim.decider import Decider
@@ -64,7 +65,7 @@ from tests.sim.producer import Producer
 from tests.sim.queue_label import PASSING, is_passing
 from tests.sim.scheduler import Scheduler
 from tests.sim.seats import seats_of
-from tests.sim.seeker import Seeker
+from tests.sim.seeker import seeking
 from tests.sim.starting_groups import starting_groups
 
 QUEUE = "orders"
@@ -131,6 +132,7 @@ class World:
             also_expected=options.also_expected,
         )
         self.passing = PassingTopic(machine_around, self.around, self.store, administrator)
+        self.trimmed = TrimmedTopic(machine_around, self.around, administrator)
         self.letters = LetterTopics(machine_around, self.around, administrator)
         self.table = TableJudge(self.around)
         self.observer = Observer(self.hardware, self.store, self.around)
@@ -154,12 +156,14 @@ class World:
         clients = self._start_clients()
         administration = [
             *self.topology.changes(),
-            *self._seeking(),
+            *seeking(self.options, QUEUE, self.around, self._partitions),
             *pauses(self.options, QUEUE, self.around, self._partitions),
             *filter_changes(self.options, self.around),
         ]
         if self.options.letters:
             administration.append(self.letters.run())
+        if self.options.has_trims:
+            administration.append(self.trimmed.run())
         if self.options.deletions:
             administration.append(self.passing.run())
             clients += [asyncio.create_task(each) for each in self.passing.clients(lambda: self._is_over)]
@@ -229,6 +233,7 @@ class World:
                 )
             )
             await machine.process.call(create_table(gateway.topics, options, config))
+            await machine.process.call(create_trimmed(gateway.topics, options, config))
             for name, (mode, settings) in starting_groups(options).items():
                 group = await machine.process.call(gateway.groups.create(name, mode=mode, settings=settings))
                 self.observer.group_names[group.id] = name
@@ -290,16 +295,6 @@ class World:
 
     def _topic(self) -> Topic:
         return next(topic for topic in self.store.topics.values() if topic.name == QUEUE)
-
-    def _seeking(self) -> list[Coroutine[Any, Any, None]]:
-        times, duration_s = self.options.seeks, self.options.duration_ms / 1000
-        return [
-            Seeker(f"seeker of {group}", group, QUEUE, self.around, self._partitions).run(
-                times=times, duration_s=duration_s
-            )
-            for group in self._groups
-            if times
-        ]
 
     async def _inspect(self) -> None:
         while True:
@@ -505,8 +500,7 @@ class World:
         self.violations += self.inspector.violations
         self.violations += self.watermarks.violations
         self.violations += self.availability.violations
-        self.violations += self.letters.violations
-        self.violations += self.table.violations
+        self.violations += self.letters.violations + self.trimmed.violations + self.table.violations
         self.violations += judge_passing(
             self.history.where(lambda event: is_passing(getattr(event, "queue", PASSING))),
             self.passing.lives(),

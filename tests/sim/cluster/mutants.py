@@ -79,6 +79,7 @@ from tests.sim.cluster.coordinator_mutants import (
     some_partitions_are_nobodys,
     static_takeovers_keep_the_ownership,
 )
+from tests.sim.cluster.deletion_mutants import DELETION_MUTANTS
 from tests.sim.cluster.delivery_mutants import (
     dead_letters_are_done_first,
     leaders_forget_pauses,
@@ -474,6 +475,7 @@ MUTANTS: tuple[Mutant, ...] = (
     static_takeovers_keep_the_ownership,
     *SCHEDULE_MUTANTS,
     *FILTER_MUTANTS,
+    *DELETION_MUTANTS,
     *REDRIVE_MUTANTS,
     *MAPPING_MUTANTS,
     *TABLE_MUTANTS,
