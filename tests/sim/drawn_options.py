@@ -23,6 +23,7 @@ DELAYED_SHARE = 0.4
 """Of the seeds, in which messages are sent for later."""
 
 LETTER_SHARE = 0.25
+RECURRING_SHARE = 0.15
 """Of the seeds, in which dead letters are sent back."""
 TABLE_SHARE = 0.25
 """Of the seeds, in which a topic is compacted."""
@@ -102,6 +103,7 @@ def draw_embedded_options(seed: int) -> Options:
         letters=_letters(seed),
         table_messages=_table_messages(seed),
         has_trims=random.Random(f"trims {seed}").random() < TRIM_SHARE,
+        recurring=_recurring(seed),
     )
     return with_filters(options)
 
@@ -162,6 +164,7 @@ def draw_cluster_options(seed: int) -> Options:
         letters=_letters(seed),
         table_messages=_table_messages(seed),
         has_trims=random.Random(f"trims {seed}").random() < TRIM_SHARE,
+        recurring=_recurring(seed),
     )
     return with_filters(options)
 
@@ -268,6 +271,12 @@ def _letters(seed: int) -> int:
     """Of a share of the seeds."""
     rng = random.Random(f"letters {seed}")
     return rng.choice((8, 20, 40)) if rng.random() < LETTER_SHARE else 0
+
+
+def _recurring(seed: int) -> int:
+    """Of a share of the seeds."""
+    rng = random.Random(f"recurring {seed}")
+    return rng.choice((1, 2, 4)) if rng.random() < RECURRING_SHARE else 0
 
 
 def _acks(seed: int, replication_factor: int) -> tuple[int | str, ...]:

@@ -230,6 +230,8 @@ class Options:
     """Of each group in a seed with filters: what it begins with, which may be none."""
     filter_changes: int = 0
     """How often each of these gets another one."""
+    recurring: int = 0
+    """Schedules that send again and again."""
 
     @property
     def dedup_is_exact(self) -> bool:

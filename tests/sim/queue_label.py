@@ -7,6 +7,8 @@ RETURNED = "returned"
 """Dead letters, and where jobs send them: who sends and begins these reads them, and nobody else does."""
 TRIMMED = "trimmed"
 """What is deleted from: who does that, and reads it, judges it."""
+TICKS = "ticks"
+"""To which recurring schedules send."""
 
 TABLE = "table"
 """The topic that keeps the last message of each key."""

@@ -67,6 +67,8 @@ CLUSTER_STATES = (
     "journal replays",
     "letters sent back",
     "log: redrive_delayed",
+    "recurring messages",
+    "recurring topics grown",
     "redrive targets grown",
     "log: damaged_replica_gave_way",
     "log: log_truncated",

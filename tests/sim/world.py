@@ -34,6 +34,7 @@ from tests.sim.cluster.machines import NodeMachine, Surrounding
 from tests.sim.cluster.network import Network
 from tests.sim.cluster.passing_judgement import judge_passing
 from tests.sim.cluster.passing_topic import PassingTopic
+from tests.sim.cluster.recurring_topic import RecurringTopic
 from tests.sim.cluster.store_observer import StoreObserver, watching
 from tests.sim.cluster.table_topic import TableJudge, create_table
 from tests.sim.cluster.topology import Topology
@@ -135,6 +136,7 @@ class World:
         self.trimmed = TrimmedTopic(machine_around, self.around, administrator)
         self.letters = LetterTopics(machine_around, self.around, administrator)
         self.table = TableJudge(self.around)
+        self.recurring = RecurringTopic(machine_around, self.around, administrator)
         self.observer = Observer(self.hardware, self.store, self.around)
         self.inspector = Inspector(self.store, self.coverage)
         self.watermarks = Watermarks(self.hardware)
@@ -164,6 +166,8 @@ class World:
             administration.append(self.letters.run())
         if self.options.has_trims:
             administration.append(self.trimmed.run())
+        if self.options.recurring:
+            administration.append(self.recurring.run())
         if self.options.deletions:
             administration.append(self.passing.run())
             clients += [asyncio.create_task(each) for each in self.passing.clients(lambda: self._is_over)]
@@ -495,12 +499,11 @@ class World:
     def _judge(self) -> None:
         self._count()
         self._note_unseen_losses()
-        self.violations += self.around.unexpected
-        self.violations += self.store.violations
-        self.violations += self.inspector.violations
-        self.violations += self.watermarks.violations
-        self.violations += self.availability.violations
-        self.violations += self.letters.violations + self.trimmed.violations + self.table.violations
+        self.violations += [*self.around.unexpected, *self.table.violations]
+        for each in (self.store, self.inspector, self.watermarks, self.availability):
+            self.violations += each.violations
+        for topic in (self.letters, self.trimmed, self.recurring):
+            self.violations += topic.violations
         self.violations += judge_passing(
             self.history.where(lambda event: is_passing(getattr(event, "queue", PASSING))),
             self.passing.lives(),

@@ -108,6 +108,7 @@ from tests.sim.cluster.key_order_mutants import (
 from tests.sim.cluster.leader_mutants import deposed_leaders_answer_readers, leaders_that_cannot_commit_stay
 from tests.sim.cluster.mapping_mutants import MAPPING_MUTANTS, only_new_partitions_wait
 from tests.sim.cluster.reader_mutants import nearest_reads_go_to_the_log_end
+from tests.sim.cluster.recurring_mutants import RECURRING_MUTANTS, refused_times_are_dealt_with
 from tests.sim.cluster.redrive_mutants import REDRIVE_MUTANTS, runners_look_at_what_is_committed
 from tests.sim.cluster.schedule_mutants import SCHEDULE_MUTANTS, what_is_refused_is_forgotten
 from tests.sim.cluster.table_mutants import TABLE_MUTANTS, placeholders_are_given_whole
@@ -476,6 +477,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *SCHEDULE_MUTANTS,
     *FILTER_MUTANTS,
     *DELETION_MUTANTS,
+    *RECURRING_MUTANTS,
     *REDRIVE_MUTANTS,
     *MAPPING_MUTANTS,
     *TABLE_MUTANTS,
@@ -488,6 +490,7 @@ FOUND_ELSEWHERE: dict[str, str] = {
     repair_in_the_isr.__name__: _SCENARIOS,
     what_is_refused_is_forgotten.__name__: "tests/unit/storage/node/schedule/test_schedule.py",
     placeholders_are_given_whole.__name__: "tests/unit/storage/node/replicas/test_compacted_fetches.py",
+    refused_times_are_dealt_with.__name__: "tests/unit/storage/schedule/test_recurring_runs.py",
     lost_answers_hold_up_nothing.__name__: "tests/property/test_exclusive_delivery.py",
     what_was_given_back_is_not_judged_again.__name__: "tests/property/test_filtered_groups.py",
     runners_look_at_what_is_committed.__name__: "tests/unit/app/services/test_redrives_survive.py",
