@@ -3,7 +3,7 @@
 import pytest
 
 from cluster.model.values import GroupMode
-from tests.sim.history import Event, History, Outcome, Paused, Resumed, StaticAsked
+from tests.sim.history import Event, History, MemberGone, Outcome, Paused, Resumed, StaticAsked
 from tests.sim.options import OrderedGroup
 from tests.sim.pause_checkers import GRACE_MS, PausedIsNotDelivered
 from tests.sim.static_checkers import StaticNamesAreOneProcesses
@@ -66,7 +66,15 @@ def asked(instance: str, what: str, at_ms: float, outcome: Outcome = Outcome.OK,
     )
 
 
+def gone(member: str, at_ms: float) -> MemberGone:
+    return MemberGone(began_ms=at_ms, ended_ms=at_ms, group="g", member=member)
+
+
 class TestStaticNames:
+    def test_who_left_before_it_was_heard_again_is_there(self) -> None:
+        events: list[Event] = [gone("m", 0), asked("one", "join", 10), asked("two", "join", 1_000)]
+        assert len(StaticNamesAreOneProcesses(GROUPS).check(history_of(events))) == 1
+
     @pytest.mark.parametrize("heard", ["join", "heartbeat"])
     def test_a_second_process_beside_one_that_was_heard_is_caught(self, heard: str) -> None:
         events: list[Event] = [asked("one", heard, 0), asked("two", "join", 1_000)]
@@ -82,6 +90,7 @@ class TestStaticNames:
             [asked("one", "heartbeat", 0), asked("one", "join", 1_000)],
             [asked("one", "heartbeat", 0), asked("two", "join", 1_000, member="n")],
             [asked("one", "heartbeat", 0), asked("one", "step out", 500), asked("two", "join", 1_000)],
+            [asked("one", "heartbeat", 0), gone("m", 500), asked("two", "join", 1_000)],
             [asked("one", "heartbeat", 0), asked("one", "step out", 500, Outcome.UNKNOWN), asked("two", "join", 1_000)],
         ],
     )
