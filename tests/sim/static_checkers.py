@@ -10,7 +10,8 @@ GRACE_MS = 100
 
 class StaticNamesAreOneProcesses:
     """Nobody joins under a static name while another process of it was heard within half of its session, and has not
-    left, or left the name to the next one. By a coordinator's clock whose second may be `clock_drift` longer or shorter."""
+    left, or left the name to the next one. By a coordinator's clock whose second may be `clock_drift` longer or
+    shorter."""
 
     def __init__(self, groups: dict[str, OrderedGroup], *, clock_drift: float = 0.0) -> None:
         self._groups = groups
