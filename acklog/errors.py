@@ -298,10 +298,11 @@ class IdempotencyKeyReused(ProblemError, problem=ProblemCode.IDEMPOTENCY_KEY_REU
 
 
 class QuotaExceeded(ProblemError, problem=ProblemCode.QUOTA_EXCEEDED):
-    """A quota is used up: as much was done as may be per second. `quota` names it."""
+    """A quota is used up: as much was done as may be per second."""
 
     @property
     def quota(self) -> str:
+        """Its name."""
         return str(self.extra.get("quota", ""))
 
 

@@ -135,7 +135,8 @@ class FairShare:
                 run = candidates.run_at(offset, readable_end)
                 if isinstance(run, WantedRange):
                     return run
-                self.met(offset, run.key_hash)
+                if run.kind is not CandidateKind.FILTERED_OUT:  # that is seen when it comes back
+                    self.met(offset, run.key_hash)
             self._leased_before.pop()
         return None
 

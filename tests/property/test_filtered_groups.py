@@ -326,3 +326,20 @@ TestFilteredGroups.settings = settings(
     report_multiple_bugs=False,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )
+
+
+def test_what_somebody_had_when_the_filter_changed_is_judged_by_it_when_it_comes_back() -> None:
+    machine = FilteredGroupMachine()
+    machine.begin(kind="fair", batch=8, runs_max=5)
+    machine.append(appended=[(1, 10, "blue")])
+    machine.receive(max_messages=1, steps=8)
+    assert [lease.offset for lease in machine.leases] == [0]
+    machine.filter_otherwise(text="red")
+    machine.append(appended=[(1, 11, "red")])
+    machine.receive(max_messages=1, steps=8)
+    for _ in range(4):
+        machine.pass_time(elapsed_ms=10_000)
+        machine.receive(max_messages=4, steps=8)
+    machine.record_what_is_passed_over()
+    machine.finish_skips(count=3, is_written=True)
+    assert machine.state(0) == "passedOver"

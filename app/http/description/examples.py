@@ -187,7 +187,7 @@ EXAMPLES: dict[str, Examples] = {
             by_cron={"cron": "0 8 * * mon-fri", "timeZone": "Europe/Berlin", "message": {"body": {"report": "sales"}}},
             every_so_often={"everySeconds": 300, "message": {"key": "customer-17", "body": 1}, "missed": "all"},
         ),
-        {201: _json(it_is_made=answers.RECURRING)},
+        {200: _json(it_was_there=answers.RECURRING), 201: _json(it_is_made=answers.RECURRING)},
     ),
     "updateSchedule": Examples(
         _RECURRING,

@@ -66,7 +66,8 @@ def test_what_is_left_stays_at_its_offset(codec: Codec) -> None:
 
 
 def test_fields_that_are_not_known_yet_stay() -> None:
-    newer = msgspec.msgpack.encode([[b"1", "a", None, None, None, None, None, "newer"], [b"2", "b"]])
+    known = [b"1", "a", *[None] * (len(Record.__struct_fields__) - 2)]
+    newer = msgspec.msgpack.encode([[*known, "newer"], [b"2", "b"]])
     batch = encode_batch([value("a", "1"), value("b", "2")], payload=newer)
     stamp(batch, base_offset=0, leader_epoch=0, append_time_ms=0)
     header = read_header(batch)

@@ -94,7 +94,7 @@ async def test_metrics_count_what_happened(client: httpx2.AsyncClient, world: Me
 async def test_the_documentation_needs_nothing_from_elsewhere(client: httpx2.AsyncClient) -> None:
     page = await client.get("/docs/plain")
     assert page.status_code == 200
-    assert "receiveMessages" not in page.text
+    assert "operationId" not in page.text
     assert "Lease messages for a consumer" in page.text
     assert "://" not in page.text.replace("urn:acklog", "")
     assert "<script" not in page.text
