@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
+from acklog.filters.matching_runs import matching_runs
 from acklog.filters.message_filter import MessageFilter
 from acklog.wire.batch import BatchHeader
 from acklog.wire.identifiers import MessageId
@@ -81,7 +82,7 @@ class RecordsRead:
         expected = self.response.offset
         try:
             for run in runs(self.response.batches, expected, self.until):
-                yield from (run,) if self.message_filter is None else matching(run, self.message_filter)
+                yield from (run,) if self.message_filter is None else matching_runs(run, self.message_filter)
                 expected = run[1] + len(run[2])
         except ValueError as error:
             if expected > self.response.offset:
@@ -110,17 +111,3 @@ class RecordsRead:
 
     def message_id(self, header: BatchHeader, offset: int) -> str:
         return str(MessageId(self.topic.id, self.partition, header.leader_epoch, offset))
-
-
-def matching(run: Run, message_filter: MessageFilter) -> Iterator[Run]:
-    """What of it matches, in rows of neighbours."""
-    header, first, records = run
-    row: list[Record] = []
-    for at, record in enumerate(records):
-        if message_filter.matches(record):
-            row.append(record)
-        elif row:
-            yield header, first + at - len(row), row
-            row = []
-    if row:
-        yield header, first + len(records) - len(row), row

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from acklog.client.background import Background
 from acklog.client.call import Call, Request, Response, raise_for_problem, segment, target
@@ -19,11 +18,14 @@ from acklog.errors import (
     AcklogError,
     LogDiverged,
     MessageExpired,
+    NodesTooOld,
     OffsetOutOfRange,
     RecordsCorrupt,
     TopicNotFound,
     UnknownField,
 )
+from acklog.filters import MessageFilter
+from acklog.filters.matching_runs import matching_runs
 from acklog.runtime import monotonic_ms
 from acklog.wire.batch import BatchHeader
 from acklog.wire.log_page import MEDIA_TYPE, OnUndecodable, headers, runs
@@ -68,6 +70,7 @@ class Page:
     next_offset: int
     content: bytes
     on_undecodable: OnUndecodable | None = None
+    message_filter: MessageFilter | None = None
 
     @property
     def size_bytes(self) -> int:
@@ -79,6 +82,9 @@ class Page:
         """The messages, in the columns of `acklog.wire.records_arrow`. They are made as they are taken: a compressed
         page may be many times as large in memory. Raises SparkSourceError."""
         found = runs(self.content, self.offset, self.next_offset, on_undecodable=self.on_undecodable)
+        if self.message_filter is not None:
+            wanted = self.message_filter
+            found = (some for run in found for some in matching_runs(run, wanted))
         try:
             yield from record_batches(self.range.partition, found, rows_max=BATCH_ROWS_MAX, bytes_max=BATCH_BYTES_MAX)
         except ValueError as error:
@@ -89,17 +95,15 @@ class Page:
 def batches(
     range_: OffsetRange, options: FetchOptions, *, names: Sequence[str] = columns.NAMES, on_gap: OnGap | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The messages of the range in the columns `names`, in order of their offsets; with `options.tags` only those that
-    have one of the tags. Empty batches are left out.
+    """The messages of the range in the columns `names`, in order of their offsets; with a filter only those that match.
+    Empty batches are left out.
 
     Offsets that are gone raise DataLossError, unless `options.fail_on_data_loss` is off: then they are left out.
     `on_gap` is told of every run of offsets that holds no message. Raises SparkSourceError.
     """
     for page in pages(range_, options, on_gap=on_gap):
         for records in page.batches:
-            chosen = with_tags(records, options.tags) if options.tags else records
-            if chosen.num_rows:
-                yield columns.table_batch(chosen, range_.topic, names)
+            yield columns.table_batch(records, range_.topic, names)
 
 
 def pages(range_: OffsetRange, options: FetchOptions, *, on_gap: OnGap | None = None) -> Iterator[Page]:
@@ -121,14 +125,6 @@ def pages(range_: OffsetRange, options: FetchOptions, *, on_gap: OnGap | None = 
         background.close()
 
 
-def with_tags(records: pa.RecordBatch, tags: Sequence[str]) -> pa.RecordBatch:
-    """The messages that have one of the tags."""
-    column = records.column("tags")
-    hits = pc.is_in(column.flatten(), value_set=pa.array(tags, pa.string()))
-    parents = pc.list_parent_indices(column).filter(hits)
-    return records.take(pc.unique(parents))
-
-
 class _Fetching:
     """Reads ahead of the one who takes the pages. Everything runs on one event loop."""
 
@@ -137,6 +133,8 @@ class _Fetching:
         self._options = options
         self._on_gap = on_gap
         self._caller: Caller | None = None
+        self._filter = options.message_filter
+        self._is_filter_known = True  # to the servers, until one says that it is not
         self._epoch: str | None = None  # of the answer before
         self._task: asyncio.Task[None] | None = None
         self._waiting: asyncio.Queue[Page | Exception | None] = asyncio.Queue(PAGES_AHEAD_MAX)
@@ -226,15 +224,19 @@ class _Fetching:
 
     async def _ask(self, caller: Caller, offset: int) -> Response:
         """Raises AcklogError."""
-        try:
-            response = await caller.perform(self._call(offset))
-        except UnknownField:  # a gateway of an earlier version, in the middle of an upgrade
-            if self._epoch is None:
-                raise
-            self._epoch = None
-            response = await caller.perform(self._call(offset))
-        self._epoch = response.headers.get("x-acklog-epoch")
-        return response
+        while True:
+            try:
+                response = await caller.perform(self._call(offset))
+            except (UnknownField, NodesTooOld) as error:  # of an earlier version, in the middle of an upgrade
+                if error.field == "filter" and self._is_filter_known:
+                    self._is_filter_known = False  # everything comes then, and is filtered here
+                elif self._epoch is not None:
+                    self._epoch = None
+                else:
+                    raise
+                continue
+            self._epoch = response.headers.get("x-acklog-epoch")
+            return response
 
     def _call(self, offset: int) -> Call[Response]:
         query: list[tuple[str, object | None]] = [
@@ -246,6 +248,8 @@ class _Fetching:
             query.append(("epoch", self._epoch))
         if self._options.read_from is ReadFrom.NEAREST:
             query.append(("readFrom", self._options.read_from.value))
+        if self._is_filtered_there:
+            query.append(("filter", self._options.filter_text))
         path = f"/topics/{segment(self._range.topic)}/partitions/{self._range.partition}/records"
         return Call(Request("GET", target(path, query), headers={"Accept": MEDIA_TYPE}), _successful)
 
@@ -258,7 +262,7 @@ class _Fetching:
         expected = offset
         try:
             for header in headers(response.body):
-                if header.is_control:
+                if header.is_control or self._is_filtered_there:
                     continue
                 if expected < min(header.base_offset, next_offset):
                     self._note_gap(expected, min(header.base_offset, next_offset), "missing")
@@ -266,10 +270,16 @@ class _Fetching:
         except ValueError as error:
             where = f"{self._range.topic}-{self._range.partition}, from {offset} on"
             raise SparkSourceError(f"{where}: a batch is damaged: {error}") from None
-        if expected < next_offset:
+        # What a filter passes over is left out, too: then the leader, which read it all, says what cannot be read.
+        if expected < next_offset and not self._is_filtered_there:
             self._note_gap(expected, next_offset, "missing")
         on_undecodable = None if self._options.fail_on_data_loss else self._note_undecodable
-        return Page(self._range, offset, next_offset, response.body, on_undecodable)
+        return Page(self._range, offset, next_offset, response.body, on_undecodable, self._filter)
+
+    @property
+    def _is_filtered_there(self) -> bool:
+        """Whether the server is asked for what matches. What it sends are whole batches, with what does not beside."""
+        return self._filter is not None and self._is_filter_known
 
     def _note_undecodable(self, header: BatchHeader, _error: ValueError) -> None:
         start, end = max(header.base_offset, self._range.start), min(header.next_offset, self._range.end)

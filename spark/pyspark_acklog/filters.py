@@ -4,7 +4,7 @@ import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +19,7 @@ from pyspark.sql.datasource import (
     LessThanOrEqual,
 )
 
+from acklog.filters import MessageFilter
 from acklog.wire.limits import TIMESTAMP_MS_MAX
 from pyspark_acklog.ranges import OffsetRange
 
@@ -134,6 +135,24 @@ def keep_rows(records: pa.RecordBatch, conditions: Sequence[Condition]) -> pa.Re
             mask = _ARROW[each.operator](column.cast(kind), pa.scalar(each.value, kind))
         records = records.filter(mask)
     return records
+
+
+class _FilterableRow(NamedTuple):
+    """What a filter of messages looks at."""
+
+    key: str | None
+    headers: Mapping[str, str] | None
+    tags: Sequence[str] | None
+
+
+def keep_matching(records: pa.RecordBatch, message_filter: MessageFilter) -> pa.RecordBatch:
+    """The messages that match."""
+    columns = (records.column(name).to_pylist() for name in ("key", "headers", "tags"))
+    mask = [
+        message_filter.matches(_FilterableRow(key, None if headers is None else dict(headers), tags))
+        for key, headers, tags in zip(*columns, strict=True)
+    ]
+    return records.filter(pa.array(mask, pa.bool_()))
 
 
 def _condition(each: Filter) -> Condition | None:

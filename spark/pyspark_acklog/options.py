@@ -4,8 +4,10 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import reduce
 from typing import TypeVar
 
+from acklog.filters import FilterError, MessageFilter, both, filter_by_tags, parse_filter
 from acklog.wire.limits import REQUEST_MESSAGES_MAX, TAG_BYTES_MAX
 from pyspark_acklog import option_table
 from pyspark_acklog.connection import Connection, connection_of
@@ -51,7 +53,12 @@ class FetchOptions:
     read_from: ReadFrom = ReadFrom.LEADER
     fetch_bytes: int = 4 * MIB
     max_bytes_per_second: int | None = None
-    tags: tuple[str, ...] = ()
+    filter_text: str = ""
+
+    @property
+    def message_filter(self) -> MessageFilter | None:
+        """What is wanted of the log; None for all of it."""
+        return parse_filter(self.filter_text) if self.filter_text else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,10 +104,6 @@ def parse_read(given: Mapping[str, str]) -> ReadOptions:
     if len(topics) > TOPICS_MAX:
         raise OptionError("topic", f"{len(topics)} topics, at most {TOPICS_MAX}: use topicPattern")
     _check_pattern(pattern)
-    tags = tuple(tag.strip() for tag in options.get("tags", "").split(",") if tag.strip())
-    for tag in tags:
-        if len(tag.encode()) > TAG_BYTES_MAX:
-            raise OptionError("tags", f"{tag[:20]!r}… has more than {TAG_BYTES_MAX} bytes")
     body_schema = options.get("schema", "").strip()
     if "badBodies" in options and not body_schema:
         raise OptionError("badBodies", "goes with option 'schema'")
@@ -115,7 +118,7 @@ def parse_read(given: Mapping[str, str]) -> ReadOptions:
             read_from=_choice(options, "readFrom", ReadFrom, ReadFrom.LEADER),
             fetch_bytes=_size(options, "fetchBytes", 64 * KIB, 16 * MIB, default=4 * MIB),
             max_bytes_per_second=_size(options, "maxBytesPerSecond", BYTES_PER_SECOND_MIN, TIB) or None,
-            tags=tags,
+            filter_text=_filter_text(options),
         ),
         topics=tuple(dict.fromkeys(topics)),
         topic_pattern=pattern,
@@ -127,6 +130,24 @@ def parse_read(given: Mapping[str, str]) -> ReadOptions:
         bad_bodies=_choice(options, "badBodies", BadBodies, BadBodies.FAIL),
         max_messages_per_trigger=_number(options, "maxMessagesPerTrigger", 1, 10**12) or None,
     )
+
+
+def _filter_text(options: Mapping[str, str]) -> str:
+    """What `tags` and `filter` say together, as the servers take it; "" where they say nothing."""
+    filters: list[MessageFilter] = []
+    tags = [tag.strip() for tag in options.get("tags", "").split(",") if tag.strip()]
+    for tag in tags:
+        if len(tag.encode()) > TAG_BYTES_MAX:
+            raise OptionError("tags", f"{tag[:20]!r}… has more than {TAG_BYTES_MAX} bytes")
+    if tags:
+        filters.append(filter_by_tags(tags))
+    try:
+        if options.get("filter", "").strip():
+            filters.append(parse_filter(options["filter"]))
+        # Once more together: the limits are those of what servers are sent.
+        return parse_filter(reduce(both, filters).text).text if filters else ""
+    except FilterError as error:
+        raise OptionError("filter" if "filter" in options else "tags", str(error)) from None
 
 
 def _archive(options: dict[str, str]) -> str:

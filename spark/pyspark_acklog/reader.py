@@ -14,7 +14,7 @@ from pyspark_acklog import fetch, plan, ranges
 from pyspark_acklog.archive.reading import ArchivedRange, archived_parts
 from pyspark_acklog.archive.reading import batches as archived_batches
 from pyspark_acklog.failures import of_server
-from pyspark_acklog.filters import Pushed, keep_rows, push
+from pyspark_acklog.filters import Pushed, keep_matching, keep_rows, push
 from pyspark_acklog.options import ReadOptions
 from pyspark_acklog.ranges import OffsetRange, PinnedPartition
 from pyspark_acklog.rows import Rows
@@ -35,14 +35,14 @@ def read_range(
     """The rows of one task. Raises SparkSourceError."""
     if isinstance(range_, ArchivedRange):
         topic = range_.range.topic
-        found = archived_batches(range_, fail_on_data_loss=options.fetch.fail_on_data_loss)
+        archived = archived_batches(range_, fail_on_data_loss=options.fetch.fail_on_data_loss)
+        wanted = options.fetch.message_filter
+        found = archived if wanted is None else (keep_matching(records, wanted) for records in archived)
     else:
         topic = range_.topic
         found = (records for page in fetch.pages(range_, options.fetch) for records in page.batches)
     for records in found:
         kept = keep_rows(records, pushed.on_rows) if pushed.on_rows else records
-        if options.fetch.tags and kept.num_rows:
-            kept = fetch.with_tags(kept, options.fetch.tags)
         if kept.num_rows:
             yield rows.batch(kept, topic)
 

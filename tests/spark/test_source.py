@@ -66,6 +66,8 @@ def test_filters_are_pushed_down(spark: SparkSession, server: ServerProcess, fli
     late = table.where("timestamp >= timestamp '2023-11-14 22:13:20.990 UTC'")
     assert late.count() == 10
     assert read(spark, server, flights, tags="late").count() == 100
+    matching = read(spark, server, flights, filter='tag = "late" and not exists(header.n) and key like "k9%"')
+    assert sorted(row["key"] for row in matching.collect()) == ["k90", *(f"k9{n}0" for n in range(10))]
     assert table.where("key = 'k7' and topic = 'flights' and appendTime > timestamp '2020-01-01'").count() == 1
     assert table.where("appendTime < timestamp '2020-01-01'").count() == 0
 
@@ -107,6 +109,7 @@ def test_only_some_columns(spark: SparkSession, server: ServerProcess, flights: 
         ),
         ({"topic": "flights", "url": "http://127.0.0.1:9"}, "planning the read: no server can be reached at"),
         ({"topic": "flights", "schema": "offset bigint"}, "option 'schema'"),
+        ({"topic": "flights", "filter": "tag ="}, "option 'filter': at position 5: expected a text in quotes"),
         ({"topic": "flights", "maxMessagesPerTrigger": "5"}, "option 'maxMessagesPerTrigger': is for readStream"),
     ],
 )

@@ -19,7 +19,7 @@ _WITHOUT = {"", "none", "uncompressed"}
 
 def row_bytes(topic: str, span: Span, layout: TableLayout, options: FetchOptions) -> float:
     """By about SAMPLE_BYTES from the middle of the span; 1 where that holds no message. Raises SparkSourceError."""
-    lenient = replace(options, fail_on_data_loss=False, tags=())
+    lenient = replace(options, fail_on_data_loss=False, filter_text="")
     middle = OffsetRange(topic, span.topic_id, span.partition, (span.start + span.end) // 2, span.end)
     batches: list[pa.RecordBatch] = []
     taken_bytes = 0

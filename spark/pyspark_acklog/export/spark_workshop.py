@@ -65,7 +65,7 @@ class SparkWorkshop:
 
         layout = plan.layout
         # What the log leaves out is judged when the files are read again.
-        options = replace(self._options, fail_on_data_loss=False, tags=())
+        options = replace(self._options, fail_on_data_loss=False, filter_text="")
         source = source_of(plan.topic, plan.pieces, options, has_body=layout.has_body_text)
         spark = self._spark
         with _one_line_each(), self._watched(plan):

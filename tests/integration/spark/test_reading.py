@@ -136,6 +136,20 @@ def test_tags(server: ServerProcess, client: acklog.Client, topic: str) -> None:
     assert bodies(pinned(given := options(server, topic, tags="nothing")), given) == []
 
 
+def test_a_filter_is_pushed_down_to_the_servers(server: ServerProcess, client: acklog.Client, topic: str) -> None:
+    fill(client, topic, 10_000, requests=100)
+    given = options(server, topic, filter='key in ("k7", "k4711") and tag = "x"', fetchBytes="64 KiB")
+    ranges = pinned(given)
+    assert bodies(ranges, given) == ['{"n":7}', '{"n":4711}']
+    sent = sum(page.size_bytes for each in ranges for page in fetch.pages(each, given.fetch))
+    whole = options(server, topic, fetchBytes="64 KiB")
+    everything = sum(page.size_bytes for each in ranges for page in fetch.pages(each, whole.fetch))
+    assert sent * 20 < everything
+    [first, _] = ranges
+    narrow = options(server, topic, filter='key = "k200"')
+    assert bodies([first.within(101, None)], narrow) == []  # its batch may begin before the range
+
+
 @pytest.mark.slow
 def test_what_retention_has_removed_is_told(server: ServerProcess, client: acklog.Client, topic: str) -> None:
     client.topics.create(topic, 1, segment_bytes=SEGMENT_BYTES_MIN, retention_bytes=SEGMENT_BYTES_MIN)

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from acklog.client.call import Call, Response
-from acklog.errors import LogDiverged, MessageExpired, OffsetOutOfRange, RecordsCorrupt, UnknownField
-from acklog.wire.batch import encode_opaque_batch, stamp
+from acklog.errors import LogDiverged, MessageExpired, NodesTooOld, OffsetOutOfRange, RecordsCorrupt, UnknownField
+from acklog.wire.batch import encode_batch, encode_opaque_batch, stamp
+from acklog.wire.record import Record
 from pyspark_acklog import fetch
 from pyspark_acklog.failures import DataLossError, SparkSourceError, TopicChangedError
 from pyspark_acklog.fetch import Gap
@@ -148,9 +149,9 @@ def answered(next_offset: int, *, offset: int, epoch: int | None) -> Response:
     return Response(200, page(next_offset - offset, base_offset=offset), headers)
 
 
-async def read(gateways: Gateways, *offsets: int) -> list[Any]:
+async def read(gateways: Gateways, *offsets: int, **given: str) -> list[Any]:
     caller: Any = gateways
-    fetching = fetch._Fetching(RANGE, options(), None)
+    fetching = fetch._Fetching(RANGE, options(**given), None)
     return [await fetching._page(caller, offset) for offset in offsets]
 
 
@@ -192,3 +193,38 @@ async def test_a_partition_that_is_gone_lacks_all_that_was_to_be_read() -> None:
     gone = MessageExpired("the partition was decommissioned, and is gone")
     [found] = await read(Gateways(gone), 4)
     assert (found.start, found.end, found.reason) == (4, 20, "retention")  # R42
+
+
+def tagged(base_offset: int, *tags: str) -> bytes:
+    batch = encode_batch([Record(b"{}", None, tags=(tag,)) for tag in tags])
+    stamp(batch, base_offset=base_offset, leader_epoch=1, append_time_ms=1)
+    return bytes(batch)
+
+
+def page_of(content: bytes, next_offset: int) -> Response:
+    return Response(200, content, {"x-acklog-topic-id": TOPIC_ID, "x-acklog-next-offset": str(next_offset)})
+
+
+async def test_a_filter_is_the_servers_and_what_comes_beside_a_match_goes_here() -> None:
+    """What they leave out is no loss: `failOnDataLoss` is on."""
+    gateways = Gateways(page_of(tagged(4, "x", "y", "x"), 12), page_of(b"", 20))
+    found = await read(gateways, 0, 12, filter='tag = "x"')
+    assert [offsets(each) for each in found] == [[4, 6], []]
+    assert all("filter=tag%20%3D%20%22x%22" in target for target in gateways.targets)
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [UnknownField("filter is not known", field="filter"), NodesTooOld("a node knows no filters", field="filter")],
+)
+async def test_a_server_that_knows_no_filters_is_read_whole(refused: Exception) -> None:
+    gateways = Gateways(refused, page_of(tagged(0, "x", "y", "x"), 3), page_of(tagged(5, "x"), 6))
+    [found] = await read(gateways, 0, filter='tag = "x"')
+    assert offsets(found) == [0, 2]
+    assert ["filter=" in target for target in gateways.targets] == [True, False]
+
+
+async def test_where_the_filter_is_not_the_servers_a_hole_is_a_loss() -> None:
+    gateways = Gateways(UnknownField("what is that", field="filter"), page_of(tagged(2, "x"), 3))
+    with pytest.raises(DataLossError, match="offsets 0 to 1 of flights-2"):
+        await read(gateways, 0, filter='tag = "x"')

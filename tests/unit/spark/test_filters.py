@@ -20,8 +20,9 @@ from pyspark.sql.datasource import (
     StringContains,
 )
 
+from acklog.filters import parse_filter
 from acklog.wire.limits import TIMESTAMP_MS_MAX
-from pyspark_acklog.filters import Condition, keep_rows, push
+from pyspark_acklog.filters import Condition, keep_matching, keep_rows, push
 from pyspark_acklog.ranges import OffsetRange
 
 RANGE = OffsetRange("flights", "id", 2, 10, 20)
@@ -130,3 +131,21 @@ def test_rows_are_dropped_by_time_and_key() -> None:
     # the moment lies half a millisecond behind `first_ms`
     assert kept(Condition("timestamp", ">", MOMENT)) == [None, "a"]
     assert kept(Condition("timestamp", "<=", MOMENT), Condition("key", "==", "b")) == ["b"]
+
+
+def test_rows_of_an_archive_match_as_messages_do() -> None:
+    rows = pa.RecordBatch.from_pydict(
+        {
+            "key": ["user-1", "user-2", None],
+            "headers": pa.array([[("region", "eu")], None, [("region", "us")]], pa.map_(pa.string(), pa.string())),
+            "tags": pa.array([["a", "b"], None, ["b"]], pa.list_(pa.string())),
+        }
+    )
+    for text, wanted in (
+        ('tag = "b"', ["user-1", None]),
+        ('key like "user-%" and not exists(tag)', ["user-2"]),
+        ('header.region = "eu"', ["user-1"]),
+        ('not exists(header.region) or header.region != "eu"', ["user-2", None]),
+    ):
+        assert keep_matching(rows, parse_filter(text)).column("key").to_pylist() == wanted
+    assert keep_matching(rows.slice(0, 0), parse_filter('tag = "b"')).num_rows == 0

@@ -95,6 +95,12 @@ def test_where_to_begin(given: dict[str, str], expected: object) -> None:
         ({"topic": "a", "badBodies": "null"}, "goes with option 'schema'"),
         ({"topic": "a", "writeId": "w"}, "option 'writeId': is not for reading"),
         ({"topic": "a", "tags": "x" * 65}, "more than 64 bytes"),
+        ({"topic": "a", "tags": ",".join(f"t{n}" for n in range(257))}, "option 'tags': at position"),
+        (
+            {"topic": "a", "filter": 'tag = "x" and'},
+            "option 'filter': at position 13: expected tag, key or header.name, exists, not or (, found the end",
+        ),
+        ({"topic": "a", "filter": "body = 'x'"}, "option 'filter': at position 0: expected tag, key"),
         ({"topic": "a", "timeoutSeconds": "0"}, "from 1 to 3600"),
     ],
 )
@@ -124,6 +130,22 @@ def test_limits_are_inclusive() -> None:
     assert parse_write({"batchMessages": "10000", "batchBytes": "8 MiB"}).batch_bytes == 8 * MIB
     assert parse_read({"topic": "a", "fetchBytes": "64 KiB"}).fetch.fetch_bytes == 64 * KIB
     assert parse_read({"topic": "a", "schema": "n int", "badBodies": "Column"}).bad_bodies is BadBodies.COLUMN
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({}, ""),
+        ({"tags": " , ", "filter": " "}, ""),
+        ({"tags": "b, a,b"}, 'tag in ("a", "b")'),
+        ({"filter": "key LIKE 'user-%'"}, 'key like "user-%"'),
+        ({"tags": "a", "filter": 'key = "x" or key = "y"'}, 'tag = "a" and (key = "x" or key = "y")'),
+    ],
+)
+def test_tags_and_a_filter_are_one_filter(given: dict[str, str], text: str) -> None:
+    fetch = parse_read({"topic": "a", **given}).fetch
+    assert fetch.filter_text == text
+    assert (fetch.message_filter is not None) == bool(text)
 
 
 def test_the_token_is_not_printed() -> None:
