@@ -37,6 +37,7 @@ class NodeCollector(Collector):
         yield from self._scheduled()
         yield from self._redriven()
         yield from self._compacted()
+        yield from self._filtered()
         yield from self._by_group()
 
     def _vital_signs(self) -> Iterable[Metric]:
@@ -113,6 +114,15 @@ class NodeCollector(Collector):
         yield CounterMetricFamily("acklog_compaction_reclaimed_bytes", text, value=float(figures.bytes_reclaimed))
         text = "Passes that could not be made, and are tried again"
         yield CounterMetricFamily("acklog_compaction_failures", text, value=float(figures.failures))
+
+    def _filtered(self) -> Iterable[Metric]:
+        figures = self._node.filter_figures
+        text = "Messages that filters of groups, calls and reads passed over since the start, as often as they looked"
+        yield CounterMetricFamily("acklog_filter_passed_over_messages", text, value=float(figures.messages))
+        text = "What those take in the logs, and was not sent"
+        yield CounterMetricFamily("acklog_filter_passed_over_bytes", text, value=float(figures.size_bytes))
+        text = "Batches of them that were not decoded, as their headers say that no message can match"
+        yield CounterMetricFamily("acklog_filter_skipped_batches", text, value=float(figures.batches_skipped))
 
     def _by_group(self) -> Iterable[Metric]:
         figures: dict[str, dict[tuple[str, ...], int]] = {

@@ -14,6 +14,7 @@ from storage.log.partition_log import PartitionLog
 from storage.log.segment_reader import StoredBatch
 from storage.node.append_times import append_time_at
 from storage.node.filtered_reads import read_filtered
+from storage.node.partition.filter_figures import FilterFigures
 from storage.node.partition.named_filter import read_filter
 from storage.node.partition.partition_host import PartitionHost
 from storage.node.replicas.led_partition import Partition
@@ -59,7 +60,8 @@ class CommittedLog(Protocol):
 class LogCalls:
     """Of one node. `waiting_records_max` bounds the reads that wait at the end of a log."""
 
-    def __init__(self, *, waiting_records_max: int) -> None:
+    def __init__(self, filter_figures: FilterFigures, *, waiting_records_max: int) -> None:
+        self._filter_figures = filter_figures
         self._waiting_records_max = waiting_records_max
         self._waiting_records = 0
 
@@ -110,7 +112,12 @@ class LogCalls:
             reads.check_sure()  # now, too: the wait may have been long
         elif request.filter:
             read = await read_filtered(
-                reads.log, read_filter(request.filter), offset, max_bytes=request.max_bytes, until=readable_end
+                reads.log,
+                read_filter(request.filter),
+                offset,
+                max_bytes=request.max_bytes,
+                until=readable_end,
+                figures=self._filter_figures,
             )
             found, next_offset = read.batches, read.next_offset
         else:

@@ -11,6 +11,7 @@ from storage.node.groups.mapping_passages import MappingPassages
 from storage.node.groups.waiting import TopicReaders
 from storage.node.node_ports import NodePorts
 from storage.node.partition.batch_cache import BatchCache
+from storage.node.partition.filter_figures import FilterFigures
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.replicas.fetch_service import FetchService
 from storage.node.replicas.fetch_sessions import FetchSessions
@@ -51,6 +52,7 @@ def replica_context(
     sessions: FetchSessions,
     service: FetchService,
     cache: BatchCache,
+    filter_figures: FilterFigures,
     settings: NodeSettings,
     replication: ReplicationSettings,
     readers: Callable[[str], TopicReaders],
@@ -75,6 +77,7 @@ def replica_context(
         passages=passages,
         recurring=RecurringDefinitions(ports.store, ports.metadata, timeout_ms=settings.recurring_store_timeout_ms),
         cache=cache,
+        filter_figures=filter_figures,
         clock=ports.clock,
         entropy=ports.entropy,
         settings=settings,

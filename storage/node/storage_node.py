@@ -22,6 +22,7 @@ from storage.node.node_parts import compactor_of, replica_context
 from storage.node.node_ports import NodePorts
 from storage.node.offset_projection import OffsetProjection
 from storage.node.partition.batch_cache import BatchCache
+from storage.node.partition.filter_figures import FilterFigures
 from storage.node.partition.node_settings import NodeSettings
 from storage.node.position_calls import PositionCalls
 from storage.node.quota_calls import QuotaCalls
@@ -89,17 +90,13 @@ class StorageNode:
         self._me, self._metadata, self._clock = me, ports.metadata, ports.clock
         self._settings, self._replication = settings, replication
         self._cache = BatchCache(bytes_max=settings.batch_cache_bytes_max)
-        self._log_calls = LogCalls(waiting_records_max=settings.waiting_records_max)
+        self.filter_figures = FilterFigures()
+        self._log_calls = LogCalls(self.filter_figures, waiting_records_max=settings.waiting_records_max)
         self._projection = OffsetProjection(ports.store, clock=ports.clock, interval_ms=settings.projection_interval_ms)
         held = self._held = HeldReplicas()
         self._service = FetchService(held, clock=ports.clock, settings=replication)
         self._sessions = FetchSessions(
-            me,
-            ports.peers,
-            clock=ports.clock,
-            settings=replication,
-            on_answered=held.answered,
-            on_crashed=self._crash,
+            me, ports.peers, clock=ports.clock, settings=replication, on_answered=held.answered, on_crashed=self._crash
         )
         self._replicas = Replicas(
             logs,
@@ -151,6 +148,7 @@ class StorageNode:
             sessions=self._sessions,
             service=self._service,
             cache=self._cache,
+            filter_figures=self.filter_figures,
             settings=self._settings,
             replication=self._replication,
             readers=lambda topic_id: self._receiver.readers(topic_id),

@@ -134,6 +134,7 @@ class FilteredFeed:
             return 1
         if not self._filter.may_match(header.tag_filter):
             _extend(runs, header.base_offset, header.next_offset, CandidateKind.FILTERED_OUT)
+            self._reader.filter_figures.skipped(header)
             return 1
         matches, records = self._filter.matches, batch.records()
         matching = [at for at, record in enumerate(records) if record is not None and matches(record)]
@@ -151,6 +152,7 @@ class FilteredFeed:
             position = offset + 1
         if position < header.next_offset:
             _extend(runs, position, header.next_offset, CandidateKind.FILTERED_OUT)
+        self._reader.filter_figures.passed_over(header, header.count - len(matching))
         if matching:
             self._reader.keep(batch)
         return len(records)

@@ -5,12 +5,17 @@ from acklog.wire.record import Record
 from cluster.errors import ServerError
 from storage.log.partition_log import PartitionLog
 from storage.node.partition.batch_cache import BatchCache, CachedBatch
+from storage.node.partition.filter_figures import FilterFigures
 
 
 class RecordReader:
-    """One partition's records. `read_ahead_bytes` is read at once where the cache has nothing."""
+    """One partition's records. `read_ahead_bytes` is read at once where the cache has nothing. Who filters what was
+    read counts in `filter_figures` what he passes over."""
 
-    def __init__(self, log: PartitionLog, cache: BatchCache, *, read_ahead_bytes: int) -> None:
+    def __init__(
+        self, log: PartitionLog, cache: BatchCache, filter_figures: FilterFigures, *, read_ahead_bytes: int
+    ) -> None:
+        self.filter_figures = filter_figures
         self._log = log
         self._cache = cache
         self._read_ahead_bytes = read_ahead_bytes

@@ -28,6 +28,7 @@ from storage.node.groups.mapping_passages import MappingPassages
 from storage.node.groups.partition_groups import PartitionGroups
 from storage.node.groups.partition_walls import PartitionWalls
 from storage.node.partition.batch_cache import BatchCache
+from storage.node.partition.filter_figures import FilterFigures
 from storage.node.partition.keyed_log import read_keys
 from storage.node.partition.keyed_runs import KeyedRuns
 from storage.node.partition.mapping_gate import MappingGate
@@ -74,6 +75,7 @@ class PartitionOpener:
         passages: MappingPassages,
         recurring: RecurringDefinitions,
         cache: BatchCache,
+        filter_figures: FilterFigures,
         clock: Clock,
         entropy: Entropy,
         settings: NodeSettings,
@@ -88,6 +90,7 @@ class PartitionOpener:
         self._passages = passages
         self._recurring = recurring
         self._cache = cache
+        self._filter_figures = filter_figures
         self._clock = clock
         self._entropy = entropy
         self._settings = settings
@@ -146,7 +149,7 @@ class PartitionOpener:
             on_crashed=self._on_crashed,
         )
         delivery = await self._open_delivery(replica)
-        reader = RecordReader(log, self._cache, read_ahead_bytes=self._settings.read_ahead_bytes)
+        reader = RecordReader(log, self._cache, self._filter_figures, read_ahead_bytes=self._settings.read_ahead_bytes)
         on_returned = partial(self._on_returned, topic.id)
         steps = DeliverySteps(
             host,

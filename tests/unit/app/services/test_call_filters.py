@@ -6,6 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from app.processes.node_metrics import NodeCollector
 from tests.support.cluster import Cluster, ClusterBuilder, client_of
 
 NODES = [1, 3]
@@ -144,5 +145,34 @@ def test_a_wrong_filter_is_refused_and_no_group_is_made(query: str, code: str, p
         assert (answer.status_code, answer.json()["code"]) == (400, code)
         assert answer.json().get("position") == position
         assert (await client.get("/groups/new")).status_code == 404
+
+    ClusterBuilder().nodes(1).gateway().run(main)
+
+
+def figures(cluster: Cluster) -> dict[str, float]:
+    """What filters have passed over, by the metric's last words."""
+    [node] = cluster.nodes.values()
+    found = NodeCollector(node.node, node.metadata, names_max=9).collect()
+    prefix = "acklog_filter_"
+    return {each.name.removeprefix(prefix): each.samples[0].value for each in found if each.name.startswith(prefix)}
+
+
+def test_what_filters_pass_over_is_counted() -> None:
+    async def main(cluster: Cluster) -> None:
+        client = await made(cluster, settings={"filter": 'tag = "b"'})
+        assert set(figures(cluster).values()) == {0}
+        await send(client, "a", "a", "a", "a")  # the batch's tag bits say enough
+        await send(client, "a", "b", "a", "a")
+        assert await offsets(client) == [5]
+        [log] = [each.host.log for each in cluster.nodes[1].node.partitions_led() if each.host.topic.name == "orders"]
+        counted = figures(cluster)
+        assert (counted["passed_over_messages"], counted["skipped_batches"]) == (7, 1)
+        assert 0 < counted["passed_over_bytes"] < log.size_bytes
+        answer = await client.get("/topics/orders/partitions/0/records?tags=b")
+        assert [each["offset"] for each in answer.json()["records"]] == [5]
+        counted = figures(cluster)  # a batch that holds a match is sent to the gateway whole
+        assert (counted["passed_over_messages"], counted["skipped_batches"]) == (11, 2)
+        await client.get("/topics/orders/partitions/0/records?filter=key=%27a%27")
+        assert figures(cluster)["passed_over_messages"] == 19
 
     ClusterBuilder().nodes(1).gateway().run(main)

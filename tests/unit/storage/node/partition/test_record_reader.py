@@ -12,6 +12,7 @@ from storage.log.keys import LogKey
 from storage.log.log_table import LogKind
 from storage.node.log_calls import LogCalls
 from storage.node.partition.batch_cache import BatchCache, UndecodableError
+from storage.node.partition.filter_figures import FilterFigures
 from storage.node.partition.record_reader import RecordReader
 from storage.rpc.inspect_messages import InspectRequest
 from tests.support.control_batch import control_batch
@@ -23,7 +24,7 @@ def reader_of_a_mark(offset: int) -> RecordReader:
     cache = BatchCache(bytes_max=10_000)
     mark = control_batch(offset)
     cache.put(KEY, verify(mark), mark)
-    return RecordReader(SimpleNamespace(key=KEY), cache, read_ahead_bytes=1)
+    return RecordReader(SimpleNamespace(key=KEY), cache, FilterFigures(), read_ahead_bytes=1)
 
 
 def test_what_the_log_has_of_its_own_is_nothing_to_deliver() -> None:
@@ -43,5 +44,5 @@ def test_a_message_id_that_names_it_is_of_no_message() -> None:
     )
     request = InspectRequest("topic00000000", 0, 7, leader_epoch=3)
     with pytest.raises(ServerError) as caught:
-        asyncio.run(LogCalls(waiting_records_max=1).inspect(partition, request))
+        asyncio.run(LogCalls(FilterFigures(), waiting_records_max=1).inspect(partition, request))
     assert caught.value.code is ProblemCode.MESSAGE_NOT_FOUND
