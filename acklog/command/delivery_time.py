@@ -1,6 +1,7 @@
-"""When a message is to be seen, and for how long, as it is typed."""
+"""When messages are to be seen, and for how long, as it is typed."""
 
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass
+from typing import Annotated, Self
 
 import typer
 
@@ -8,34 +9,30 @@ from acklog.command.failures import UsageError
 from acklog.command.quantities import parse_duration_ms
 from acklog.command.times import future_moment
 
-if TYPE_CHECKING:
-    from acklog.messages import OutgoingMessage
-
 DelayOption = Annotated[
-    float | None, typer.Option("--delay", metavar="SECONDS", min=0, help="One message: it is seen so much later.")
+    float | None, typer.Option("--delay", metavar="SECONDS", min=0, help="Each message is seen so much later.")
 ]
 AtOption = Annotated[
-    str | None, typer.Option("--at", metavar="TIME", help="One message: seen then, 2027-03-01T08:30 or +2h.")
+    str | None, typer.Option("--at", metavar="TIME", help="Each message is seen then: 2027-03-01T08:30 or +2h.")
 ]
 
 TtlOption = Annotated[
-    str | None, typer.Option("--ttl", metavar="DURATION", help="One message: nobody is given it after 90s, 2h.")
+    str | None, typer.Option("--ttl", metavar="DURATION", help="Nobody is given a message after 90s, 2h.")
 ]
 
 
-def refuse_times(delay_s: float | None, at: str | None, ttl: str | None) -> None:
-    """Where there is more than one message. Raises UsageError."""
-    if delay_s is not None or at is not None or ttl is not None:
-        raise UsageError("a time goes with one message", hint="Give the BODY, or --file.")
+@dataclass(frozen=True, slots=True)
+class DeliveryTime:
+    """One of the first two at most; all None: at once, and as long as the topic says."""
 
+    delay_seconds: float | None = None
+    deliver_at_ms: int | None = None
+    ttl_seconds: float | None = None
 
-def timed(
-    message: "OutgoingMessage", delay_s: float | None, at: str | None, ttl: str | None, *, now_ms: int
-) -> "OutgoingMessage":
-    """The message, to be seen when and for as long as that was typed. Raises UsageError."""
-    if delay_s is not None and at is not None:
-        raise UsageError("--delay and --at contradict each other", hint="Give one of them.")
-    message.delay_seconds = delay_s
-    message.deliver_at = None if at is None else future_moment(at, now_ms=now_ms, field="--at")
-    message.ttl_seconds = None if ttl is None else parse_duration_ms(ttl, field="--ttl") / 1000
-    return message
+    @classmethod
+    def typed(cls, delay_s: float | None, at: str | None, ttl: str | None, *, now_ms: int) -> Self:
+        """Raises UsageError."""
+        if delay_s is not None and at is not None:
+            raise UsageError("--delay and --at contradict each other", hint="Give one of them.")
+        at_ms = None if at is None else future_moment(at, now_ms=now_ms, field="--at")
+        return cls(delay_s, at_ms, None if ttl is None else parse_duration_ms(ttl, field="--ttl") / 1000)

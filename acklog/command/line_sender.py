@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from acklog.command.failures import CommandError, UsageError
 from acklog.command.input_lines import InputLine
 from acklog.command.outgoing import MessageForm
+from acklog.command.sent_view import name_of
 from acklog.errors import AcklogError
 
 if TYPE_CHECKING:
@@ -130,8 +131,8 @@ class LineSender:
             self._count_failure(line_number, error)
             return
         totals.sent += 1
-        totals.first_id = totals.first_id or sent.message_id or ""
-        totals.last_id = sent.message_id or ""
+        totals.last_id = name_of(sent)
+        totals.first_id = totals.first_id or totals.last_id
         self._reporter.sent(line_number, sent)
 
     def _count_failure(self, line_number: int, error: Exception) -> None:

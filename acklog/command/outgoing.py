@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from acklog.command.delivery_time import DeliveryTime
 from acklog.command.failures import UsageError, near_names
 from acklog.command.input_lines import LINE_BYTES_MAX, InputLine
 
@@ -21,6 +22,7 @@ _DEDUP_SEPARATOR = "-"
 _SERVER_FIELDS = frozenset({"messageId", "receipt", "queue", "offset", "attempt", "appendTime", "expiresAt", "groups"})
 _ENVELOPE_FIELDS = (
     "body", "bodyBase64", "key", "headers", "tags", "timestamp", "partition", "dedupId", "contentType",
+    "delaySeconds", "deliverAt", "ttlSeconds",
 )  # fmt: skip
 
 
@@ -36,6 +38,9 @@ class _Envelope(msgspec.Struct, rename="camel"):
     partition: int | None = None
     dedup_id: str | None = None
     content_type: str | None = None
+    delay_seconds: float | None = None
+    deliver_at: int | str | None = None
+    ttl_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,7 @@ class MessageForm:
     tags: tuple[str, ...] = ()
     partition: int | None = None
     dedup_id: str | None = None
+    time: DeliveryTime = field(default_factory=DeliveryTime)
     is_text: bool = False
     is_envelope: bool = False
 
@@ -88,6 +94,9 @@ class MessageForm:
             partition=self.partition,
             dedup_id=dedup_id,
             content_type=content_type,
+            delay_seconds=self.time.delay_seconds,
+            deliver_at=self.time.deliver_at_ms,
+            ttl_seconds=self.time.ttl_seconds,
         )
 
     def _enveloped(self, content: bytes, *, field: str, dedup_id: str | None) -> "OutgoingMessage":
@@ -111,6 +120,7 @@ class MessageForm:
         if body is msgspec.UNSET:
             raise UsageError("the envelope has neither body nor bodyBase64", field="body")
         is_copy = "offset" in document
+        is_timed = envelope.delay_seconds is not None or envelope.deliver_at is not None
         return OutgoingMessage(
             body,
             key=self.key if envelope.key is None else envelope.key,
@@ -120,6 +130,9 @@ class MessageForm:
             partition=self.partition if is_copy or envelope.partition is None else envelope.partition,
             dedup_id=envelope.dedup_id or dedup_id,
             content_type=envelope.content_type,
+            delay_seconds=envelope.delay_seconds if is_timed else self.time.delay_seconds,
+            deliver_at=envelope.deliver_at if is_timed else self.time.deliver_at_ms,
+            ttl_seconds=self.time.ttl_seconds if envelope.ttl_seconds is None else envelope.ttl_seconds,
         )
 
     def _key_of(self, body: object) -> str:

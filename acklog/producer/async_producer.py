@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from acklog.client.caller import Caller
 from acklog.client.catalog_calls import get_topic
+from acklog.client.delivery_time import DeliverAt
 from acklog.client.message_calls import Acks
 from acklog.producer.accumulator import Accumulator
 from acklog.producer.batch import MESSAGE_OVERHEAD_BYTES, Batch
@@ -101,8 +102,13 @@ class AsyncProducer:
         partition: int | None = None,
         dedup_id: str | None = None,
         content_type: str | None = None,
+        delay_seconds: float | None = None,
+        deliver_at: DeliverAt | None = None,
+        ttl_seconds: float | None = None,
     ) -> AsyncDelivery:
-        """Hand a message over. Returns as soon as the buffer has it; `await` what is returned for the result.
+        """Hand a message over. Returns as soon as the buffer has it; `await` what is returned for the result. With
+        `delay_seconds` or `deliver_at` the message is seen later, with `ttl_seconds` nobody is given it that long after
+        it could be seen first.
 
         Raises BufferFull when there was no room for it within `send_timeout_ms`, InvalidArgument, MessageTooLarge,
         ClientClosed.
@@ -111,7 +117,19 @@ class AsyncProducer:
             if not self._placement.partitions:
                 self._placement.partitions = (await self._caller.perform(get_topic(self.topic))).partitions
             partition = self._placement.partition_of(key)
-        part = encode(body, key, headers, tags, timestamp_ms, partition, dedup_id, content_type)
+        part = encode(
+            body,
+            key,
+            headers,
+            tags,
+            timestamp_ms,
+            partition,
+            dedup_id,
+            content_type,
+            delay_seconds,
+            deliver_at,
+            ttl_seconds,
+        )
         accumulator = self._accumulator
         lane = accumulator.lane_of(key, partition)
         place = accumulator.add(part, lane, self._now_ms)

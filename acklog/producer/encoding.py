@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from acklog.client.call import JSON, Request, Response, decode_answer, raise_for_problem
+from acklog.client.delivery_time import DeliverAt
 from acklog.client.message_calls import IDEMPOTENCY_HEADER, Acks
 from acklog.client.producer_calls import OpenedProducer
 from acklog.client.wire_message import wire_message
@@ -46,6 +47,9 @@ def encode(
     partition: int | None,
     dedup_id: str | None,
     content_type: str | None,
+    delay_seconds: float | None = None,
+    deliver_at: DeliverAt | None = None,
+    ttl_seconds: float | None = None,
 ) -> bytes:
     """A message as a part of a request. Raises InvalidArgument, MessageTooLarge."""
     try:
@@ -56,6 +60,9 @@ def encode(
             and partition is None
             and dedup_id is None
             and content_type is None
+            and delay_seconds is None
+            and deliver_at is None
+            and ttl_seconds is None
             and (type(body) in _JSON_TYPES or not isinstance(body, _BYTES_TYPES))
         ):
             part = _encode(_Plain(body, key))
@@ -71,6 +78,9 @@ def encode(
                         partition,
                         dedup_id,
                         content_type,
+                        delay_seconds,
+                        deliver_at,
+                        ttl_seconds,
                     )
                 )
             )

@@ -13,8 +13,8 @@ _numbers = count(1)
 
 
 def test_messages_are_sent_for_later_listed_moved_and_cancelled(shared_server: ServerProcess) -> None:
-    def acklog(*arguments: str) -> CommandRun:
-        return run_command(*arguments, environment={"ACKLOG_URL": shared_server.base_url})
+    def acklog(*arguments: str, stdin: str = "") -> CommandRun:
+        return run_command(*arguments, stdin=stdin, environment={"ACKLOG_URL": shared_server.base_url})
 
     name = f"later-{next(_numbers)}"
     acklog("topics", "create", name, "--partitions", "1")
@@ -30,10 +30,18 @@ def test_messages_are_sent_for_later_listed_moved_and_cancelled(shared_server: S
     received = acklog("receive", name, "--group", "g", "--wait", "10", "--json")
     assert received.lines[0]["body"] == 2
     assert acklog("schedule", "cancel", name, second).exit_code != 0
+    lines = acklog("send", name, "--delay", "3600", "--ttl", "5m", "--key", "k", stdin="3\n4\n").stdout.split()
+    listed = acklog("schedule", "list", name, "--json").document
+    assert [each["scheduleId"] for each in listed["scheduled"]] == lines
+    own = '{"body": 5, "delaySeconds": 0, "ttlSeconds": 60}\n'
+    [sent] = acklog("send", name, "--envelope", "--delay", "3600", "--json", stdin=own).lines
+    assert sent["messageId"] is not None
+    [sent] = acklog("send", name, "--at", "+1h", "--json", stdin="6\n").lines
+    assert (sent["messageId"], sent["scheduleId"][:2]) == (None, "s-")
     for wrong in (
         ["schedule", "move", name, second],
         ["send", name, "1", "--delay", "1", "--at", "+1h"],
-        ["send", name, "--delay", "1"],
+        ["send", name, "--delay", "1", "--at", "+1h"],
         ["send", name, "1", "--at", "2h"],
     ):
         assert acklog(*wrong).exit_code == ExitCode.USAGE, wrong

@@ -14,6 +14,9 @@ from acklog.errors import (
     ScheduleOver,
 )
 from tests.support.server_process import ServerProcess
+from tests.support.waiting import wait_until
+
+PATIENCE_S = 30
 
 
 def test_a_message_is_seen_later_listed_moved_and_cancelled(server: ServerProcess) -> None:
@@ -32,7 +35,8 @@ def test_a_message_is_seen_later_listed_moved_and_cancelled(server: ServerProces
         [message] = client.receive("reminders", group="g", wait_s=10)
         assert message.body == {"n": 1}
         assert message.append_time_ms >= sent.deliver_at_ms
-        assert client.scheduled.count("reminders") == 2
+        # A message may be there a moment before its schedule knows it.
+        wait_until(lambda: client.scheduled.count("reminders") == 2, seconds=PATIENCE_S, what="one less is pending")
         assert [each.schedule_id for each in client.scheduled.list("reminders")] == [
             third.schedule_id,
             second.schedule_id,
@@ -45,6 +49,7 @@ def test_a_message_is_seen_later_listed_moved_and_cancelled(server: ServerProces
         client.scheduled.move("reminders", third.schedule_id, delay_seconds=0.1)
         [message] = client.receive("reminders", group="g", wait_s=10)
         assert message.body == 3
+        wait_until(lambda: client.scheduled.count("reminders") == 0, seconds=PATIENCE_S, what="nothing is pending")
         with pytest.raises(ScheduleOver):
             client.scheduled.cancel("reminders", third.schedule_id)
         with pytest.raises(InvalidArgument):

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from acklog.command.arguments import TopicArgument
-from acklog.command.delivery_time import AtOption, DelayOption, TtlOption, refuse_times, timed
+from acklog.command.delivery_time import AtOption, DelayOption, DeliveryTime, TtlOption
 from acklog.command.exit_codes import ExitCode
 from acklog.command.failures import CommandError, ShownFailure, UsageError, explain
 from acklog.command.input_lines import input_lines
 from acklog.command.outgoing import BYTES_TYPE, MessageForm, parse_headers
+from acklog.command.sent_view import document_of, name_of, sent_views
 from acklog.command.session import Session, session_of
-from acklog.command.times import clock_text
 from acklog.command.tree import CommandTyper
-from acklog.command.views import Cell, Fields, Sentence, View
+from acklog.command.views import Cell, Fields
 
 if TYPE_CHECKING:
     from acklog.command.line_sender import SendTotals
@@ -89,16 +89,15 @@ def send(
         tags=tuple(tag or ()),
         partition=partition,
         dedup_id=dedup_id,
+        time=DeliveryTime.typed(delay_s, at, ttl, now_ms=session.now_ms()),
         is_text=text,
         is_envelope=envelope,
     )
     if file is not None:
-        message = form.of_bytes(_read_file(session, file), content_type or BYTES_TYPE)
-        _send_one(session, topic, timed(message, delay_s, at, ttl, now_ms=session.now_ms()))
+        _send_one(session, topic, form.of_bytes(_read_file(session, file), content_type or BYTES_TYPE))
     elif body is not None:
-        _send_one(session, topic, timed(form.of_argument(body), delay_s, at, ttl, now_ms=session.now_ms()))
+        _send_one(session, topic, form.of_argument(body))
     else:
-        refuse_times(delay_s, at, ttl)
         _send_lines(session, topic, form)
 
 
@@ -165,18 +164,7 @@ def _send_one(session: Session, topic: str, message: "OutgoingMessage") -> None:
         )
     if sent.topic_created:
         session.output.note(f"Created the topic {topic}.")
-    session.output.show(sent, *_sent_views(session, topic, sent))
-
-
-def _sent_views(session: Session, topic: str, sent: "Sent") -> list[View]:
-    name = sent.message_id or sent.schedule_id or ""
-    if not session.output.is_terminal:
-        return [Sentence(name)]
-    if sent.schedule_id is not None:
-        due = "" if sent.deliver_at_ms is None else clock_text(sent.deliver_at_ms)
-        return [Fields([("scheduled", Cell(name, "good")), ("due", due), ("topic", topic)])]
-    place = Cell(f"{topic} {sent.partition}:{sent.offset}", "name")
-    return [Fields([("stored", Cell(sent.message_id or "", "good")), ("place", place)])]
+    session.output.show(sent, *sent_views(session.output, topic, sent))
 
 
 # --- lines -----------------------------------------------------------------------------------------------------------
@@ -205,6 +193,9 @@ def _send_lines(session: Session, topic: str, form: MessageForm) -> None:
                 partition=message.partition,
                 dedup_id=message.dedup_id,
                 content_type=message.content_type,
+                delay_seconds=message.delay_seconds,
+                deliver_at=message.deliver_at,
+                ttl_seconds=message.ttl_seconds,
             )
 
         reporter = _LineReporter(session, topic, progress)
@@ -239,11 +230,9 @@ class _LineReporter:
         self._progress.advance()
         output = self._session.output
         if output.is_json:
-            output.show_item(
-                {"line": line_number, "messageId": sent.message_id, "partition": sent.partition, "offset": sent.offset}
-            )
+            output.show_item({"line": line_number, **document_of(sent)})
         elif not output.is_terminal:
-            output.put_text(f"{sent.message_id}\n")
+            output.put_text(f"{name_of(sent)}\n")
         if sent.topic_created and line_number == 1:
             output.note(f"Created the topic {self._topic}.")
 

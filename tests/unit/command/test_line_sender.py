@@ -87,6 +87,12 @@ def test_results_are_told_in_order() -> None:
     assert (totals.sent, totals.failed, totals.first_id, totals.last_id) == (3, 0, "m-0", "m-2")
 
 
+def test_what_is_to_be_seen_later_goes_by_its_schedule_id() -> None:
+    later = Sent(None, 0, None, schedule_id="s-1", deliver_at_ms=5)
+    totals = LineSender(lambda message: Delivery(later), MessageForm(), Report()).run(lines("1"))
+    assert (totals.first_id, totals.last_id) == ("s-1", "s-1")
+
+
 def test_a_result_is_told_while_the_next_line_is_not_there_yet() -> None:
     report = Report()
 

@@ -5,6 +5,7 @@ import io
 import msgspec
 import pytest
 
+from acklog.command.delivery_time import DeliveryTime
 from acklog.command.failures import UsageError
 from acklog.command.input_lines import InputLine, input_lines
 from acklog.command.outgoing import MessageForm, parse_headers
@@ -57,6 +58,25 @@ def test_a_whole_message() -> None:
     assert (message.tags, message.timestamp_ms, message.partition, message.dedup_id) == (["t"], 5, 2, "d")
     assert of_line(form, '{"body":null}').key == "default"
     assert of_line(form, '{"bodyBase64":"AQI=","contentType":"a/b"}').body == b"\x01\x02"
+
+
+def test_every_message_has_the_time_that_was_typed() -> None:
+    time = DeliveryTime(delay_seconds=1.5, ttl_seconds=60)
+    for message in (
+        of_line(MessageForm(time=time), "1"),
+        of_line(MessageForm(time=time, is_text=True), "text"),
+        of_line(MessageForm(time=time, is_envelope=True), '{"body":1}'),
+        MessageForm(time=time).of_bytes(b"", "a/b"),
+    ):
+        assert (message.delay_seconds, message.deliver_at, message.ttl_seconds) == (1.5, None, 60)
+
+
+def test_a_whole_message_may_have_a_time_of_its_own() -> None:
+    form = MessageForm(time=DeliveryTime(deliver_at_ms=5, ttl_seconds=60), is_envelope=True)
+    message = of_line(form, '{"body":1,"delaySeconds":0}')
+    assert (message.delay_seconds, message.deliver_at, message.ttl_seconds) == (0, None, 60)
+    message = of_line(form, '{"body":1,"deliverAt":"2030-01-01T00:00:00Z","ttlSeconds":7}')
+    assert (message.delay_seconds, message.deliver_at, message.ttl_seconds) == (None, "2030-01-01T00:00:00Z", 7)
 
 
 def test_a_printed_message_is_not_pinned_to_its_old_partition() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -337,11 +338,15 @@ def test_every_field_of_a_message_arrives() -> None:
                 None, key="k", headers={"h": "v"}, tags=["t"], timestamp_ms=5, partition=3, dedup_id="once"
             )
             await producer.send(b"\0", content_type="image/png")
+            await producer.send(7, delay_seconds=2.5, ttl_seconds=60)
+            await producer.send(8, key="later", deliver_at=datetime(2030, 1, 1, tzinfo=UTC))
 
     log = FakeLog()
     run(log, program, acks=1)
     assert sorted(log.messages, key=len) == [
         {"bodyBase64": "AA==", "contentType": "image/png"},
+        {"body": 7, "delaySeconds": 2.5, "ttlSeconds": 60},
+        {"body": 8, "key": "later", "deliverAt": "2030-01-01T00:00:00+00:00"},
         {
             "body": None,
             "key": "k",
@@ -362,6 +367,8 @@ def test_what_cannot_be_a_message_is_refused_at_once() -> None:
             await producer.send(object())
         with pytest.raises(InvalidArgument, match="content_type goes with a body of bytes"):
             await producer.send("text", content_type="text/plain")
+        with pytest.raises(InvalidArgument, match="has no zone"):
+            await producer.send(1, deliver_at=datetime(2030, 1, 1))
         with pytest.raises(MessageTooLarge, match="1048577 bytes, the limit is 1048576"):
             await producer.send(b"x" * (MIB + 1))
         await producer.send("x" * (MIB - 2))
