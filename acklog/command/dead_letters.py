@@ -1,27 +1,25 @@
-"""Dead letters: where they are, where they came from, and sending them back.
+"""Dead letters: where they are, and where they came from.
 
 Which letters are handled is the progress of a group of this command's own: a letter that was sent back, or purged, is
 done in it. So the log stays as it is until retention, and nothing is handled twice.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from acklog.command.failures import UsageError, near_names
 from acklog.command.log_ends import log_end, log_start, read_range
-from acklog.command.undone import progress_of
+from acklog.command.undone import progress_of, undone_messages
 from acklog.wire.limits import MAX_ATTEMPTS_MAX
 
 if TYPE_CHECKING:
-    from acklog import AcklogError, Client
+    from acklog import Client
     from acklog.catalog import GroupOffsets, PartitionState
-    from acklog.messages import FailedAttempt, Message, Sent, StoredMessage
+    from acklog.messages import FailedAttempt, StoredMessage
 
 GROUP = "acklog-dlq"
 HEADER_PREFIX = "acklog-dead-letter-"
-LETTERS_AT_ONCE = 100
-LEASE_S = 120.0
 SUFFIX = ".dlq"
 
 
@@ -73,16 +71,6 @@ class DeadLetterTopic:
     newest: "StoredMessage | None"
 
 
-@dataclass(frozen=True, slots=True)
-class Retried:
-    """One letter: `sent` to `topic` and done, or left where it is because of `error`."""
-
-    letter: "Message"
-    topic: str
-    sent: "Sent | None" = None
-    error: "AcklogError | None" = None
-
-
 def dead_letter_topics(client: "Client") -> list[DeadLetterTopic]:
     """Every topic whose name ends in .dlq, or which a group has chosen for its dead letters."""
     chosen = _chosen_names(client)
@@ -123,35 +111,28 @@ def unhandled_count(states: "Sequence[PartitionState]", progress: "GroupOffsets 
     return total
 
 
-def retry(client: "Client", name: str, *, letters_max: int, destination: str) -> Iterator[Retried]:
-    """Send letters back to where they came from (or to `destination`), and ack each once it is stored there.
+def unhandled_letters(client: "Client", name: str, count: int) -> "list[StoredMessage]":
+    """Up to `count` of them, the oldest first."""
+    undone = undone_messages(
+        client,
+        name,
+        client.topics.get(name).partition_states,
+        group=GROUP,
+        progress=progress_of(client, GROUP, name),
+        is_from_latest=False,
+        messages_max=count,
+    )
+    return [each.message for each in undone]
 
-    The dedup id is made of the letter's id: when a letter was sent and the ack was lost, sending it again within the
-    topic's window stores nothing twice. A letter that cannot be sent is given back. Raises AcklogError.
-    """
+
+def ensure_group(client: "Client") -> None:
+    """The command's own group is there. Raises AcklogError."""
     client.groups.create(GROUP, max_attempts=MAX_ATTEMPTS_MAX)
-    left: list[Message] = []
-    count = 0
-    try:
-        while count < letters_max:
-            received = client.receive(
-                name, group=GROUP, max_messages=min(LETTERS_AT_ONCE, letters_max - count), visibility_s=LEASE_S
-            )
-            if not received.messages:
-                return
-            count += len(received.messages)
-            for retried in _send_back(client, received.messages, destination):
-                if retried.error is not None:
-                    left.append(retried.letter)
-                yield retried
-    finally:
-        for start in range(0, len(left), LETTERS_AT_ONCE):
-            client.nack(left[start : start + LETTERS_AT_ONCE], delay_s=0)
 
 
 def purge(client: "Client", name: str, states: "Sequence[PartitionState]") -> None:
     """Let every letter that `states` count be handled. Those that came since are not touched. Raises AcklogError."""
-    client.groups.create(GROUP, max_attempts=MAX_ATTEMPTS_MAX)
+    ensure_group(client)
     for state in states:
         if log_end(state) > log_start(state):
             result = client.groups.seek(GROUP, name, to_offset=log_end(state), partition=state.partition)
@@ -173,67 +154,6 @@ def raise_first_problem(partitions: "Sequence[object]") -> None:
 def _chosen_names(client: "Client") -> set[str | None]:
     """The topics that groups have chosen for their dead letters."""
     return {group.settings.dead_letter_topic for group in client.groups.list()}
-
-
-def _send_back(client: "Client", letters: "Sequence[Message]", destination: str) -> Iterator[Retried]:
-    by_topic: dict[str, list[Message]] = {}
-    for letter in letters:
-        by_topic.setdefault(destination or Origin.of(letter).topic, []).append(letter)
-    for topic, share in by_topic.items():
-        outcomes = _no_letters(share) if not topic else _sent_to(client, topic, share)
-        done = [letter for letter, outcome in zip(share, outcomes, strict=True) if not isinstance(outcome, Exception)]
-        refused = _acknowledged(client, done)
-        for letter, outcome in zip(share, outcomes, strict=True):
-            if isinstance(outcome, Exception):
-                yield Retried(letter, topic, error=outcome)
-            else:
-                yield Retried(letter, topic, sent=outcome, error=refused.get(letter.receipt))
-
-
-def _no_letters(messages: "Sequence[Message]") -> "list[Sent | AcklogError]":
-    from acklog.errors import InvalidArgument
-
-    return [InvalidArgument("it does not say where it came from; name a topic with --to") for _ in messages]
-
-
-def _sent_to(client: "Client", topic: str, letters: "Sequence[Message]") -> "list[Sent | AcklogError]":
-    """A result for each letter, also where the request fails as a whole for a reason of this topic's."""
-    from acklog.errors import AcklogError, Forbidden, InvalidName, MessageTooLarge, TopicNotFound
-    from acklog.messages import OutgoingMessage
-
-    messages = [
-        OutgoingMessage(
-            letter.body_bytes if letter.content_type is not None else letter.json_body,
-            key=letter.key,
-            headers={name: text for name, text in letter.headers.items() if not name.startswith(HEADER_PREFIX)} or None,
-            tags=letter.tags or None,
-            timestamp_ms=letter.timestamp_ms,
-            dedup_id=_dedup_id(letter),
-            content_type=letter.content_type,
-        )
-        for letter in letters
-    ]
-    try:
-        return client.send_many(topic, messages)
-    except (TopicNotFound, InvalidName, Forbidden, MessageTooLarge) as error:
-        outcomes: list[Sent | AcklogError] = [error] * len(letters)
-        return outcomes
-
-
-def _dedup_id(letter: "Message") -> str:
-    """A letter that is tried again because its ack was lost is not sent twice; one that its group sought back to is."""
-    from acklog.wire.identifiers import parse_receipt
-
-    receipt = parse_receipt(letter.receipt)
-    generation = receipt.generation if receipt is not None else 0
-    return f"dlq-{letter.message_id}-{generation}" if generation else f"dlq-{letter.message_id}"
-
-
-def _acknowledged(client: "Client", letters: "Sequence[Message]") -> "dict[str, AcklogError]":
-    """Acks what was sent; returns the errors by receipt."""
-    if not letters:
-        return {}
-    return {each.receipt: each.error for each in client.ack(letters) if each.error is not None}
 
 
 def _newest(client: "Client", name: str, states: "Sequence[PartitionState]") -> "StoredMessage | None":

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 from acklog.command.checkup import Check, fail, names_text, ok, skipped, warn
 from acklog.command.cluster_checks import nodes_check
-from acklog.command.dead_letters import dead_letter_topics
 from acklog.command.failures import explain
 from acklog.command.group_pauses import paused_text
 from acklog.command.lag_figures import TopicLag, lags_of
+from acklog.command.letter_checks import letter_checks
 from acklog.command.log_ends import GONE
 from acklog.command.quantities import count_text, size_text
 from acklog.command.server_metrics import ServerMetrics
@@ -267,13 +267,7 @@ class ServerChecks:
         return found
 
     def _dead_letters(self) -> Iterator[Check]:
-        unhandled = [topic for topic in dead_letter_topics(self._client) if topic.unhandled]
-        if unhandled:
-            names = names_text([f"{topic.name} ({topic.unhandled:,})" for topic in unhandled])
-            advice = f"Look at them: acklog dlq show {unhandled[0].name}. Send them back: acklog dlq redrive."
-            yield warn("dead letters", f"unhandled: {names}", advice)
-        else:
-            yield ok("dead letters", "none that are unhandled")
+        yield from letter_checks(self._client, now_ms=self._now_ms)
 
 
 def _clock(metrics: ServerMetrics, *, started_ms: int, ended_ms: int) -> Check:

@@ -98,6 +98,14 @@ class TestDoctor:
         assert run.exit_code == 0
         assert "breakable.fragile.dlq (1)" in run.stdout
         assert "acklog dlq show breakable.fragile.dlq" in run.stdout
+        found = checks(acklog("doctor", "--json", surroundings={"pause": lambda _s: None}))
+        assert "letters expiring" not in found, "they are kept for a week"
+        growing = found["letters growing"]
+        assert growing["finding"] == "new within the last hour: breakable.fragile.dlq (1)"
+        server.request("PATCH", "/topics/breakable.fragile.dlq", {"config": {"retentionMs": 2 * 3_600_000}})
+        found = checks(acklog("doctor", "--json", surroundings={"pause": lambda _s: None}))
+        assert "breakable.fragile.dlq (in 1 h" in found["letters expiring"]["finding"]
+        assert "--retention 30d" in found["letters expiring"]["advice"]
 
     def test_of_a_server_that_is_away(self, tmp_path: Path) -> None:
         run = run_command("doctor", "--timeout", "1", "--json", environment={"ACKLOG_URL": "http://127.0.0.1:9"})

@@ -494,30 +494,32 @@ class TestDeadLetters:
     def test_retry_sends_back_and_acknowledges(self, acklog: Acklog, topic: str, letters: str) -> None:
         planned = acklog("dlq", "retry", letters, "--dry-run", "--json").document["letters"]
         assert len(planned) == 3
+        assert "Nothing was sent: 3 would be." in acklog("dlq", "retry", letters, "--dry-run").stderr
         one = acklog("dlq", "retry", letters, "--max", "1")
-        assert one.stdout.split("\t")[0] == planned[0]["messageId"]
-        assert "Sent 1 letter " in one.stderr
-        rest = acklog("dlq", "retry", letters, "--json").lines
-        assert [each["letter"] for each in rest] == [each["messageId"] for each in planned[1:]]
-        assert {each["topic"] for each in rest} == {topic}
+        assert f"Sent 1 letter of {letters} back." in one.stderr
+        assert "moved  1 letter" in one.stdout
+        left = acklog("dlq", "show", letters, "--json").document["letters"]
+        assert [each["messageId"] for each in left] == [each["messageId"] for each in planned[1:]], "the oldest first"
+        rest = acklog("dlq", "retry", letters, "--json").document
+        assert (rest["state"], rest["moved"], rest["failed"], rest["topic"]) == ("done", 2, 0, letters)
         back = acklog("tail", topic, "--from", "earliest", "--no-follow", "--json").lines[3:]
-        assert [(each["body"], each["key"], each["headers"]) for each in back] == [
-            ({"n": n}, "k", {"a": "b"}) for n in (1, 2, 3)
+        assert [(each["body"], each["key"], each["headers"]["a"]) for each in back] == [
+            ({"n": n}, "k", "b") for n in (1, 2, 3)
         ]
         assert "nothing to retry" in acklog("dlq", "retry", letters).stderr
         assert len(acklog("dlq", "show", letters, "--all", "--json").document["letters"]) == 3
 
-    def test_a_repeated_retry_stores_nothing_twice(
-        self, acklog: Acklog, shared_server: ServerProcess, topic: str, letters: str
-    ) -> None:
-        """As after a crash between the send and the ack: the letters are unhandled still."""
-        letter = acklog("dlq", "show", letters, "--json").document["letters"][0]
-        again = {"queue": topic, "key": "k", "headers": {"a": "b"}, "body": {"n": 1}}
-        again |= {"timestamp": letter["timestamp"], "dedupId": f"dlq-{letter['messageId']}"}
-        content = json.dumps(again, separators=(",", ":")).encode()
-        sent = shared_server.request("POST", "/messages", content=content).document
-        retried = dict(line.split("\t") for line in acklog("dlq", "retry", letters).stdout.splitlines())
-        assert retried[letter["messageId"]] == sent["messageId"]
+    def test_a_retry_that_nobody_watches_any_more_goes_on(self, acklog: Acklog, topic: str, letters: str) -> None:
+        begun = acklog("dlq", "redrive", letters, "--rate", "1", "--no-wait", "--json").document
+        busy = acklog("dlq", "retry", letters, "--json")
+        assert (busy.exit_code, busy.error["code"]) == (ExitCode.FAILED, "REDRIVE_UNDER_WAY")
+        wait_until(
+            lambda: acklog("dlq", "jobs", "--json").document["jobs"][0].get("finishedAt") is not None,
+            seconds=30,
+            what="the job",
+        )
+        assert acklog("dlq", "jobs", "--json").document["jobs"][0]["jobId"] == begun["jobId"]
+        assert "nothing to retry" in acklog("dlq", "retry", letters).stderr
         assert len(acklog("tail", topic, "--from", "earliest", "--no-follow").stdout.splitlines()) == 6
 
     def test_letters_that_were_sought_back_to_are_sent_again(
@@ -525,14 +527,19 @@ class TestDeadLetters:
     ) -> None:
         acklog("dlq", "retry", letters)
         shared_server.request("PUT", "/groups/acklog-dlq/offsets", {"topic": letters, "to": "earliest"})
-        assert len(acklog("dlq", "retry", letters).stdout.splitlines()) == 3
+        assert acklog("dlq", "retry", letters, "--json").document["moved"] == 3
         assert len(acklog("tail", topic, "--from", "earliest", "--no-follow").stdout.splitlines()) == 9
 
-    def test_a_letter_that_cannot_be_sent_stays(self, acklog: Acklog, letters: str) -> None:
-        refused = acklog("dlq", "retry", letters, "--to", "a b", "--max", "2")
+    def test_a_letter_that_cannot_be_sent_stays(
+        self, acklog: Acklog, shared_server: ServerProcess, letters: str
+    ) -> None:
+        assert acklog("dlq", "retry", letters, "--to", f"{letters}-kept").exit_code == ExitCode.NOT_FOUND
+        acklog("send", letters, "4")  # it does not say where it came from
+        refused = acklog("dlq", "retry", letters)
         assert refused.exit_code == ExitCode.FAILED
-        assert "2 of 2 letters stayed" in refused.stderr
-        assert len(acklog("dlq", "retry", letters, "--to", f"{letters}-kept").stdout.splitlines()) == 3
+        assert "1 of 4 letters stayed" in refused.stderr
+        shared_server.request("PUT", f"/topics/{letters}-kept")
+        assert acklog("dlq", "retry", letters, "--to", f"{letters}-kept", "--json").document["moved"] == 1
 
     def test_redrive_has_the_server_send_them(self, acklog: Acklog, topic: str, letters: str) -> None:
         one = acklog("dlq", "show", letters, "--json").document["letters"][1]

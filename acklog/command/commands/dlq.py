@@ -6,28 +6,25 @@ import typer
 
 from acklog.command.arguments import DeadLetterTopicArgument, YesOption
 from acklog.command.commands.dlq_jobs import cancel, jobs, redrive
+from acklog.command.commands.dlq_retry import retry
 from acklog.command.confirmation import confirm
 from acklog.command.dead_letters import (
     GROUP,
     DeadLetterTopic,
     Origin,
-    Retried,
     dead_letter_topics,
     purge,
     require_dead_letter_topic,
-    retry,
     unhandled_count,
+    unhandled_letters,
 )
-from acklog.command.exit_codes import ExitCode
-from acklog.command.failures import CommandError, ShownFailure, explain
+from acklog.command.letter_table import show_letters
 from acklog.command.log_ends import last_messages
-from acklog.command.message_view import body_cell
-from acklog.command.session import Session, session_of
+from acklog.command.session import session_of
 from acklog.command.times import ago_text
-from acklog.command.topic_names import complete_topics
 from acklog.command.tree import CommandTyper
-from acklog.command.undone import progress_of, undone_messages
-from acklog.command.views import Cell, Column, Fields, Table
+from acklog.command.undone import progress_of
+from acklog.command.views import Cell, Column, Table
 from acklog.command.words import counted
 
 if TYPE_CHECKING:
@@ -37,7 +34,6 @@ if TYPE_CHECKING:
 command = CommandTyper(name="dlq", help="Dead letters: messages that a group could not handle.", no_args_is_help=True)
 
 LETTERS_SHOWN_MAX = 1000
-RETRY_MAX = 1_000_000
 
 MaxOption = Annotated[
     int, typer.Option("--max", "-n", metavar="COUNT", min=1, max=LETTERS_SHOWN_MAX, help="Letters at most.")
@@ -76,46 +72,11 @@ def show(
     session = session_of(context)
     with session.client() as client:
         require_dead_letter_topic(client, topic)
-        letters = _last(client, topic, count) if all_letters else _unhandled(client, topic, count)
-    _show_letters(session, letters, empty=f"There are no unhandled letters in {topic}.")
+        letters = _last(client, topic, count) if all_letters else unhandled_letters(client, topic, count)
+    show_letters(session, letters, empty=f"There are no unhandled letters in {topic}.")
 
 
-@command.command("retry")
-def retry_letters(
-    context: typer.Context,
-    topic: DeadLetterTopicArgument,
-    letters_max: Annotated[
-        int,
-        typer.Option("--max", "-n", metavar="COUNT", min=1, max=RETRY_MAX, help="Letters at most.", show_default=False),
-    ] = RETRY_MAX,
-    destination: Annotated[
-        str,
-        typer.Option(
-            "--to",
-            metavar="TOPIC",
-            help="Send them there [where they came from].",
-            autocompletion=complete_topics,
-            show_default=False,
-        ),
-    ] = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be sent; send nothing.")] = False,
-) -> None:
-    """Send letters back to the topics they came from, for every group of those.
-
-    Each is acknowledged once it is stored there, never before. The dedup id is made of the letter's id, so that a retry
-    that was interrupted does not store anything twice within the topic's deduplication window.
-    """
-    session = session_of(context)
-    with session.client() as client:
-        require_dead_letter_topic(client, topic)
-        if dry_run:
-            letters = _unhandled(client, topic, min(letters_max, LETTERS_SHOWN_MAX))
-            _show_letters(session, letters, empty=f"There is nothing to retry in {topic}.", destination=destination)
-            session.output.note(f"Nothing was sent: {len(letters)} would be." if letters else "")
-            return
-        _retry(session, client, topic, letters_max=letters_max, destination=destination)
-
-
+command.command("retry")(retry)
 command.command("redrive")(redrive)
 command.command("jobs")(jobs)
 command.command("cancel")(cancel)
@@ -139,90 +100,8 @@ def purge_letters(context: typer.Context, topic: DeadLetterTopicArgument, yes: Y
     session.output.show({"topic": topic, "purged": count})
 
 
-def _unhandled(client: "Client", topic: str, count: int) -> "list[StoredMessage]":
-    undone = undone_messages(
-        client,
-        topic,
-        client.topics.get(topic).partition_states,
-        group=GROUP,
-        progress=progress_of(client, GROUP, topic),
-        is_from_latest=False,
-        messages_max=count,
-    )
-    return [each.message for each in undone]
-
-
 def _last(client: "Client", topic: str, count: int) -> "list[StoredMessage]":
     return last_messages(client, topic, client.topics.get(topic).partition_states, messages_max=count)
-
-
-def _retry(session: Session, client: "Client", topic: str, *, letters_max: int, destination: str) -> None:
-    output = session.output
-    states = client.topics.get(topic).partition_states
-    total = min(letters_max, unhandled_count(states, progress_of(client, GROUP, topic)))
-    sent = failed = 0
-    topics: set[str] = set()
-    with output.progress(f"Retrying {topic}", total=total) as progress:
-        for retried in retry(client, topic, letters_max=letters_max, destination=destination):
-            progress.advance()
-            sent += retried.sent is not None
-            topics.add(retried.topic)
-            failed += retried.error is not None
-            _report(session, retried)
-    output.flush()
-    if not sent and not failed:
-        output.note(f"There is nothing to retry in {topic}.")
-    elif output.is_terminal and not output.is_json:
-        rows = [("sent back", Cell(counted(sent, "letter"), "good")), ("to", Cell(", ".join(sorted(topics)), "name"))]
-        output.show_views(Fields(rows))
-    else:
-        output.note(f"Sent {counted(sent, 'letter')} of {topic} back.")
-    if failed:
-        raise CommandError(f"{failed:,} of {counted(sent + failed, 'letter')} stayed in {topic}")
-
-
-def _report(session: Session, retried: Retried) -> None:
-    output = session.output
-    document: dict[str, object] = {"letter": retried.letter.message_id, "topic": retried.topic}
-    if retried.sent is not None:
-        document["messageId"] = retried.sent.message_id
-        if not output.is_json and not output.is_terminal:
-            output.put_text(f"{retried.letter.message_id}\t{retried.sent.message_id}\n")
-    if retried.error is not None:
-        failure = explain(retried.error) or ShownFailure(str(retried.error), ExitCode.FAILED)
-        document |= failure.document()
-        if not output.is_json:
-            output.complain(f"{retried.letter.message_id}: {failure.line()}")
-    if output.is_json:
-        output.show_item(document)
-
-
-def _show_letters(session: Session, letters: "list[StoredMessage]", *, empty: str, destination: str = "") -> None:
-    now_ms = session.now_ms()
-    rows: list[list[Cell | str]] = []
-    for letter in letters:
-        origin = Origin.of(letter)
-        rows.append(
-            [
-                Cell(letter.message_id, "muted"),
-                Cell(destination or origin.place(), "name"),
-                origin.group,
-                Cell(origin.attempts, "warning"),
-                ago_text(letter.append_time_ms, now_ms),
-                letter.key or "",
-                body_cell(letter),
-            ]
-        )
-    columns = [
-        Column("letter", may_wrap=False),
-        Column("to" if destination else "from"),
-        Column("group"),
-        Column("attempts", align="right"),
-        Column("died", may_wrap=False),
-        Column("key"),
-        Column("body"),
-    ]
-    session.output.show({"letters": letters}, Table(columns, rows, empty=empty))
 
 
 def _topic_row(topic: DeadLetterTopic, now_ms: int) -> list[Cell | str]:

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from acklog.command.arguments import DeadLetterTopicArgument
-from acklog.command.dead_letters import GROUP, require_dead_letter_topic
+from acklog.command.dead_letters import GROUP, ensure_group, require_dead_letter_topic
 from acklog.command.failures import CommandError
 from acklog.command.session import Session, session_of
 from acklog.command.times import ago_text
 from acklog.command.topic_names import complete_topics
 from acklog.command.views import Cell, Column, Fields, Table
 from acklog.command.words import counted
-from acklog.wire.limits import MAX_ATTEMPTS_MAX, REDRIVE_RATE_MAX
+from acklog.wire.limits import REDRIVE_RATE_MAX
 
 if TYPE_CHECKING:
     from acklog import Client
@@ -22,6 +22,16 @@ LOOK_S = 0.2
 """How often it is asked how far a job is."""
 
 JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="As acklog dlq redrive and jobs print it.")]
+DestinationOption = Annotated[
+    str | None,
+    typer.Option(
+        "--to",
+        metavar="TOPIC",
+        help="Send them there [where they came from].",
+        autocompletion=complete_topics,
+        show_default=False,
+    ),
+]
 ReaderOption = Annotated[
     str, typer.Option("--group", "-g", metavar="GROUP", help="Whose progress says which letters are handled.")
 ]
@@ -30,16 +40,7 @@ ReaderOption = Annotated[
 def redrive(
     context: typer.Context,
     topic: DeadLetterTopicArgument,
-    destination: Annotated[
-        str | None,
-        typer.Option(
-            "--to",
-            metavar="TOPIC",
-            help="Send them there [where they came from].",
-            autocompletion=complete_topics,
-            show_default=False,
-        ),
-    ] = None,
+    destination: DestinationOption = None,
     message_filter: Annotated[
         str | None,
         typer.Option("--filter", metavar="TEXT", help="Only letters that match, such as 'tag = \"red\"'."),
@@ -59,15 +60,15 @@ def redrive(
     with session.client() as client:
         require_dead_letter_topic(client, topic)
         if group == GROUP:
-            client.groups.create(GROUP, max_attempts=MAX_ATTEMPTS_MAX)
+            ensure_group(client)
         job = client.redrives.start(
             group, topic=topic, to=destination, filter=message_filter, message_ids=letters, rate_per_second=rate
         )
         if waits:
-            job = _watched(session, client, job)
+            job = watched(session, client, job, title=f"Sending back {topic}")
         else:
             session.output.note(f"It goes on by itself: acklog dlq jobs; acklog dlq cancel {job.job_id}")
-    _show(session, job)
+    show_job(session, job)
     if job.failed:
         raise CommandError(f"{counted(job.failed, 'letter')} stayed in {topic}")
 
@@ -108,12 +109,12 @@ def cancel(context: typer.Context, job_id: JobArgument, group: ReaderOption = GR
     """Have such a job begin nothing more."""
     session = session_of(context)
     with session.client() as client:
-        _show(session, client.redrives.cancel(group, job_id))
+        show_job(session, client.redrives.cancel(group, job_id))
 
 
-def _watched(session: Session, client: "Client", job: "RedriveJob") -> "RedriveJob":
+def watched(session: Session, client: "Client", job: "RedriveJob", *, title: str) -> "RedriveJob":
     """The job once it is over."""
-    with session.output.progress(f"Sending back {job.topic}", total=job.total) as progress:
+    with session.output.progress(title, total=job.total) as progress:
         progress.advance(job.moved + job.failed)
         while not job.is_finished:
             session.pause(LOOK_S)
@@ -122,7 +123,8 @@ def _watched(session: Session, client: "Client", job: "RedriveJob") -> "RedriveJ
     return job
 
 
-def _show(session: Session, job: "RedriveJob") -> None:
+def show_job(session: Session, job: "RedriveJob") -> None:
+    """What became of it, or how far it is."""
     rows: list[tuple[str, Cell | str]] = [
         ("job", Cell(job.job_id, "name")),
         ("state", job.state),
