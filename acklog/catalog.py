@@ -14,7 +14,8 @@ from acklog.wire.limits import REBALANCE_TIMEOUT_MS_DEFAULT, RETRY_JITTER, SESSI
 
 class TopicConfig(msgspec.Struct, rename="camel"):
     """`retention` is "time" or "untilAcked", `cleanup_policy` "delete", "compact" or "compact,delete"; -1 stands for no
-    limit. `ttl_ms` is how long messages are delivered that say nothing else; None: as long as they are kept."""
+    limit. `ttl_ms` is how long messages are delivered that say nothing else; None: as long as they are kept. Quotas
+    (`…_per_second`) are those of the whole cluster; None: none."""
 
     retention: str
     retention_ms: int
@@ -28,11 +29,14 @@ class TopicConfig(msgspec.Struct, rename="camel"):
     max_compaction_lag_ms: int = -1
     tombstone_retention_ms: int = 0
     ttl_ms: int | None = None
+    send_messages_per_second: int | None = None
+    send_bytes_per_second: int | None = None
+    send_requests_per_second: int | None = None
 
 
 class TopicChanges(TypedDict, total=False):
     """What of a topic's configuration is to be set; what is left out stays, or gets the server's default. An
-    update takes None for no `ttl_ms`."""
+    update takes None for no `ttl_ms` and for no quota."""
 
     retention: str
     retention_ms: int
@@ -46,6 +50,9 @@ class TopicChanges(TypedDict, total=False):
     max_compaction_lag_ms: int
     tombstone_retention_ms: int
     ttl_ms: int | None
+    send_messages_per_second: int | None
+    send_bytes_per_second: int | None
+    send_requests_per_second: int | None
 
 
 class Topic(msgspec.Struct, rename="camel"):
@@ -125,8 +132,8 @@ class TopicPage(msgspec.Struct):
 
 
 class GroupSettings(msgspec.Struct, rename="camel"):
-    """`fair_by` is "none" or "key"; a limit that is None is none. Timeouts and `assignor` are for exclusive groups;
-    `assignor` is "sticky", "range", "roundRobin" or "lag"; `on_missing_position` is "start" or "refuse",
+    """`fair_by` is "none" or "key"; a limit or quota that is None is none. Timeouts and `assignor` are for exclusive
+    groups; `assignor` is "sticky", "range", "roundRobin" or "lag"; `on_missing_position` is "start" or "refuse",
     `on_exhausted` "deadLetter" or "block", `on_expired` "skip" or "deadLetter". `filter` says which messages the group
     wants; None: all. `retry_delays_ms` None: the delay doubles from `retry_backoff_min_ms` to `retry_backoff_max_ms`;
     `retry_jitter` is the part of each delay that is left to chance."""
@@ -150,11 +157,14 @@ class GroupSettings(msgspec.Struct, rename="camel"):
     retry_delays_ms: list[int] | None = None
     retry_jitter: float = RETRY_JITTER
     on_expired: str = "skip"
+    receive_messages_per_second: int | None = None
+    receive_bytes_per_second: int | None = None
+    receive_requests_per_second: int | None = None
 
 
 class GroupChanges(TypedDict, total=False):
     """What of a group's settings is to be set; what is left out stays, or gets the server's default. An update takes
-    None for the default of `dead_letter_topic`, for no limit and for no filter."""
+    None for the default of `dead_letter_topic`, for no limit, no quota and no filter."""
 
     start_position: str
     visibility_ms: int
@@ -175,6 +185,9 @@ class GroupChanges(TypedDict, total=False):
     retry_delays_ms: list[int] | None
     retry_jitter: float
     on_expired: str
+    receive_messages_per_second: int | None
+    receive_bytes_per_second: int | None
+    receive_requests_per_second: int | None
 
 
 class Paused(msgspec.Struct, rename="camel"):

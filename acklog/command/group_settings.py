@@ -10,6 +10,7 @@ from acklog.command.group_pauses import paused_text
 from acklog.command.group_retries import backoff_text
 from acklog.command.group_sharing import in_flight_text
 from acklog.command.quantities import count_text, parse_duration_ms
+from acklog.command.quotas import group_quota_rows
 from acklog.command.times import ago_text, duration_text
 from acklog.command.views import Cell, Fields
 from acklog.wire.limits import IN_FLIGHT_MAX, MAX_ATTEMPTS_MAX
@@ -170,6 +171,7 @@ def settings_fields(group: "Group", now_ms: int) -> Fields:
             ("dead letters", _dead_letters(group)),
             ("expired", "to the dead letters" if settings.on_expired == "deadLetter" else "passed over"),
             ("in flight", in_flight_text(settings)),
+            *group_quota_rows(settings),
             *_of_mode(group),
             ("paused", paused_text(group, now_ms)),
             ("created", ago_text(group.created_at_ms, now_ms)),

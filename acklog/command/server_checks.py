@@ -11,6 +11,7 @@ from acklog.command.lag_figures import TopicLag, lags_of
 from acklog.command.letter_checks import letter_checks
 from acklog.command.log_ends import GONE
 from acklog.command.quantities import count_text, size_text
+from acklog.command.quota_check import quota_check
 from acklog.command.server_metrics import ServerMetrics
 from acklog.command.times import duration_text
 from acklog.wire.limits import PARTITIONS_MAX
@@ -184,6 +185,7 @@ class ServerChecks:
         yield _disk(metrics)
         yield _limits(metrics)
         yield _refusals(metrics)
+        yield quota_check(metrics)
         cut_bytes = metrics.value("acklog_recovery_cut_bytes") or 0
         if cut_bytes:
             yield ok("last start", f"it cut {size_text(int(cut_bytes))} that no append had completed")

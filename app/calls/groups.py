@@ -135,6 +135,10 @@ class GroupSettingsFields(msgspec.Struct, forbid_unknown_fields=True, rename="ca
         PerSecond | UnsetType | None,
         Meta(description="a quota: bytes of bodies per second that the group may be given, by all gateways together"),
     ] = UNSET
+    receive_requests_per_second: Annotated[
+        PerSecond | UnsetType | None,
+        Meta(description="a quota: receives per second of the group, by all gateways together"),
+    ] = UNSET
 
     def applied_to(self, settings: GroupSettings) -> GroupSettings:
         """Raises ServerError INVALID_FIELD, INVALID_NAME."""

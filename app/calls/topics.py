@@ -90,6 +90,10 @@ class TopicConfigFields(msgspec.Struct, forbid_unknown_fields=True, rename="came
         PerSecond | UnsetType | None,
         Meta(description="a quota: bytes of bodies per second that may be sent to the topic, all gateways together"),
     ] = UNSET
+    send_requests_per_second: Annotated[
+        PerSecond | UnsetType | None,
+        Meta(description="a quota: requests per second that may send to the topic, all gateways together"),
+    ] = UNSET
 
     def applied_to(self, config: TopicConfig, *, defaults: TopicConfig) -> TopicConfig:
         return applied(self, config, defaults=defaults)

@@ -38,12 +38,7 @@ class _Limit(NamedTuple):
 
 def is_send_limited(topic: Topic, principal: Principal) -> bool:
     """Asked with every send."""
-    config = topic.config
-    return (
-        config.send_messages_per_second is not None
-        or config.send_bytes_per_second is not None
-        or principal.quotas is not None
-    )
+    return topic.config.has_quotas or principal.quotas is not None
 
 
 class QuotaService:
@@ -139,6 +134,7 @@ def _of_send(topic: Topic, principal: Principal) -> list[_Limit]:
     found = [
         (config.send_messages_per_second, "sendMessagesPerSecond", _Measure.MESSAGES),
         (config.send_bytes_per_second, "sendBytesPerSecond", _Measure.BYTES),
+        (config.send_requests_per_second, "sendRequestsPerSecond", _Measure.REQUESTS),
     ]
     limits = [
         _Limit(quota_of("topic", topic.id, topic.name, setting, per_second), claimant, measure)
@@ -154,6 +150,7 @@ def _of_receive(group: Group, principal: Principal, consumer: str) -> list[_Limi
     found = [
         (settings.receive_messages_per_second, "receiveMessagesPerSecond", _Measure.MESSAGES),
         (settings.receive_bytes_per_second, "receiveBytesPerSecond", _Measure.BYTES),
+        (settings.receive_requests_per_second, "receiveRequestsPerSecond", _Measure.REQUESTS),
     ]
     limits = [
         _Limit(quota_of("group", group.id, group.name, setting, per_second), claimant, measure)

@@ -48,7 +48,7 @@ def needed_by_topic(config: TopicConfig) -> int:
     needed = [PROTOCOL_OF_COMPACTION if config.is_compacted else ANY_PROTOCOL]
     if config.ttl_ms is not None:
         needed.append(PROTOCOL_OF_TTL)
-    if config.send_messages_per_second is not None or config.send_bytes_per_second is not None:
+    if config.has_quotas:
         needed.append(PROTOCOL_OF_QUOTAS)
     return max(needed)
 
@@ -63,7 +63,7 @@ def needed_by_group(mode: GroupMode, settings: GroupSettings) -> int:
         needed.append(PROTOCOL_OF_FILTERS)
     if settings.on_expired is not Expired.SKIP:
         needed.append(PROTOCOL_OF_TTL)
-    if settings.receive_messages_per_second is not None or settings.receive_bytes_per_second is not None:
+    if settings.has_quotas:
         needed.append(PROTOCOL_OF_QUOTAS)
     return max(needed)
 

@@ -82,6 +82,15 @@ class TopicConfig(msgspec.Struct, frozen=True, rename="camel"):
     ttl_ms: int | None = None
     send_messages_per_second: int | None = None
     send_bytes_per_second: int | None = None
+    send_requests_per_second: int | None = None
+
+    @property
+    def has_quotas(self) -> bool:
+        return (
+            self.send_messages_per_second is not None
+            or self.send_bytes_per_second is not None
+            or self.send_requests_per_second is not None
+        )
 
     @property
     def is_compacted(self) -> bool:
@@ -246,6 +255,15 @@ class GroupSettings(msgspec.Struct, frozen=True, rename="camel"):
     on_expired: Expired = Expired.SKIP
     receive_messages_per_second: int | None = None
     receive_bytes_per_second: int | None = None
+    receive_requests_per_second: int | None = None
+
+    @property
+    def has_quotas(self) -> bool:
+        return (
+            self.receive_messages_per_second is not None
+            or self.receive_bytes_per_second is not None
+            or self.receive_requests_per_second is not None
+        )
 
 
 class Pause(msgspec.Struct, frozen=True, rename="camel"):

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class QuotaSettings:
-    burst_ms: int = 250
-    """What nobody used is kept for so long, for a burst; at least one unit is."""
+    burst_ms: int = 1_000
+    """What nobody used is kept for so long, for a burst: who was idle may do a second's worth at once. At least one
+    unit is kept."""
 
     claim_idle_ms: int = 2_000
     """A claim that was not heard of for so long is none any more."""

@@ -150,6 +150,18 @@ class TestTopics:
         assert refused.exit_code == 5
         assert f"Did you mean: {name}-invoices" in refused.stderr
 
+    def test_quotas(self, acklog: Acklog, name: str) -> None:
+        options = ["--quota-messages", "500", "--quota-bytes", "10MiB", "--quota-requests", "50"]
+        created = acklog("topics", "create", name, *options)
+        assert "quota         500 messages, 10 MiB, 50 requests per second\n" in created.stdout
+        changed = acklog("topics", "update", name, "--quota-bytes", "unlimited", "--json").document["config"]
+        assert (changed["sendMessagesPerSecond"], changed["sendBytesPerSecond"]) == (500, None)
+        assert acklog("topics", "update", name, "--quota-messages", "0").exit_code == 2
+        group = acklog("groups", "create", name, "--quota-messages", "5", "--quota-bytes", "1kB")
+        assert "quota         5 messages, 1000 B per second\n" in group.stdout
+        settings = acklog("groups", "update", name, "--quota-requests", "9", "--json").document["settings"]
+        assert (settings["receiveMessagesPerSecond"], settings["receiveRequestsPerSecond"]) == (5, 9)
+
     def test_a_delete_has_to_be_confirmed(self, acklog: Acklog, server: ServerProcess, name: str) -> None:
         fill(server, name)
         unasked = acklog("topics", "delete", name)

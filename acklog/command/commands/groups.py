@@ -38,6 +38,7 @@ from acklog.command.group_settings import (
 from acklog.command.group_sharing import FairByOption, PerConsumerOption, PerKeyOption, sharing_changes
 from acklog.command.lag_figures import TopicLag, lags_of
 from acklog.command.lag_view import lag_table
+from acklog.command.quotas import QuotaBytesOption, QuotaMessagesOption, QuotaRequestsOption, group_quota_changes
 from acklog.command.session import session_of
 from acklog.command.times import ago_text, duration_text
 from acklog.command.topic_names import complete_groups
@@ -134,6 +135,9 @@ def create(
     assignor: AssignorOption = None,
     message_filter: FilterOption = None,
     on_expired: OnExpiredOption = None,
+    quota_messages: QuotaMessagesOption = None,
+    quota_bytes: QuotaBytesOption = None,
+    quota_requests: QuotaRequestsOption = None,
 ) -> None:
     """Create a group. One that is there already with these settings is fine."""
     from acklog.errors import GroupExists
@@ -145,7 +149,7 @@ def create(
     changes |= retry_changes(backoff_min, backoff_max, retry_delays, retry_jitter)
     changes |= sharing_changes(max_in_flight_per_consumer, max_in_flight_per_key, fair_by)
     changes |= member_changes(session_timeout, rebalance_timeout, assignor) | filter_changes(message_filter)
-    changes |= expiry_changes(on_expired)
+    changes |= expiry_changes(on_expired) | group_quota_changes(quota_messages, quota_bytes, quota_requests)
     with session.client() as client:
         is_there = _is_there(client, group)
         try:
@@ -181,6 +185,9 @@ def update(
     assignor: AssignorOption = None,
     message_filter: FilterOption = None,
     on_expired: OnExpiredOption = None,
+    quota_messages: QuotaMessagesOption = None,
+    quota_bytes: QuotaBytesOption = None,
+    quota_requests: QuotaRequestsOption = None,
 ) -> None:
     """Change settings of a group. What is not named stays."""
     session = session_of(context)
@@ -188,7 +195,7 @@ def update(
     changes |= retry_changes(backoff_min, backoff_max, retry_delays, retry_jitter)
     changes |= sharing_changes(max_in_flight_per_consumer, max_in_flight_per_key, fair_by)
     changes |= member_changes(session_timeout, rebalance_timeout, assignor) | filter_changes(message_filter)
-    changes |= expiry_changes(on_expired)
+    changes |= expiry_changes(on_expired) | group_quota_changes(quota_messages, quota_bytes, quota_requests)
     if not changes:
         raise UsageError("nothing is to be changed", hint="Name a setting, such as --visibility 5m.")
     with session.client() as client:

@@ -10,6 +10,13 @@ from acklog.command.confirmation import confirm
 from acklog.command.failures import CommandError, UsageError
 from acklog.command.partition_view import partition_table
 from acklog.command.quantities import count_text, limit_text, parse_duration_ms, parse_size_bytes, size_text
+from acklog.command.quotas import (
+    QuotaBytesOption,
+    QuotaMessagesOption,
+    QuotaRequestsOption,
+    topic_quota_changes,
+    topic_quota_rows,
+)
 from acklog.command.session import Session, session_of
 from acklog.command.times import ago_text
 from acklog.command.topic_compaction import (
@@ -149,12 +156,16 @@ def create(
     max_compaction_lag: MaxCompactionLagOption = None,
     tombstone_retention: TombstoneRetentionOption = None,
     ttl: TtlOption = None,
+    quota_messages: QuotaMessagesOption = None,
+    quota_bytes: QuotaBytesOption = None,
+    quota_requests: QuotaRequestsOption = None,
 ) -> None:
     """Create a topic. One that is there already with these settings is fine."""
     from acklog.errors import TopicExists
 
     session = session_of(context)
     changes = _changes(retention, retention_size, retention_mode, segment_size, dedup_window, ttl)
+    changes |= topic_quota_changes(quota_messages, quota_bytes, quota_requests)
     _add_replication(changes, min_in_sync, max_replica_lag)
     add_compaction(changes, cleanup_policy, min_compaction_lag, max_compaction_lag, tombstone_retention)
     with session.client() as client:
@@ -190,6 +201,9 @@ def update(
     max_compaction_lag: MaxCompactionLagOption = None,
     tombstone_retention: TombstoneRetentionOption = None,
     ttl: TtlOption = None,
+    quota_messages: QuotaMessagesOption = None,
+    quota_bytes: QuotaBytesOption = None,
+    quota_requests: QuotaRequestsOption = None,
     yes: DataLossOption = False,
 ) -> None:
     """Change settings of a topic. What is not named stays."""
@@ -197,6 +211,7 @@ def update(
 
     session = session_of(context)
     changes = _changes(retention, retention_size, retention_mode, segment_size, dedup_window, ttl)
+    changes |= topic_quota_changes(quota_messages, quota_bytes, quota_requests)
     _add_replication(changes, min_in_sync, max_replica_lag)
     add_compaction(changes, cleanup_policy, min_compaction_lag, max_compaction_lag, tombstone_retention)
     if partitions is None and replicas is None and not changes:
@@ -300,7 +315,7 @@ def _fields(session: Session, topic: "TopicDescription") -> Fields:
         rows.append(("delivered for", limit_text(config.ttl_ms)))
     if config.retention != "time":
         rows.append(("retention", config.retention))
-    rows += compaction_rows(config)
+    rows += [*compaction_rows(config), *topic_quota_rows(config)]
     troubled = sum(state.problem is not None for state in topic.partition_states)
     if troubled:
         rows.append(("problems", Cell(f"{count_text(troubled, 'partition')} cannot be served", "bad")))

@@ -56,6 +56,11 @@ class QuotaAccount:
         claim.wanted += units
         claim.used_ms = now_ms
 
+    def insist(self, claimant: str, now_ms: int) -> None:
+        """Somebody waits for room: the next ask is for a unit at least, or its answer would say nothing to them."""
+        claim = self._claim(claimant, now_ms)
+        claim.wanted = max(claim.wanted, 1.0)
+
     def take(self, claimant: str, units: float, now_ms: int) -> None:
         self._claim(claimant, now_ms).balance -= units
 
@@ -93,6 +98,11 @@ class QuotaAccount:
                 claim.per_second = grant.per_second
                 claim.is_short = grant.units < claim.ordered * _ENOUGH
                 claim.is_told, claim.flowed_ms = True, now_ms
+
+    def unanswered(self) -> None:
+        """What was asked for last nobody answered, so it is asked for again."""
+        for claim in self._claims.values():
+            claim.wanted = max(claim.wanted, claim.ordered)
 
     def go_on_alone(self, now_ms: int) -> None:
         """Nobody says what may be done: what was given last per second goes on to come, and a stranger's share for who

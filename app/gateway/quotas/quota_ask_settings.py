@@ -17,7 +17,7 @@ class QuotaAskSettings:
     stranger_percent: int = 10
     """What a gateway takes of a quota that it never heard about, until somebody answers."""
 
-    alone_burst_ms: int = 250
+    alone_burst_ms: int = 1_000
     """How much of that it keeps for later."""
 
     claim_idle_ms: int = 2_000

@@ -75,6 +75,7 @@ class QuotaBook:
         while (short := self._first_without_room(charges, now_ms)) is not None:
             account = self._account(short.quota)
             if not account.is_used_up(short.claimant, now_ms):
+                account.insist(short.claimant, now_ms)
                 self._ask_for([account])
             if account.is_used_up(short.claimant, now_ms):
                 self._metrics.count_quota_refusal(short.quota.name)
@@ -174,8 +175,7 @@ class QuotaBook:
 
     def _begin_asking(self, owner: int, accounts: list[QuotaAccount]) -> None:
         asks = [QuotaAsk(each.quota.key, each.quota.per_second, each.wants()) for each in accounts]
-        task = self._asking[owner] = asyncio.get_running_loop().create_task(self._ask(owner, asks, accounts))
-        task.add_done_callback(lambda _task: self._asking.pop(owner))
+        self._asking[owner] = asyncio.get_running_loop().create_task(self._ask(owner, asks, accounts))
         for account in accounts:  # behind those that were not asked for this time
             self._accounts.move_to_end(account.quota.key)
 
@@ -184,7 +184,11 @@ class QuotaBook:
             async with asyncio.timeout(self._settings.alone_after_ms / 1000):
                 response = await self._nodes.client(owner).quota_shares(QuotaSharesRequest(self._name, asks))
         except (ServerError, TimeoutError):
+            for account in accounts:
+                account.unanswered()
             return  # the next round asks again, or another one
+        finally:
+            del self._asking[owner]  # before anybody hears the answer: who wants more asks at once
         now_ms = self._clock.monotonic_ms()
         self._heard_ms[owner] = now_ms
         for account, grants in zip(accounts, response.grants, strict=False):

@@ -135,6 +135,29 @@ class TestServer:
         assert found["version"].finding == "1.2.3"
         assert found["limits"].finding == "the fullest is journal_files_max, 50% used"
 
+    def test_quotas_that_refuse_are_named(self) -> None:
+        quiet = 'acklog_quota_used_total{quota="group/mail/receiveMessagesPerSecond"} 9.0\n'
+        assert diagnose(FakeServer(metrics=HEALTHY + quiet))["quotas"].finding == (
+            "1 in use, none refused anything since the start"
+        )
+        figures = (
+            'acklog_quota_refused_total{quota="group/mail/receiveMessagesPerSecond"} 3.0\n'
+            'acklog_quota_refused_total{quota="topic/orders/sendMessagesPerSecond"} 1200.0\n'
+        )
+        found = diagnose(FakeServer(metrics=HEALTHY + quiet + figures))["quotas"]
+        assert found.outcome is CheckOutcome.WARN
+        assert found.finding == (
+            "requests refused since the start by topic/orders/sendMessagesPerSecond (1,200), "
+            "group/mail/receiveMessagesPerSecond (3)"
+        )
+        assert "acklog topics update orders" in found.advice
+
+    @pytest.mark.parametrize("quota", ["group/mail/receiveRequestsPerSecond", "token/shop/requestsPerSecond"])
+    def test_what_to_do_about_a_quota_goes_by_whose_it_is(self, quota: str) -> None:
+        found = diagnose(FakeServer(metrics=f'{HEALTHY}acklog_quota_refused_total{{quota="{quota}"}} 1.0\n'))["quotas"]
+        assert ("acklog groups update mail" in found.advice) == quota.startswith("group")
+        assert ("tokens file" in found.advice) == quota.startswith("token")
+
     def test_nobody_there(self) -> None:
         found = diagnose(FakeServer(health=ConnectionFailed("refused")))
         assert (found["reachable"].outcome, list(found)) == (CheckOutcome.FAIL, ["reachable", "server"])

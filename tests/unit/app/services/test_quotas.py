@@ -1,5 +1,6 @@
 """Quotas over HTTP: what is refused says which quota and when to come back, and nothing of it is done (rule R38)."""
 
+import asyncio
 from typing import Any
 
 import httpx2
@@ -25,6 +26,26 @@ async def test_beyond_a_topics_quota_nothing_is_stored(client: httpx2.AsyncClien
     assert 'acklog_quota_refused_total{quota="topic/orders/sendMessagesPerSecond"} 1.0' in metrics
 
 
+async def test_requests_are_counted_whatever_they_hold(client: httpx2.AsyncClient, world: MemoryWorld) -> None:
+    assert (await client.put("/topics/orders", json={"config": {"sendRequestsPerSecond": 2}})).status_code == 201
+    batch = {"queue": "orders", "messages": [{"body": each} for each in range(50)]}
+    found = [(await client.post("/messages", json=batch)).status_code for _ in range(3)]
+    assert found == [201, 201, 429]
+    assert (await client.put("/groups/g", json={"settings": {"receiveRequestsPerSecond": 2}})).status_code == 201
+    receives = [await client.get("/messages?queue=orders&group=g&max=1") for _ in range(3)]
+    assert [each.status_code for each in receives] == [200, 200, 429]
+    assert receives[2].headers["acklog-quota"] == "group/g/receiveRequestsPerSecond"
+
+
+@pytest.mark.parametrize("per_second", [1, 5, 40])
+async def test_a_seconds_worth_goes_through_at_once(
+    client: httpx2.AsyncClient, world: MemoryWorld, per_second: int
+) -> None:
+    await client.put("/topics/orders", json={"config": {"sendMessagesPerSecond": per_second}})
+    sends = [client.post("/messages", json={"queue": "orders", "body": each}) for each in range(per_second + 3)]
+    assert sorted(each.status_code for each in await asyncio.gather(*sends)) == [201] * per_second + [429] * 3
+
+
 async def test_without_a_quota_nobody_is_asked(client: httpx2.AsyncClient, world: MemoryWorld) -> None:
     await world.topic()
     for _ in range(3):
@@ -38,8 +59,10 @@ async def test_without_a_quota_nobody_is_asked(client: httpx2.AsyncClient, world
     [
         ("/topics/orders", "config", "sendMessagesPerSecond"),
         ("/topics/orders", "config", "sendBytesPerSecond"),
+        ("/topics/orders", "config", "sendRequestsPerSecond"),
         ("/groups/workers", "settings", "receiveMessagesPerSecond"),
         ("/groups/workers", "settings", "receiveBytesPerSecond"),
+        ("/groups/workers", "settings", "receiveRequestsPerSecond"),
     ],
 )
 async def test_what_is_no_quota(
