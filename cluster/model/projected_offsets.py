@@ -14,7 +14,17 @@ class ProjectedPartition(msgspec.Struct, frozen=True, rename="camel"):
     generation: int = -1
 
 
-class ProjectedOffsets(msgspec.Struct, frozen=True, rename="camel"):
-    """The value of one (group, topic). Keys are partition numbers as text, as JSON wants them."""
+class FirstContact(msgspec.Struct, frozen=True, rename="camel"):
+    """When a group began to read a topic, by the wall clock of the node that it came to, and how many partitions the
+    topic had then: what is in a later one came after."""
+
+    at_ms: int
+    partitions: int
+
+
+class ProjectedOffsets(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The value of one (group, topic). Keys are partition numbers as text, as JSON wants them. `first_contact` is that
+    of a group that begins with the latest; earlier versions know none."""
 
     partitions: dict[str, ProjectedPartition]
+    first_contact: FirstContact | None = None

@@ -8,6 +8,7 @@ from cluster.errors import ServerError
 from cluster.metadata.metadata_view import MetadataView
 from cluster.model.projected_offsets import ProjectedPartition
 from cluster.model.values import Group
+from storage.node.first_contacts import FirstContacts
 from storage.node.metadata_lag import wait_for_metadata
 from storage.node.offset_projection import OffsetProjection
 from storage.node.replicas.led_partition import Partition
@@ -22,6 +23,7 @@ class GroupStarts:
         self,
         replicas: Replicas,
         projection: OffsetProjection,
+        contacts: FirstContacts,
         metadata: MetadataView,
         partition: Callable[[str, int], Awaitable[Partition]],
         *,
@@ -29,6 +31,7 @@ class GroupStarts:
     ) -> None:
         self._replicas = replicas
         self._projection = projection
+        self.contacts = contacts
         self._metadata = metadata
         self._partition = partition
         self._metadata_lag_ms_max = metadata_lag_ms_max
@@ -68,12 +71,10 @@ class GroupStarts:
         )
         if topic is None:
             raise ServerError(ProblemCode.TOPIC_NOT_FOUND, "There is no topic with this id.", field="queue")
-        opened = [await self._partition(topic_id, number) for number in self._replicas.numbers_to_lead(topic_id)]
-        projected = await self._projection.read(group.id, topic_id) if opened else {}
-        since_ms = self.reads_since(group, topic_id)
-        await asyncio.gather(*(each.start_group(group, projected.get(each.number), since_ms) for each in opened))
-
-    def reads_since(self, group: Group, topic_id: str) -> int | None:
-        """When the group was made, if it reads the topic already; None before its first contact."""
-        partitions = self._replicas.held.of_topic(topic_id).values()
-        return group.created_at_ms if any(partition.groups.knows(group.id) for partition in partitions) else None
+        led = [await self._partition(topic_id, number) for number in self._replicas.numbers_to_lead(topic_id)]
+        new = [partition for partition in led if not partition.groups.knows(group.id)]
+        if not new:
+            return
+        contact = await self.contacts.meet(group, topic)
+        projected = await self._projection.read(group.id, topic_id)
+        await asyncio.gather(*(each.start_group(group, projected.get(each.number), contact) for each in new))

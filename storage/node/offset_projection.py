@@ -11,7 +11,7 @@ import msgspec
 import structlog
 
 from cluster.model import keys
-from cluster.model.projected_offsets import ProjectedOffsets, ProjectedPartition
+from cluster.model.projected_offsets import FirstContact, ProjectedOffsets, ProjectedPartition
 from cluster.ports.clock import Clock
 from cluster.ports.coordination import Compare, CompareTarget, CoordinationError, CoordinationStore, Put
 from storage.node.replicas.led_partition import Partition
@@ -43,6 +43,17 @@ class OffsetProjection:
             return {}
         value = msgspec.json.decode(item.value, type=ProjectedOffsets)
         return {int(number): projected for number, projected in value.partitions.items()}
+
+    async def known(self, group_id: str, topic_id: str) -> ProjectedOffsets | None:
+        """None: the group has not read the topic yet. Raises CoordinationError where the store cannot say."""
+        item = await self._store.get(keys.offsets(group_id, topic_id))
+        return None if item is None else msgspec.json.decode(item.value, type=ProjectedOffsets)
+
+    async def note_first_contact(self, group_id: str, topic_id: str, contact: FirstContact) -> bool:
+        """Durable on return. False: another node has noted one meanwhile. Raises CoordinationError."""
+        key = keys.offsets(group_id, topic_id)
+        put = Put(key, msgspec.json.encode(ProjectedOffsets({}, contact)))
+        return (await self._store.transact([Compare(key, CompareTarget.MOD_REVISION, 0)], [put])).succeeded
 
     def forget_topic(self, topic_id: str) -> None:
         self._written = {key: value for key, value in self._written.items() if key[1] != topic_id}
@@ -93,14 +104,14 @@ class OffsetProjection:
         key = keys.offsets(group_id, topic_id)
         for _ in range(CONFLICT_RETRIES):
             item = await self._store.get(key)
-            known = msgspec.json.decode(item.value, type=ProjectedOffsets).partitions if item is not None else {}
-            merged = dict(known)
+            known = msgspec.json.decode(item.value, type=ProjectedOffsets) if item is not None else ProjectedOffsets({})
+            merged = dict(known.partitions)
             for number, mine in projected.items():
-                theirs = known.get(str(number))
+                theirs = merged.get(str(number))
                 if theirs is None or (mine.leader_epoch, mine.version) >= (theirs.leader_epoch, theirs.version):
                     merged[str(number)] = mine
             compare = Compare(key, CompareTarget.MOD_REVISION, item.mod_revision if item is not None else 0)
-            put = Put(key, msgspec.json.encode(ProjectedOffsets(merged)))
+            put = Put(key, msgspec.json.encode(ProjectedOffsets(merged, known.first_contact)))
             if (await self._store.transact([compare], [put])).succeeded:
                 written = self._written.setdefault((group_id, topic_id), {})
                 for number, mine in projected.items():

@@ -47,10 +47,12 @@ class PositionCalls:
             if request.dry_run:
                 return SeekResponse(target, target)
             known = ProjectedPartition(target, 0, partition.host.leader_epoch, 0)
-        since_ms = self._starts.reads_since(group, request.topic_id)
+        topic = partition.host.topic
+        contacts = self._starts.contacts
+        contact = await (contacts.earlier if request.dry_run else contacts.meet)(group, topic)
         if not request.dry_run:
-            await partition.start_group(group, known, since_ms)
-        previous = await partition.position_of(group, known, since_ms)
+            await partition.start_group(group, known, contact)
+        previous = await partition.position_of(group, known, contact)
         offset = _moved(partition, previous, request.value) if is_relative else target
         if request.dry_run:
             return SeekResponse(offset, previous)

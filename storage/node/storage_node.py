@@ -11,6 +11,7 @@ from storage.log.high_watermarks import HighWatermarks
 from storage.log.store import LogStore
 from storage.node.blocked_calls import BlockedCalls
 from storage.node.deletion_calls import DeletionCalls
+from storage.node.first_contacts import FirstContacts
 from storage.node.group_coordinators import GroupCoordinators
 from storage.node.group_starts import GroupStarts
 from storage.node.groups.mapping_passages import MappingPassages
@@ -112,6 +113,7 @@ class StorageNode:
         self._starts = GroupStarts(
             self._replicas,
             self._projection,
+            FirstContacts(self._projection, self._replicas.held, ports.clock),
             ports.metadata,
             self._partition,
             metadata_lag_ms_max=settings.metadata_lag_ms_max,

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from acklog.wire.problems import ProblemCode
 from cluster.errors import ServerError
+from cluster.model.projected_offsets import FirstContact
 from cluster.model.values import Group, MissingPosition, StartPosition
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
@@ -99,34 +100,34 @@ class PartitionGroups:
         """Whether the group has had its first contact with the partition."""
         return self._state.group(group_id) is not None
 
-    async def start(self, group: Group, projected_offset: int | None, since_ms: int | None = None) -> None:
+    async def start(self, group: Group, projected_offset: int | None, contact: FirstContact | None = None) -> None:
         """Give the group its start position here, durably, unless it has one.
 
         `projected_offset` is what the offset store knows: a partition that lost its delivery state goes on from there.
-        `since_ms` says that the group reads the topic's other partitions already: this one is new (the topic has
-        grown) or was missed, so a group at `latest` starts with what was appended since then, or it would lose that.
+        `contact` says that the group reads the topic's other partitions already: this one is new (the topic has grown;
+        as KIP-842) or was missed, so a group at `latest` starts with what was appended since, or it would lose that.
         """
         while self._state.group(group.id) is None:
             starting = self._starting.get(group.id)
             if starting is None:
-                await self._start(group, projected_offset, since_ms)
+                await self._start(group, projected_offset, contact)
                 return
             await asyncio.shield(starting)
 
-    async def position(self, group: Group, projected_offset: int | None, since_ms: int | None) -> int:
+    async def position(self, group: Group, projected_offset: int | None, contact: FirstContact | None) -> int:
         """How far the group is; where `start` would have it begin, if it has not. Raises ServerError as that does."""
         state = self._state.group(group.id)
         if state is not None:
             return state.progress
         self._check_group_limit()
-        return self._within_log(await self._start_offset(group, projected_offset, since_ms))
+        return self._within_log(await self._start_offset(group, projected_offset, contact))
 
-    async def _start(self, group: Group, projected_offset: int | None, since_ms: int | None) -> None:
+    async def _start(self, group: Group, projected_offset: int | None, contact: FirstContact | None) -> None:
         """Whoever waits fails as this does; or begins anew, where this was only given up."""
         self._starting[group.id] = starting = asyncio.get_running_loop().create_future()
         try:
             self._check_group_limit()
-            offset = await self._start_offset(group, projected_offset, since_ms)
+            offset = await self._start_offset(group, projected_offset, contact)
             within = self._within_log(offset)
             (logger.info if within == offset else logger.warning)(
                 "group_started" if within == offset else "group_position_out_of_range",
@@ -147,17 +148,19 @@ class PartitionGroups:
             if not starting.done():
                 starting.set_result(None)
 
-    async def _start_offset(self, group: Group, projected_offset: int | None, since_ms: int | None) -> int:
+    async def _start_offset(self, group: Group, projected_offset: int | None, contact: FirstContact | None) -> int:
         start = self._host.readable_start
         if projected_offset is not None:
             return projected_offset
-        if group.settings.on_missing_position is MissingPosition.REFUSE and (since_ms is None or start):
+        if group.settings.on_missing_position is MissingPosition.REFUSE and (contact is None or start):
             raise self._no_position()  # of a new partition of a topic that it reads nothing can have been missed
         if group.settings.start_position is StartPosition.EARLIEST:
             return start
-        if since_ms is not None:
-            return await self._host.log.offset_at_time(since_ms)
-        return self._host.readable_end
+        if contact is None:
+            return self._host.readable_end
+        if self._host.partition >= contact.partitions:
+            return start
+        return await self._host.log.offset_at_time(contact.at_ms)
 
     def _within_log(self, offset: int) -> int:
         return min(max(offset, self._host.readable_start), self._host.readable_end)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from cluster.errors import ServerError
-from cluster.model.projected_offsets import ProjectedPartition
+from cluster.model.projected_offsets import FirstContact, ProjectedPartition
 from cluster.model.values import Group
 from storage.log.log_table import LogKind
 from storage.node.groups.cut_log import put_groups_back
@@ -53,13 +53,17 @@ class Partition:
     def number(self) -> int:
         return self.host.partition
 
-    async def start_group(self, group: Group, projected: ProjectedPartition | None, since_ms: int | None) -> None:
+    async def start_group(
+        self, group: Group, projected: ProjectedPartition | None, contact: FirstContact | None
+    ) -> None:
         """As `PartitionGroups.start`, from what is sure of a projection."""
-        await self.groups.start(group, self._sure_offset(projected), since_ms)
+        await self.groups.start(group, self._sure_offset(projected), contact)
 
-    async def position_of(self, group: Group, projected: ProjectedPartition | None, since_ms: int | None) -> int:
+    async def position_of(
+        self, group: Group, projected: ProjectedPartition | None, contact: FirstContact | None
+    ) -> int:
         """As `PartitionGroups.position`: what `start_group` would begin with, and nothing is begun."""
-        return await self.groups.position(group, self._sure_offset(projected), since_ms)
+        return await self.groups.position(group, self._sure_offset(projected), contact)
 
     def _sure_offset(self, projected: ProjectedPartition | None) -> int | None:
         """What was projected under a leader of which something was cut away counts no further than that leader's part
