@@ -161,9 +161,13 @@ class TopicReaders:
         self._claiming.setdefault(place[1], {}).setdefault(waiter.group_id, {})[waiter] = place
 
     def leave_at(self, place: Place, waiter: ClaimingReceive) -> None:
-        groups = self._claiming[place[1]]
-        del groups[waiter.group_id][waiter]
-        if not groups[waiter.group_id]:
+        """Where the topic was deleted meanwhile, its readers are others than those that were joined."""
+        groups = self._claiming.get(place[1], {})
+        waiting = groups.get(waiter.group_id, {})
+        if waiter not in waiting:
+            return
+        del waiting[waiter]
+        if not waiting:
             del groups[waiter.group_id]
         if not groups:
             del self._claiming[place[1]]

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from storage.node.groups.waiting import GroupReader, TopicReaders, WaitingReceive
+from storage.node.groups.waiting import ClaimingReceive, GroupReader, TopicReaders, WaitingReceive
 
 
 async def test_a_waiter_returns_when_woken() -> None:
@@ -165,3 +165,15 @@ def test_when_everybody_was_woken_whoever_comes_first_looks_at_everything() -> N
     reader.leave(first)
     reader.join(WaitingReceive(), range(2))
     assert list(reader.ready) == [0, 1]
+
+
+def test_who_waited_in_a_topic_that_was_deleted_leaves_others_alone() -> None:
+    """The topic's readers were forgotten with it; whoever comes meanwhile has new ones."""
+    topic = TopicReaders()
+    gone, present = ClaimingReceive("g1", [("t", 0)]), ClaimingReceive("g1", [("t", 0)])
+    topic.leave_at(("t", 0), gone)
+    topic.join_at(("t", 0), present)
+    topic.leave_at(("t", 0), gone)
+    present.take()
+    topic.note("g1", 0)
+    assert present.is_woken
