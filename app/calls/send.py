@@ -44,6 +44,8 @@ class Produce(msgspec.Struct):
     """Some message is to be seen later; as soon as somebody has looked."""
     has_ttl: bool = False
     """Some message lives for some time only; likewise."""
+    has_choices: bool = False
+    """Some message names its partition; likewise."""
 
     def plain_keys(self) -> list[str | None] | None:
         """None where some message is not plain."""

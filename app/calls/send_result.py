@@ -56,6 +56,14 @@ class SendResult:
     def fail(self, indexes: Iterable[int], fault: ServerError) -> None:
         self.faults.update(dict.fromkeys(indexes, fault.with_traceback(None)))  # whose frames hold this result
 
+    def replace(self, indexes: Iterable[int], anew: "SendResult") -> None:
+        """What became of these messages is in `anew`."""
+        for index in indexes:
+            del self.faults[index]
+        self.runs += anew.runs
+        self.scheduled += anew.scheduled
+        self.faults.update(anew.faults)
+
     @property
     def first_fault(self) -> ServerError:
         return self.faults[min(self.faults)]

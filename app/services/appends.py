@@ -9,7 +9,7 @@ from acklog.wire.problems import ProblemCode
 from app.calls.send import Records
 from app.gateway.batching.batch_numbers import NO_NUMBER, BatchNumber, BatchNumbers
 from app.gateway.batching.coalescer import ANY_PARTITION, Destination
-from app.gateway.batching.flight import Flight
+from app.gateway.batching.flight import Flight, MappingOverError
 from app.gateway.routing import PartitionLeaders, Try
 from cluster.errors import ServerError
 from storage.rpc.messages import ANY_MAPPING, ProduceRequest, ProduceResponse
@@ -53,7 +53,7 @@ class Appends(Protocol):
         call: AppendCall = seen_at_once,
     ) -> ProduceResponse:
         """`mapping` and `producer` as in ProduceRequest. Raises ServerError: OUTCOME_UNKNOWN if the batch may be
-        stored, else why it is not."""
+        stored, else why it is not; MappingOverError where another partition would take it."""
         ...
 
     def begin(self, flight: Flight) -> None:
@@ -130,7 +130,7 @@ class NumberedAppends:
         try:
             return await self._leaders.change(topic_id, partition, append, deadline_ms=deadline_ms)
         except ServerError as error:
-            raise _told_to_client(error) from None
+            raise _told_to_client(error, mapping) from None
 
     def begin(self, flight: Flight) -> None:
         self._tasks.start(flight, self)
@@ -172,7 +172,7 @@ class LocalAppends:
         try:
             return await self._leaders.change_once_in_time(topic_id, partition, append, deadline_ms=deadline_ms)
         except ServerError as error:
-            raise _told_to_client(error) from None
+            raise _told_to_client(error, mapping) from None
 
     def begin(self, flight: Flight) -> None:
         """Without a task, unless it has to wait for something: that would be half of what a small append costs."""
@@ -199,7 +199,7 @@ class LocalAppends:
             if self._leaders.is_undone(error):
                 self._tasks.start(flight, self)
                 return
-            error = _told_to_client(error)
+            error = _told_to_client(error, flight.mapping)
         asyncio.get_running_loop().call_soon(flight.failed, error)
 
 
@@ -224,12 +224,15 @@ def _encode(
     )
 
 
-def _told_to_client(error: ServerError) -> ServerError:
+def _told_to_client(error: ServerError, mapping: int) -> ServerError:
     if error.code is ProblemCode.OUTCOME_UNKNOWN:
         detail = "the message was not confirmed within the deadline; it may be stored all the same"
         return ServerError(ProblemCode.OUTCOME_UNKNOWN, detail, retry_after_ms=error.retry_after_ms)
     if error.code in {ProblemCode.PARTITION_DECOMMISSIONED, ProblemCode.MESSAGE_EXPIRED}:
         # The leader has heard of it before this gateway, which chooses another one from the next moment on.
         detail = "the partition has just been decommissioned, and the message is not stored: send it again"
-        return ServerError(ProblemCode.UNAVAILABLE, detail, retry_after_ms=DECOMMISSIONED_RETRY_MS)
+        kind = ServerError if mapping == ANY_MAPPING else MappingOverError
+        return kind(ProblemCode.UNAVAILABLE, detail, retry_after_ms=DECOMMISSIONED_RETRY_MS)
+    if error.code is ProblemCode.CONFLICT and mapping != ANY_MAPPING:
+        return MappingOverError(error.code, error.detail, retry_after_ms=error.retry_after_ms)
     return error

@@ -1,4 +1,4 @@
-"""What is said of messages that are to be seen later, or for some time only, before they are sent."""
+"""What messages say of themselves before they are sent: that they are to be seen later, or for some time only."""
 
 from acklog.wire.limits import DELAY_SECONDS_MAX
 from acklog.wire.problems import ProblemCode
@@ -16,7 +16,8 @@ def check_year(at_ms: int, now_ms: int, field: str) -> None:
 
 
 def settle_times(produce: Produce, now_ms: int) -> None:
-    """Note whether any of the messages is to be seen later, or for some time only, and what is wrong with when.
+    """Note whether any of the messages is to be seen later, or for some time only, what is wrong with when, and whether
+    any names its partition.
 
     What was to be seen by now is a message like any other; but for one with an idempotency key, which goes where its
     first try went, as that may have been in time.
@@ -26,6 +27,8 @@ def settle_times(produce: Produce, now_ms: int) -> None:
     for place, message in enumerate(produce.messages):
         if not isinstance(message, Outgoing):
             continue
+        if message.partition is not None:
+            produce.has_choices = True
         if message.record.ttl_ms is not None:
             produce.has_ttl = True
         if message.record.schedule is None:

@@ -29,18 +29,19 @@ class EarlierSends:
         self._clock = gateway.clock
         self._leaders = leaders
 
-    async def find(self, produce: Produce, result: SendResult) -> AbstractSet[int]:
-        """Note in `result` what of the messages with idempotency keys is stored already; the places of these messages.
+    async def find(self, produce: Produce, result: SendResult, known: AbstractSet[int] = NOTHING) -> AbstractSet[int]:
+        """Note in `result` what of the messages with idempotency keys is stored already; the places of these messages,
+        and of those that are `known` and not looked for.
 
         Raises ServerError: nothing is stored yet of what was not found. All has to be asked for first, or a further try
         would make other runs of what is left.
         """
         if produce.idempotency_key is None and not any(map(_has_dedup_id, produce.messages)):
-            return NOTHING
-        found: set[int] = set()
+            return known
+        found = set(known)
         for earlier in earlier_topics(result.topic, self._clock.now_ms()):
             await self._ask(self._runs(produce, found, earlier, result), result)
-            found.update(result.faults, *(indexes for indexes, _ in result.runs))
+            found.update(result.faults, *(each[0] for each in result.runs), *(each[0] for each in result.scheduled))
         return found
 
     def _runs(self, produce: Produce, found: set[int], earlier: Topic, result: SendResult) -> dict[int, list[Run]]:

@@ -2,19 +2,21 @@
 
 import asyncio
 
+from acklog.wire.record import Record
 from app.calls.send_result import Placed, SendResult
-from app.gateway.batching.flight import Flight
+from app.gateway.batching.flight import Flight, MappingOverError
 from cluster.errors import ServerError
 from storage.rpc.messages import ANY_MAPPING, ProduceResponse
 
 
 class PartsUnderWay:
     """Each part's outcome goes into `result`. `all_done` fails where a part failed with something else than an
-    ServerError."""
+    ServerError. `to_place_anew`: what a change of the topic's partitions kept out, by its place in the request."""
 
     def __init__(self, result: SendResult) -> None:
         self.all_done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.result = result
+        self.to_place_anew: dict[int, Record] = {}
         self._left = 0
 
     def add(self, partition: int, indexes: list[int], mapping: int = ANY_MAPPING) -> Flight:
@@ -48,6 +50,8 @@ class _Part(Flight):
     def failed(self, error: BaseException) -> None:
         if isinstance(error, ServerError):
             self._parts.result.fail(self._indexes, error)
+            if isinstance(error, MappingOverError):
+                self._parts.to_place_anew.update(zip(self._indexes, self.records(), strict=True))
         else:
             self._parts.broken(error)
         self._parts.one_less()

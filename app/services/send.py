@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import PlainRecord, Record
@@ -11,7 +12,7 @@ from app.auth.principal import Principal, Scope
 from app.calls.send import Outgoing, Produce, Sendable, dedup_id_of, is_later
 from app.calls.send_result import SendResult
 from app.gateway.batching.coalescer import Coalescer, Waiter, of_one_form
-from app.gateway.batching.flight import Flight
+from app.gateway.batching.flight import Flight, MappingOverError
 from app.gateway.dependencies import Gateway
 from app.gateway.keyless_partitions import KeylessPartitions
 from app.gateway.metrics import Metrics
@@ -22,6 +23,7 @@ from app.services.delayed_sends import PROTOCOL_WHAT, TTL_WHAT, settle_times
 from app.services.earlier_sends import NOTHING, EarlierSends
 from app.services.keyed_batch import place_later, place_now, store_runs
 from app.services.keyed_runs import Run, joined, keys_of
+from app.services.later_mapping import SinglesAnew, bring_back, is_to_be_placed_anew, to_place_anew, topic_after
 from app.services.parts_under_way import PartsUnderWay
 from app.services.producers import ProducerService
 from app.services.quotas import QuotaService, is_send_limited
@@ -60,6 +62,7 @@ class SendService:
         self._metrics = metrics
         self._keyless = KeylessPartitions(leaders.has_leader, topics_max=settings.keyless_topics_max)
         self._planner = SendPlanner(catalog.check_partition_takes_messages, self._keyless.choose)
+        self._singles_anew = SinglesAnew(catalog)
         self._coalescer = Coalescer(
             self._begin,
             messages_max=settings.coalesced_messages_max,
@@ -69,6 +72,7 @@ class SendService:
             wait_ms=settings.coalescing_wait_ms,
             destination_of=appends.destination,
             choose=self._choose_for_keyless,
+            place_anew=self._place_singles_anew,
             deadline=self._deadline_ms,
         )
 
@@ -93,6 +97,8 @@ class SendService:
             await self._send_alone(alone, result)
         else:
             await self._send_parts(produce, found, result)
+            if result.faults and is_to_be_placed_anew(result):
+                await self._send_anew(produce, result)
         self._count(result)
         return result
 
@@ -138,7 +144,7 @@ class SendService:
             result.place([0], placed)
 
     async def _send_parts(self, produce: Produce, found: AbstractSet[int], result: SendResult) -> None:
-        """`found` are stored already."""
+        """`found` are stored already. What a change of the topic's partitions kept out is in `produce` afterwards."""
         parts = self._planner.parts(produce, result, found)
         if len(result.faults) > FAULTS_PER_TURN:
             await asyncio.sleep(0)  # telling of them takes as long again
@@ -149,9 +155,11 @@ class SendService:
             self._store_runs(part, producer, result) for part in parts if part.is_keyed or part.is_later
         ]
         # Freed before the disk is waited for: the next request's records take their places, which the processor's
-        # cache still has.
+        # cache still has. What says more of where it goes than its record does is kept.
+        is_kept = bool(waits) or produce.has_choices
         parts.clear()
-        produce.clear()
+        if not is_kept:
+            produce.clear()
         if flights:
             waits.append(under_way.all_done)
         for flight in flights:
@@ -160,6 +168,21 @@ class SendService:
             await waits[0]
         else:
             await asyncio.gather(*waits)
+        if under_way.to_place_anew and not is_kept:
+            bring_back(produce, under_way.to_place_anew, result.count)
+
+    async def _send_anew(self, produce: Produce, result: SendResult) -> None:
+        """By the mapping that there is now, what a change of the topic's partitions kept out: once. As for a further
+        try of the client, what has a name is looked for first."""
+        again = to_place_anew(produce, result)
+        try:
+            topic = await topic_after(result.topic.mapping, result.topic.id, self._catalog)
+            anew = replace(result, topic=topic, runs=[], scheduled=[], faults={})
+            found = await self._earlier.find(produce, anew, set(range(result.count)) - again)
+        except ServerError:
+            return  # nothing more is stored by it, and each message's fault says what is so
+        await self._send_parts(produce, found, anew)
+        result.replace(again, anew)
 
     def _flight(self, part: Part, under_way: PartsUnderWay) -> Flight:
         [run] = part.runs
@@ -190,6 +213,9 @@ class SendService:
     def _begin(self, flight: Flight, records: list[Record | PlainRecord]) -> None:
         flight.batch = self._appends.encode(of_one_form(records))
         self._appends.begin(flight)
+
+    def _place_singles_anew(self, flight: Flight, waiting: list[Waiter], error: MappingOverError) -> None:
+        self._singles_anew.begin(flight, waiting, error, self._coalescer)
 
     def _choose_for_keyless(self, topic_id: str, size_bytes: int, is_busy: Callable[[int], bool]) -> int:
         """Where a batch of single messages without a key goes. Raises ServerError TOPIC_NOT_FOUND."""

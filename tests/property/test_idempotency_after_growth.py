@@ -1,7 +1,8 @@
-"""Requests that are sent again and again, in part refused, while their topic's partitions change: every message is
-stored once, and every answer names the same place (rule R28)."""
+"""Requests that are sent again and again, in part refused, while their topic's partitions change, between two tries or
+within one: every message is stored once, and every answer names the same place (rule R28)."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from hypothesis import example, given, settings
@@ -10,7 +11,10 @@ from hypothesis import strategies as st
 from acklog.wire.problems import ProblemCode
 from app.http.application import create_app
 from cluster.errors import ServerError
+from cluster.model.topic_mapping import remapped
 from cluster.model.values import Topic
+from storage.produce.produce_check import check_mapping
+from storage.rpc.messages import ProduceRequest
 from tests.support.memory_gateway import MemoryWorld
 from tests.unit.app.conftest import client_of
 
@@ -29,6 +33,7 @@ _requests = st.lists(st.lists(_message, min_size=1, max_size=6), min_size=REQUES
 _steps = st.lists(
     st.one_of(
         st.tuples(st.just("send"), st.integers(0, REQUESTS - 1), st.integers(0, 3)),
+        st.tuples(st.just("send into a growth"), st.integers(0, REQUESTS - 1), st.integers(1, 3)),
         st.tuples(st.just("grow"), st.integers(1, 4), st.just(0)),
         st.tuples(st.just("decommission"), st.integers(1, 7), st.just(0)),
     ),
@@ -64,6 +69,10 @@ class Story:
                 if what == "grow":
                     partitions = self._topic().partitions + number
                     await self.world.topics.update("orders", partitions=min(partitions, 12))
+                elif what == "send into a growth":
+                    self.world.node.before_produce = self._leader(grow_at=failures)
+                    await self._send(client, number)
+                    self.world.node.before_produce = None
                 elif what == "decommission":
                     if number < self._topic().partitions:
                         await self.world.topics.decommission("orders", [number])
@@ -77,6 +86,28 @@ class Story:
         bodies = sorted(record.body.decode().strip('"') for record in self.world.node.stored(topic.id))
         assert bodies == sorted({str(message["body"]) for request in self.requests for message in request})
         assert set(self.places) == set(bodies)
+
+    def _leader(self, *, grow_at: int) -> Callable[[ProduceRequest], None]:
+        """Which takes nothing by a mapping that is over, from the so many-th batch on that it is asked to take."""
+        asked = 0
+
+        def take(request: ProduceRequest) -> None:
+            nonlocal asked
+            asked += 1
+            if asked == grow_at:
+                topic = self._topic()
+                now_ms, ordered = self.world.clock.now_ms(), topic.ordered_mappings + 1
+                grown = remapped(
+                    topic,
+                    partitions=topic.partitions + 1,
+                    decommissioned=topic.decommissioned,
+                    ordered_mappings=ordered,
+                    now_ms=now_ms,
+                )
+                self.world.metadata.topics_by_name["orders"] = grown
+            check_mapping(request, self._topic())
+
+        return take
 
     def _topic(self) -> Topic:
         return self.world.metadata.topics_by_name["orders"]

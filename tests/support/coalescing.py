@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from acklog.wire.record import PlainRecord, Record
-from app.gateway.batching.coalescer import Append, Choose, Coalescer, Destination
+from app.gateway.batching.coalescer import Append, Choose, Coalescer, Destination, tell_all
 from app.gateway.batching.flight import Flight
 from storage.rpc.messages import ProduceResponse
 
@@ -40,6 +40,7 @@ def coalescer_of(
         wait_ms=wait_ms,
         destination_of=destination_of,
         choose=choose,
+        place_anew=lambda _, waiting, error: tell_all(waiting, error),
         deadline=deadline,
     )
 

@@ -11,7 +11,8 @@ Which partition messages without a key go to is chosen when their batch goes out
 spreading them would make one per leader at a time, each with a round of the disk on every replica (KIP-480, taken
 further).
 
-A message completes when its batch does; a failure of the batch is the failure of each of its messages.
+A message completes when its batch does; a failure of the batch is the failure of each of its messages, unless the
+batch met a change of its topic's partitions: then each is placed anew, once.
 """
 
 import asyncio
@@ -23,7 +24,7 @@ from typing import Protocol, cast
 from acklog.wire.record import PlainRecord, Record
 from app.calls.send import Records
 from app.calls.send_result import Placed
-from app.gateway.batching.flight import Flight
+from app.gateway.batching.flight import Flight, MappingOverError
 from cluster.errors import ServerError
 from storage.rpc.messages import ANY_MAPPING, ProduceResponse
 
@@ -41,6 +42,12 @@ class Choose(Protocol):
     topic is gone."""
 
     def __call__(self, topic_id: str, size_bytes: int, is_busy: Callable[[int], bool], /) -> int: ...
+
+
+class PlaceAnew(Protocol):
+    """Sees to it that messages come to where they belong now (`Coalescer.send_anew`), or are told the error."""
+
+    def __call__(self, flight: Flight, waiting: "list[Waiter]", error: MappingOverError, /) -> None: ...
 
 
 ANY_PARTITION = -1
@@ -97,9 +104,10 @@ class _Wave:
 
 
 class _Flight(Flight):
-    """`ended` is called before the messages are told."""
+    """`ended` is called before the messages are told. Where there is `place_anew`, they are its to see to when their
+    mapping is over."""
 
-    __slots__ = ("_waiting", "ended")
+    __slots__ = ("_place_anew", "_waiting", "ended")
 
     def __init__(
         self,
@@ -110,10 +118,12 @@ class _Flight(Flight):
         deadline_ms: int,
         waiting: list[Waiter],
         ended: Callable[[], None],
+        place_anew: PlaceAnew | None,
     ) -> None:
         super().__init__(topic_id, partition, acks, deadline_ms, mapping)
         self._waiting = waiting
         self.ended = ended
+        self._place_anew = place_anew
 
     def stored(self, response: ProduceResponse) -> None:
         self.ended()
@@ -126,15 +136,16 @@ class _Flight(Flight):
 
     def failed(self, error: BaseException) -> None:
         self.ended()
-        for waiter in self._waiting:
-            if not waiter.done():
-                _fail(waiter, error)
+        if self._place_anew is not None and isinstance(error, MappingOverError):
+            self._place_anew(self, self._waiting, error)
+        else:
+            tell_all(self._waiting, error)
 
 
 class Coalescer:
     """`destination_of` says with what a topic's partition shares its waves, `choose` where a batch goes that may go to
-    any partition, `deadline()` until when a message that comes now has to be stored. `any_in_flight_max` is of batches
-    of a topic that could go anywhere."""
+    any partition, `place_anew` sees to a batch whose mapping is over, `deadline()` is until when a message that comes
+    now has to be stored. `any_in_flight_max` is of batches of a topic that could go anywhere."""
 
     def __init__(
         self,
@@ -147,6 +158,7 @@ class Coalescer:
         wait_ms: int,
         destination_of: Callable[[str, int], Destination],
         choose: Choose,
+        place_anew: PlaceAnew,
         deadline: Callable[[], int],
     ) -> None:
         self._append = append
@@ -157,6 +169,7 @@ class Coalescer:
         self._wait_seconds = wait_ms / 1000
         self._destination_of = destination_of
         self._choose = choose
+        self._place_anew = place_anew
         self._deadline = deadline
         self._lanes: dict[Place, _Lane] = {}
         self._chosen: dict[tuple[str, int], int] = {}  # how many batches that could go anywhere each partition has
@@ -213,6 +226,14 @@ class Coalescer:
         if wave.timer is None:
             self._look_at(wave)
 
+    def send_anew(
+        self, flight: Flight, records: list[Record | PlainRecord], waiting: list[Waiter], partition: int, mapping: int
+    ) -> None:
+        """Messages of a flight whose mapping is over, to where `mapping` puts them: beside the waves, as they have
+        waited for one, and for the last time."""
+        place = flight.topic_id, partition, flight.acks, mapping
+        self._append(_Flight(*place, flight.deadline_ms, waiting, _nothing, None), records)
+
     def _wave_to(self, destination: Destination) -> _Wave:
         wave = self._waves.get(destination)
         if wave is None:
@@ -250,9 +271,9 @@ class Coalescer:
         lane.pending = None
         lane.in_flight += 1
         wave.in_flight += 1
-        topic_id, partition, acks, mapping = place
+        topic_id, partition, _, _ = place
         ended = partial(self._ended, place, lane, wave)
-        flight = _Flight(topic_id, partition, acks, mapping, pending.deadline_ms, pending.waiting, ended)
+        flight = _Flight(*place, pending.deadline_ms, pending.waiting, ended, self._place_anew)
         try:
             if partition == ANY_PARTITION:
                 flight.partition = self._choose_any(topic_id, pending.size_bytes)
@@ -317,6 +338,16 @@ def _size_of(record: Record | PlainRecord) -> int:
     if record.tags is not None:
         size += sum(4 * len(tag) + 2 for tag in record.tags)
     return size
+
+
+def tell_all(waiting: list[Waiter], error: BaseException) -> None:
+    for waiter in waiting:
+        if not waiter.done():
+            _fail(waiter, error)
+
+
+def _nothing() -> None:
+    """It is in no wave."""
 
 
 def _fail(waiter: Waiter, error: BaseException) -> None:

@@ -4,7 +4,15 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
+from acklog.wire.batch import decode_records, verify_unstamped
+from acklog.wire.record import Record
+from cluster.errors import ServerError
 from storage.rpc.messages import ANY_MAPPING, ProduceResponse
+
+
+class MappingOverError(ServerError):
+    """Nothing is stored: the topic's partitions have changed since a mapping chose this one. It is what the client is
+    told where another one cannot be chosen."""
 
 
 class Flight(ABC):
@@ -32,6 +40,10 @@ class Flight(ABC):
 
     @abstractmethod
     def failed(self, error: BaseException) -> None: ...
+
+    def records(self) -> list[Record]:
+        """Of one that was not stored: nobody keeps them beside the batch."""
+        return decode_records(self.batch, verify_unstamped(self.batch))
 
     # --- what the node tells ---------------------------------------------------------------------------------------
 
