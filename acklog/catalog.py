@@ -14,8 +14,9 @@ from acklog.wire.limits import REBALANCE_TIMEOUT_MS_DEFAULT, RETRY_JITTER, SESSI
 
 class TopicConfig(msgspec.Struct, rename="camel"):
     """`retention` is "time" or "untilAcked", `cleanup_policy` "delete", "compact" or "compact,delete"; -1 stands for no
-    limit. `ttl_ms` is how long messages are delivered that say nothing else; None: as long as they are kept. Quotas
-    (`…_per_second`) are those of the whole cluster; None: none."""
+    limit. `ttl_ms` is how long messages are delivered that say nothing else; None: as long as they are kept. `delay_ms`
+    is how much later messages are seen that say nothing else. Quotas (`…_per_second`) are those of the whole cluster;
+    None: none."""
 
     retention: str
     retention_ms: int
@@ -32,6 +33,7 @@ class TopicConfig(msgspec.Struct, rename="camel"):
     send_messages_per_second: int | None = None
     send_bytes_per_second: int | None = None
     send_requests_per_second: int | None = None
+    delay_ms: int = 0
 
 
 class TopicChanges(TypedDict, total=False):
@@ -53,6 +55,7 @@ class TopicChanges(TypedDict, total=False):
     send_messages_per_second: int | None
     send_bytes_per_second: int | None
     send_requests_per_second: int | None
+    delay_ms: int
 
 
 class Topic(msgspec.Struct, rename="camel"):

@@ -16,6 +16,7 @@ class RecurringTemplate(msgspec.Struct, kw_only=True, omit_defaults=True):
     content_type: str | None = field(name="contentType", default=None)
     headers: dict[str, str] = field(default_factory=dict)
     tags: list[str] = field(default_factory=list)
+    ttl_seconds: float | None = field(name="ttlSeconds", default=None)
 
     @property
     def body(self) -> Any:

@@ -9,7 +9,8 @@ from msgspec import UNSET, Raw, UnsetType, field
 
 class ScheduledMessage(msgspec.Struct, kw_only=True, omit_defaults=True):
     """`state` is "scheduled" (and due at `deliver_at_ms`), "delivered" (and stored as `message_id`) or "cancelled". A
-    list leaves out the body and says how many bytes it has."""
+    list leaves out the body and says how many bytes it has. `ttl_seconds` is how long it may be delivered from when it
+    is stored as a message on, where it says so itself."""
 
     schedule_id: str = field(name="scheduleId")
     topic: str = field(name="queue")
@@ -23,6 +24,7 @@ class ScheduledMessage(msgspec.Struct, kw_only=True, omit_defaults=True):
     content_type: str | None = field(name="contentType", default=None)
     headers: dict[str, str] = field(default_factory=dict)
     tags: list[str] = field(default_factory=list)
+    ttl_seconds: float | None = field(name="ttlSeconds", default=None)
     message_id: str | None = field(name="messageId", default=None)
     offset: int | None = None
 

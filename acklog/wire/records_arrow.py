@@ -15,12 +15,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def record_batches(partition: int, runs: Iterable[Run], *, rows_max: int, bytes_max: int) -> "Iterator[pa.RecordBatch]":
-    """partition, offset, key, value, headers, tags, timestamp, appendTime, contentType, as `schema` says; at most
-    `rows_max` messages in each, and about `bytes_max` bytes of bodies."""
+def record_batches(
+    partition: int, runs: Iterable[Run], *, rows_max: int, bytes_max: int, topic_ttl_ms: int | None = None
+) -> "Iterator[pa.RecordBatch]":
+    """partition, offset, key, value, headers, tags, timestamp, appendTime, contentType, expiresAt, as `schema` says; at
+    most `rows_max` messages in each, and about `bytes_max` bytes of bodies. `topic_ttl_ms` is the time to live of
+    messages that name none; None: no end."""
     load_library()
     for chunk in _chunks(runs, rows_max, bytes_max):
-        yield _record_batch(partition, chunk)
+        yield _record_batch(partition, chunk, topic_ttl_ms)
 
 
 def load_library() -> None:
@@ -67,11 +70,12 @@ def schema() -> "pa.Schema":
             pa.field("timestamp", pa.timestamp("ms", tz="UTC"), nullable=False),
             pa.field("appendTime", pa.timestamp("ms", tz="UTC"), nullable=False),
             pa.field("contentType", pa.string()),
+            pa.field("expiresAt", pa.timestamp("ms", tz="UTC")),
         ]
     )
 
 
-def _record_batch(partition: int, runs: list[Run]) -> "pa.RecordBatch":
+def _record_batch(partition: int, runs: list[Run], topic_ttl_ms: int | None) -> "pa.RecordBatch":
     import pyarrow as pa
 
     columns = schema()
@@ -87,6 +91,7 @@ def _record_batch(partition: int, runs: list[Run]) -> "pa.RecordBatch":
         "value": pa.array([record.body for record in records], pa.binary()),
         "timestamp": _timestamps(records, append_times),
         "appendTime": append_times,
+        "expiresAt": _expiries(records, append_times, topic_ttl_ms),
     }
     # Most messages have no headers, no tags and no content type: a column of nulls costs nothing.
     headers = [record.headers for record in records]
@@ -123,3 +128,14 @@ def _timestamps(records: list[Record], append_times: "pa.Array") -> "pa.Array":
         return append_times
     timestamps = pa.array(given, append_times.type)
     return pa.compute.coalesce(timestamps, append_times) if missing else timestamps
+
+
+def _expiries(records: list[Record], append_times: "pa.Array", topic_ttl_ms: int | None) -> "pa.Array":
+    """When each is delivered no more; null: that does not end."""
+    import pyarrow as pa
+
+    own = [record.ttl_ms for record in records]
+    if own.count(None) == len(own) and topic_ttl_ms is None:
+        return pa.nulls(len(own), append_times.type)
+    lives = pa.array([topic_ttl_ms if each is None else each for each in own], pa.int64())
+    return pa.compute.add(append_times.cast(pa.int64()), lives).cast(append_times.type)

@@ -35,7 +35,8 @@ class RecurringFields(msgspec.Struct, forbid_unknown_fields=True, rename="camel"
         Meta(description="instead of cron: so often, from startAt or from now on"),
     ] = UNSET
     message: Annotated[
-        Raw | UnsetType, Meta(description="what is sent: body or bodyBase64, key, headers, tags, contentType")
+        Raw | UnsetType,
+        Meta(description="what is sent: body or bodyBase64, key, headers, tags, contentType, ttlSeconds"),
     ] = UNSET
     missed: Annotated[
         MissedRuns | UnsetType | None,
@@ -77,6 +78,7 @@ class TemplateView(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=T
     content_type: str | UnsetType = UNSET
     headers: dict[str, str] | UnsetType = UNSET
     tags: list[str] | UnsetType = UNSET
+    ttl_seconds: float | UnsetType = UNSET
 
 
 class RecurringView(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):

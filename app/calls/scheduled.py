@@ -47,7 +47,7 @@ class MoveInTime:
 
 class ScheduledView(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
     """`state` is scheduled, delivered (and the message is `message_id`) or cancelled. A list leaves out the body and
-    says how many bytes it has."""
+    says how many bytes it has. `ttl_seconds` is what the message says; it counts from when it is delivered."""
 
     schedule_id: str
     queue: str
@@ -61,6 +61,7 @@ class ScheduledView(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=
     content_type: str | UnsetType = UNSET
     headers: dict[str, str] | UnsetType = UNSET
     tags: list[str] | UnsetType = UNSET
+    ttl_seconds: float | UnsetType = UNSET
     message_id: str | UnsetType = UNSET
     offset: int | UnsetType = UNSET
 

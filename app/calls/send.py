@@ -15,11 +15,13 @@ Records = list[Record] | list[PlainRecord]
 
 
 class Outgoing(msgspec.Struct, gc=False):
-    """A checked message that says more than a key and a JSON body. `partition` None: by its key."""
+    """A checked message that says more than a key and a JSON body. `partition` None: by its key. `is_at_once`: it says
+    that it is to be seen now, whatever its topic says."""
 
     record: Record
     partition: int | None = None
     dedup_id: str | None = None
+    is_at_once: bool = False
 
 
 Sendable = PlainRecord | Outgoing
@@ -80,6 +82,11 @@ def dedup_id_of(message: Sendable) -> str | None:
 def is_later(message: Message) -> bool:
     """Whether it is to be seen later."""
     return isinstance(message, Outgoing) and message.record.schedule is not None
+
+
+def is_told_when(message: Message) -> bool:
+    """Whether it says itself when it is to be seen; else its topic may."""
+    return isinstance(message, Outgoing) and (message.is_at_once or message.record.schedule is not None)
 
 
 def deciding_key(message: Sendable, idempotency_key: str | None) -> str | None:

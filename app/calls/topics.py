@@ -82,6 +82,11 @@ class TopicConfigFields(msgspec.Struct, forbid_unknown_fields=True, rename="came
         ),
     ] = UNSET
 
+    delay_ms: Annotated[
+        Annotated[int, Meta(ge=0, le=limits.DELAY_SECONDS_MAX * 1000)] | UnsetType | None,
+        Meta(description="how much later messages are seen that name neither delaySeconds nor deliverAt; 0: at once"),
+    ] = UNSET
+
     send_messages_per_second: Annotated[
         PerSecond | UnsetType | None,
         Meta(description="a quota: messages per second that may be sent to the topic, all gateways together"),

@@ -41,6 +41,6 @@ def settle_times(produce: Produce, now_ms: int) -> None:
             continue
         has_key = message.dedup_id is not None or produce.idempotency_key is not None
         if 0 <= at_ms <= now_ms and not has_key:
-            message.record.schedule = None
+            message.record.schedule, message.is_at_once = None, True
         else:
             produce.has_later = True

@@ -57,8 +57,8 @@ class EarlierSends:
         runs = {}
         for partition, indexes in places.items():
             left: list[Run] = []
-            for when, some in by_time(produce, indexes):
-                left += runs_of(produce, some, name_at(name, when), result, found)
+            for timing, some in by_time(produce, indexes, earlier):
+                left += runs_of(produce, some, name_at(name, timing), result, found)
             if left:
                 runs[partition] = left
         return runs

@@ -8,20 +8,47 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b, sha256
-from typing import cast
+from typing import NamedTuple, cast
 
 import msgspec
 
 from acklog.wire.batch import DedupKey
 from acklog.wire.problems import ProblemCode
-from acklog.wire.record import Record
-from app.calls.send import TRACE_HEADERS, Produce, Records, Sendable, dedup_id_of, is_later, record_of
+from acklog.wire.record import Record, Schedule
+from app.calls.send import (
+    TRACE_HEADERS,
+    Produce,
+    Records,
+    Sendable,
+    dedup_id_of,
+    is_later,
+    is_told_when,
+    record_of,
+)
 from app.calls.send_result import Placed, ScheduledPlace, SendResult
 from cluster.errors import ServerError
+from cluster.model.values import Topic
 
 FINGERPRINT_BYTES = 8
-_LATER = "t"
 _MARK = "\n"  # what sets a request's keys apart: no dedupId may hold a control character
+
+
+class Timing(NamedTuple):
+    """Which of a request's messages go to the same log, and are remembered together there: by the request's name, with
+    a mark where the messages themselves say that they go apart from the others. `topic_delay_ms` is what their topic
+    says of those that say nothing: so these have the name that they have in any topic, and a retry finds them whatever
+    the topic said at the first try."""
+
+    is_later: bool
+    mark: str = ""
+    topic_delay_ms: int = 0
+
+
+_AS_EVER = Timing(is_later=False)
+_LATER = Timing(is_later=True, mark="t")
+_AT_ONCE = Timing(is_later=False, mark="0")
+"""Where the topic says that the others wait."""
+
 _encode_content = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
@@ -55,6 +82,12 @@ class Run:
     def fail(self, fault: ServerError, result: SendResult) -> None:
         result.fail([*self.indexes, *self.twins], fault)
 
+    def delay(self, delay_ms: int) -> None:
+        """As the topic says, and not the producer: it changes nothing about whether the content is the same."""
+        for record in cast("list[Record]", self.records):
+            record.schedule = Schedule(delay_ms=delay_ms)
+        self.payload = None
+
     def origin(self) -> str:
         """The same for all runs of a request, and different for any other."""
         stem, mark, _ = (self.key or _MARK).partition(_MARK)
@@ -69,18 +102,25 @@ def _due_of(record: Record, append_time_ms: int) -> int | None:
     return schedule.at_ms if schedule.at_ms >= 0 else append_time_ms + schedule.delay_ms
 
 
-def by_time(produce: Produce, indexes: list[int]) -> list[tuple[bool, list[int]]]:
-    """What of these messages of a request is to be seen now, and (True) what later: the two go to different logs."""
-    if not produce.has_later:
-        return [(False, indexes)]
-    now = [index for index in indexes if not is_later(produce.messages[index])]
-    later = [index for index in indexes if is_later(produce.messages[index])]
-    return [(when, some) for when, some in ((False, now), (True, later)) if some]
+def by_time(produce: Produce, indexes: list[int], topic: Topic) -> list[tuple[Timing, list[int]]]:
+    """What of these messages of a request is to be seen when."""
+    delay_ms = topic.config.delay_ms
+    if not produce.has_later and not delay_ms:
+        return [(_AS_EVER, indexes)]
+    messages = produce.messages
+    later = [index for index in indexes if is_later(messages[index])]
+    if delay_ms:
+        at_once = [index for index in indexes if is_told_when(messages[index]) and not is_later(messages[index])]
+        others = [index for index in indexes if not is_told_when(messages[index])]
+        found = [(_AT_ONCE, at_once), (Timing(is_later=True, topic_delay_ms=delay_ms), others), (_LATER, later)]
+    else:
+        found = [(_AS_EVER, [index for index in indexes if not is_later(messages[index])]), (_LATER, later)]
+    return [(timing, some) for timing, some in found if some]
 
 
-def name_at(name: str | None, when: bool) -> str | None:
-    """What a request's messages of one partition are remembered by, those for later apart from the others."""
-    return f"{name}{_LATER}" if name is not None and when else name
+def name_at(name: str | None, timing: Timing) -> str | None:
+    """What a request's messages of one partition are remembered by."""
+    return None if name is None else name + timing.mark
 
 
 def request_name(produce: Produce, mapping: int) -> str | None:

@@ -228,4 +228,6 @@ def _template_view(record: Record) -> TemplateView:
         view.headers = record.headers
     if record.tags:
         view.tags = record.tags
+    if record.ttl_ms is not None:
+        view.ttl_seconds = record.ttl_ms / 1000
     return view

@@ -163,6 +163,8 @@ def _view(item: ScheduledItem, topic: Topic, number: int) -> ScheduledView:
         view.headers = record.headers
     if record.tags:
         view.tags = record.tags
+    if record.ttl_ms is not None:
+        view.ttl_seconds = record.ttl_ms / 1000
     if record.body and record.content_type is None:
         view.body = Raw(record.body)
     elif record.body:

@@ -92,7 +92,7 @@ class SendService:
             topic, len(produce.messages), produce.is_batch, produce.acks, self._deadline_ms(), is_created
         )
         found = await self._earlier.find(produce, result) if topic.earlier_mappings else NOTHING
-        alone = _one_without_name(produce)
+        alone = None if topic.config.delay_ms else _one_without_name(produce)
         if alone is not None:
             await self._send_alone(alone, result)
         else:
@@ -106,12 +106,12 @@ class SendService:
         """Have one message without an idempotency key stored, durably as `acks` all asks, without a task; `waiter` is
         told where, or why not.
 
-        The topic that it goes to; None, with nothing begun, where it does not exist, for a message that is to be seen
-        later, and where a quota has no room now. Raises ServerError where the request is at fault.
+        The topic that it goes to; None, with nothing begun, where it does not exist or delays, for a message that is to
+        be seen later, and where a quota has no room now. Raises ServerError where the request is at fault.
         """
         principal.require(Scope.WRITE)
         topic = self._catalog.existing(single.queue, principal)
-        if topic is None:
+        if topic is None or topic.config.delay_ms:
             return None
         message = single.messages[0]
         if isinstance(message, ServerError):

@@ -46,20 +46,25 @@ class SendPlanner:
         """What goes where. What cannot be stored is noted in `result`; what is stored already, at the places `found`,
         is left out. Messages without a key stay together, and all of a partition stay in the request's order."""
         keys = None if found else produce.plain_keys()
-        if keys is not None and not (result.topic.config.is_compacted and None in keys):
+        config = result.topic.config
+        if keys is not None and not config.delay_ms and not (config.is_compacted and None in keys):
             return self._parts_of_plain(produce, keys, result.topic)
         name = request_name(produce, result.topic.mapping)
         places = self._places(produce, result, found)
         parts = []
+        is_named = name is not None or places.has_names
         for partition, indexes in places.by_partition.items():
-            mapping = places.mapping_of(partition, result.topic)
-            for when, some in by_time(produce, indexes):
-                if name is None and not places.has_names:
-                    parts.append(Part(partition, [_unnamed_run(produce, some)], mapping, when))
-                    continue
-                runs = runs_of(produce, some, name_at(name, when), result, found)
+            mapping = result.topic.mapping if is_named else places.mapping_of(partition, result.topic)
+            for timing, some in by_time(produce, indexes, result.topic):
+                if is_named:
+                    runs = runs_of(produce, some, name_at(name, timing), result, found)
+                else:
+                    runs = [_unnamed_run(produce, some)]
+                if timing.topic_delay_ms:
+                    for run in runs:
+                        run.delay(timing.topic_delay_ms)
                 if runs:
-                    parts.append(Part(partition, runs, result.topic.mapping, when))
+                    parts.append(Part(partition, runs, mapping, timing.is_later))
         return parts
 
     def placed_by(self, message: Sendable, partition: int, topic: Topic) -> int:

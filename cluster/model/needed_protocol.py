@@ -43,6 +43,10 @@ PROTOCOL_OF_TTL = 6
 PROTOCOL_OF_QUOTAS = 6
 """Brought quotas: nodes that deal out to the gateways what a topic, a group or a token may do per second."""
 
+PROTOCOL_OF_TOPIC_DELAYS = 7
+"""Brought topics that say how much later their messages are seen: who does not know of it would show them at once, and
+lose the setting when it changes another one."""
+
 
 def needed_by_topic(config: TopicConfig) -> int:
     needed = [PROTOCOL_OF_COMPACTION if config.is_compacted else ANY_PROTOCOL]
@@ -50,6 +54,8 @@ def needed_by_topic(config: TopicConfig) -> int:
         needed.append(PROTOCOL_OF_TTL)
     if config.has_quotas:
         needed.append(PROTOCOL_OF_QUOTAS)
+    if config.delay_ms:
+        needed.append(PROTOCOL_OF_TOPIC_DELAYS)
     return max(needed)
 
 

@@ -66,7 +66,8 @@ class CleanupPolicy(Enum):
 class TopicConfig(msgspec.Struct, frozen=True, rename="camel"):
     """Settings of a topic. `retention_bytes` counts per partition; -1 means no limit, as does `retention_ms` and
     `max_compaction_lag_ms`. `ttl_ms` is the time to live of messages that name none (None: no end), from their append
-    time on. A quota (`…_per_second`) that is None is none; it is that of the whole cluster."""
+    time on; `delay_ms` how much later those are seen that do not say when. A quota (`…_per_second`) that is None is
+    none; it is that of the whole cluster."""
 
     retention: RetentionMode = RetentionMode.TIME
     retention_ms: int = limits.RETENTION_MS_DEFAULT
@@ -83,6 +84,7 @@ class TopicConfig(msgspec.Struct, frozen=True, rename="camel"):
     send_messages_per_second: int | None = None
     send_bytes_per_second: int | None = None
     send_requests_per_second: int | None = None
+    delay_ms: int = 0
 
     @property
     def has_quotas(self) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from acklog.wire.problems import ProblemCode
-from acklog.wire.record import Record
 from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from storage.node.replicas.led_partition import Partition
@@ -149,7 +148,7 @@ class ScheduleCalls:
 
 def _item_of(due: Due) -> ScheduledItem:
     entry, record = due
-    bare = Record(record.body, record.key, record.headers, record.tags, record.timestamp_ms, record.content_type)
+    bare = msgspec.structs.replace(record, schedule=None)
     size_bytes = len(record.body)
     return ScheduledItem(entry.id, entry.epoch, SCHEDULED, entry.due_ms, entry.order, size_bytes, bare)
 

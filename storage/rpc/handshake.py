@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import msgspec
 
 OLDEST_VERSION = 1
-NEWEST_VERSION = 6
+NEWEST_VERSION = 7
 
 
 class Hello(msgspec.Struct, array_like=True, gc=False):

@@ -93,3 +93,18 @@ def test_a_message_is_sent_again_and_again(server: ServerProcess) -> None:
         with pytest.raises(InvalidCron) as caught:
             client.schedules.create("ticks", "report", tick, cron="0 0 31 2 *")
         assert caught.value.field == "cron"
+
+
+def test_a_topic_that_delays_does_so_for_all_that_does_not_say_when(server: ServerProcess) -> None:
+    with Client(server.base_url) as client:
+        client.topics.create("slow", 1, delay_ms=3_600_000)
+        assert client.topics.get("slow").config.delay_ms == 3_600_000
+        assert client.send("slow", 1).message_id is None
+        assert client.send("slow", 2, key="k", delay_seconds=0).message_id is not None
+        with client.producer("slow") as producer:
+            waits, at_once = producer.send(3), producer.send(4, delay_seconds=0)
+        assert waits.result().schedule_id is not None
+        assert at_once.result().message_id is not None
+        assert client.topics.update("slow", delay_ms=0).config.delay_ms == 0
+        assert client.send("slow", 5).message_id is not None
+        assert sorted(message.body for message in client.receive("slow", group="g", wait_s=1)) == [2, 4, 5]

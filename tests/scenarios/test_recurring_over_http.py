@@ -11,7 +11,10 @@ from acklog.wire.limits import RECURRING_BODY_BYTES_MAX
 from tests.support.cluster import Cluster, ClusterBuilder, client_of
 
 PATH = "/topics/orders/schedules/tick"
-EACH_SECOND = {"everySeconds": 1, "message": {"body": {"tick": 1}, "key": "k", "headers": {"a": "b"}, "tags": ["t"]}}
+EACH_SECOND = {
+    "everySeconds": 1,
+    "message": {"body": {"tick": 1}, "key": "k", "headers": {"a": "b"}, "tags": ["t"], "ttlSeconds": 60.5},
+}
 
 
 def with_client(test: Callable[[Cluster, httpx2.AsyncClient], Awaitable[None]]) -> None:
@@ -44,6 +47,7 @@ def test_it_is_made_and_sends_until_it_is_removed() -> None:
         assert {(each["key"], each["partition"], tuple(each["tags"])) for each in got} == {
             ("k", view["partition"], ("t",))
         }
+        assert {each["expiresAt"] - each["appendTime"] for each in got} == {60_500}
         assert {name: got[0]["headers"][name] for name in ("a", "acklog-schedule")} == {
             "a": "b",
             "acklog-schedule": "tick",

@@ -190,3 +190,23 @@ def test_a_cluster_with_a_node_of_an_earlier_version_refuses_them() -> None:
         assert (await client.post("/messages", json={"queue": "orders", "body": 1})).status_code == 201
 
     with_client(test)
+
+
+def test_a_time_to_live_is_shown_and_begins_when_the_message_comes() -> None:
+    async def test(cluster: Cluster, client: httpx2.AsyncClient) -> None:
+        sent = await send(client, delaySeconds=2, ttlSeconds=60.5)
+        path = f"/topics/orders/scheduled/{sent['scheduleId']}"
+        assert (await client.get(path)).json()["ttlSeconds"] == 60.5
+        [listed] = (await client.get("/topics/orders/scheduled")).json()["scheduled"]
+        assert listed["ttlSeconds"] == 60.5
+        assert "ttlSeconds" not in (await client.get(f"/topics/orders/scheduled/{await _plain(client)}")).json()
+        await asyncio.sleep(3)
+        message = (await client.get(f"/messages/{(await client.get(path)).json()['messageId']}")).json()
+        assert message["appendTime"] >= sent["deliverAt"]
+        assert message["expiresAt"] == message["appendTime"] + 60_500
+
+    with_client(test)
+
+
+async def _plain(client: httpx2.AsyncClient) -> str:
+    return str((await send(client, delaySeconds=60))["scheduleId"])

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from acklog.command.arguments import TopicArgument
+from acklog.command.delivery_time import DeliveryTime, TtlOption
 from acklog.command.failures import UsageError
 from acklog.command.outgoing import MessageForm, parse_headers
 from acklog.command.printable import printable
 from acklog.command.session import Session, session_of
-from acklog.command.times import ago_text, clock_text, future_moment
+from acklog.command.times import ago_text, clock_text, duration_text, future_moment
 from acklog.command.tree import CommandTyper
 from acklog.command.views import Cell, Column, Fields, Table
 
@@ -47,6 +48,7 @@ def create(
     ] = None,
     tag: Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", help="May repeat.")] = None,
     is_text: Annotated[bool, typer.Option("--text", help="The message is text, not JSON.")] = False,
+    ttl: TtlOption = None,
     missed: MissedOption = None,
     grace_s: GraceOption = None,
     start: StartOption = None,
@@ -57,7 +59,13 @@ def create(
     if (cron is None) == (every_s is None):
         raise UsageError("say when", hint="Give either --cron CRON or --every SECONDS.")
     session = session_of(context)
-    form = MessageForm(key=key, headers=parse_headers(header or []), tags=tuple(tag or ()), is_text=is_text)
+    form = MessageForm(
+        key=key,
+        headers=parse_headers(header or []),
+        tags=tuple(tag or ()),
+        is_text=is_text,
+        time=DeliveryTime.typed(None, None, ttl, now_ms=session.now_ms()),
+    )
     message = form.of_argument(body)
     with session.client() as client:
         made = client.schedules.create(
@@ -165,6 +173,8 @@ def show_recurring(session: Session, schedule: "RecurringMessage") -> None:
     if template is not None:
         if template.key is not None:
             rows.append(("key", template.key))
+        if template.ttl_seconds is not None:
+            rows.append(("delivered for", duration_text(round(template.ttl_seconds * 1000))))
         rows.append(("body", printable(str(template.body))))
     session.output.show(_document(schedule), Fields(rows))
 

@@ -9,7 +9,7 @@ from acklog.command.commands.recurring import add_recurring, list_recurring, sho
 from acklog.command.failures import UsageError
 from acklog.command.printable import printable
 from acklog.command.session import Session, session_of
-from acklog.command.times import ago_text, clock_text, future_moment
+from acklog.command.times import ago_text, clock_text, duration_text, future_moment
 from acklog.command.tree import CommandTyper
 from acklog.command.views import Cell, Column, Fields, Table
 from acklog.wire.identifiers import parse_schedule_id
@@ -114,6 +114,8 @@ def _show(session: Session, message: "ScheduledMessage") -> None:
         rows.append(("message", Cell(message.message_id, "name")))
     if message.key is not None:
         rows.append(("key", message.key))
+    if message.ttl_seconds is not None:
+        rows.append(("delivered for", duration_text(round(message.ttl_seconds * 1000))))
     if message.body is not None:
         rows.append(("body", printable(str(message.body))))
     session.output.show(_document(message), Fields(rows))
@@ -130,6 +132,7 @@ def _document(message: "ScheduledMessage") -> dict[str, object]:
         "state": message.state,
         "deliverAt": message.deliver_at_ms,
         "key": message.key,
+        "ttlSeconds": message.ttl_seconds,
         "size": message.size,
         "messageId": message.message_id,
     }

@@ -18,7 +18,7 @@ from acklog.command.quotas import (
     topic_quota_rows,
 )
 from acklog.command.session import Session, session_of
-from acklog.command.times import ago_text
+from acklog.command.times import ago_text, duration_text
 from acklog.command.topic_compaction import (
     CleanupPolicyOption,
     MaxCompactionLagOption,
@@ -91,6 +91,12 @@ TtlOption = Annotated[
     str | None,
     typer.Option("--ttl", metavar="DURATION", help="Deliver messages for 2h, 7d, or unlimited, unless they say."),
 ]
+DelayOption = Annotated[
+    str | None,
+    typer.Option(
+        "--delay", metavar="DURATION", help="Messages are seen 30s, 15m later (0s: at once), unless they say."
+    ),
+]
 DataLossOption = Annotated[
     bool, typer.Option("--yes", "-y", help="Do not ask before a change that can delete messages.")
 ]
@@ -156,6 +162,7 @@ def create(
     max_compaction_lag: MaxCompactionLagOption = None,
     tombstone_retention: TombstoneRetentionOption = None,
     ttl: TtlOption = None,
+    delay: DelayOption = None,
     quota_messages: QuotaMessagesOption = None,
     quota_bytes: QuotaBytesOption = None,
     quota_requests: QuotaRequestsOption = None,
@@ -164,7 +171,7 @@ def create(
     from acklog.errors import TopicExists
 
     session = session_of(context)
-    changes = _changes(retention, retention_size, retention_mode, segment_size, dedup_window, ttl)
+    changes = _changes(retention, retention_size, retention_mode, segment_size, dedup_window, ttl, delay)
     changes |= topic_quota_changes(quota_messages, quota_bytes, quota_requests)
     _add_replication(changes, min_in_sync, max_replica_lag)
     add_compaction(changes, cleanup_policy, min_compaction_lag, max_compaction_lag, tombstone_retention)
@@ -201,6 +208,7 @@ def update(
     max_compaction_lag: MaxCompactionLagOption = None,
     tombstone_retention: TombstoneRetentionOption = None,
     ttl: TtlOption = None,
+    delay: DelayOption = None,
     quota_messages: QuotaMessagesOption = None,
     quota_bytes: QuotaBytesOption = None,
     quota_requests: QuotaRequestsOption = None,
@@ -210,7 +218,7 @@ def update(
     from acklog.errors import DataLossNotAllowed
 
     session = session_of(context)
-    changes = _changes(retention, retention_size, retention_mode, segment_size, dedup_window, ttl)
+    changes = _changes(retention, retention_size, retention_mode, segment_size, dedup_window, ttl, delay)
     changes |= topic_quota_changes(quota_messages, quota_bytes, quota_requests)
     _add_replication(changes, min_in_sync, max_replica_lag)
     add_compaction(changes, cleanup_policy, min_compaction_lag, max_compaction_lag, tombstone_retention)
@@ -252,6 +260,7 @@ def _changes(
     segment_size: str | None,
     dedup_window: str | None,
     ttl: str | None,
+    delay: str | None,
 ) -> "TopicChanges":
     """What the options name. Raises UsageError."""
     changes: TopicChanges = {}
@@ -271,6 +280,8 @@ def _changes(
     if ttl is not None:
         ttl_ms = parse_duration_ms(ttl, field="--ttl", may_be_unlimited=True)
         changes["ttl_ms"] = None if ttl_ms < 0 else ttl_ms
+    if delay is not None:
+        changes["delay_ms"] = parse_duration_ms(delay, field="--delay")
     return changes
 
 
@@ -313,6 +324,8 @@ def _fields(session: Session, topic: "TopicDescription") -> Fields:
         rows.append(("decommissioned", ", ".join(map(str, topic.decommissioned))))
     if config.ttl_ms is not None:
         rows.append(("delivered for", limit_text(config.ttl_ms)))
+    if config.delay_ms:
+        rows.append(("delivered after", duration_text(config.delay_ms)))
     if config.retention != "time":
         rows.append(("retention", config.retention))
     rows += [*compaction_rows(config), *topic_quota_rows(config)]

@@ -25,7 +25,13 @@ async def arrow_stream(read: RecordsRead, in_thread: InThread | None = None) -> 
     if in_thread is not None:
         await in_thread(load_library)  # takes half a second, once
     parts: list[pa.Buffer] = [schema().serialize()]
-    for batch in record_batches(read.partition, read.runs(), rows_max=ROWS_MAX, bytes_max=BYTES_MAX):
+    for batch in record_batches(
+        read.partition,
+        read.runs(),
+        rows_max=ROWS_MAX,
+        bytes_max=BYTES_MAX,
+        topic_ttl_ms=read.topic.config.ttl_ms,
+    ):
         parts.append(batch.serialize())
         await asyncio.sleep(0)
     return b"".join([*parts, _END_OF_STREAM])

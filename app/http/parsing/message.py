@@ -94,7 +94,7 @@ def _outgoing(fields: MessageFields, body: bytes, content_type: str | None, pref
         record.schedule = schedule_of(fields.delay_seconds, fields.deliver_at, prefix)
     if fields.ttl_seconds is not None:
         record.ttl_ms = ttl_ms_of(fields.ttl_seconds)
-    return Outgoing(record, fields.partition, fields.dedup_id)
+    return Outgoing(record, fields.partition, fields.dedup_id, is_at_once=fields.delay_seconds == 0)
 
 
 def _check(fields: MessageFields, prefix: str) -> None:

@@ -11,6 +11,7 @@ from cluster.model.needed_protocol import (
     PROTOCOL_OF_QUOTAS,
     PROTOCOL_OF_RECURRING,
     PROTOCOL_OF_REDRIVES,
+    PROTOCOL_OF_TOPIC_DELAYS,
     PROTOCOL_OF_TTL,
 )
 from storage.node.replicas.failure_detector import FailureDetectorSettings
@@ -44,16 +45,19 @@ def test_the_versions() -> None:
     brought_by_5 = {PROTOCOL_OF_PRODUCERS, PROTOCOL_OF_FILTERS, PROTOCOL_OF_DELAYS, PROTOCOL_OF_MAPPING_STARTS}
     assert brought_by_5 == {5}
     brought_by_6 = {PROTOCOL_OF_REDRIVES, PROTOCOL_OF_RECURRING, PROTOCOL_OF_TTL, PROTOCOL_OF_QUOTAS}
-    assert (handshake.OLDEST_VERSION, {handshake.NEWEST_VERSION}) == (1, brought_by_6) == (1, {6})
+    assert brought_by_6 == {6}
+    brought_by_7 = {PROTOCOL_OF_TOPIC_DELAYS}
+    assert (handshake.OLDEST_VERSION, {handshake.NEWEST_VERSION}) == (1, brought_by_7) == (1, {7})
     assert methods.DELETE.since == PROTOCOL_OF_DELETIONS
     assert (methods.KNOWN_KEYS.since, methods.REPLICA_REPORT.since, methods.MEMBERS.since) == (2, 3, 4)
     in_4 = "`heartbeat`, `members`, `commit`, `blocked` and groups of all modes"
     in_5 = "named producers, `delete`, filters, groups that say each delay of a retry, messages that are seen later, "
     in_5 += "and leaders that say where a topic's mapping begins"
     in_6 = "leaders that send dead letters back, recurring schedules, messages that live for some time only, "
-    in_6 += "and `quota_shares`."
-    brought = f"2 brought `known_keys`, 3 `replica_report`, 4 {in_4}, 5 {in_5}, 6 {in_6}"
-    assert f"Today there are the versions 1 to 6; {brought}" in DOCUMENT
+    in_6 += "and `quota_shares`"
+    in_7 = "topics that say when their messages are seen."
+    brought = f"2 brought `known_keys`, 3 `replica_report`, 4 {in_4}, 5 {in_5}, 6 {in_6}, 7 {in_7}"
+    assert f"Today there are the versions 1 to 7; {brought}" in DOCUMENT
 
 
 def test_the_limits() -> None:
