@@ -300,6 +300,27 @@ class GroupOffsets(msgspec.Struct, rename="camel"):
     oldest_age_ms: int = 0
 
 
+class GroupDemand(msgspec.Struct, rename="camel"):
+    """How much a group has to do: of the `lag`, `waiting` messages could be delivered now, `in_flight` are with
+    consumers, `delayed` come later and `blocked` wait for a person. The rates are since the gateway was asked before;
+    None at the first time. `suggested_consumers` meets the targets that were given; None without any."""
+
+    group: str
+    mode: str
+    lag: int
+    waiting: int
+    in_flight: int
+    delayed: int
+    blocked: int
+    oldest_age_seconds: float
+    arrivals_per_second: float | None
+    settled_per_second: float | None
+    consumers: int
+    suggested_consumers: int | None
+    unknown_partitions: int
+    """Whose leaders could not be asked."""
+
+
 class PartitionSeek(msgspec.Struct):
     """Where the group goes on in the partition, and where it was; or the `problem` that kept it there."""
 

@@ -8,6 +8,7 @@ from acklog.catalog import (
     BlockedMessages,
     Group,
     GroupChanges,
+    GroupDemand,
     GroupOffsets,
     PartitionDescription,
     SeekResult,
@@ -238,6 +239,21 @@ class AsyncGroups:
         """How far the group is, partition by partition, and how far behind. Raises GroupNotFound, TopicNotFound."""
         topics = [] if topic is None else [topic] if isinstance(topic, str) else topic
         return await self._caller.perform(catalog_calls.group_offsets(group, topics))
+
+    async def demand(
+        self,
+        group: str,
+        topic: str | Sequence[str] | None = None,
+        *,
+        target_lag: int | None = None,
+        target_seconds: float | None = None,
+    ) -> GroupDemand:
+        """How much the group has to do, and how many consumers that takes: with `target_lag` messages before each, or
+        all done within `target_seconds`. Where topics are named, what it has not begun to read counts, too. Raises
+        GroupNotFound, TopicNotFound."""
+        topics = [] if topic is None else [topic] if isinstance(topic, str) else topic
+        call = catalog_calls.group_demand(group, topics, target_lag=target_lag, target_seconds=target_seconds)
+        return await self._caller.perform(call)
 
     async def commit(
         self,

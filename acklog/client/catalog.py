@@ -8,6 +8,7 @@ from acklog.catalog import (
     BlockedMessages,
     Group,
     GroupChanges,
+    GroupDemand,
     GroupOffsets,
     PartitionDescription,
     SeekResult,
@@ -214,6 +215,21 @@ class Groups:
     def offsets(self, group: str, topic: str | Sequence[str] | None = None) -> GroupOffsets:
         """How far the group is, partition by partition, and how far behind. Raises GroupNotFound, TopicNotFound."""
         return self._run(lambda: self._twin().offsets(group, topic))
+
+    def demand(
+        self,
+        group: str,
+        topic: str | Sequence[str] | None = None,
+        *,
+        target_lag: int | None = None,
+        target_seconds: float | None = None,
+    ) -> GroupDemand:
+        """How much the group has to do, and how many consumers that takes: with `target_lag` messages before each, or
+        all done within `target_seconds`. Where topics are named, what it has not begun to read counts, too. Raises
+        GroupNotFound, TopicNotFound."""
+        return self._run(
+            lambda: self._twin().demand(group, topic, target_lag=target_lag, target_seconds=target_seconds)
+        )
 
     def commit(
         self,

@@ -7,6 +7,7 @@ from acklog.catalog import (
     BlockedDecision,
     BlockedMessages,
     Group,
+    GroupDemand,
     GroupOffsets,
     GroupPage,
     PartitionDescription,
@@ -29,6 +30,7 @@ _read_topics = read_as(TopicPage)
 _read_group = read_as(Group)
 _read_groups = read_as(GroupPage)
 _read_offsets = read_as(GroupOffsets)
+_read_demand = read_as(GroupDemand)
 _read_blocked = read_as(BlockedMessages)
 _read_decision = read_as(BlockedDecision)
 _read_commit = read_as(CommitResult)
@@ -157,6 +159,14 @@ def decide_blocked(
 
 def group_offsets(name: str, topics: Sequence[str]) -> Call[GroupOffsets]:
     return Call(Request("GET", target(f"{_group(name)}/offsets", [("topic", each) for each in topics])), _read_offsets)
+
+
+def group_demand(
+    name: str, topics: Sequence[str], *, target_lag: int | None, target_seconds: float | None
+) -> Call[GroupDemand]:
+    seconds = None if target_seconds is None else f"{target_seconds:.6f}".rstrip("0").rstrip(".")
+    query = [*(("topic", each) for each in topics), ("targetLag", target_lag), ("targetSeconds", seconds)]
+    return Call(Request("GET", target(f"{_group(name)}/demand", query)), _read_demand)
 
 
 def seek(

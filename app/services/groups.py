@@ -1,5 +1,7 @@
 """Administration of groups, and of their progress."""
 
+from typing import NamedTuple
+
 import msgspec
 
 from acklog.wire.problems import ProblemCode
@@ -31,6 +33,14 @@ from storage.rpc.messages import PositionsResponse
 PARTITIONS_ASKED_MAX = 10_000
 DEAD_LETTER_SOURCES_MAX = 1_000
 """Patterns of topics that a group keeps of the token that chose its dead-letter topic."""
+
+
+class AskedPlace(NamedTuple):
+    """A partition, and what its leader says of it, or why it says nothing."""
+
+    topic: Topic
+    partition: int
+    answer: PositionsResponse | ServerError
 
 
 _Sources = tuple[str, ...] | msgspec.UnsetType | None
@@ -135,14 +145,9 @@ class GroupService:
         principal.require(Scope.READ)
         principal.require_use_of_group(name)
         group = await self._catalog.group(name)
-        topics = await self._topics(topic_names, principal, field)
-        places = self._places(topics)
-        if len(places) > PARTITIONS_ASKED_MAX:
-            detail = f"there are {len(places)} partitions, at most {PARTITIONS_ASKED_MAX} at a time: name topics"
-            raise ServerError(ProblemCode.INVALID_FIELD, detail, field=field)
         views: list[ProgressView] = []
-        for (topic, partition), answer in zip(places, await self._positions(places, group.id), strict=True):
-            view = progress_view(topic, partition, answer, group)
+        for each in await self.ask_positions(group, topic_names, principal, field=field):
+            view = progress_view(each.topic, each.partition, each.answer, group)
             if view is not None:
                 views.append(view)
         return OffsetsView(
@@ -152,6 +157,24 @@ class GroupService:
             max((view.lag_ms or 0 for view in views), default=0),
             max((view.oldest_age_ms or 0 for view in views), default=0),
         )
+
+    async def ask_positions(
+        self,
+        group: Group,
+        topic_names: list[str],
+        principal: Principal,
+        *,
+        field: str = "topic",
+        consumers_max: int = 0,
+    ) -> list[AskedPlace]:
+        """What the leaders of these topics' partitions say, of all that the principal may see where none is named. The
+        first of each leader says who receives for the group. Raises ServerError."""
+        places = self._places(await self._topics(topic_names, principal, field))
+        if len(places) > PARTITIONS_ASKED_MAX:
+            detail = f"there are {len(places)} partitions, at most {PARTITIONS_ASKED_MAX} at a time: name topics"
+            raise ServerError(ProblemCode.INVALID_FIELD, detail, field=field)
+        answers = await self._positions(places, group.id, consumers_max)
+        return [AskedPlace(*place, answer) for place, answer in zip(places, answers, strict=True)]
 
     def _view(self, group: Group, principal: Principal) -> GroupView:
         return group_view(group, self._gateway.metadata, principal)
@@ -195,15 +218,21 @@ class GroupService:
                 raise ServerError(ProblemCode.INVALID_FIELD, detail, field="settings.deadLetterTopic")
 
     async def _positions(
-        self, places: list[tuple[Topic, int]], group_id: str = ""
+        self, places: list[tuple[Topic, int]], group_id: str = "", consumers_max: int = 0
     ) -> list[PositionsResponse | ServerError]:
         """What the leader of each partition says of every group, and of one how old it is what that has not done; or
         why it says nothing."""
         deadline_ms = self._leaders.deadline_in(self._gateway.settings.request_timeout_ms)
+        asked_leaders: set[int] = set()
 
         async def positions(place: tuple[Topic, int]) -> PositionsResponse:
             topic, partition = place
-            return await self._ends.positions(topic.id, partition, deadline_ms=deadline_ms, group_id=group_id)
+            leader = self._leaders.leader_of(topic.id, partition)
+            names_max = 0 if leader in asked_leaders else consumers_max
+            asked_leaders.add(leader)
+            return await self._ends.positions(
+                topic.id, partition, deadline_ms=deadline_ms, group_id=group_id, consumers_max=names_max
+            )
 
         return await ask_each(places, positions)
 

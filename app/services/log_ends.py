@@ -14,13 +14,13 @@ class LogEnds:
         self._leaders = leaders
 
     async def positions(
-        self, topic_id: str, partition: int, *, deadline_ms: int, group_id: str = ""
+        self, topic_id: str, partition: int, *, deadline_ms: int, group_id: str = "", consumers_max: int = 0
     ) -> PositionsResponse:
-        """With the age of what one group has not done. Raises ServerError: why the leader could not be asked until
-        then."""
+        """With the age of what one group has not done, and who receives for it. Raises ServerError: why the leader
+        could not be asked until then."""
 
         async def ask(node: NodeApi, _remaining_ms: int) -> PositionsResponse:
-            answer = await node.positions(PositionsRequest(topic_id, partition, group_id))
+            answer = await node.positions(PositionsRequest(topic_id, partition, group_id, consumers_max))
             self.shown.check_not_behind(
                 topic_id, partition, leader_epoch=answer.leader_epoch, high_watermark=answer.high_watermark
             )

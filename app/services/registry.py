@@ -10,6 +10,7 @@ from app.services.catalog import Catalog
 from app.services.cluster import ClusterService
 from app.services.commits import CommitService
 from app.services.deletions import DeletionService
+from app.services.demand import DemandService
 from app.services.groups import GroupService
 from app.services.inspect import InspectService
 from app.services.log_ends import LogEnds
@@ -62,6 +63,7 @@ class Services:
         self.deletions = DeletionService(gateway, catalog, leaders)
         self.members = MemberService(catalog, self.membership, self.waiting)
         self.groups = GroupService(gateway, catalog, leaders, ends, self.members)
+        self.demand = DemandService(gateway, catalog, self.groups, self.membership)
         self.pauses = PauseService(gateway, catalog)
         self.blocked = BlockedService(gateway, catalog, leaders)
         self.redrives = RedriveService(gateway, catalog, leaders, ends)

@@ -13,6 +13,7 @@ from cluster.ports.clock import Clock
 from storage.log.partition_log import PartitionLog
 from storage.log.segment_reader import StoredBatch
 from storage.node.append_times import append_time_at
+from storage.node.consumers_seen import ConsumersSeen
 from storage.node.filtered_reads import read_filtered
 from storage.node.partition.filter_figures import FilterFigures
 from storage.node.partition.named_filter import read_filter
@@ -159,7 +160,7 @@ class LogCalls:
 
 
 async def positions_of(
-    partition: Partition, request: messages.PositionsRequest, clock: Clock
+    partition: Partition, request: messages.PositionsRequest, clock: Clock, seen: ConsumersSeen
 ) -> messages.PositionsResponse:
     """Where the log and its groups are. Raises ServerError UNAVAILABLE."""
     await confirm(partition.leadership)
@@ -178,6 +179,9 @@ async def positions_of(
     for position in positions:
         if position.group_id == request.group_id:
             position.oldest_append_ms = await append_time_at(partition, position.progress)
+            if request.consumers_max:
+                now_ms = clock.monotonic_ms()
+                position.consumers = seen.names(position.group_id, now_ms=now_ms, limit=request.consumers_max)
     return answer
 
 

@@ -10,6 +10,7 @@ from cluster.model.values import Group
 from cluster.ports.clock import Clock
 from storage.delivery.modes import has_owners
 from storage.node.consumer_limits import ConsumerLimits
+from storage.node.consumers_seen import ConsumersSeen
 from storage.node.exclusive_receiver import ExclusiveReceiver, PartitionsOf, StartGroups
 from storage.node.groups.partition_groups import empty_reason_of
 from storage.node.groups.waiting import TopicReaders, WaitingReceive
@@ -48,6 +49,7 @@ class Receiver:
         self._turn = 0
         self._is_stopping = False
         self.waiting = 0
+        self.seen = ConsumersSeen()
         self._exclusive = ExclusiveReceiver(
             partitions_of,
             self.readers,
@@ -87,9 +89,12 @@ class Receiver:
             raise ServerError(ProblemCode.WRONG_GROUP_MODE, f"The group is {group.mode.value!r}.", field="group")
         if request.claims:
             return await self._exclusive.receive(request, group)
+        now_ms = self._clock.monotonic_ms()
+        visibility_ms = group.settings.visibility_ms if request.visibility_ms is None else request.visibility_ms
+        self.seen.saw(group.id, request.consumer, now_ms=now_ms, wait_ms=request.wait_ms, visibility_ms=visibility_ms)
         if request.filter:
             return await self._matching.receive(request, group)
-        deadline_ms = self._clock.monotonic_ms() + request.wait_ms
+        deadline_ms = now_ms + request.wait_ms
         while True:
             is_known_everywhere = self._is_stopping or await self._start_groups(group, request.topic_ids)
             group = self._latest_group(group)

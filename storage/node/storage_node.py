@@ -196,13 +196,8 @@ class StorageNode:
 
         self._unsubscribe = self._metadata.subscribe(metadata_changed)
         changed.set()  # for what changed between the first look and the subscription
-        activities = (
-            self._replicas.follow(changed),
-            self._housekeeping.run(),
-            self._watch_followers(),
-            self.compactor.run(),
-        )
-        for activity in activities:
+        runs = (self._replicas.follow(changed), self._housekeeping.run(), self._watch_followers(), self.compactor.run())
+        for activity in runs:
             self._tasks.append(asyncio.get_running_loop().create_task(activity))
             self._tasks[-1].add_done_callback(self._task_ended)
         self._coordinators.open()
@@ -348,7 +343,8 @@ class StorageNode:
         return await self._log_calls.records(leader, request)
 
     async def positions(self, request: messages.PositionsRequest) -> messages.PositionsResponse:
-        return await positions_of(await self._partition(request.topic_id, request.partition), request, self._clock)
+        partition = await self._partition(request.topic_id, request.partition)
+        return await positions_of(partition, request, self._clock, self._receiver.seen)
 
     async def seek(self, request: messages.SeekRequest) -> messages.SeekResponse:
         return await self._positions.seek(await self._partition(request.topic_id, request.partition), request)

@@ -197,11 +197,12 @@ class RecordsResponse(_Message):
 
 class PositionsRequest(_Message):
     """The log's bounds and every group's progress, for lag and administration; and of one group how old its oldest
-    message is that is not done."""
+    message is that is not done, and up to `consumers_max` names of who receives for it from this node."""
 
     topic_id: str
     partition: int
     group_id: str = ""
+    consumers_max: int = 0
 
 
 class CommittedOffset(_Message):
@@ -231,6 +232,7 @@ class GroupPosition(_Message):
     oldest_append_ms: int = -1
     blocked: int = 0
     expired: int = 0
+    consumers: list[str] = []
 
 
 class PositionsResponse(_Message):

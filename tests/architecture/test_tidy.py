@@ -24,6 +24,7 @@ LONG_FUNCTIONS: dict[tuple[str, str], int] = {}
 
 # Modules of the product beyond REASONED_LINES_MAX: why that is one noun all the same. Look for a second one first.
 LONG_FOR_A_REASON = {
+    "acklog/client/async_catalog.py": "one call beside the next: all that can be asked of topics and of groups",
     "acklog/catalog.py": "one struct beside the next: topics and groups as the API describes them",
     "acklog/client/async_client.py": "one call beside the next, each with its docstring",
     "acklog/client/client.py": "the client without `await` has every call of the other one, each with its docstring",

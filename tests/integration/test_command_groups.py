@@ -113,3 +113,18 @@ class TestWhyAMessageWaits:
         wrong = acklog("receive", topic, "--group", topic, "--mode", "shared")
         assert "a group's mode never changes" in wrong.stderr
         assert sent
+
+
+def test_what_a_group_has_to_do(acklog: Acklog, topic: str) -> None:
+    acklog("groups", "create", topic, "--mode", "keyOrdered")
+    send(acklog, topic, "a", "1", "2", "3")
+    options = ["--topic", topic, "--target-lag", "2", "--target-seconds", "0.5"]
+    found = acklog("groups", "demand", topic, *options, "--json").document
+    assert (found["lag"], found["waiting"], found["suggestedConsumers"]) == (3, 3, 2)
+    acklog("receive", topic, "--group", topic, "--consumer", "worker")
+    shown = acklog("groups", "demand", topic, "-t", topic)
+    assert "consumers    1\n" in shown.stdout
+    assert "are settled  not known yet" in shown.stdout
+    assert "suggested" not in shown.stdout
+    assert acklog("groups", "demand", f"{topic}-none").exit_code == ExitCode.NOT_FOUND
+    assert acklog("groups", "demand", topic, "--target-seconds", "0").exit_code == ExitCode.USAGE

@@ -7,6 +7,7 @@ import typer
 
 from acklog.command.arguments import YesOption
 from acklog.command.blocked_view import blocked_view
+from acklog.command.commands.group_demand import demand
 from acklog.command.commands.group_positions import commit, copy, group_lag
 from acklog.command.commands.seek import seek
 from acklog.command.confirmation import confirm
@@ -60,6 +61,7 @@ command.command("seek")(seek)
 command.command("commit")(commit)
 command.command("copy")(copy)
 command.command("lag")(group_lag)
+command.command("demand")(demand)
 
 
 @command.command("list")

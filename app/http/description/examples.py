@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.http.description import example_answers as answers
+from app.http.description.demand_example import DEMAND
 from app.http.description.media_types import JSON, NDJSON, OCTETS
 
 Named = dict[str, Any]
@@ -220,6 +221,7 @@ EXAMPLES: dict[str, Examples] = {
     ),
     "resumeGroup": Examples(_GROUP, _json(all_of_it={}, a_topic={"topic": "orders"}), {200: _json(all=answers.GROUP)}),
     "groupOffsets": Examples(_GROUP, {}, {200: _json(one_leased=answers.OFFSETS)}),
+    "groupDemand": Examples(_GROUP, {}, {200: _json(one_leased=DEMAND)}),
     "copyPosition": Examples(
         {"group": "billing"},
         _json(all_topics={"from": "audit", "dryRun": True}),

@@ -20,7 +20,7 @@ from app.http.description.recurring_operations import RECURRING_OPERATIONS
 from app.http.description.redrive_operations import REDRIVE_OPERATIONS
 from app.http.description.scheduled_operations import SCHEDULED_OPERATIONS
 from app.http.parsing.cluster import CLUSTER_QUERY
-from app.http.parsing.groups import OFFSETS_QUERY
+from app.http.parsing.groups import DEMAND_QUERY, OFFSETS_QUERY
 from app.http.parsing.json_schema import Schema, reference
 from app.http.parsing.producers import PRODUCER_HEADERS
 from app.http.parsing.receive import RECEIVE_QUERY
@@ -298,6 +298,12 @@ OPERATIONS: dict[str, Operation] = {
         {200: ("The progress", json_of("OffsetsView"))},
         (*WITH_TOKEN, *FROM_NODES, _P.INVALID_NAME, _P.GROUP_NOT_FOUND, _P.TOPIC_NOT_FOUND),
         query=OFFSETS_QUERY,
+    ),
+    "groupDemand": Operation(
+        "How much a group has to do, and how many consumers that takes: for autoscalers, which may ask again and again",
+        {200: ("The figures, and the suggestion", json_of("DemandView"))},
+        (*WITH_TOKEN, *FROM_NODES, _P.INVALID_NAME, _P.GROUP_NOT_FOUND, _P.TOPIC_NOT_FOUND),
+        query=DEMAND_QUERY,
     ),
     "copyPosition": Operation(
         "Let a group go on where another one is, or (dryRun) say where that would be",

@@ -20,6 +20,7 @@ from app.calls.cluster import (
 )
 from app.calls.commits import CommitFields, CommitView
 from app.calls.deletions import DeleteBeforeFields, DeletionView, PurgeFields
+from app.calls.demand import DemandView
 from app.calls.groups import GroupFields, GroupListing, GroupView, OffsetsView, SeekFields, SeekView
 from app.calls.inspect import FailureReasonView, GroupState
 from app.calls.members import HeartbeatFields, JoinFields, MemberAssignment, MembersView
@@ -68,6 +69,7 @@ ANSWERS = (
     GroupView,
     GroupListing,
     OffsetsView,
+    DemandView,
     SeekView,
     RedriveView,
     RedriveListing,

@@ -8,6 +8,7 @@ from acklog.wire import limits
 from acklog.wire.identifiers import parse_message_id
 from acklog.wire.problems import ProblemCode
 from app.calls.commits import CommitFields
+from app.calls.demand import TARGET_LAG_MAX, TARGET_SECONDS_MAX, TARGET_SECONDS_MIN, DemandQuery
 from app.calls.filters import read_filter
 from app.calls.groups import GroupFields, SeekCommand, SeekFields
 from app.calls.pauses import PauseCommand, PauseFields
@@ -20,6 +21,16 @@ OFFSETS_QUERY = query.QueryTable(
     (
         query.name("topic", "only this topic; may repeat (default: all)", values_max=limits.RECEIVE_TOPICS_MAX),
         query.name("queue", "another word for topic", values_max=limits.RECEIVE_TOPICS_MAX),
+    )
+)
+
+DEMAND_QUERY = query.QueryTable(
+    (
+        *OFFSETS_QUERY.parameters,
+        query.integer("targetLag", 1, TARGET_LAG_MAX, "messages that one consumer may have before it"),
+        query.number(
+            "targetSeconds", TARGET_SECONDS_MIN, TARGET_SECONDS_MAX, "within how long all that waits is to be done"
+        ),
     )
 )
 
@@ -48,6 +59,13 @@ def parse_offsets(query_string: bytes) -> list[str]:
     """The topics' names; empty for all. Raises ServerError."""
     arguments = OFFSETS_QUERY.parse(query_string)
     return list(dict.fromkeys(arguments.texts("topic") + arguments.texts("queue")))
+
+
+def parse_demand(query_string: bytes) -> DemandQuery:
+    """Raises ServerError."""
+    arguments = DEMAND_QUERY.parse(query_string)
+    topics = list(dict.fromkeys(arguments.texts("topic") + arguments.texts("queue")))
+    return DemandQuery(topics, arguments.integer("targetLag"), arguments.number("targetSeconds"))
 
 
 def parse_pause(body: bytes) -> PauseCommand:

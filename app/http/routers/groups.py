@@ -11,7 +11,7 @@ from app.http.exchange.http_services import HttpServices
 from app.http.exchange.request import RequestHeaders, principal_of
 from app.http.exchange.request_body import COMMIT_BYTES_MAX
 from app.http.exchange.responses import json_response
-from app.http.parsing.groups import parse_copy, parse_group, parse_offsets, parse_pause, parse_positions
+from app.http.parsing.groups import parse_copy, parse_demand, parse_group, parse_offsets, parse_pause, parse_positions
 from app.http.parsing.query import NO_PARAMETERS
 from app.http.parsing.topics import parse_listing
 from app.http.routers.administration_body import body_of
@@ -92,6 +92,13 @@ def _add_progress(router: APIRouter, services: HttpServices) -> None:
         principal = principal_of(headers, tokens)
         topics = parse_offsets(request.scope["query_string"])
         return json_response(await services.groups.offsets(request.path_params["group"], topics, principal))
+
+    @router.get("/groups/{group}/demand", operation_id="groupDemand", tags=["groups"])
+    async def group_demand(request: Request) -> Response:
+        headers = RequestHeaders(request)
+        principal = principal_of(headers, tokens)
+        wanted = parse_demand(request.scope["query_string"])
+        return json_response(await services.demand.demand(request.path_params["group"], wanted, principal))
 
     async def position(request: Request) -> Response:
         headers = RequestHeaders(request)
