@@ -30,6 +30,8 @@ TABLE_SHARE = 0.25
 
 TRIM_SHARE = 0.2
 """Of the seeds, in which messages are deleted from a topic."""
+LIFETIME_SHARE = 0.2
+"""Of the seeds, in which messages live for some time only."""
 LASTING_SHARE = 0.3
 
 LATE_FAULTS = (Fault.BIT_ROT, Fault.GROW, Fault.MOVE, Fault.ISLAND)
@@ -104,6 +106,7 @@ def draw_embedded_options(seed: int) -> Options:
         table_messages=_table_messages(seed),
         has_trims=random.Random(f"trims {seed}").random() < TRIM_SHARE,
         recurring=_recurring(seed),
+        has_lifetimes=random.Random(f"lifetimes {seed}").random() < LIFETIME_SHARE,
     )
     return with_filters(options)
 
@@ -165,6 +168,7 @@ def draw_cluster_options(seed: int) -> Options:
         table_messages=_table_messages(seed),
         has_trims=random.Random(f"trims {seed}").random() < TRIM_SHARE,
         recurring=_recurring(seed),
+        has_lifetimes=random.Random(f"lifetimes {seed}").random() < LIFETIME_SHARE,
     )
     return with_filters(options)
 

@@ -22,12 +22,11 @@ from tests.sim.cluster.machines import NodeMachine
 from tests.sim.cluster.store_observer import StoreObserver
 from tests.sim.history import LeftForLater, LogRead, ProgressRead, ReadRecord
 from tests.sim.process import Process, ProcessDiedError
-from tests.sim.queue_label import LETTERS, RETURNED, TABLE, TICKS, TRIMMED, queue_label
+from tests.sim.queue_label import EXPIRING, LETTERS, RETURNED, TABLE, TICKS, TRIMMED, queue_label
 
 _Leader = tuple[NodeMachine, Process]
 READ_BYTES = 20_000
 UNJUDGED = frozenset({LETTERS, RETURNED, TABLE, TICKS, TRIMMED})
-"""Topics that have a judge of their own."""
 PATIENCE_S = 5.0
 PAUSE_S = 0.1
 
@@ -58,7 +57,7 @@ class Observer:
     def places(self) -> list[tuple[str, int]]:
         """Of all partitions that clients can ask for, and that nobody else sees to."""
         topics = self._store.topics.values()
-        others = {topic.id for topic in topics if is_internal(topic.name) or topic.name in UNJUDGED}
+        others = {topic.id for topic in topics if is_internal(topic.name) or _has_own_judge(topic.name)}
         return sorted(place for place in self._store.partitions if place[0] not in others)
 
     async def _look_at(self, place: tuple[str, int]) -> list[ProgressRead]:
@@ -183,6 +182,10 @@ class Observer:
             str(ScheduleId(state.topic_id, state.partition, item.leader_epoch, item.offset)) for item in response.items
         ]
         self._around.history.add(LeftForLater(began_ms=began_ms, ended_ms=self._around.now_ms(), schedule_ids=names))
+
+
+def _has_own_judge(name: str) -> bool:
+    return name in UNJUDGED or name.startswith(EXPIRING)
 
 
 def records_of(batches: bytes, from_offset: int) -> list[ReadRecord]:

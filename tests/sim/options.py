@@ -232,6 +232,8 @@ class Options:
     """How often each of these gets another one."""
     recurring: int = 0
     """Schedules that send again and again."""
+    has_lifetimes: bool = False
+    """Whether messages of a topic beside the others live for some time only."""
 
     @property
     def dedup_is_exact(self) -> bool:

@@ -9,6 +9,8 @@ TRIMMED = "trimmed"
 """What is deleted from: who does that, and reads it, judges it."""
 TICKS = "ticks"
 """To which recurring schedules send."""
+EXPIRING = "expiring"
+"""Whose messages live for some time only; what its dead letters are called begins with it."""
 
 TABLE = "table"
 """The topic that keeps the last message of each key."""

@@ -27,18 +27,17 @@ from tests.sim.cluster.faults import Misfortune
 from tests.sim.cluster.hardware import Hardware
 from tests.sim.cluster.inspector import Inspector, is_anything_scheduled, replicas_of
 from tests.sim.cluster.lasting_faults import LastingMisfortune
-from tests.sim.cluster.letter_topics import LetterTopics
 from tests.sim.cluster.links import Links
 from tests.sim.cluster.log_reader import LogReader
 from tests.sim.cluster.machines import NodeMachine, Surrounding
 from tests.sim.cluster.network import Network
 from tests.sim.cluster.passing_judgement import judge_passing
 from tests.sim.cluster.passing_topic import PassingTopic
-from tests.sim.cluster.recurring_topic import RecurringTopic
+from tests.sim.cluster.side_topics import SideTopics
 from tests.sim.cluster.store_observer import StoreObserver, watching
 from tests.sim.cluster.table_topic import TableJudge, create_table
 from tests.sim.cluster.topology import Topology
-from tests.sim.cluster.trimmed_topic import TrimmedTopic, create_trimmed
+from tests.sim.cluster.trimmed_topic import create_trimmed
 from tests.sim.cluster.watermarks import Watermarks
 from tests.sim.consumer import Consumer
 from tests.sim.decider import Decider
@@ -133,10 +132,8 @@ class World:
             also_expected=options.also_expected,
         )
         self.passing = PassingTopic(machine_around, self.around, self.store, administrator)
-        self.trimmed = TrimmedTopic(machine_around, self.around, administrator)
-        self.letters = LetterTopics(machine_around, self.around, administrator)
+        self.side_topics = SideTopics(machine_around, self.around, administrator, self.hardware, self.store)
         self.table = TableJudge(self.around)
-        self.recurring = RecurringTopic(machine_around, self.around, administrator)
         self.observer = Observer(self.hardware, self.store, self.around)
         self.inspector = Inspector(self.store, self.coverage)
         self.watermarks = Watermarks(self.hardware)
@@ -161,13 +158,8 @@ class World:
             *seeking(self.options, QUEUE, self.around, self._partitions),
             *pauses(self.options, QUEUE, self.around, self._partitions),
             *filter_changes(self.options, self.around),
+            *self.side_topics.runs(),
         ]
-        if self.options.letters:
-            administration.append(self.letters.run())
-        if self.options.has_trims:
-            administration.append(self.trimmed.run())
-        if self.options.recurring:
-            administration.append(self.recurring.run())
         if self.options.deletions:
             administration.append(self.passing.run())
             clients += [asyncio.create_task(each) for each in self.passing.clients(lambda: self._is_over)]
@@ -500,10 +492,8 @@ class World:
         self._count()
         self._note_unseen_losses()
         self.violations += [*self.around.unexpected, *self.table.violations]
-        for each in (self.store, self.inspector, self.watermarks, self.availability):
+        for each in (self.store, self.inspector, self.watermarks, self.availability, self.side_topics):
             self.violations += each.violations
-        for topic in (self.letters, self.trimmed, self.recurring):
-            self.violations += topic.violations
         self.violations += judge_passing(
             self.history.where(lambda event: is_passing(getattr(event, "queue", PASSING))),
             self.passing.lives(),

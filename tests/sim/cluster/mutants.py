@@ -106,6 +106,7 @@ from tests.sim.cluster.key_order_mutants import (
     what_waits_is_forgotten,
 )
 from tests.sim.cluster.leader_mutants import deposed_leaders_answer_readers, leaders_that_cannot_commit_stay
+from tests.sim.cluster.lifetime_mutants import LIFETIME_MUTANTS
 from tests.sim.cluster.mapping_mutants import MAPPING_MUTANTS, only_new_partitions_wait
 from tests.sim.cluster.reader_mutants import nearest_reads_go_to_the_log_end
 from tests.sim.cluster.recurring_mutants import RECURRING_MUTANTS, refused_times_are_dealt_with
@@ -481,6 +482,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *REDRIVE_MUTANTS,
     *MAPPING_MUTANTS,
     *TABLE_MUTANTS,
+    *LIFETIME_MUTANTS,
 )
 
 _SCENARIOS = "tests/scenarios/test_planted_bugs.py"

@@ -1,0 +1,46 @@
+"""The topics beside the others that see to themselves: who sends there, receives there, and judges what came of it."""
+
+from collections.abc import Coroutine
+from typing import Any
+
+from tests.sim.clients import Surroundings
+from tests.sim.cluster.administrator import Administrator
+from tests.sim.cluster.expiring_topic import ExpiringTopic
+from tests.sim.cluster.hardware import Hardware
+from tests.sim.cluster.letter_topics import LetterTopics
+from tests.sim.cluster.machines import Surrounding
+from tests.sim.cluster.recurring_topic import RecurringTopic
+from tests.sim.cluster.store_observer import StoreObserver
+from tests.sim.cluster.trimmed_topic import TrimmedTopic
+
+
+class SideTopics:
+    """Those that the options want."""
+
+    def __init__(
+        self,
+        machines: Surrounding,
+        clients: Surroundings,
+        administrator: Administrator,
+        hardware: Hardware,
+        store: StoreObserver,
+    ) -> None:
+        options = machines.options
+        self._topics: list[LetterTopics | TrimmedTopic | RecurringTopic | ExpiringTopic] = []
+        if options.letters:
+            self._topics.append(LetterTopics(machines, clients, administrator))
+        if options.has_trims:
+            self._topics.append(TrimmedTopic(machines, clients, administrator))
+        if options.recurring:
+            self._topics.append(RecurringTopic(machines, clients, administrator))
+        if options.has_lifetimes:
+            self._topics.append(ExpiringTopic(machines, clients, administrator, hardware, store))
+
+    def runs(self) -> list[Coroutine[Any, Any, None]]:
+        """Each ends some time after all is calm."""
+        return [topic.run() for topic in self._topics]
+
+    @property
+    def violations(self) -> list[str]:
+        """Complete once all have run."""
+        return [violation for topic in self._topics for violation in topic.violations]
