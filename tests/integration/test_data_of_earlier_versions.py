@@ -9,6 +9,7 @@ import pytest
 from tests.support.command_run import run_command
 from tests.support.earlier_version import PROTOCOL_VERSIONS, REPOSITORY, check_out
 from tests.support.server_process import ServerProcess
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.faults, pytest.mark.timeout(600)]
 
@@ -113,3 +114,89 @@ def test_either_version_goes_on_where_the_other_ended(commit: str, tmp_path: Pat
     with ServerProcess(data, tmp_path / "present.log") as server:
         ledger.drain(server)
     assert ledger.acked == {(group, message_id) for group in GROUPS for message_id in ledger.bodies}
+
+
+EXPIRES_SOON_S = 1.0
+LIVES_S = 3_600
+WITH_LIFETIMES = "e6273e14"
+"""Brought times to live; delays were there before."""
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_what_expires_and_what_is_to_come_is_as_the_earlier_version_wrote_it(end: str, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    source = check_out(WITH_LIFETIMES, tmp_path / "earlier")
+    with ServerProcess(data, tmp_path / "earlier.log", source=source) as server:
+        sent = _send_with_times(server)
+        before = _told(server)
+
+        def has_expired() -> bool:
+            server.receive("codes", "skips", max=10, visibilitySeconds=1)
+            return _state(server, sent["short"]) == "expired"
+
+        wait_until(has_expired, seconds=30, what="a message expires")
+        server.stop() if end == "stop" else server.kill()
+    with ServerProcess(data, tmp_path / "present.log") as server:
+        wait_until(lambda: len(records(server, "codes", 0, 0)) == 4, seconds=30, what="a message comes")
+        short, own, by_topic, delayed = records(server, "codes", 0, 0)
+        assert [each["body"] for each in (short, own, by_topic, delayed)] == ["short", "own", "topic", "delayed"]
+        assert [each["expiresAt"] - each["appendTime"] for each in (short, own, by_topic, delayed)] == [
+            EXPIRES_SOON_S * 1000,
+            LIVES_S * 1000,
+            2 * LIVES_S * 1000,
+            LIVES_S * 1000,
+        ]
+        assert delayed["appendTime"] >= sent["delayed at"]
+        assert _told(server) == before
+        assert _state(server, sent["short"]) == "expired"
+        for group in ("skips", "letters"):
+            received = [each["body"] for each in server.receive("codes", group, max=10)]
+            assert sorted(received) == ["delayed", "own", "topic"]
+        letters = "/topics/codes.letters.dlq"
+        wait_until(lambda: server.request("GET", letters).status == 200, seconds=30, what="there is a letter")
+        [letter] = server.receive("codes.letters.dlq", "readers", waitSeconds=10)
+        assert (letter["body"], letter["headers"]["acklog-dead-letter-cause"]) == ("short", "expired")
+        server.stop()
+    checked = run_command("fsck", str(data))
+    assert checked.exit_code == 0, checked.stdout
+
+
+def _send_with_times(server: ServerProcess) -> dict[str, Any]:
+    config = {"partitions": 1, "config": {"ttlMs": 2 * LIVES_S * 1000}}
+    assert server.request("PUT", "/topics/codes", config).status == 201
+    for group, on_expired in (("skips", "skip"), ("letters", "deadLetter")):
+        made = server.request("PUT", f"/groups/{group}", {"settings": {"onExpired": on_expired}})
+        assert made.status == 201
+    messages = [
+        {"body": "short", "ttlSeconds": EXPIRES_SOON_S},
+        {"body": "own", "ttlSeconds": LIVES_S},
+        {"body": "topic"},
+        {"body": "delayed", "delaySeconds": 3, "ttlSeconds": LIVES_S},
+        {"body": "far", "delaySeconds": LIVES_S, "ttlSeconds": LIVES_S},
+    ]
+    answer = server.request("POST", "/messages", {"queue": "codes", "messages": messages})
+    assert answer.status == 201
+    results = answer.document["results"]
+    schedule = {"everySeconds": LIVES_S, "message": {"body": "again", "ttlSeconds": 60}}
+    assert server.request("PUT", "/topics/codes/schedules/hourly", schedule).status == 201
+    return {"short": results[0]["messageId"], "delayed at": results[3]["deliverAt"]}
+
+
+def _told(server: ServerProcess) -> dict[str, Any]:
+    """What does not change by itself."""
+    config = server.request("GET", "/topics/codes").document["config"]
+    listed = server.request("GET", "/topics/codes/scheduled").document["scheduled"]
+    recurring = server.request("GET", "/topics/codes/schedules/hourly").document
+    groups = [server.request("GET", f"/groups/{group}").document for group in ("skips", "letters")]
+    return {
+        "ttl": config["ttlMs"],
+        "far": [(each["scheduleId"], each["deliverAt"]) for each in listed][-1:],
+        "recurring": (recurring["everySeconds"], recurring["nextAt"]),
+        "groups": [(each["id"], each["settings"]["onExpired"]) for each in groups],
+    }
+
+
+def _state(server: ServerProcess, message_id: str) -> str:
+    """What the group that skips has done with it."""
+    groups = server.request("GET", f"/messages/{message_id}").document["groups"]
+    return str(next((each["state"] for each in groups if each["group"] == "skips"), ""))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-PROTOCOL_VERSIONS = {"34c9f43": "1", "e54cfd7": "2"}
+PROTOCOL_VERSIONS = {"34c9f43": "1", "e54cfd7": "2", "384aee9": "3", "e6273e14": "6"}
 """The last commits whose processes speak that version of the nodes' protocol and no newer one."""
 
 
