@@ -44,8 +44,7 @@ PROTOCOL_OF_QUOTAS = 6
 """Brought quotas: nodes that deal out to the gateways what a topic, a group or a token may do per second."""
 
 PROTOCOL_OF_TOPIC_DELAYS = 7
-"""Brought topics that say how much later their messages are seen: who does not know of it would show them at once, and
-lose the setting when it changes another one."""
+"""Brought topics that say how much later their messages are seen: who does not know of it would show them at once."""
 
 
 def needed_by_topic(config: TopicConfig) -> int:

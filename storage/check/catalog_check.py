@@ -9,7 +9,17 @@ import msgspec
 from cluster.model import keys
 from cluster.model.codec import decode
 from cluster.model.projected_offsets import ProjectedOffsets
-from cluster.model.values import Group, NodeRegistration, PartitionLife, PartitionState, Tombstone, Topic
+from cluster.model.recurring_schedule import RecurringSchedule
+from cluster.model.redrives import RedriveJob, RedrivePart
+from cluster.model.values import (
+    Group,
+    NamedProducer,
+    NodeRegistration,
+    PartitionLife,
+    PartitionState,
+    Tombstone,
+    Topic,
+)
 from cluster.ports.coordination import KeyValue
 from storage.check.figures import LogFigures
 from storage.check.findings import FindingKind, Findings
@@ -17,6 +27,15 @@ from storage.log.keys import LogKey
 from storage.log.log_table import LogKind
 
 _Model = TypeVar("_Model", bound=msgspec.Struct)
+
+_BY_THEMSELVES: dict[str, type[msgspec.Struct]] = {
+    keys.NODES: NodeRegistration,
+    keys.PRODUCERS: NamedProducer,
+    keys.RECURRING: RecurringSchedule,
+    keys.REDRIVES: RedriveJob,
+    keys.REDRIVE_PARTS: RedrivePart,
+}
+"""What can be read or not, and is held against nothing else."""
 
 
 @dataclass(slots=True)
@@ -65,12 +84,15 @@ class CatalogCheck:
         elif key.startswith(keys.OFFSETS):
             group_id, _, topic_id = key.removeprefix(keys.OFFSETS).partition("/")
             content.offsets[group_id, topic_id] = decode(ProjectedOffsets, item.value)
-        elif key.startswith(keys.NODES):
-            decode(NodeRegistration, item.value)
         elif key.startswith(keys.INCARNATIONS):
             int(item.value)
+        elif key.startswith(keys.REDRIVE_TOPICS):
+            item.value.decode()
         else:
-            raise ValueError("nothing is known under such a key")
+            kind = next((kind for prefix, kind in _BY_THEMSELVES.items() if key.startswith(prefix)), None)
+            _expect(kind is not None, "nothing is known under such a key")
+            assert kind is not None
+            decode(kind, item.value)
 
     # --- against the disk --------------------------------------------------------------------------------------------
 
