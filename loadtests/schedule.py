@@ -48,6 +48,7 @@ BODY = b'{"order":4711,"total":"19.90","note":"%s"}' % (b"x" * 60)
 PARTITIONS = 4
 HOUR_S = 3_600
 PLAIN_PAUSE_S = 0.005
+SETTLED_S = 5.0
 
 cli = typer.Typer(help=__doc__)
 _disks: list[RealDisk] = []  # whose locks the next start in this process needs
@@ -216,10 +217,10 @@ def many_pending(messages: Annotated[int, typer.Option()] = 2_000_000) -> None:
     """What a start takes, and how much memory, with so much scheduled."""
 
     async def work(directory: Path) -> None:
+        directory.mkdir()
         clock = SteadyClock()
         server = await start(directory, clock)
         topic = await make_topic(server, clock)
-        before_mib = resident_mib()
         far_ms = clock.now_ms() + 30 * 24 * HOUR_S * 1000
         rng = random.Random(1)
         share = BATCH * PARTITIONS * 25
@@ -230,17 +231,54 @@ def many_pending(messages: Annotated[int, typer.Option()] = 2_000_000) -> None:
         while pending(server) < len(rates) * share:
             await asyncio.sleep(0.1)
         print(f"{min(rates):,.0f} to {max(rates):,.0f} messages a second were taken", flush=True)
-        print(f"{pending(server):,} pending; memory {before_mib} MiB before, {resident_mib()} MiB now", flush=True)
+        print(f"{pending(server):,} pending", flush=True)
         begun_s = time.monotonic()
         await stop(server)
         print(f"a stop takes {time.monotonic() - begun_s:.2f} s", flush=True)
+
+    async def work_and_start(directory: Path) -> None:
+        await work(directory / "full")
+        (directory / "empty").mkdir()
+        for name in ("empty", "full"):
+            told = await started_anew(directory / name)
+            print(f"{name}: {told}", flush=True)
+
+    run(work_and_start)
+
+
+async def started_anew(directory: Path) -> str:
+    """What a process of its own says of a start: one that has scheduled all that keeps memory that a server would not
+    have taken."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "loadtests.schedule", "started", str(directory), stdout=asyncio.subprocess.PIPE
+    )
+    told, _ = await process.communicate()
+    if process.returncode:
+        raise typer.Exit(process.returncode)
+    return told.decode().strip()
+
+
+@cli.command()
+def started(directory: Annotated[Path, typer.Argument()]) -> None:
+    """What a start takes on a directory that is there, and how much memory."""
+
+    async def work(_empty: Path) -> None:
+        clock = SteadyClock()
         begun_s = time.monotonic()
         server = await start(directory, clock)
         started_s = time.monotonic() - begun_s
+        if not server.metadata.topics():
+            await make_topic(server, clock)
         for partition in server.node.partitions_led():
             await partition.schedule.wait_ready()
-        print(f"a start takes {started_s:.2f} s, the schedule {time.monotonic() - begun_s:.2f} s", flush=True)
-        await server.close()
+        ready_s = time.monotonic() - begun_s
+        await asyncio.sleep(SETTLED_S)
+        print(
+            f"a start takes {started_s:.2f} s, the schedule {ready_s:.2f} s; {pending(server):,} pending, memory "
+            f"{resident_mib()} MiB",
+            flush=True,
+        )
+        await stop(server)
 
     run(work)
 

@@ -58,7 +58,8 @@ class NearFuture:
                     self._moved(what, offset)
                 case Fired():
                     for id_ in what.ids:
-                        self._forget(id_)
+                        if self._leaving.pop(id_, None) is None:
+                            self._remove(id_)
 
     def _added(self, due: Due, now_ms: int) -> None:
         id_, key = due.entry.id, due.entry.key
@@ -100,14 +101,18 @@ class NearFuture:
             settings.near_bytes_max - self._bytes,
         )
 
-    def loaded(self, found: Iterable[Due], horizon: Key) -> None:
-        """All that is pending from the present horizon up to this one; nothing was applied meanwhile."""
+    def loaded(self, found: Iterable[Due], since: Key, horizon: Key) -> bool:
+        """All that is pending from `since` up to this horizon; nothing was applied meanwhile. False: the present one is
+        not `since` any more, as something that was given back took its room, and nothing was taken over."""
+        if self.horizon != since:
+            return False
         self.horizon = horizon
         for due in found:
             if due.entry.key >= self.horizon:
                 continue  # there is no room for it, nor for one that has to wait for it
             if due.entry.id not in self._leaving and due.entry.id not in self._key_of:
                 self._put(due)
+        return True
 
     # --- what is decided -------------------------------------------------------------------------------------------
 

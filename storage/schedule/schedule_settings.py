@@ -17,11 +17,17 @@ class ScheduleSettings:
     look_ahead_ms: int = 5_000
     """How long before it is due a message is read."""
 
-    due_messages_max: int = 250
+    due_messages_max: int = 125
     due_bytes_max: int = 1024 * 1024
-    due_pause_ms: int = 5
-    """Messages that are due together go into the log in batches of this size, one at a time and with this pause in
-    between: what is due leaves the rest of the partition's inbox, and of the processor, to those who send."""
+    """Messages that are due together go into the log in batches of this size, one at a time for each partition: what is
+    due leaves the rest of the partition's inbox to those who send."""
+
+    append_loop_percent: int = 8
+    append_rest_max_ms: int = 20
+    read_loop_percent: int = 10
+    read_rest_max_ms: int = 200
+    """How much of the event loop's time all schedules of a node take at most to append what is due, and to read what
+    will be, in turns; and how long they rest after a turn at most. The remainder is for those who send and receive."""
 
     unrecorded_batches_max: int = 16
     """Such batches that are appended and not recorded in the schedule log yet; beyond it the next one waits."""

@@ -64,8 +64,8 @@ class Model(RuleBasedStateMachine):
     def a_clock_goes_back(self) -> None:
         self.now = max(0, self.now - 30)
 
-    @rule()
-    def read_ahead(self) -> None:
+    @rule(give_back=st.booleans())
+    def read_ahead(self, give_back: bool) -> None:
         assert self.near is not None
         wanted = self.near.wanted(self.now)
         if wanted is None:
@@ -73,7 +73,14 @@ class Model(RuleBasedStateMachine):
         entries = self.index.after(wanted.since, before_ms=END.due_ms, limit=wanted.messages_max + 1)
         near = [entry for entry in entries[: wanted.messages_max] if entry.due_ms < wanted.before_ms]
         horizon = END if len(near) == len(entries) else entries[len(near)].key
-        self.near.loaded([Due(entry, Record(b"%d" % entry.id)) for entry in near], horizon)
+        # In two pieces, as it is handed over: what comes in between may take the room of the second.
+        since, half = wanted.since, len(near) // 2
+        for piece, until in ((near[:half], near[half].key if near else horizon), (near[half:], horizon)):
+            if not self.near.loaded([Due(entry, Record(b"%d" % entry.id)) for entry in piece], since, until):
+                break
+            since = until
+            if self.under_way and give_back:
+                self.refuse_last()
 
     @rule()
     def take(self) -> None:
@@ -106,6 +113,9 @@ class Model(RuleBasedStateMachine):
     @precondition(lambda self: self.under_way)
     @rule()
     def refuse(self) -> None:
+        self.refuse_last()
+
+    def refuse_last(self) -> None:
         back = self.under_way.pop()
         assert self.near is not None
         self.near.give_back(back)
@@ -161,7 +171,7 @@ class Model(RuleBasedStateMachine):
         for _ in range(200):
             if not self.pending:
                 return
-            self.read_ahead()
+            self.read_ahead(give_back=False)
             self.take()
             while self.under_way:
                 self.record()
@@ -189,7 +199,8 @@ def test_the_next_deadlines_lead_to_everything(times: list[int]) -> None:
         if wanted is not None:
             entries = index.after(wanted.since, before_ms=wanted.before_ms, limit=wanted.messages_max)
             rest = index.after(wanted.since, before_ms=END.due_ms, limit=len(entries) + 1)[len(entries) :]
-            near.loaded([Due(entry, Record(b"")) for entry in entries], rest[0].key if rest else END)
+            found_now = [Due(entry, Record(b"")) for entry in entries]
+            assert near.loaded(found_now, wanted.since, rest[0].key if rest else END)
         found = near.take_due(now)
         near.apply([Change(0, Fired([due.entry.id for due in found], 0, 1))], now)
         index.apply([Change(0, Fired([due.entry.id for due in found], 0, 1))], applied=0, applied_epoch=1)

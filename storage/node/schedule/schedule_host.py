@@ -192,7 +192,8 @@ class ScheduleHost:
                 await self._wait(read_at_ms)
                 continue
             try:
-                await self.keeper.load(lambda: self.near.wanted(self._clock.now_ms()), self.near.loaded)
+                async with self.keeper.reading.turn():
+                    await self.keeper.load(lambda: self.near.wanted(self._clock.now_ms()), self.near.loaded)
                 self._news.set()
                 await asyncio.sleep(0)
             except (ServerError, IndexFailedError) as error:
@@ -202,12 +203,14 @@ class ScheduleHost:
     async def _append_due(self) -> None:
         """One batch at a time: the next one is appended when this one is committed."""
         while True:
-            taken = self.near.take_due(self._clock.now_ms())
+            async with self.keeper.appending.turn():
+                with self.keeper.appending.piece():
+                    taken = self.near.take_due(self._clock.now_ms())
+                    batch = encode_batch([self._as_message(due) for due in taken]) if taken else bytearray()
             if not taken:
                 await self._wait(self.near.next_due())
                 continue
             self._news.set()  # there is room to read ahead
-            batch = encode_batch([self._as_message(due) for due in taken])
             try:
                 answer = await self.messages.append_own(batch, timeout_ms=UNTIL_KNOWN_MS)
             except ServerError as error:
@@ -224,9 +227,6 @@ class ScheduleHost:
                 self._start(self._record())
             elif len(self._unrecorded) >= self._settings.unrecorded_batches_max:
                 await self._recorded_all.wait()
-            next_ms = self.near.next_due()
-            if next_ms is not None and next_ms <= self._clock.now_ms():
-                await self._clock.sleep(self._settings.due_pause_ms)
 
     def _as_message(self, due: Due) -> Record:
         entry, record = due

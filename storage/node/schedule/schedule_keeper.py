@@ -6,20 +6,23 @@ index fails, or is of another log than this one, it is made anew.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 from typing import Protocol, TypeVar
 
 import structlog
 
 from acklog.wire.problems import ProblemCode
+from acklog.wire.record import Record
 from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from storage.log.log_walk import LogWalk, Unreadable
 from storage.log.partition_log import PartitionLog
 from storage.log.uncancelled import uncancelled
-from storage.schedule.changes import Change, LostNotes, changes_of, messages_at
+from storage.node.schedule.loop_share import LoopShare
+from storage.node.schedule.scheduled_messages import Piece, read_messages
+from storage.schedule.changes import Change, LostNotes, changes_of
 from storage.schedule.entries import END, Due, Key, RecurringEntry, ScheduledEntry, SettledEntry
 from storage.schedule.near_future import Wanted
 from storage.schedule.schedule_index import IndexFailedError, IndexState, ScheduleIndex, ScheduleIndexes
@@ -47,12 +50,18 @@ class ScheduleKeeper:
         log: PartitionLog,
         *,
         indexes: ScheduleIndexes,
+        appending: LoopShare,
+        reading: LoopShare,
         clock: Clock,
         settings: ScheduleSettings,
         on_crashed: Callable[[BaseException], None],
     ) -> None:
         self.listener: ScheduleListener | None = None
         self.is_alone: Callable[[], bool] = lambda: True  # no other replica has what is damaged here
+        self.appending, self.reading = (
+            appending,
+            reading,
+        )  # of whoever leads: what is due does not wait for what will be
         self._log = log
         self._indexes = indexes
         self._clock = clock
@@ -249,13 +258,13 @@ class ScheduleKeeper:
         async with self._asking() as index:
             await self._run(partial(index.forget_settled, self._log.log_start))
 
-    async def load(self, wanted: Callable[[], Wanted | None], loaded: Callable[[list[Due], Key], None]) -> bool:
-        """Read what is wanted, and hand it over before anything else is applied. Whether there was anything to do.
-        Raises ServerError, IndexFailedError."""
+    async def load(self, wanted: Callable[[], Wanted | None], loaded: Callable[[list[Due], Key, Key], bool]) -> None:
+        """In a turn: read what is wanted, and hand it over piece by piece, in order, before anything else is applied;
+        until `loaded` says that it is wanted no more. Raises ServerError, IndexFailedError."""
         async with self._asking() as index:
             want = wanted()
             if want is None:
-                return False
+                return
             after = partial(index.after, want.since, before_ms=END.due_ms, limit=want.messages_max + 1)
             entries: list[ScheduledEntry] = await self._run(after)
             near = [entry for entry in entries[: want.messages_max] if entry.due_ms < want.before_ms]
@@ -265,36 +274,26 @@ class ScheduleKeeper:
                 if number and size_bytes > want.bytes_max:
                     near = near[:number]
                     break
-            found = await self.read(near)
-            loaded(found, END if len(near) == len(entries) else entries[len(near)].key)
-            return True
+            horizon = END if len(near) == len(entries) else entries[len(near)].key
+            found = await self._messages(near, self.reading.piece)
+            since, piece_max = want.since, self._settings.due_messages_max
+            for begin in range(0, max(len(near), 1), piece_max):
+                end = begin + piece_max
+                until = near[end].key if end < len(near) else horizon
+                await asyncio.sleep(0)
+                with self.reading.piece():
+                    if not loaded(_dues(near[begin:end], found), since, until):
+                        return
+                since = until
 
-    async def read(self, entries: Iterable[ScheduledEntry]) -> list[Due]:
-        """The messages, but for those that cannot be read: each harms itself only (rule R40). However many these are,
-        it is said once. Raises ServerError."""
-        by_position = {entry.position: entry for entry in entries}
-        left = set(by_position)
-        found: list[Due] = []
-        unreadable: list[int] = []
-        for position in sorted(by_position):
-            if position not in left:
-                continue
-            batches = await LogWalk(self._log, position, min(position + 1, self._committed)).next(1)
-            if batches is None or isinstance(batches, Unreadable):
-                unreadable.append(position)
-                left.discard(position)
-                continue
-            for header, data in batches:
-                await asyncio.sleep(0)  # what is due together is spread over many batches: each takes a turn
-                here = {place for place in left if header.base_offset <= place < header.next_offset}
-                left -= here
-                try:
-                    records = messages_at(header, data, here)
-                except ValueError:
-                    unreadable.extend(here)
-                    continue
-                found.extend(Due(by_position[place], record) for place, record in records.items())
-        if unreadable:
-            what = {"log": str(self._log.key), "offset": min(unreadable), "count": len(unreadable)}
-            logger.error("scheduled_messages_unreadable", **what)
-        return found
+    async def read(self, entries: Sequence[ScheduledEntry]) -> list[Due]:
+        """The messages, but for those that cannot be read. Raises ServerError."""
+        return _dues(entries, await self._messages(entries, nullcontext))
+
+    async def _messages(self, entries: Iterable[ScheduledEntry], piece: Piece) -> dict[int, Record]:
+        positions = [entry.position for entry in entries]
+        return await read_messages(self._log, positions, committed=self._committed, piece=piece)
+
+
+def _dues(entries: Iterable[ScheduledEntry], messages: Mapping[int, Record]) -> list[Due]:
+    return [Due(entry, messages[entry.position]) for entry in entries if entry.position in messages]

@@ -141,29 +141,35 @@ class SqliteScheduleIndex:
         count = size_bytes = 0
         for begin in range(0, len(settled), _AT_ONCE):
             some = settled[begin : begin + _AT_ONCE]
-            places = ", ".join("?" * len(some))
-            sizes = dict(
-                self._connection.execute(
-                    f"SELECT id, size_bytes FROM pending WHERE position IN ({places}) AND id = position",
-                    [each[3] for each in some],
-                )
-            )
-            for where, group in (
-                (_HERE, [each for each in some if each[3] in sizes]),
-                (_ELSEWHERE, [each for each in some if each[3] not in sizes]),
-            ):
-                self._connection.executemany(
-                    f"INSERT OR REPLACE INTO settled SELECT id, epoch, ?, ?, ? FROM pending WHERE {where}", group
-                )
-                if where is _HERE:
-                    self._connection.executemany(f"DELETE FROM pending WHERE {where}", [(each[3],) for each in group])
+            here, here_bytes = self._settle_here(some)
+            count, size_bytes = count + len(here), size_bytes + here_bytes
+            for each in some:
+                if each[3] in here:
                     continue
-                for each in group:
-                    removed = self._remove(each[3])
-                    if removed is not None:
-                        count, size_bytes = count + 1, size_bytes + removed
-            count, size_bytes = count + len(sizes), size_bytes + sum(sizes.values())
+                self._connection.execute(
+                    f"INSERT OR REPLACE INTO settled SELECT id, epoch, ?, ?, ? FROM pending WHERE {_ELSEWHERE}", each
+                )
+                removed = self._remove(each[3])
+                if removed is not None:
+                    count, size_bytes = count + 1, size_bytes + removed
         return count, size_bytes
+
+    def _settle_here(self, some: list[tuple[int, int, int, int]]) -> tuple[set[int], int]:
+        """Those that stand where they first did. In a few statements, whatever their number: each one's end takes the
+        interpreter from the event loop for a moment."""
+        ids = [each[3] for each in some]
+        places = ", ".join("?" * len(ids))
+        where = f"position IN ({places}) AND id = position"
+        sizes = dict(self._connection.execute(f"SELECT id, size_bytes FROM pending WHERE {where}", ids))
+        rows = ", ".join(["(?, ?, ?, ?)"] * len(some))
+        self._connection.execute(
+            f"WITH gone (message_offset, message_epoch, place, id) AS (VALUES {rows}) INSERT OR REPLACE INTO settled "
+            "SELECT pending.id, epoch, message_offset, message_epoch, place FROM gone JOIN pending "
+            "ON pending.position = gone.id AND pending.id = pending.position",
+            [value for each in some for value in each],
+        )
+        self._connection.execute(f"DELETE FROM pending WHERE {where}", ids)
+        return set(sizes), sum(sizes.values())
 
     def _remove(self, id_: int) -> int | None:
         found = self._connection.execute(
