@@ -26,7 +26,6 @@ from storage.delivery.records import (
     Jumped,
     PositionCommitted,
     Returned,
-    SkipCause,
     Skipped,
     Sought,
     offsets_of,
@@ -214,7 +213,7 @@ class PartitionGroupState:
             return
         elif isinstance(record, Returned):
             self._put_back((item.offset for item in record.items), now_ms)
-        elif isinstance(record, Skipped) and record.cause != SkipCause.EXPIRED:
+        elif isinstance(record, Skipped) and not record.was_decided_by_offset:
             self._look_anew(record)
         else:
             for start, end in unpack_ranges(record.runs):
@@ -299,8 +298,8 @@ class PartitionGroupState:
 
     def _apply_skipped(self, record: Skipped) -> None:
         """Costs nothing per offset where nobody had it leased: compaction may leave gaps of billions."""
-        if record.cause == SkipCause.EXPIRED:
-            self.pending.unmark(offsets_of(record.runs))
+        if record.was_decided_by_offset:
+            self.pending.unmark(record.offsets)
         for start, end in unpack_ranges(record.runs):
             self.skipping.remove(start, end)
             self._forget_within(start, end)

@@ -13,8 +13,9 @@ from cluster.model.values import Group
 from storage.delivery.delivery_settings import DeliverySettings
 from storage.delivery.group_in_partition import GroupInPartition, GroupTerms
 from storage.delivery.group_progress import GroupSnapshot
+from storage.delivery.maybe_removed import MaybeRemoved
 from storage.delivery.modes import GroupFactory, in_mode, new_group
-from storage.delivery.records import Buffer, DeliveryFormatError, DeliveryRecord, GroupRemoved, Started
+from storage.delivery.records import Buffer, DeliveryFormatError, DeliveryRecord, GroupRemoved, Returned, Started
 
 SNAPSHOT_VERSION = 1
 
@@ -54,6 +55,7 @@ class PartitionDelivery:
     ) -> None:
         self.leader_epoch = leader_epoch
         self.applied_records = 0
+        self.maybe_removed = MaybeRemoved()
         self._groups_max = groups_max
         self.settings = settings
         self._group_factory = group_factory
@@ -91,10 +93,13 @@ class PartitionDelivery:
                     self._groups[record.group_id] = self._new_group(record.group_id, record.offset)
             elif isinstance(record, GroupRemoved):
                 self._groups.pop(record.group_id, None)
+                self.maybe_removed.forget(record.group_id)
             else:
                 group = self._groups.get(record.group_id)
                 if group is not None:
                     group.apply(record, now_ms=now_ms, wall_now_ms=wall_now_ms)
+                    if isinstance(record, Returned):
+                        self.maybe_removed.came_back(record)
 
     def abort(self, records: Iterable[DeliveryRecord], *, now_ms: int) -> None:
         """The records could not be written: the decisions are undone."""
@@ -103,6 +108,15 @@ class PartitionDelivery:
                 group = self._groups.get(record.group_id)
                 if group is not None:
                     group.abort(record, now_ms=now_ms)
+
+    def compacted(self, start: int, end: int) -> None:
+        """Compaction may have removed messages from `start` to `end`: that is to be looked up for what waits there."""
+        self.maybe_removed.compacted((group.state for group in self._groups.values()), start, end)
+
+    def look_up_again(self, group_id: str, offsets: Iterable[int]) -> None:
+        """These could not be looked up, or what was decided about them is void."""
+        if group_id in self._groups:
+            self.maybe_removed.put(group_id, offsets)
 
     def next_deadline(self) -> int | None:
         """When the first of the groups wants `expire` and `dead_letters` called."""

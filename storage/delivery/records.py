@@ -46,6 +46,8 @@ class SkipCause(IntEnum):
     """The group's filter of that time did not match."""
     EXPIRED = 2
     """Its time to live was over when it was its turn."""
+    REMOVED = 3
+    """Compaction has removed it, and nobody had it."""
 
 
 class _Record(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -132,6 +134,15 @@ class Skipped(_Record, frozen=True, tag=8):
     generation: int
     runs: list[int]
     cause: int = SkipCause.UNSAID
+
+    @property
+    def was_decided_by_offset(self) -> bool:
+        """Of messages that were pending until then, and not of all that somebody who looked onwards passed over."""
+        return self.cause in (SkipCause.EXPIRED, SkipCause.REMOVED)
+
+    @property
+    def offsets(self) -> Sequence[int]:
+        return offsets_of(self.runs)
 
 
 class Claimed(_Record, frozen=True, tag=9):

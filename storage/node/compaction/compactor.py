@@ -7,6 +7,7 @@ leaves a log in which everything can be read; the next one does the rest.
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 
@@ -176,10 +177,15 @@ class Compactor:
             io=self._io,
             clock=self._clock,
             settings=self._settings,
-            on_replaced=lambda start, end: self._cache.drop_between(log.key, start, end),
+            on_replaced=partial(self._replaced, replica),
         )
         self._compactions[replica.id] = replica, compaction
         return compaction
+
+    def _replaced(self, replica: ReplicaHost, start: int, end: int) -> None:
+        self._cache.drop_between(replica.logs[LogKind.MESSAGES].key, start, end)
+        if replica.partition is not None:  # else whoever leads it next looks for himself
+            replica.partition.compacted(start, end)
 
     def _all_are_in_sync(self, replica: ReplicaHost) -> bool:
         """Only then may a tombstone go: a replica that is behind it may still have what it removes."""

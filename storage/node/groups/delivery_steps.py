@@ -1,4 +1,5 @@
-"""What happens in a partition's groups by itself, as time passes: leases expire, delays end, dead letters move.
+"""What happens in a partition's groups by itself: leases expire, delays end, dead letters move, and what compaction
+has removed is waited for no longer.
 
 One timer per partition, set to the earliest deadline of the delivery state.
 """
@@ -15,6 +16,7 @@ from cluster.metadata.metadata_view import MetadataView
 from cluster.model.values import Group
 from cluster.ports.clock import Clock
 from storage.delivery.group_in_partition import DueLetter, GroupInPartition
+from storage.delivery.maybe_removed import is_resting, pass_over_removed
 from storage.node.groups.dead_letter_sink import DeadLetter, DeadLetterSink
 from storage.node.groups.delivery_host import DeliveryHost
 from storage.node.partition.batch_cache import UndecodableError
@@ -57,6 +59,8 @@ class DeliverySteps:
 
     def arm(self) -> None:
         """Set the timer to the next deadline of any group."""
+        if self._delivery.state.maybe_removed:
+            self.arm_at(self._clock.monotonic_ms())
         deadline_ms = self._delivery.state.next_deadline()
         if deadline_ms is not None:
             self.arm_at(deadline_ms)
@@ -93,6 +97,7 @@ class DeliverySteps:
             for state in states:
                 self._delivery.record_passed_over(state)
                 await self._expire(state)
+                await self._look_up_removed(state)
                 self._on_returned(state.group_id)
             for state in self._delivery.state.groups():
                 await self._move_dead_letters(state)
@@ -120,6 +125,25 @@ class DeliverySteps:
         )
         if record is not None:
             await self._delivery.commit(record)
+
+    async def _look_up_removed(self, state: GroupInPartition) -> None:
+        """Of what came back and may be gone."""
+        limit = self._settings.removed_looked_up_per_step_max
+        asked = self._delivery.state.maybe_removed.take(state.state, limit=limit)
+        try:
+            removed = await self._reader.removed_among(asked, readable_end=self._host.readable_end)
+            await self._pass_over_removed(state, removed)
+        except ServerError:
+            self._delivery.state.look_up_again(state.group_id, asked)
+            raise
+
+    async def _pass_over_removed(self, state: GroupInPartition, removed: list[int]) -> None:
+        """What was behind them in an order goes on. What was void, as the partition changed hands, is decided anew."""
+        record = pass_over_removed(state.state, removed)
+        if record is not None:
+            await self._delivery.commit(record)
+            void = [offset for offset in removed if is_resting(state.state, offset)]
+            self._delivery.state.look_up_again(state.group_id, void)
 
     async def _move_dead_letters(self, state: GroupInPartition) -> None:
         """First into the dead-letter topic, durably, then done here: a crash in between repeats, never loses (R29)."""
@@ -159,7 +183,7 @@ class DeliverySteps:
 
     async def _read(self, state: GroupInPartition, group: Group, due: DueLetter) -> DeadLetter | None:
         """The message with where it comes from; None for a damaged one, which must not hold up the others, and for one
-        that compaction has removed, which is done with that. Raises UndecodableError for one that will never be
+        that compaction has removed, which is passed over. Raises UndecodableError for one that will never be
         anything else."""
         try:
             batch, record = await self._reader.record_at(due.offset, readable_end=self._host.readable_end)
@@ -172,7 +196,8 @@ class DeliverySteps:
             self._postpone(state, [due.offset])
             return None
         if record is None:
-            await self._done(state, [due.offset])
+            await self._pass_over_removed(state, [due.offset])
+            self._postpone(state, [due.offset])  # unless it is done now
             return None
         header = batch.header
         return DeadLetter(

@@ -117,6 +117,9 @@ class NodeSettings:
     expiries_per_step_max: int = 1_000
     """Leases that one step of a partition's timer gives back, so that a mass expiry does not stall the loop."""
 
+    removed_looked_up_per_step_max: int = 1_000
+    """Messages that came back of which one step looks up whether compaction has left them, so that it stalls nobody."""
+
     dead_letters_at_once: int = 100
     dead_letters_bytes_max: int = 4 * 1024 * 1024
     """Dead letters that are appended together; a single one may be larger."""

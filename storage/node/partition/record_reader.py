@@ -1,5 +1,7 @@
 """Committed records by offset: from the cache where the batch is there, else from the log."""
 
+from collections.abc import Iterable
+
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
 from cluster.errors import ServerError
@@ -61,6 +63,21 @@ class RecordReader:
         if self.cached(batch.header.base_offset) is None:
             kept = self._cache.put(self._log.key, batch.header, bytes(batch.data))
             kept.decoded = batch.decoded
+
+    async def removed_among(self, offsets: Iterable[int], *, readable_end: int) -> list[int]:
+        """Those of ascending offsets that compaction has removed: not what retention has, and not what cannot be read.
+        Raises ServerError STORAGE_FAILED."""
+        removed: list[int] = []
+        for offset in offsets:
+            try:
+                _, record = await self.record_at(offset, readable_end=readable_end)
+            except ServerError as error:
+                if error.code not in (ProblemCode.OFFSET_OUT_OF_RANGE, ProblemCode.RECORDS_CORRUPT):
+                    raise
+            else:
+                if record is None:
+                    removed.append(offset)
+        return removed
 
     async def record_at(self, offset: int, *, readable_end: int) -> tuple[CachedBatch, Record | None]:
         """None where compaction removed it."""

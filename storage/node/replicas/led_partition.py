@@ -76,8 +76,15 @@ class Partition:
         """See `put_groups_back`: before anything is appended."""
         await put_groups_back(self.host, self.delivery)
 
+    def compacted(self, start: int, end: int) -> None:
+        """Messages from `start` to `end` may be gone: groups wait for none that is."""
+        self.delivery.state.compacted(start, end)
+        self.steps.arm()
+
     async def begin(self) -> None:
-        """Let time do its work from now on."""
+        """Let time do its work from now on. This log may be compacted further than that of the leader before."""
+        if self.host.topic.config.is_compacted:
+            self.compacted(self.host.readable_start, self.host.readable_end)
         self.steps.arm()
         self.schedule.begin()
         try:
