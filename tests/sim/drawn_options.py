@@ -23,6 +23,7 @@ DELAYED_SHARE = 0.4
 """Of the seeds, in which messages are sent for later."""
 
 LETTER_SHARE = 0.25
+NAME_TAKERS_SHARE = 0.15
 RECURRING_SHARE = 0.15
 """Of the seeds, in which dead letters are sent back."""
 TABLE_SHARE = 0.25
@@ -107,6 +108,7 @@ def draw_embedded_options(seed: int) -> Options:
         has_trims=random.Random(f"trims {seed}").random() < TRIM_SHARE,
         recurring=_recurring(seed),
         has_lifetimes=random.Random(f"lifetimes {seed}").random() < LIFETIME_SHARE,
+        name_takers=_name_takers(seed),
     )
     return with_filters(options)
 
@@ -169,6 +171,7 @@ def draw_cluster_options(seed: int) -> Options:
         has_trims=random.Random(f"trims {seed}").random() < TRIM_SHARE,
         recurring=_recurring(seed),
         has_lifetimes=random.Random(f"lifetimes {seed}").random() < LIFETIME_SHARE,
+        name_takers=_name_takers(seed),
     )
     return with_filters(options)
 
@@ -281,6 +284,12 @@ def _recurring(seed: int) -> int:
     """Of a share of the seeds."""
     rng = random.Random(f"recurring {seed}")
     return rng.choice((1, 2, 4)) if rng.random() < RECURRING_SHARE else 0
+
+
+def _name_takers(seed: int) -> int:
+    """Of a share of the seeds."""
+    rng = random.Random(f"name takers {seed}")
+    return rng.choice((2, 3)) if rng.random() < NAME_TAKERS_SHARE else 0
 
 
 def _acks(seed: int, replication_factor: int) -> tuple[int | str, ...]:

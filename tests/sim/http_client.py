@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -44,9 +45,10 @@ class HttpClient:
         body: bytes,
         *,
         idempotency_key: str | None = None,
+        more_headers: Sequence[str] = (),
         leave_after_s: float | None = None,
     ) -> Answer:
-        headers = [] if idempotency_key is None else [f"idempotency-key: {idempotency_key}"]
+        headers = [*more_headers, *([] if idempotency_key is None else [f"idempotency-key: {idempotency_key}"])]
         return await self._request("POST", path, body, headers, leave_after_s=leave_after_s)
 
     async def request(self, method: str, path: str, body: bytes = b"", *, leave_after_s: float | None = None) -> Answer:

@@ -234,6 +234,8 @@ class Options:
     """Schedules that send again and again."""
     has_lifetimes: bool = False
     """Whether messages of a topic beside the others live for some time only."""
+    name_takers: int = 0
+    """Processes that take a producer's name from each other."""
 
     @property
     def dedup_is_exact(self) -> bool:

@@ -108,6 +108,7 @@ from tests.sim.cluster.key_order_mutants import (
 from tests.sim.cluster.leader_mutants import deposed_leaders_answer_readers, leaders_that_cannot_commit_stay
 from tests.sim.cluster.lifetime_mutants import LIFETIME_MUTANTS
 from tests.sim.cluster.mapping_mutants import MAPPING_MUTANTS, only_new_partitions_wait
+from tests.sim.cluster.producer_mutants import PRODUCER_MUTANTS
 from tests.sim.cluster.reader_mutants import nearest_reads_go_to_the_log_end
 from tests.sim.cluster.recurring_mutants import RECURRING_MUTANTS, refused_times_are_dealt_with
 from tests.sim.cluster.redrive_mutants import REDRIVE_MUTANTS, runners_look_at_what_is_committed
@@ -479,6 +480,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *FILTER_MUTANTS,
     *DELETION_MUTANTS,
     *RECURRING_MUTANTS,
+    *PRODUCER_MUTANTS,
     *REDRIVE_MUTANTS,
     *MAPPING_MUTANTS,
     *TABLE_MUTANTS,

@@ -9,6 +9,7 @@ from tests.sim.cluster.expiring_topic import ExpiringTopic
 from tests.sim.cluster.hardware import Hardware
 from tests.sim.cluster.letter_topics import LetterTopics
 from tests.sim.cluster.machines import Surrounding
+from tests.sim.cluster.named_topic import NamedTopic
 from tests.sim.cluster.recurring_topic import RecurringTopic
 from tests.sim.cluster.store_observer import StoreObserver
 from tests.sim.cluster.trimmed_topic import TrimmedTopic
@@ -26,7 +27,7 @@ class SideTopics:
         store: StoreObserver,
     ) -> None:
         options = machines.options
-        self._topics: list[LetterTopics | TrimmedTopic | RecurringTopic | ExpiringTopic] = []
+        self._topics: list[LetterTopics | TrimmedTopic | RecurringTopic | ExpiringTopic | NamedTopic] = []
         if options.letters:
             self._topics.append(LetterTopics(machines, clients, administrator))
         if options.has_trims:
@@ -35,6 +36,8 @@ class SideTopics:
             self._topics.append(RecurringTopic(machines, clients, administrator))
         if options.has_lifetimes:
             self._topics.append(ExpiringTopic(machines, clients, administrator, hardware, store))
+        if options.name_takers:
+            self._topics.append(NamedTopic(machines, clients, administrator))
 
     def runs(self) -> list[Coroutine[Any, Any, None]]:
         """Each ends some time after all is calm."""
