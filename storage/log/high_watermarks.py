@@ -76,7 +76,8 @@ class HighWatermarks:
 
 
 def _write(disk: Disk, high_watermarks: Mapping[LogKey, int]) -> None:
-    payload = msgspec.msgpack.encode({str(key): offset for key, offset in high_watermarks.items()})
+    # 0 says no more than nothing, and an earlier version may not know of that log.
+    payload = msgspec.msgpack.encode({str(key): offset for key, offset in high_watermarks.items() if offset})
     write_checkpoint(disk, HIGH_WATERMARKS_PATH, payload)
 
 

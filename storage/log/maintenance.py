@@ -19,8 +19,12 @@ from storage.log.journal import Journal
 from storage.log.keys import LogKey
 from storage.log.log_settings import LogStoreSettings
 from storage.log.log_state import LogState, sync_log_files, write_epochs, write_index
-from storage.log.recovery_points import RecoveryPoints, write_recovery_points
+from storage.log.log_table import LOGS
+from storage.log.recovery_points import RecoveryPoint, RecoveryPoints, write_recovery_points
 from storage.log.segment import Segment
+
+_NOTHING = RecoveryPoint()
+_FIRST_VERSION = 1
 
 
 class Maintenance:
@@ -165,14 +169,19 @@ class Maintenance:
     async def write_points(self, *, covered_sequence: int | None = None, is_clean: bool = False) -> None:
         """The caller has the lock. Raises STORAGE_FULL, STORAGE_FAILED.
 
-        A removed log stays on record until the journal is covered beyond its floor, at least until the next
-        checkpoint: its files may be half gone while this one is written.
+        A log that earlier versions do not know is named once there is something in it: until then going back to one of
+        them is possible. A removed log stays on record until the journal is covered beyond its floor, at least until
+        the next checkpoint: its files may be half gone while this one is written.
         """
         covered = self._covered_sequence if covered_sequence is None else covered_sequence
         points = RecoveryPoints(
             covered_sequence=covered,
             is_clean=is_clean,
-            logs={str(key): state.point() for key, state in self._states.items()},
+            logs={
+                str(key): point
+                for key, state in self._states.items()
+                if (point := state.point()) != _NOTHING or LOGS[key.kind].since_version == _FIRST_VERSION
+            },
             removed={key: floor for key, floor in self._removed.items() if floor >= covered},
             reached_sequence=self._journal.sequence,
             present_sequence=self._journal.present_sequence,

@@ -7,9 +7,9 @@ import pytest
 
 from cluster.errors import ServerError
 from storage.log.keys import PARTITIONS_DIRECTORY, LogKey
-from storage.log.log_table import LOGS
+from storage.log.log_table import LOGS, LogKind
 from storage.log.partition_log import PartitionLog
-from storage.log.recovery_points import RECOVERY_POINTS_PATH
+from storage.log.recovery_points import RECOVERY_POINTS_PATH, read_recovery_points
 from tests.sim.sim_disk import DiskOperation, OperationKind, SimulatedPowerLoss
 from tests.support.log_harness import SMALL_LOG, LogHarness, content_of, opaque_batch, read_all
 
@@ -43,6 +43,26 @@ def expected(*serials: int) -> list[bytes]:
 
 def files_of_logs(harness: LogHarness) -> list[str]:
     return sorted(path for path in harness.disk.files() if path.startswith(PARTITIONS_DIRECTORY))
+
+
+def test_a_log_that_earlier_versions_do_not_know_is_named_once_something_is_in_it(harness: LogHarness) -> None:
+    """They refuse a directory with a name that they do not know, and one may go back to them until then."""
+
+    def named() -> set[str]:
+        harness.run(harness.store.sync())
+        return set(read_recovery_points(harness.disk).logs)
+
+    later = LogKey("alpha", 0, LogKind.SCHEDULE)
+    for kind in LOGS:
+        log_of(harness, LogKey("alpha", 0, kind))
+    first = {str(LogKey("alpha", 0, kind)) for kind in (LogKind.MESSAGES, LogKind.DELIVERY)}
+    harness.run(append(log_of(harness), 7))
+    assert named() == first
+    harness.run(append(log_of(harness, later), 8))
+    assert named() == first | {str(later)}
+    harness.close()
+    harness.open()
+    assert contents(harness, later) == expected(8)
 
 
 def test_a_topic_costs_files_for_what_is_in_it_only(harness: LogHarness) -> None:
