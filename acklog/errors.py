@@ -193,6 +193,10 @@ class GroupExists(ProblemError, problem=ProblemCode.GROUP_EXISTS):
     """The group exists with other settings."""
 
 
+class TopicNotCompacted(ProblemError, problem=ProblemCode.TOPIC_NOT_COMPACTED):
+    """The topic keeps more than the last message of each key."""
+
+
 class TooManyTopics(ProblemError, problem=ProblemCode.TOO_MANY_TOPICS):
     """There are as many topics as may be made."""
 

@@ -19,8 +19,6 @@ from app.configuration.server_settings import ENVIRONMENT_PREFIX, NODE_PREFIX, S
 from app.http.exchange.request_body import ADMINISTRATION_BYTES_MAX, COMMIT_BYTES_MAX, JOIN_BYTES_MAX
 from app.http.parsing.message_properties import PROPERTIES
 from cluster.catalog.catalog_change import CatalogSettings
-from storage.log.log_settings import LogStoreSettings
-from storage.node.partition.node_settings import NodeSettings
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 KIB = 1024
@@ -139,11 +137,9 @@ def options_table(kind: type[Settings] | type[NodeOptions] | type[EtcdOptions]) 
 
 def node_settings_table() -> str:
     rows = ["| variable | default | what it does |", "|---|---|---|"]
-    for kind in (NodeSettings, LogStoreSettings):
-        described = descriptions(kind)
-        for name, default in numeric_settings(kind).items():
-            text = described.get(name) or EXPLANATIONS[name]
-            rows.append(f"| `{NODE_PREFIX}{name.upper()}` | {_default(name, default)} | {text} |")
+    for each in numeric_settings():
+        text = descriptions(each.kind).get(each.field) or EXPLANATIONS[each.field]
+        rows.append(f"| `{NODE_PREFIX}{each.name.upper()}` | {_default(each.name, each.default)} | {text} |")
     return "\n".join(rows) + "\n"
 
 

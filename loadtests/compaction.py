@@ -123,7 +123,7 @@ def size_bytes(server: EmbeddedServer) -> int:
 
 async def compact_all(server: EmbeddedServer) -> None:
     for replica in server.node.replicas():
-        server.node.compactor.ask(replica.id)
+        server.node.compactor.ask(replica)
     while any(server.node.compactor.is_asked(replica.id) for replica in server.node.replicas()):
         await asyncio.sleep(0.05)
 

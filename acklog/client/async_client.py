@@ -13,6 +13,7 @@ from acklog.client.async_cluster import AsyncCluster
 from acklog.client.async_redrives import AsyncRedrives
 from acklog.client.async_scheduled import AsyncScheduled
 from acklog.client.async_schedules import AsyncSchedules
+from acklog.client.async_tables import AsyncTables
 from acklog.client.caller import Caller
 from acklog.client.delivery_time import DeliverAt
 from acklog.client.message_calls import Acks, Receipts, raised_if_one
@@ -78,6 +79,7 @@ class AsyncClient:
         self.groups = AsyncGroups(self.caller)
         self.scheduled = AsyncScheduled(self.caller)
         self.schedules = AsyncSchedules(self.caller)
+        self.tables = AsyncTables(self.caller)
         self.redrives = AsyncRedrives(self.caller)
         self.cluster = AsyncCluster(self.caller)
         self._handlers: list[tuple[AsyncConsumer, AsyncHandler, int]] = []

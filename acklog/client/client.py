@@ -18,6 +18,7 @@ from acklog.client.message_calls import Acks, Receipts
 from acklog.client.redrives import Redrives
 from acklog.client.scheduled import Scheduled
 from acklog.client.schedules import Schedules
+from acklog.client.tables import Tables
 from acklog.client.transport import Transport
 from acklog.errors import AcklogError
 from acklog.messages import LookedAt, OutgoingMessage, Received, RecordsPage, Sent, Settled
@@ -85,6 +86,7 @@ class Client:
         self.groups = Groups(self._background, lambda: self._async.groups)
         self.scheduled = Scheduled(self._background, lambda: self._async.scheduled)
         self.schedules = Schedules(self._background, lambda: self._async.schedules)
+        self.tables = Tables(self._background, lambda: self._async.tables)
         self.redrives = Redrives(self._background, lambda: self._async.redrives)
         self.cluster = Cluster(self._background, lambda: self._async.cluster)
 

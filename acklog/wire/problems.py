@@ -61,6 +61,7 @@ class ProblemCode(Problem, Enum):
     TOPIC_EXISTS = Problem(409, False, "The topic exists with other settings")
     GROUP_EXISTS = Problem(409, False, "The group exists with other settings")
     DATA_LOSS_NOT_ALLOWED = Problem(409, False, "The change can delete messages, and does not say that it may")
+    TOPIC_NOT_COMPACTED = Problem(409, False, "The topic keeps more than the last message of each key")
     TOO_MANY_TOPICS = Problem(409, False, "There are as many topics as may be made")
     TOO_MANY_GROUPS = Problem(409, False, "There are as many groups as may be made")
     TOO_MANY_MEMBERS = Problem(409, False, "The group has as many members as may be")

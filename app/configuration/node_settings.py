@@ -1,33 +1,56 @@
-"""The storage node's settings from the environment: ACKLOG_NODE_ and the field's name, all whole numbers.
+"""The storage node's settings from the environment: ACKLOG_NODE_ and the field's name, those of compaction with
+COMPACTION_ before it. All are numbers, most of them whole.
 
 They are for operators who know why; the command line keeps to the settings that everybody needs.
 """
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 from app.configuration.environment_variables import is_foreign
 from app.configuration.server_settings import NODE_PREFIX, SettingsError
+from storage.compaction.compaction_settings import CompactionSettings
 from storage.delivery.delivery_settings import DeliverySettings
 from storage.log.log_settings import LogStoreSettings
 from storage.node.partition.node_settings import NodeSettings
 
+Kind = type[NodeSettings] | type[LogStoreSettings] | type[DeliverySettings] | type[CompactionSettings]
 
-def numeric_settings(kind: type[NodeSettings] | type[LogStoreSettings] | type[DeliverySettings]) -> dict[str, int]:
-    """Names and defaults of the fields that can be set."""
-    defaults = kind()
-    return {
-        each.name: getattr(defaults, each.name)
-        for each in fields(kind)
-        if isinstance(getattr(defaults, each.name), int)
-    }
+
+@dataclass(frozen=True, slots=True)
+class NumericSetting:
+    """A field of `kind` that can be set, under `name` behind ACKLOG_NODE_."""
+
+    name: str
+    kind: Kind
+    field: str
+    default: int | float
+
+
+def numeric_settings() -> list[NumericSetting]:
+    """All of a storage node, in the order in which they are explained."""
+    found = []
+    for kind, prefix in _KINDS:
+        defaults = kind()
+        for each in fields(kind):
+            default = getattr(defaults, each.name)
+            if isinstance(default, int | float):
+                found.append(NumericSetting(prefix + each.name, kind, each.name, default))
+    return found
+
+
+_KINDS: tuple[tuple[Kind, str], ...] = (
+    (NodeSettings, ""),
+    (LogStoreSettings, ""),
+    (DeliverySettings, ""),
+    (CompactionSettings, "compaction_"),
+)
 
 
 def node_variables() -> list[str]:
     """The environment variables that are settings of a storage node."""
-    kinds = (NodeSettings, LogStoreSettings, DeliverySettings)
-    return [NODE_PREFIX + name.upper() for kind in kinds for name in numeric_settings(kind)]
+    return [NODE_PREFIX + each.name.upper() for each in numeric_settings()]
 
 
 OF_A_CLUSTERS_NODE: Mapping[str, int] = {"round_interval_ms": 2}
@@ -37,36 +60,34 @@ its answer for each follower, so small rounds cost three machines what they gain
 
 def load_node_settings(environment: Mapping[str, str], *, log_store: Mapping[str, int] | None = None) -> NodeSettings:
     """`log_store` are other defaults of its fields. Raises SettingsError naming the variable."""
-    of_node = numeric_settings(NodeSettings)
-    of_log_store = numeric_settings(LogStoreSettings)
-    of_delivery = numeric_settings(DeliverySettings)
-    node_values: dict[str, Any] = {}
-    log_store_values: dict[str, Any] = dict(log_store or {})
-    delivery_values: dict[str, Any] = {}
+    known = {each.name: each for each in numeric_settings()}
+    values: dict[Kind, dict[str, Any]] = {kind: {} for kind, _ in _KINDS}
+    values[LogStoreSettings].update(log_store or {})
     for variable in sorted(environment):
         if not variable.startswith(NODE_PREFIX) or is_foreign(variable, environment[variable]):
             continue
-        name = variable.removeprefix(NODE_PREFIX).lower()
-        if name in of_node:
-            values = node_values
-        elif name in of_log_store:
-            values = log_store_values
-        elif name in of_delivery:
-            values = delivery_values
-        else:
+        setting = known.get(variable.removeprefix(NODE_PREFIX).lower())
+        if setting is None:
             continue  # told by who starts the process, see `app.configuration.environment_variables`
-        try:
-            value = int(environment[variable])
-        except ValueError:
-            raise SettingsError(f"{variable} is {environment[variable]!r}, it must be a whole number") from None
-        if value < 0:
-            raise SettingsError(f"{variable} is {value}, it must not be negative")
-        values[name] = value
+        values[setting.kind][setting.field] = _number(variable, environment[variable], like=setting.default)
     try:
         return NodeSettings(
-            log_store=LogStoreSettings(**log_store_values),
-            delivery=DeliverySettings(**delivery_values),
-            **node_values,
+            log_store=LogStoreSettings(**values[LogStoreSettings]),
+            delivery=DeliverySettings(**values[DeliverySettings]),
+            compaction=CompactionSettings(**values[CompactionSettings]),
+            **values[NodeSettings],
         )
     except ValueError as error:
         raise SettingsError(f"The {NODE_PREFIX}* settings do not fit together: {error}") from error
+
+
+def _number(variable: str, given: str, *, like: float) -> int | float:
+    """Raises SettingsError."""
+    kind, kind_text = (int, "a whole number") if isinstance(like, int) else (float, "a number")
+    try:
+        value = kind(given)
+    except ValueError:
+        raise SettingsError(f"{variable} is {given!r}, it must be {kind_text}") from None
+    if not 0 <= value < float("inf"):
+        raise SettingsError(f"{variable} is {value}, it must not be negative, nor without end")
+    return value

@@ -17,6 +17,7 @@ from app.http.protocol.direct_calls import DirectCalls
 from app.http.protocol.single_sends import SingleSends
 from app.http.routers.blocked import add_blocked
 from app.http.routers.cluster import add_cluster, add_unclean_elections
+from app.http.routers.compactions import add_compactions
 from app.http.routers.deletions import add_deletions
 from app.http.routers.documentation import add_documentation, use_description
 from app.http.routers.groups import add_groups
@@ -79,6 +80,7 @@ def _application(gateway: Gateway, services: HttpServices) -> FastAPI:
     add_records(app.router, services)
     add_topics(app.router, services)
     add_deletions(app.router, services)
+    add_compactions(app.router, services)
     add_producers(app.router, services)
     add_groups(app.router, services)
     add_blocked(app.router, services)

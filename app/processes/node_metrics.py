@@ -114,6 +114,16 @@ class NodeCollector(Collector):
         yield CounterMetricFamily("acklog_compaction_reclaimed_bytes", text, value=float(figures.bytes_reclaimed))
         text = "Passes that could not be made, and are tried again"
         yield CounterMetricFamily("acklog_compaction_failures", text, value=float(figures.failures))
+        dirty: dict[tuple[str, ...], int] = {}
+        all_bytes: dict[tuple[str, ...], int] = {}
+        for partition, plan in self._node.compactor.last_plans().items():
+            topic = self._metadata.topic_by_id(partition.topic_id)
+            label = (self._topics.label("deleted" if topic is None else topic.name),)
+            dirty[label] = dirty.get(label, 0) + plan.dirty_bytes
+            all_bytes[label] = all_bytes.get(label, 0) + plan.dirty_bytes + plan.clean_bytes
+        text = "Share of what may be compacted of a topic, on this node, that has come since the passes before, 0 to 1"
+        ratios: dict[tuple[str, ...], float] = {label: dirty[label] / max(all_bytes[label], 1) for label in dirty}
+        yield _family("acklog_compaction_dirty_ratio", text, ["topic"], ratios)
 
     def _filtered(self) -> Iterable[Metric]:
         figures = self._node.filter_figures

@@ -9,6 +9,7 @@ from app.services.blocked import BlockedService
 from app.services.catalog import Catalog
 from app.services.cluster import ClusterService
 from app.services.commits import CommitService
+from app.services.compactions import CompactionService
 from app.services.deletions import DeletionService
 from app.services.demand import DemandService
 from app.services.groups import GroupService
@@ -60,6 +61,7 @@ class Services:
         ends = LogEnds(leaders, partitions_max=gateway.settings.shown_ends_max)
         self.records = RecordsService(gateway, catalog, leaders, ends, self.waiting, quotas)
         self.topics = TopicService(gateway, catalog, leaders, ends)
+        self.compactions = CompactionService(gateway, catalog)
         self.deletions = DeletionService(gateway, catalog, leaders)
         self.members = MemberService(catalog, self.membership, self.waiting)
         self.groups = GroupService(gateway, catalog, leaders, ends, self.members)

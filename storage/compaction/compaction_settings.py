@@ -12,6 +12,9 @@ class CompactionSettings:
     look_interval_ms: int = 15_000
     """How often it looks for partitions that are due."""
 
+    asked_look_interval_ms: int = 500
+    """The same while somebody has asked for one that cannot be compacted yet."""
+
     bytes_per_second: int = 8 * MIB
     """Read, whether for the keys or to be rewritten: sends and receives have the rest of the disk and of the
     processor."""
@@ -29,7 +32,8 @@ class CompactionSettings:
     """Pause before a partition is tried again that could not be compacted."""
 
     def __post_init__(self) -> None:
-        if min(self.look_interval_ms, self.bytes_per_second, self.step_bytes, self.keys_bytes_max) < 1:
+        intervals_ms = self.look_interval_ms, self.asked_look_interval_ms
+        if min(*intervals_ms, self.bytes_per_second, self.step_bytes, self.keys_bytes_max) < 1:
             raise ValueError("intervals, rates and sizes of compaction must be positive")
         if not 0 <= self.dirty_ratio_min <= 1:
             raise ValueError("dirty_ratio_min is from 0 to 1")

@@ -1,11 +1,12 @@
-"""What the replicas of a node share, put together."""
+"""Parts of a node, put together."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from storage.delivery.partition_delivery import PartitionDelivery
 from storage.log.high_watermarks import HighWatermarks
 from storage.log.store import LogStore
 from storage.node.compaction.compactor import Compactor
+from storage.node.group_coordinators import GroupCoordinators
 from storage.node.groups.delivery_snapshots import DeliverySnapshots
 from storage.node.groups.mapping_passages import MappingPassages
 from storage.node.groups.waiting import TopicReaders
@@ -17,6 +18,7 @@ from storage.node.replicas.fetch_service import FetchService
 from storage.node.replicas.fetch_sessions import FetchSessions
 from storage.node.replicas.held_replicas import HeldReplicas
 from storage.node.replicas.isr_writer import IsrWriter
+from storage.node.replicas.led_partition import Partition
 from storage.node.replicas.opening import PartitionOpener
 from storage.node.replicas.replica_context import ReplicaContext
 from storage.node.schedule.recurring_definitions import RecurringDefinitions
@@ -39,6 +41,27 @@ def compactor_of(
         clock=ports.clock,
         settings=settings.compaction,
         producers_window_ms=settings.producers.window_ms,
+    )
+
+
+def coordinators_of(
+    ports: NodePorts,
+    held: HeldReplicas,
+    partition: Callable[[str, int], Awaitable[Partition]],
+    settings: NodeSettings,
+    *,
+    on_crashed: Callable[[BaseException], None],
+) -> GroupCoordinators:
+    """Of the groups that the node coordinates."""
+    return GroupCoordinators(
+        held,
+        ports.store,
+        ports.metadata,
+        partition,
+        clock=ports.clock,
+        settings=settings.coordinator,
+        metadata_lag_ms_max=settings.metadata_lag_ms_max,
+        on_crashed=on_crashed,
     )
 
 

@@ -10,16 +10,16 @@ from cluster.ports.coordination import CoordinationStore
 from storage.log.high_watermarks import HighWatermarks
 from storage.log.store import LogStore
 from storage.node.blocked_calls import BlockedCalls
+from storage.node.compaction_calls import CompactionCalls
 from storage.node.deletion_calls import DeletionCalls
 from storage.node.first_contacts import FirstContacts
-from storage.node.group_coordinators import GroupCoordinators
 from storage.node.group_starts import GroupStarts
 from storage.node.groups.mapping_passages import MappingPassages
 from storage.node.housekeeping import Housekeeping
 from storage.node.known_groups import KnownGroups
 from storage.node.leader_reads import LeaderReads
 from storage.node.log_calls import LogCalls, positions_of
-from storage.node.node_parts import compactor_of, replica_context
+from storage.node.node_parts import compactor_of, coordinators_of, replica_context
 from storage.node.node_ports import NodePorts
 from storage.node.offset_projection import OffsetProjection
 from storage.node.partition.batch_cache import BatchCache
@@ -44,7 +44,14 @@ from storage.replication.assignment import ReplicaIdentity
 from storage.replication.leadership import UNAVAILABLE_RETRY_MS
 from storage.replication.messages import FetchAnswer, FetchRequest, SnapshotAnswer, SnapshotRequest
 from storage.replication.replication_settings import ReplicationSettings
-from storage.rpc import deletion_messages, inspect_messages, membership_messages, messages, schedule_messages
+from storage.rpc import (
+    compaction_messages,
+    deletion_messages,
+    inspect_messages,
+    membership_messages,
+    messages,
+    schedule_messages,
+)
 from storage.rpc.node_api import ProduceWaiter
 from storage.rpc.peer_api import ProbeAnswer, ProbeRequest
 
@@ -129,12 +136,13 @@ class StorageNode:
             latest_group=lambda group: ports.metadata.group_by_id(group.id) or group,
             waiting_max=settings.waiting_receives_max,
         )
-        self._coordinators = self._make_coordinators(ports, held)
+        self._coordinators = coordinators_of(ports, held, self._partition, settings, on_crashed=self._crash)
         self.quota_shares = QuotaCalls(ports.clock, settings.quotas).shares
         self._schedules = ScheduleCalls(self._partition, clock=ports.clock, settings=settings.schedule)
         self.redrives = RedriveHost(held, ports, self._starts, settings=settings.redrive, on_crashed=self._crash)
         self._housekeeping = self._make_housekeeping(ports.store)
         self.compactor = compactor_of(ports, held, self.logs, self._cache, settings)
+        self._compactions = CompactionCalls(self._replicas, self.compactor)
         self._deletions = DeletionCalls(ports.store, self._housekeeping.retain)
         self._tasks: list[asyncio.Task[None]] = []
         self._unsubscribe: Callable[[], None] = lambda: None
@@ -155,18 +163,6 @@ class StorageNode:
             replication=self._replication,
             readers=lambda topic_id: self._receiver.readers(topic_id),
             is_registered=lambda: self.is_registered(),
-            on_crashed=self._crash,
-        )
-
-    def _make_coordinators(self, ports: NodePorts, held: HeldReplicas) -> GroupCoordinators:
-        return GroupCoordinators(
-            held,
-            ports.store,
-            ports.metadata,
-            self._partition,
-            clock=ports.clock,
-            settings=self._settings.coordinator,
-            metadata_lag_ms_max=self._settings.metadata_lag_ms_max,
             on_crashed=self._crash,
         )
 
@@ -357,6 +353,9 @@ class StorageNode:
 
     async def delete(self, request: deletion_messages.DeleteRequest) -> deletion_messages.DeleteResponse:
         return await self._deletions.delete(await self._partition(request.topic_id, request.partition), request)
+
+    async def compact(self, request: compaction_messages.CompactRequest) -> compaction_messages.CompactResponse:
+        return await self._compactions.compact(request)
 
     async def replica_report(self, request: messages.ReplicaReportRequest) -> messages.ReplicaReportResponse:
         return report_of(self._replicas, request, self._me)

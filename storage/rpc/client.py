@@ -8,6 +8,7 @@ from cluster.errors import ServerError
 from cluster.ports.clock import Clock
 from cluster.ports.entropy import Entropy
 from storage.rpc import (
+    compaction_messages,
     deletion_messages,
     inspect_messages,
     membership_messages,
@@ -98,6 +99,9 @@ class RemoteNode:
 
     async def delete(self, request: deletion_messages.DeleteRequest) -> deletion_messages.DeleteResponse:
         return await self._channel.call(methods.DELETE, request)
+
+    async def compact(self, request: compaction_messages.CompactRequest) -> compaction_messages.CompactResponse:
+        return await self._channel.call(methods.COMPACT, request)
 
     async def replica_report(self, request: messages.ReplicaReportRequest) -> messages.ReplicaReportResponse:
         return await self._channel.call(methods.REPLICA_REPORT, request)

@@ -3,6 +3,7 @@
 import msgspec
 
 from storage.rpc import (
+    compaction_messages,
     deletion_messages,
     inspect_messages,
     membership_messages,
@@ -70,6 +71,9 @@ class InProcessNode:
 
     async def delete(self, request: deletion_messages.DeleteRequest) -> deletion_messages.DeleteResponse:
         return await self._node.delete(request)
+
+    async def compact(self, request: compaction_messages.CompactRequest) -> compaction_messages.CompactResponse:
+        return await self._node.compact(request)
 
     async def replica_report(self, request: messages.ReplicaReportRequest) -> messages.ReplicaReportResponse:
         return await self._node.replica_report(request)

@@ -7,6 +7,7 @@ import msgspec
 
 from storage.replication.messages import FetchAnswer, FetchRequest, SnapshotAnswer, SnapshotRequest
 from storage.rpc import (
+    compaction_messages,
     deletion_messages,
     inspect_messages,
     membership_messages,
@@ -172,6 +173,8 @@ DELETE = Method(
 QUOTA_SHARES = Method(
     18, "quota_shares", quota_messages.QuotaSharesRequest, quota_messages.QuotaSharesResponse, since=6
 )
+# Who asks again asks for the same.
+COMPACT = Method(19, "compact", compaction_messages.CompactRequest, compaction_messages.CompactResponse, since=7)
 
 NODE_METHODS: dict[int, Method[Any, Any]] = {
     method.number: method
@@ -194,6 +197,7 @@ NODE_METHODS: dict[int, Method[Any, Any]] = {
         SCHEDULED_LIST,
         DELETE,
         QUOTA_SHARES,
+        COMPACT,
     )
 }
 """NodeApi's."""

@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from storage.rpc import (
+    compaction_messages,
     deletion_messages,
     inspect_messages,
     membership_messages,
@@ -56,6 +57,10 @@ class NodeApi(Protocol):
     async def blocked(self, request: messages.BlockedRequest) -> messages.BlockedResponse: ...
 
     async def delete(self, request: deletion_messages.DeleteRequest) -> deletion_messages.DeleteResponse: ...
+
+    async def compact(self, request: compaction_messages.CompactRequest) -> compaction_messages.CompactResponse:
+        """Asks the replica that this node holds, and not the leader's."""
+        ...
 
     async def replica_report(self, request: messages.ReplicaReportRequest) -> messages.ReplicaReportResponse: ...
 

@@ -99,6 +99,23 @@ class TestTopics:
         assert acklog("topics", "delete-before", name, "9", "-p", "0", "--yes").exit_code == 1
         assert acklog("topics", "delete-before", name, "2020-01-01", "--yes", "--json").document["deleted"] == 0
 
+    def test_compact(self, acklog: Acklog, server: ServerProcess, name: str) -> None:
+        assert acklog("topics", "compact", name).exit_code == 5
+        acklog("topics", "create", name, "--partitions", "2", "--cleanup-policy", "compact")
+        for number in range(20):
+            server.send(name, {"n": number}, key=f"k{number % 2}", partition=0)
+        done = acklog("topics", "compact", name, "--wait", "--json").document
+        assert [each["replicas"][0]["state"] for each in done["partitions"]] == ["idle", "idle"]
+        assert done["partitions"][0]["replicas"][0]["dirtyBytes"] == 0
+        table = acklog("topics", "compact", name, "--dry-run").stdout.splitlines()
+        assert table[0].split()[:3] == ["PARTITION", "NODE", "STATE"]
+        assert table[1].split()[:3] == ["0", "1", "idle"]
+        page = server.request("GET", f"/topics/{name}/partitions/0/records?offset=earliest")
+        assert [each["offset"] for each in page.document["records"]] == [18, 19]
+        assert acklog("topics", "compact", name, "--dry-run", "--partitions", "0").exit_code == 2
+        acklog("topics", "create", f"{name}-plain")
+        assert "keeps all messages" in acklog("topics", "compact", f"{name}-plain").stderr
+
     def test_list(self, acklog: Acklog, server: ServerProcess, name: str) -> None:
         fill(server, name)
         listed = acklog("topics", "list")

@@ -6,6 +6,7 @@ from acklog.wire.batch import DedupKey
 from acklog.wire.identifiers import Receipt
 from acklog.wire.record import Record
 from storage.rpc import (
+    compaction_messages,
     deletion_messages,
     inspect_messages,
     membership_messages,
@@ -46,6 +47,7 @@ ANSWERS: dict[str, Any] = {
     "seek": messages.SeekResponse(5, 9),
     "commit": messages.CommitResponse(5, 2),
     "delete": deletion_messages.DeleteResponse(7, 3, [deletion_messages.UndoneByGroup(GROUP_ID, 2)]),
+    "compact": compaction_messages.CompactResponse(True, False, 4096, 512),
     "blocked": messages.BlockedResponse([messages.BlockedItem(7, 5, 1_700_000_000_000, 3, "key")], 2),
     "replica_report": messages.ReplicaReportResponse(
         7, "directory", 3, messages.LogReach(0, 200, 3, 190), messages.LogReach(5, 9, 2, 9), False
@@ -92,6 +94,7 @@ REQUESTS: dict[str, Any] = {
     "seek": messages.SeekRequest(TOPIC_ID, 2, GROUP_ID, "offset", 5, True),
     "commit": messages.CommitRequest(TOPIC_ID, 2, GROUP_ID, 5, 3, "mine", 2, "me", 4),
     "delete": deletion_messages.DeleteRequest(TOPIC_ID, 2, "offset", 7),
+    "compact": compaction_messages.CompactRequest(TOPIC_ID, 2, True),
     "blocked": messages.BlockedRequest(TOPIC_ID, 2, GROUP_ID, "release", 7, 3, "key", 10),
     "replica_report": messages.ReplicaReportRequest(TOPIC_ID, 2),
     "heartbeat": membership_messages.HeartbeatRequest(
@@ -142,6 +145,9 @@ class FakeNode(Answers):
 
     async def blocked(self, request: messages.BlockedRequest) -> messages.BlockedResponse:
         return await self._call("blocked", request)  # type: ignore[no-any-return]
+
+    async def compact(self, request: compaction_messages.CompactRequest) -> compaction_messages.CompactResponse:
+        return await self._call("compact", request)  # type: ignore[no-any-return]
 
     async def delete(self, request: deletion_messages.DeleteRequest) -> deletion_messages.DeleteResponse:
         return await self._call("delete", request)  # type: ignore[no-any-return]

@@ -13,7 +13,14 @@ from acklog.wire.record import Record
 from cluster.errors import ServerError
 from storage.quotas.quota_owner import QuotaOwner
 from storage.quotas.quota_settings import QuotaSettings
-from storage.rpc import deletion_messages, inspect_messages, membership_messages, messages, quota_messages
+from storage.rpc import (
+    compaction_messages,
+    deletion_messages,
+    inspect_messages,
+    membership_messages,
+    messages,
+    quota_messages,
+)
 from storage.rpc.node_api import ProduceWaiter
 
 LEADER_EPOCH = 3
@@ -265,6 +272,10 @@ class MemoryNode:
     async def blocked(self, request: messages.BlockedRequest) -> messages.BlockedResponse:
         self._note("blocked", request)
         return messages.BlockedResponse([], 0)
+
+    async def compact(self, request: compaction_messages.CompactRequest) -> compaction_messages.CompactResponse:
+        self._note("compact", request)
+        return compaction_messages.CompactResponse(request.is_asked, False, 0, 0)
 
     async def delete(self, request: deletion_messages.DeleteRequest) -> deletion_messages.DeleteResponse:
         self._note("delete", request)

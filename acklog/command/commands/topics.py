@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from acklog.command.arguments import TopicArgument, YesOption
+from acklog.command.commands.compactions import compact
 from acklog.command.commands.deletions import delete_before, purge
 from acklog.command.confirmation import confirm
 from acklog.command.failures import CommandError, UsageError
@@ -251,6 +252,7 @@ def delete(context: typer.Context, topic: TopicArgument, yes: YesOption = False)
 
 command.command("purge")(purge)
 command.command("delete-before")(delete_before)
+command.command("compact")(compact)
 
 
 def _changes(

@@ -6,6 +6,7 @@ A test sends every request to a cluster of the real thing, and holds every answe
 from dataclasses import dataclass, field
 from typing import Any
 
+from app.http.description import compaction_examples as compaction
 from app.http.description import example_answers as answers
 from app.http.description.demand_example import DEMAND
 from app.http.description.media_types import JSON, NDJSON, OCTETS
@@ -25,6 +26,7 @@ class Examples:
 
 _TOPIC = {"topic": "orders"}
 _PARTITION = {**_TOPIC, "partition": 0}
+_TABLE = {"topic": compaction.CUSTOMERS}
 _GROUP = {"group": "billing"}
 _SCHEDULED = {"topic": "orders", "scheduleId": answers.SCHEDULE_ID}
 _RECURRING = {"topic": "orders", "schedule": "every-morning"}
@@ -175,6 +177,14 @@ EXAMPLES: dict[str, Examples] = {
             a_time={"time": answers.TIME_MS},
         ),
         {200: _json(two_messages=answers.DELETED), 207: _json(one_failed=answers.DELETED_IN_PART)},
+    ),
+    "compactTopic": Examples(
+        _TABLE,
+        _json(all_of_it={}, one_partition={"partitions": [0]}),
+        {202: _json(it_waits=compaction.ASKED), 207: _json(one_node_is_away=compaction.IN_PART)},
+    ),
+    "describeCompaction": Examples(
+        _TABLE, {}, {200: _json(it_is_done=compaction.DONE), 207: _json(one_node_is_away=compaction.IN_PART)}
     ),
     "openProducer": Examples(
         {"topic": "orders", "producer": "billing-7"},

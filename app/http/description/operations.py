@@ -3,6 +3,7 @@ route is here, and nothing else."""
 
 from acklog.wire.problems import ProblemCode
 from app.http.description.blocked_operations import BLOCKED_OPERATIONS
+from app.http.description.compaction_operations import COMPACTION_OPERATIONS
 from app.http.description.deletion_operations import DELETION_OPERATIONS
 from app.http.description.media_types import JSON, NDJSON, OCTETS
 from app.http.description.member_operations import MEMBER_OPERATIONS
@@ -249,6 +250,7 @@ OPERATIONS: dict[str, Operation] = {
         body=json_of("DecommissionFields"),
     ),
     **DELETION_OPERATIONS,
+    **COMPACTION_OPERATIONS,
     **PRODUCER_OPERATIONS,
     **RECURRING_OPERATIONS,
     "listGroups": Operation(

@@ -19,6 +19,7 @@ from app.calls.cluster import (
     UncleanPlanFields,
 )
 from app.calls.commits import CommitFields, CommitView
+from app.calls.compactions import CompactFields, CompactionView
 from app.calls.deletions import DeleteBeforeFields, DeletionView, PurgeFields
 from app.calls.demand import DemandView
 from app.calls.groups import GroupFields, GroupListing, GroupView, OffsetsView, SeekFields, SeekView
@@ -50,6 +51,7 @@ REQUESTS = (
     CommitFields,
     CopyFields,
     PurgeFields,
+    CompactFields,
     DeleteBeforeFields,
     OpenFields,
     RecurringFields,
@@ -78,6 +80,7 @@ ANSWERS = (
     CommitView,
     CopyView,
     DeletionView,
+    CompactionView,
     ProducerView,
     RecurringView,
     RecurringListing,

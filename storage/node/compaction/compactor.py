@@ -69,37 +69,44 @@ class Compactor:
         self._producers_window_ms = producers_window_ms
         self._compactions: dict[PartitionId, tuple[ReplicaHost, LogCompaction]] = {}
         self._retry_at_ms: dict[PartitionId, int] = {}
-        self._asked: dict[PartitionId, None] = {}
+        self._asked: dict[PartitionId, int] = {}  # where the log ended then
+        self._plans: dict[PartitionId, CompactionPlan] = {}
         self._wake = asyncio.Event()
 
     async def run(self) -> None:
         while True:
             try:
-                async with asyncio.timeout(self._settings.look_interval_ms / 1000):
+                settings = self._settings
+                interval_ms = settings.asked_look_interval_ms if self._asked else settings.look_interval_ms
+                async with asyncio.timeout(interval_ms / 1000):
                     await self._wake.wait()
             except TimeoutError:
                 pass
             self._wake.clear()
             await self.look()
 
-    def ask(self, partition: PartitionId) -> None:
+    def ask(self, replica: ReplicaHost) -> None:
         """Compact it soon, however little there is to be done."""
-        self._asked[partition] = None
-        self._retry_at_ms.pop(partition, None)
+        self._asked[replica.id] = replica.logs[LogKind.MESSAGES].log_end
+        self._retry_at_ms.pop(replica.id, None)
         self._wake.set()
 
     def is_asked(self, partition: PartitionId) -> bool:
         """Somebody has asked for it, and it has not come to its end since."""
         return partition in self._asked
 
+    def last_plans(self) -> dict[PartitionId, CompactionPlan]:
+        """How much of each partition was clean and dirty when it was looked at last: `look_interval_ms` ago at most
+        while no pass is under way."""
+        return dict(self._plans)
+
     async def look(self) -> None:
         """Compact all that is due."""
         replicas = [each for each in self._replicas() if each.topic.config.is_compacted]
         held = {each.id for each in replicas}
-        for partition in [each for each in self._compactions if each not in held]:
-            del self._compactions[partition]
-            self._retry_at_ms.pop(partition, None)
-            self._asked.pop(partition, None)
+        for partition in [each for each in (*self._compactions, *self._asked) if each not in held]:
+            for known in (self._compactions, self._retry_at_ms, self._asked, self._plans):
+                known.pop(partition, None)
         for replica in replicas:
             if self._retry_at_ms.get(replica.id, 0) > self._clock.monotonic_ms():
                 continue
@@ -122,13 +129,15 @@ class Compactor:
 
     async def _compact(self, replica: ReplicaHost) -> None:
         """As many passes as it takes."""
-        is_asked, config = replica.id in self._asked, replica.topic.config
+        asked, config = self._asked.get(replica.id), replica.topic.config
+        is_asked = asked is not None
         compaction, log = self._compaction_of(replica), replica.logs[LogKind.MESSAGES]
         if is_asked or config.max_compaction_lag_ms >= 0:
             lag_ms = config.min_compaction_lag_ms if is_asked else config.max_compaction_lag_ms
             await log.seal(appended_before_ms=self._clock.now_ms() - lag_ms)
         while True:
             plan = self._plan(replica, done := await compaction.compacted())
+            self._plans[replica.id] = plan
             is_wanted = is_asked and plan.end > done.clean_end
             if not (plan.is_due or is_wanted):
                 break
@@ -151,9 +160,12 @@ class Compactor:
                 reclaimed_bytes=outcome.bytes_reclaimed,
             )
             if outcome.compacted.clean_end >= plan.end:
+                self._plans[replica.id] = self._plan(replica, outcome.compacted)
                 break
-        if is_asked:
-            self._asked.pop(replica.id, None)
+        # A follower hears later than its leader what is committed.
+        is_all_committed = asked is not None and replica.high_watermarks[LogKind.MESSAGES] >= min(asked, log.log_end)
+        if is_all_committed and self._asked.get(replica.id) == asked:
+            del self._asked[replica.id]
 
     def _plan(self, replica: ReplicaHost, done: Compacted) -> CompactionPlan:
         return plan_compaction(

@@ -6,8 +6,6 @@ from acklog.wire.problems import ProblemCode
 from app.configuration.node_settings import numeric_settings
 from app.configuration.server_settings import Settings, option_of
 from docs import generate
-from storage.log.log_settings import LogStoreSettings
-from storage.node.partition.node_settings import NodeSettings
 from tests.unit.docs.documents import REPOSITORY, read_document, section, table
 
 
@@ -18,10 +16,9 @@ def test_generated_parts_are_current(name: str) -> None:
 
 def test_every_setting_is_explained() -> None:
     """And none twice: what the code explains itself needs no text in the generator."""
-    for kind in (NodeSettings, LogStoreSettings):
-        described = generate.descriptions(kind)
-        for name in numeric_settings(kind):
-            assert (name in described) != (name in generate.EXPLANATIONS), name
+    for each in numeric_settings():
+        described = generate.descriptions(each.kind)
+        assert (each.field in described) != (each.field in generate.EXPLANATIONS), each.name
 
 
 def test_the_operations_page_has_every_option() -> None:

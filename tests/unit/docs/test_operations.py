@@ -11,12 +11,10 @@ from app.auth.tokens import parse_token_table
 from app.commands.cluster_up import ETCD_VARIABLE
 from app.configuration.etcd_options import EtcdOptions
 from app.configuration.node_options import NodeOptions
-from app.configuration.node_settings import numeric_settings
-from app.configuration.server_settings import ENVIRONMENT_PREFIX, NODE_PREFIX, Settings
+from app.configuration.node_settings import node_variables
+from app.configuration.server_settings import ENVIRONMENT_PREFIX, Settings
 from app.http.exchange.problems import problem_document
 from cluster.errors import ServerError
-from storage.log.log_settings import LogStoreSettings
-from storage.node.partition.node_settings import NodeSettings
 from tests.architecture.source_tree import product_modules, text_files
 from tests.unit.docs.documents import read_document, section, table
 
@@ -61,8 +59,7 @@ def test_the_tokens_file_of_the_page_is_one() -> None:
 def test_variables_that_documents_name_are_settings() -> None:
     fields = [name for kind in (Settings, NodeOptions, EtcdOptions) for name in kind.__dataclass_fields__]
     known = {*VARIABLES, ETCD_VARIABLE, *(ENVIRONMENT_PREFIX + name.upper() for name in fields)}
-    for kind in (NodeSettings, LogStoreSettings):
-        known |= {NODE_PREFIX + name.upper() for name in numeric_settings(kind)}
+    known |= set(node_variables())
     named = {
         variable
         for path, content in text_files()

@@ -9,9 +9,11 @@ import acklog
 from acklog.client.async_catalog import AsyncGroups, AsyncTopics
 from acklog.client.async_cluster import AsyncCluster
 from acklog.client.async_scheduled import AsyncScheduled
+from acklog.client.async_tables import AsyncTables
 from acklog.client.catalog import Groups, Topics
 from acklog.client.cluster import Cluster
 from acklog.client.scheduled import Scheduled
+from acklog.client.tables import Tables
 from acklog.consumer.async_consumer import AsyncConsumer
 from acklog.consumer.consumer import Consumer
 from acklog.producer.async_producer import AsyncProducer
@@ -22,6 +24,7 @@ PAIRS = [
     (Topics, AsyncTopics),
     (Groups, AsyncGroups),
     (Scheduled, AsyncScheduled),
+    (Tables, AsyncTables),
     (Cluster, AsyncCluster),
     (Producer, AsyncProducer),
     (Consumer, AsyncConsumer),

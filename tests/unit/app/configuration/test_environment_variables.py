@@ -7,6 +7,7 @@ from app.configuration.node_settings import load_node_settings, node_variables
 from app.configuration.server_settings import SERVE, Settings
 from app.configuration.setting_fields import SettingsError
 from app.processes.logging import log_unknown_variables
+from storage.compaction.compaction_settings import CompactionSettings
 
 # What a container gets where there are Services named acklog, acklog-node and acklog-data (with named ports).
 OF_KUBERNETES = {
@@ -59,6 +60,34 @@ def test_a_variable_that_is_no_setting_is_named_with_what_was_meant(variable: st
     assert Settings.load(environment).host == "::1"
     load_node_settings(environment)
     assert unknown_variables(environment, [*SERVE.variables(), *node_variables()]) == [UnknownVariable(variable, near)]
+
+
+def test_compaction_is_set_by_names_of_its_own() -> None:
+    environment = {
+        "ACKLOG_NODE_COMPACTION_BYTES_PER_SECOND": "1000000",
+        "ACKLOG_NODE_COMPACTION_DIRTY_RATIO_MIN": "0.25",
+        "ACKLOG_NODE_RETENTION_INTERVAL_MS": "7000",
+    }
+    found = load_node_settings(environment)
+    assert found.compaction == CompactionSettings(bytes_per_second=1_000_000, dirty_ratio_min=0.25)
+    assert found.retention_interval_ms == 7000
+    assert set(environment) <= set(node_variables())
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "text"),
+    [
+        ("ACKLOG_NODE_COMPACTION_BYTES_PER_SECOND", "1.5", "it must be a whole number"),
+        ("ACKLOG_NODE_COMPACTION_DIRTY_RATIO_MIN", "half", "it must be a number"),
+        ("ACKLOG_NODE_COMPACTION_DIRTY_RATIO_MIN", "-0.1", "it must not be negative"),
+        ("ACKLOG_NODE_COMPACTION_DIRTY_RATIO_MIN", "nan", "it must not be negative"),
+        ("ACKLOG_NODE_COMPACTION_DIRTY_RATIO_MIN", "1.1", "dirty_ratio_min is from 0 to 1"),
+        ("ACKLOG_NODE_COMPACTION_STEP_BYTES", "0", "sizes of compaction must be positive"),
+    ],
+)
+def test_a_wrong_setting_of_compaction_is_named(variable: str, value: str, text: str) -> None:
+    with pytest.raises(SettingsError, match=text):
+        load_node_settings({variable: value})
 
 
 def test_its_value_is_not_told(capsys: pytest.CaptureFixture[str]) -> None:

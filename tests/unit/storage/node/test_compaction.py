@@ -10,11 +10,11 @@ from acklog.wire.compacted_batch import decode_remaining
 from acklog.wire.log_page import verified
 from acklog.wire.problems import ProblemCode
 from acklog.wire.record import Record
+from app.processes.node_metrics import NodeCollector
 from cluster.errors import ServerError
 from cluster.model.values import CleanupPolicy, GroupMode, GroupSettings, Topic
 from storage.compaction.compaction_settings import CompactionSettings
 from storage.log.log_table import LogKind
-from storage.replication.messages import PartitionId
 from storage.rpc.inspect_messages import InspectRequest
 from storage.rpc.messages import ProduceRequest, RecordsRequest
 from tests.support.compaction import table, tombstone, value
@@ -120,15 +120,37 @@ def test_who_asks_gets_all_of_it_compacted_however_little_that_is() -> None:
         await fill(sim, topic, 0, 20)
         await settle_down(sim)
         assert len(await records(sim, topic)) == 20
-        partition = PartitionId(topic.id, 0)
-        sim.node.compactor.ask(partition)
-        await settle_down(sim)
-        assert not sim.node.compactor.is_asked(partition)
-        assert sorted(await records(sim, topic)) == [15, 16, 17, 18, 19]
         [replica] = sim.node.replicas()
+        sim.node.compactor.ask(replica)
+        await settle_down(sim)
+        assert not sim.node.compactor.is_asked(replica.id)
+        assert sorted(await records(sim, topic)) == [15, 16, 17, 18, 19]
         assert (await sim.node.compactor.plan(replica)).dirty_bytes == 0
 
     with_node(main, QUICK)
+
+
+def test_how_much_is_dirty_is_a_metric() -> None:
+    async def main(sim: SimulatedNode) -> None:
+        await sim.topic("other")
+        topic = await compacted_topic(sim)
+        await fill(sim, topic, 0, 20)
+        await settle_down(sim)
+        [replica] = [each for each in sim.node.replicas() if each.topic.id == topic.id]
+        sim.node.compactor.ask(replica)
+        await settle_down(sim)
+        assert dirty_ratios(sim) == {"orders": 0.0}
+        await fill(sim, topic, 20, 20)
+        await settle_down(sim)
+        assert 0.5 < dirty_ratios(sim)["orders"] < 1
+
+    with_node(main, dataclasses.replace(QUICK, compaction=dataclasses.replace(QUICK.compaction, dirty_ratio_min=1.0)))
+
+
+def dirty_ratios(sim: SimulatedNode) -> dict[str, float]:
+    collector = NodeCollector(sim.node, sim.metadata, names_max=10)
+    [found] = [each for each in collector.collect() if each.name == "acklog_compaction_dirty_ratio"]
+    return {sample.labels["topic"]: sample.value for sample in found.samples}
 
 
 def test_a_tombstone_goes_so_long_after_it_was_met() -> None:

@@ -1,0 +1,17 @@
+"""The calls about topics that keep the last message of each key."""
+
+from collections.abc import Sequence
+
+from acklog.client.call import JSON, Call, Request, encode_document, read_as, segment
+from acklog.tables import CompactionState
+
+_read_compaction = read_as(CompactionState)
+
+
+def compact(topic: str, partitions: Sequence[int] | None) -> Call[CompactionState]:
+    document = {} if partitions is None else {"partitions": list(partitions)}
+    return Call(Request("POST", f"/topics/{segment(topic)}/compact", encode_document(document), JSON), _read_compaction)
+
+
+def compaction(topic: str) -> Call[CompactionState]:
+    return Call(Request("GET", f"/topics/{segment(topic)}/compaction"), _read_compaction)

@@ -1,0 +1,34 @@
+"""The part of the examples' story that is about a table: the shop's customers, in a topic that is compacted."""
+
+from typing import Any
+
+Document = dict[str, Any]
+
+CUSTOMERS = "customers"
+_REPLICA: Document = {"node": 1, "state": "waiting", "cleanBytes": 9_216, "dirtyBytes": 4_301}
+ASKED: Document = {
+    "topic": CUSTOMERS,
+    "partitions": [{"partition": 0, "replicas": [_REPLICA, {**_REPLICA, "node": 2, "state": "running"}]}],
+    "failed": 0,
+}
+DONE: Document = {
+    "topic": CUSTOMERS,
+    "partitions": [{"partition": 0, "replicas": [{"node": 1, "state": "idle", "cleanBytes": 9_731, "dirtyBytes": 0}]}],
+    "failed": 0,
+}
+IN_PART: Document = {
+    "topic": CUSTOMERS,
+    "partitions": [
+        {
+            "partition": 0,
+            "replicas": [
+                _REPLICA,
+                {
+                    "node": 2,
+                    "problem": {"code": "UNAVAILABLE", "detail": "Node 2 does not answer.", "retriable": True},
+                },
+            ],
+        }
+    ],
+    "failed": 1,
+}

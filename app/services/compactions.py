@@ -1,0 +1,88 @@
+"""Having a topic compacted soon, on every node that holds a part of it."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+
+from acklog.wire.problems import ProblemCode
+from app.auth.principal import Principal, Scope
+from app.calls.compactions import (
+    IDLE,
+    RUNNING,
+    WAITING,
+    CompactionView,
+    PartitionCompactionItem,
+    ReplicaCompactionItem,
+)
+from app.calls.problem_item import problem_item
+from app.gateway.dependencies import Gateway
+from app.services.catalog import Catalog
+from app.services.fan_out import ask_each
+from cluster.errors import ServerError
+from cluster.model.values import Topic
+from storage.rpc.compaction_messages import CompactRequest, CompactResponse
+
+ASK_TIMEOUT_MS = 2_000
+"""How long a node may take to say how the compaction of one replica goes."""
+
+
+class CompactionService:
+    """Needs the scope `admin`, also to see how it goes: that names nodes."""
+
+    def __init__(self, gateway: Gateway, catalog: Catalog) -> None:
+        self._nodes = gateway.nodes
+        self._metadata = gateway.metadata
+        self._catalog = catalog
+
+    async def ask(self, name: str, partitions: Sequence[int] | None, principal: Principal) -> CompactionView:
+        """Returns at once; `state` tells how it goes. A node that starts anew meanwhile does not know of it. Raises
+        ServerError TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, TOPIC_NOT_COMPACTED; and when it failed everywhere and alike,
+        UNAVAILABLE, UNSUPPORTED (nodes of an earlier version)."""
+        topic = await self._topic(name, principal)
+        for number in partitions or ():
+            topic = await self._catalog.grown(topic, number)
+            self._catalog.check_partition(topic, number)
+        return await self._view(topic, partitions or range(topic.partitions), is_asked=True)
+
+    async def state(self, name: str, principal: Principal) -> CompactionView:
+        """Raises ServerError as `ask`."""
+        topic = await self._topic(name, principal)
+        return await self._view(topic, range(topic.partitions), is_asked=False)
+
+    async def _topic(self, name: str, principal: Principal) -> Topic:
+        principal.require(Scope.ADMIN)
+        topic = await self._catalog.topic(name, principal, field="topic")
+        if not topic.config.is_compacted:
+            topic = await self._catalog.latest_topic(name) or topic  # another gateway may have changed it just now
+        if not topic.config.is_compacted:
+            detail = f"{name!r} keeps all messages of a key: its cleanupPolicy is delete"
+            raise ServerError(ProblemCode.TOPIC_NOT_COMPACTED, detail, field="topic")
+        return topic
+
+    async def _view(self, topic: Topic, numbers: Iterable[int], *, is_asked: bool) -> CompactionView:
+        states = [self._metadata.partition(topic.id, number) for number in sorted(set(numbers))]
+        places = [(state.partition, node) for state in states if state is not None for node in state.replicas]
+
+        async def ask_one(place: tuple[int, int]) -> CompactResponse:
+            number, node = place
+            try:
+                async with asyncio.timeout(ASK_TIMEOUT_MS / 1000):
+                    return await self._nodes.client(node).compact(CompactRequest(topic.id, number, is_asked))
+            except TimeoutError as error:
+                raise ServerError(ProblemCode.UNAVAILABLE, f"Node {node} does not answer.") from error
+
+        answers = await ask_each(places, ask_one)
+        faults = [each for each in answers if isinstance(each, ServerError)]
+        if faults and len(faults) == len(places) and len({fault.code for fault in faults}) == 1:
+            raise faults[0]
+        by_partition: dict[int, PartitionCompactionItem] = {}
+        for (number, node), answer in zip(places, answers, strict=True):
+            partition = by_partition.setdefault(number, PartitionCompactionItem(number, []))
+            partition.replicas.append(_replica(node, answer))
+        return CompactionView(topic.name, list(by_partition.values()), len(faults))
+
+
+def _replica(node: int, answer: CompactResponse | ServerError) -> ReplicaCompactionItem:
+    if isinstance(answer, ServerError):
+        return ReplicaCompactionItem(node, problem=problem_item(answer))
+    state = RUNNING if answer.is_under_way else WAITING if answer.is_wanted else IDLE
+    return ReplicaCompactionItem(node, state, answer.clean_bytes, answer.dirty_bytes)
